@@ -30,7 +30,7 @@ RECORDS = Path(__file__).parents[1] / "tests" / "backend"
 
 WHAT_TO_DO = """The surface of armpy.backend is not the one recorded for version {version}:
 {changes}
-Authors rely on it (docs/compatibility.md). If the change is meant:
+Authors rely on it (docs/reference/compatibility.md). If the change is meant:
 1. raise BACKEND_API_VERSION in armpy/backend/interface.py: the minor if everything that worked
    still works, else the major;
 2. run python scripts/contract_surface.py --write and commit the new file beside the old ones;

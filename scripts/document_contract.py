@@ -1,4 +1,4 @@
-"""Writes docs/backend_contract.md from the docstrings of `armpy.backend`, or checks that page.
+"""Writes backend_contract.md from the docstrings of `armpy.backend`, or checks that page.
 
 Usage::
 

@@ -1,4 +1,4 @@
-"""Writes docs/onnx.md from the operators that the ONNX front-end knows, or checks it.
+"""Writes docs/reference/onnx.md from the operators that the ONNX front-end knows, or checks it.
 
 Usage::
 
@@ -20,7 +20,7 @@ HEAD = """# ONNX models
 Made by `scripts/document_onnx.py`; do not edit.
 
 `armpy.load("model.onnx")`, `armpy run` and `armpy inspect` take ONNX files as they take others.
-[Metadata](metadata.md) tells what a file says of itself.
+[Metadata](../how_to/metadata.md) tells what a file says of itself.
 The `onnx` package reads and checks them: `pip install "armpy[onnx]"`. Without it, the error says
 so.
 

@@ -1,4 +1,4 @@
-"""Writes docs/operations.md from the operation definitions, or checks that it is up to date.
+"""Writes operations.md from the operation definitions, or checks that it is up to date.
 
 Usage::
 

@@ -1,4 +1,4 @@
-"""Writes docs/tflite_operators.md: builtin operators of .tflite files, and who runs which types.
+"""Writes tflite_operators.md: builtin operators of .tflite files, and who runs which types.
 
 Usage::
 

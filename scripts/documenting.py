@@ -6,7 +6,7 @@ import argparse
 import inspect
 from pathlib import Path
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = Path(__file__).parents[1] / "docs" / "reference"
 
 
 def paragraphs(docstring: str | None) -> str:
@@ -53,5 +53,5 @@ def write_or_check(name: str, page: str, script: str, description: str) -> int:
         return 0
     if path.exists() and path.read_text(encoding="utf-8") == page:
         return 0
-    print(f"docs/{name} is out of date: run python scripts/{script}")
+    print(f"docs/reference/{name} is out of date: run python scripts/{script}")
     return 1

@@ -1,4 +1,4 @@
-"""The code blocks of docs/adding_an_operation.md do what the page says, in the files it names."""
+"""The code blocks of adding_an_operation.md do what the page says, in the files it names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from tests.support.tflite_writer import TfliteModel
 
 ROOT = Path(__file__).parents[1]
-TEXT = (ROOT / "docs" / "adding_an_operation.md").read_text("utf-8")
+TEXT = (ROOT / "docs" / "how_to" / "adding_an_operation.md").read_text("utf-8")
 DEFINITION, WORKLOAD, *ENTRIES = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
 FILES = re.findall(r"^\|.*\| `([\w/]+\.py)` \|$", TEXT, re.MULTILINE)
 PACKAGES = ("armpy", "backends/reference/armpy_reference", "backends/numba_acc/armpy_numba_acc")

@@ -1,4 +1,4 @@
-"""docs/ahead_of_time.md: what the page shows is what runs."""
+"""docs/how_to/ahead_of_time.md: what the page shows is what runs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ for library in ("click", "rich", "PIL", "cryptography"):
     pytest.importorskip(library)
 
 ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "docs" / "ahead_of_time.md"
+PAGE = ROOT / "docs" / "how_to" / "ahead_of_time.md"
 TEXT = PAGE.read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```(python|console)\n(.*?)```", TEXT, re.DOTALL)
 NUM_BLOCKS = 6

@@ -1,4 +1,4 @@
-"""docs/devices.md is followed from top to bottom: what the page shows is what runs."""
+"""docs/how_to/devices.md is followed from top to bottom: what the page shows is what runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from armpy.devices import BackendCosts, FigureSource
 
-PAGE = Path(__file__).parents[1] / "docs" / "devices.md"
+PAGE = Path(__file__).parents[1] / "docs" / "how_to" / "devices.md"
 TEXT = PAGE.read_text(encoding="utf-8")
 
 

@@ -1,4 +1,4 @@
-"""docs/diagnosis.md is followed from top to bottom: what the page shows is what runs."""
+"""docs/how_to/diagnosis.md is followed from top to bottom: what the page shows is what runs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from armpy.profiling import TracePhase
 from armpy.vlog import TAGS
 
-PAGE = Path(__file__).parents[1] / "docs" / "diagnosis.md"
+PAGE = Path(__file__).parents[1] / "docs" / "how_to" / "diagnosis.md"
 TEXT = PAGE.read_text(encoding="utf-8")
 
 

@@ -1,4 +1,4 @@
-"""docs/executions.md is followed from top to bottom: what the page shows is what runs."""
+"""docs/how_to/executions.md is followed from top to bottom: what the page shows is what runs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-PAGE = Path(__file__).parents[1] / "docs" / "executions.md"
+PAGE = Path(__file__).parents[1] / "docs" / "how_to" / "executions.md"
 TEXT = PAGE.read_text(encoding="utf-8")
 
 

@@ -7,7 +7,7 @@ import pytest
 from tests.support import requirement_pages
 from tests.support.requirement_pages import ROOT, rows
 
-PAGE = ROOT / "docs" / "guide_requirements.md"
+PAGE = ROOT / "docs" / "reference" / "guide_requirements.md"
 _ANSWERS = ("yes", "otherwise")
 
 

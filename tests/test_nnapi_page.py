@@ -1,4 +1,4 @@
-"""docs/nnapi.md is followed from top to bottom: what the page shows is what runs."""
+"""docs/reference/nnapi.md is followed from top to bottom: what the page shows is what runs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from armpy import nnapi
 
-PAGE = Path(__file__).parents[1] / "docs" / "nnapi.md"
+PAGE = Path(__file__).parents[1] / "docs" / "reference" / "nnapi.md"
 TEXT = PAGE.read_text(encoding="utf-8")
 
 

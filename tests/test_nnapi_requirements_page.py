@@ -9,7 +9,7 @@ import pytest
 from tests.support import requirement_pages
 from tests.support.requirement_pages import ROOT, rows
 
-PAGE = ROOT / "docs" / "nnapi_requirements.md"
+PAGE = ROOT / "docs" / "reference" / "nnapi_requirements.md"
 _ANSWERS = ("yes", "otherwise", "partly", "no")
 NUM_REQUIREMENTS = 93
 
@@ -26,7 +26,7 @@ def test_every_requirement_is_held_by_tests_that_exist_or_has_a_reason() -> None
 
 
 def test_the_page_about_nnapi_leads_to_it() -> None:
-    assert "(nnapi_requirements.md)" in (ROOT / "docs" / "nnapi.md").read_text()
+    assert "(nnapi_requirements.md)" in (ROOT / "docs" / "reference" / "nnapi.md").read_text()
 
 
 def test_most_requirements_are_met() -> None:

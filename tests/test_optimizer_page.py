@@ -1,4 +1,4 @@
-"""docs/optimizer.md is followed from top to bottom: what the page shows is what runs."""
+"""docs/how_to/optimizer.md is followed from top to bottom: what the page shows is what runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from armpy import NetworkProperties, OptimizerOptions
 from armpy.optimizer import BUILT_IN_PASSES
 
-PAGE = Path(__file__).parents[1] / "docs" / "optimizer.md"
+PAGE = Path(__file__).parents[1] / "docs" / "how_to" / "optimizer.md"
 TEXT = PAGE.read_text(encoding="utf-8")
 
 

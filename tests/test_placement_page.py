@@ -1,4 +1,4 @@
-"""docs/placement.md is followed from top to bottom: what the page shows is what runs."""
+"""docs/how_to/placement.md is followed from top to bottom: what the page shows is what runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from armpy.optimizer.placing.partition import WIDTH
 from armpy.runtime import trials
 from armpy.types import Preference
 
-PAGE = Path(__file__).parents[1] / "docs" / "placement.md"
+PAGE = Path(__file__).parents[1] / "docs" / "how_to" / "placement.md"
 TEXT = " ".join(PAGE.read_text(encoding="utf-8").split())
 
 

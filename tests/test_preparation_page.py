@@ -1,4 +1,4 @@
-"""docs/preparation.md: what the page shows is what runs."""
+"""docs/how_to/preparation.md: what the page shows is what runs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-PAGE = Path(__file__).parents[1] / "docs" / "preparation.md"
+PAGE = Path(__file__).parents[1] / "docs" / "how_to" / "preparation.md"
 TEXT = PAGE.read_text(encoding="utf-8")
 
 

@@ -1,4 +1,4 @@
-"""docs/profiling.md is followed from top to bottom: what the page shows is what runs."""
+"""docs/how_to/profiling.md is followed from top to bottom: what the page shows is what runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import armpy.profiling
 from armpy.backend import IBackendProfiling
 from armpy.profiling import Profiler, Summary
 
-PAGE = Path(__file__).parents[1] / "docs" / "profiling.md"
+PAGE = Path(__file__).parents[1] / "docs" / "how_to" / "profiling.md"
 TEXT = PAGE.read_text(encoding="utf-8")
 
 

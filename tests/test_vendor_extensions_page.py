@@ -1,4 +1,4 @@
-"""docs/vendor_extensions.md is followed from top to bottom: what the page shows is what runs."""
+"""vendor_extensions.md is followed from top to bottom: what the page shows is what runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.support.walkthrough import Reader, blocks
 
 skip_without("click", "rich", "pillow", "pip", "setuptools>=77")
 
-PAGE = Path(__file__).parents[1] / "docs" / "vendor_extensions.md"
+PAGE = Path(__file__).parents[1] / "docs" / "how_to" / "vendor_extensions.md"
 
 
 def test_every_block_of_the_page_is_of_a_kind_that_is_followed() -> None:

@@ -1,4 +1,4 @@
-"""docs/write_a_backend.md is followed from top to bottom: what the page shows is what runs."""
+"""write_a_backend.md is followed from top to bottom: what the page shows is what runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.support.walkthrough import Reader, blocks, first_missing
 skip_without("click", "rich", "pillow", "pip", "setuptools>=77")
 
 ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "docs" / "write_a_backend.md"
+PAGE = ROOT / "docs" / "tutorials" / "write_a_backend.md"
 
 
 def test_lines_are_found_in_order_and_points_stand_for_anything() -> None:

@@ -1,4 +1,4 @@
-"""docs/write_a_plugin.md is followed from top to bottom: what the page shows is what runs."""
+"""write_a_plugin.md is followed from top to bottom: what the page shows is what runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.support.walkthrough import Reader, blocks
 skip_without("click", "rich", "pillow", "pip", "setuptools>=77")
 
 ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "docs" / "write_a_plugin.md"
+PAGE = ROOT / "docs" / "how_to" / "write_a_plugin.md"
 PLUGINS = ROOT / "examples" / "plugins"
 OWN_FILES = {"by_hand.py", "vendor_shift.py"}
 """What the page has and the example has not."""

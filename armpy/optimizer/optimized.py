@@ -99,7 +99,7 @@ class OptimizedNetwork:
         return "\n".join(lines)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write it to a file; see ``docs/optimized_networks.md`` for the format.
+        """Write it to a file; see ``docs/how_to/optimized_networks.md`` for the format.
 
         Raises
         ------

@@ -2,7 +2,7 @@
 
 Notes
 -----
-``docs/prepared_files.md`` describes the layout byte by byte. What is imported here is paid for at
+``prepared_files.md`` describes the layout byte by byte. What is imported here is paid for at
 every start of a prepared model: the standard library's small modules and NumPy.
 """
 

@@ -83,7 +83,7 @@ class RuntimeOptions:
         directory, unless it says otherwise.
     isolation : {"process", "none"} or mapping of str to these, optional
         Whether backends live in processes of their own; of a mapping, by backend id. See
-        docs/isolation.md.
+        docs/how_to/isolation.md.
     isolation_limits : IsolationLimits
         What such processes may take, and when they are given up.
     trusted_keys : sequence of (path, str or bytes)
@@ -92,7 +92,7 @@ class RuntimeOptions:
     code : {"trusted", "signed", "never"}
         Whose code in prepared files is used: that of files in places that nobody else can write,
         and of files that a trusted key has signed; of the latter alone; or none, so that networks
-        are compiled from the graphs in the files. See docs/safe_loading.md.
+        are compiled from the graphs in the files. See docs/how_to/safe_loading.md.
     """
 
     backends: Sequence[BackendId] | None = None

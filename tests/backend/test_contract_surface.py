@@ -112,14 +112,16 @@ def test_the_reference_and_the_record_are_up_to_date(script: str) -> None:
 def test_the_reference_is_out_of_date_if_a_docstring_has_changed(tmp_path: Path) -> None:
     scripts = tmp_path / "scripts"
     scripts.mkdir()
-    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "reference").mkdir(parents=True)
     for name in ("document_contract.py", "documenting.py"):
         (scripts / name).write_bytes((ROOT / "scripts" / name).read_bytes())
-    (tmp_path / "docs" / "backend_contract.md").write_text("something else", encoding="utf-8")
+    (tmp_path / "docs" / "reference" / "backend_contract.md").write_text(
+        "something else", encoding="utf-8"
+    )
     command = [sys.executable, str(scripts / "document_contract.py")]
     done = subprocess.run([*command, "--check"], capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert "docs/backend_contract.md is out of date: run python scripts/" in done.stdout
+    assert "docs/reference/backend_contract.md is out of date: run python scripts/" in done.stdout
     subprocess.run(command, check=True)
-    written = (tmp_path / "docs" / "backend_contract.md").read_bytes()
-    assert written == (ROOT / "docs" / "backend_contract.md").read_bytes()
+    written = (tmp_path / "docs" / "reference" / "backend_contract.md").read_bytes()
+    assert written == (ROOT / "docs" / "reference" / "backend_contract.md").read_bytes()

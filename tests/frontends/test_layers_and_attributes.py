@@ -1,4 +1,4 @@
-"""What a TFLite model's operators are when they reach a backend: docs/layers_and_attributes.md."""
+"""What a TFLite model's operators are when they reach a backend: layers_and_attributes.md."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from armpy.ops import ElementwiseBinary
 from tests.support.tflite_writer import TfliteModel
 from tests.support.walkthrough import blocks
 
-PAGE = Path(__file__).parents[2] / "docs" / "write_a_plugin.md"
+PAGE = Path(__file__).parents[2] / "docs" / "how_to" / "write_a_plugin.md"
 
 
 def custom_file(code: str, options: bytes = b"\x03") -> bytes:

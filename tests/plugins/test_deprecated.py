@@ -86,7 +86,7 @@ def test_nothing_that_authors_copy_lists_a_deprecated_capability() -> None:
 
 
 def test_the_deprecated_ones_are_told_with_what_takes_their_place() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "compatibility.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "compatibility.md").read_text()
     for key, instead in DEPRECATED_CAPABILITIES.items():
         assert f"| `{key}` |" in page
         assert instead

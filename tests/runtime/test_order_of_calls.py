@@ -20,7 +20,7 @@ from tests.support.fake_backends import registry_of
 from tests.support.networks import ADD, f32, floats
 from tests.support.recording_backend import Recorder, recording_backend
 
-PAGE = Path(__file__).parents[2] / "docs" / "calls_in_order.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "calls_in_order.md"
 LISTS = re.compile(r"```text\n(.*?)```", re.DOTALL)
 SECTIONS = [part.partition("\n") for part in PAGE.read_text().split("\n## ")]
 LISTED = {title: [one.split() for one in LISTS.findall(text)] for title, _, text in SECTIONS}

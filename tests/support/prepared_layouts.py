@@ -1,4 +1,4 @@
-"""Prepared files made and read by what ``docs/prepared_files.md`` says alone."""
+"""Prepared files made and read by what ``docs/reference/prepared_files.md`` says alone."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def importable(folder: Path) -> Iterator[dict[str, type[IBackendInternal]]]:
 
 
 def _make_pairs_only(folder: Path, style: str) -> None:
-    """Change a compiling project as docs/write_a_backend.md does: single layers are given back."""
+    """Change a compiling project as write_a_backend.md does: single layers are given back."""
     if style != "compiler":
         return
     (backend,) = folder.glob("src/*/backend.py")
