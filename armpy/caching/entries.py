@@ -9,14 +9,15 @@ import logging
 import os
 import struct
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
 
-from armpy.backend import GroupedCacheEntry, IBackendCache
+from armpy.backend import GroupedCacheEntry
+from armpy.caching.forgetting import IForgettingCache
 from armpy.caching.locks import locked
 from armpy.caching.own_files import UnusableError, opened, refuse, write_whole
 from armpy.ops.operation import Array
@@ -70,7 +71,7 @@ class Found:
     reason: str = ""
 
 
-class Entries(IBackendCache):
+class Entries(IForgettingCache):
     """Entries in a folder, by kind and key; the one that was used longest ago goes first.
 
     Parameters
@@ -195,6 +196,13 @@ class Entries(IBackendCache):
         found = [path for path, _ in self._files() if path.name.startswith(self._prefix)]
         unfinished = [] if self._prefix else [path for path, _ in self._files(_UNFINISHED)]
         for path in [*found, *unfinished]:
+            path.unlink(missing_ok=True)
+        return len(found)
+
+    def forget(self, names: Collection[str]) -> int:
+        """Delete entries by their files' names; how many of them were there."""
+        found = [path for path, _ in self._files() if path.name in names]
+        for path in found:
             path.unlink(missing_ok=True)
         return len(found)
 

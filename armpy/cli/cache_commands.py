@@ -52,17 +52,34 @@ def _of_backends(command: Callable[..., object]) -> Callable[..., object]:
     return ids(dynamic_backends_option(json_option(verbosity_options(gathered))))
 
 
-@cache.command("list", short_help="List what is kept.")
+_MODELS = click.option(
+    "--model",
+    "models",
+    multiple=True,
+    metavar="NAME",
+    help="Only of this model, as 'armpy cache list' calls it, or of all like 'mobilenet*'; may be "
+    "repeated.",
+)
+
+
+@cache.command("list", short_help="List what is kept, a row per model.")
 @_of_backends
-@click.option("--all", "shows_all", is_flag=True, help="A row for every entry, not every model.")
+@_MODELS
+@click.option(
+    "--files", "--all", "shows_all", is_flag=True, help="A row for every file, not every model."
+)
 def list_command(
-    registry: BackendRegistry, backends: tuple[str, ...] | None, as_json: bool, shows_all: bool
+    registry: BackendRegistry,
+    backends: tuple[str, ...] | None,
+    as_json: bool,
+    models: tuple[str, ...],
+    shows_all: bool,
 ) -> None:
-    """List what is kept, the last used first, summed up per model."""
-    from armpy.cli.caches import caches_document, list_caches, print_caches
+    """List what is kept, the last used first: a row per model with what it is kept for."""
+    from armpy.cli.caches import caches_document, list_caches, of_models, print_caches
     from armpy.cli.printer import print_json
 
-    reports = list_caches(registry, backends)
+    reports = of_models(list_caches(registry, backends), models)
     if as_json:
         print_json(caches_document(reports))
     else:
@@ -94,17 +111,30 @@ def verify(
         context.exit(EXIT_PROBLEMS)
 
 
-@cache.command(short_help="Delete everything that is kept.")
+@cache.command(short_help="Delete what is kept: all of it, or of some models.")
 @_of_backends
-def clear(registry: BackendRegistry, backends: tuple[str, ...] | None, as_json: bool) -> None:
-    """Delete everything that is kept."""
-    from armpy.cli.caches import clear_caches
+@_MODELS
+def clear(
+    registry: BackendRegistry,
+    backends: tuple[str, ...] | None,
+    as_json: bool,
+    models: tuple[str, ...],
+) -> None:
+    """Delete everything that is kept, or what is kept of some models.
+
+    What models share, compiled kernels above all, goes only with everything.
+    """
+    from armpy.cli.caches import clear_caches, forget_models
     from armpy.cli.printer import print_json
 
-    cleared = clear_caches(registry, backends)
+    if models:
+        cleared = forget_models(registry, backends, models)
+    else:
+        cleared = [(*each, 0) for each in clear_caches(registry, backends)]
     if as_json:
-        fields = ("backend", "name", "deleted")
+        fields = ("backend", "name", "deleted", "left")
         print_json({"caches": [dict(zip(fields, each, strict=True)) for each in cleared]})
         return
-    for backend_id, name, count in cleared:
-        click.echo(f"{backend_id} {name}: {count} deleted")
+    for backend_id, name, count, num_left in cleared:
+        left = f"; {num_left} left, as it can only be cleared as a whole" if num_left else ""
+        click.echo(f"{backend_id} {name}: {count} deleted{left}")

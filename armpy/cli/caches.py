@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
-from armpy.backend import CacheEntry, GroupedCacheEntry, IBackendCache, IBackendInternal
+from armpy.backend import CacheEntry, IBackendCache, IBackendInternal
 from armpy.caching.compiled import compiled_cache
+from armpy.caching.forgetting import IForgettingCache
+from armpy.cli.cache_models import KeptModel, check_patterns, is_chosen, model_of, models_of
 from armpy.cli.printer import Printer
 from armpy.devices import DevicesCache
 from armpy.errors import BackendError
@@ -16,8 +18,6 @@ from armpy.plugins.boundary import ask_method, call_backend, read_backend
 from armpy.plugins.guard import GuardedBackend
 from armpy.runtime.keeping import ModelCache
 from armpy.types import BackendId
-
-_NO_GROUP = "(not said)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +109,66 @@ def clear_caches(
     ]
 
 
+def of_models(reports: Sequence[CacheReport], patterns: Sequence[str]) -> list[CacheReport]:
+    """Reports with nothing in them but what is kept of the models that patterns name.
+
+    Parameters
+    ----------
+    reports : sequence of CacheReport
+    patterns : sequence of str
+        Names, or patterns such as ``mobilenet*``; all models if empty.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If a pattern names no model of which something is kept.
+    """
+    if not patterns:
+        return [*reports]
+    check_patterns(patterns, models_of(reports))
+    kept = [
+        replace(
+            report,
+            entries=tuple(e for e in report.entries if is_chosen(model_of(report, e), patterns)),
+        )
+        for report in reports
+    ]
+    return [report for report in kept if report.entries]
+
+
+def forget_models(
+    registry: BackendRegistry, backend_ids: Sequence[BackendId] | None, patterns: Sequence[str]
+) -> list[tuple[BackendId, str, int, int]]:
+    """Delete what is kept of the models that patterns name.
+
+    Parameters
+    ----------
+    registry, backend_ids
+        As for `list_caches`, and the errors.
+    patterns : sequence of str
+        As for `of_models`, and the errors.
+
+    Returns
+    -------
+    list of (str, str, int, int)
+        Backend, name of the cache, how many files were deleted, and how many were not, as the
+        backend's cache can only be cleared as a whole.
+    """
+    chosen = of_models(list_caches(registry, backend_ids), patterns)
+    entries = {(each.backend, each.name): each.entries for each in chosen}
+    found = []
+    for backend_id, cache in _caches(registry, backend_ids):
+        name = read_backend(backend_id, cache, "name", str)
+        names = {entry.name for entry in entries.get((backend_id, name), ())}
+        if not names:
+            continue
+        count = 0
+        if isinstance(cache, IForgettingCache):
+            count = ask_method(backend_id, int, cache, "forget", names)
+        found.append((backend_id, name, count, len(names) - count))
+    return found
+
+
 def _caches(
     registry: BackendRegistry, backend_ids: Sequence[BackendId] | None
 ) -> list[tuple[BackendId, IBackendCache]]:
@@ -141,48 +201,60 @@ def _entries(backend_id: BackendId, cache: IBackendCache, method: str) -> tuple[
 
 
 def print_caches(reports: Sequence[CacheReport], *, shows_all: bool = False) -> None:
-    """Print what is in caches, the last used first: a row per model, or per entry.
+    """Print what is in caches, the last used first: a row per model, or per file.
 
     Parameters
     ----------
     reports : sequence of CacheReport
     shows_all : bool
-        Whether there is a row per entry also where entries say what they are a part of.
+        Whether there is a row per file.
     """
     printer = Printer()
     if not reports:
         printer.line("no backend keeps anything")
-    is_summed = False
+        return
+    models = models_of(reports)
+    if not models:
+        printer.line("nothing is kept")
+    elif shows_all:
+        printer.table(["last used", "size>", "model", "what", "name"], _file_rows(reports))
+    else:
+        printer.table(["last used", "size>", "files>", "model", "kept for"], _model_rows(models))
+    printer.line("")
     for report in reports:
         printer.line(_summary(report))
-        groups = _grouped(report.entries)
-        if report.entries and groups and not shows_all:
-            is_summed = True
-            rows = [_sum_row(name, entries) for name, entries in groups.items()]
-            printer.table(["last used", "size>", "entries>", "of"], rows)
-        elif report.entries:
-            rows = [
-                (_when(e.last_used_s), _size(e.size_bytes), e.description, e.name)
-                for e in report.entries
-            ]
-            printer.table(["last used", "size>", "what", "name"], rows)
-    if is_summed:
-        printer.line("--all lists every entry.")
+    if models and not shows_all:
+        printer.line(
+            "All of it can be made again. --files lists every file; "
+            "'armpy cache clear --model NAME' deletes what is kept of a model."
+        )
 
 
-def _grouped(entries: Sequence[CacheEntry]) -> dict[str, list[CacheEntry]]:
-    """Entries by what they are a part of, the last used first; empty if none says it."""
-    groups: dict[str, list[CacheEntry]] = {}
-    for entry in sorted(entries, key=lambda e: -e.last_used_s):
-        name = entry.group if isinstance(entry, GroupedCacheEntry) else ""
-        groups.setdefault(name or _NO_GROUP, []).append(entry)
-    return {} if groups.keys() <= {_NO_GROUP} else groups
+def _model_rows(models: Sequence[KeptModel]) -> list[tuple[str, ...]]:
+    """A row per model, and their sum where there are several."""
+    rows: list[tuple[str, ...]] = [
+        (_when(m.last_used_s), _size(m.size_bytes), str(m.num_files), m.model, m.kept_for)
+        for m in models
+    ]
+    if len(models) > 1:
+        size = _size(sum(m.size_bytes for m in models))
+        rows.append(("", size, str(sum(m.num_files for m in models)), "all together", ""))
+    return rows
 
 
-def _sum_row(name: str, entries: Sequence[CacheEntry]) -> tuple[str, str, str, str]:
-    """A row for several entries."""
-    size = sum(entry.size_bytes for entry in entries)
-    return _when(entries[0].last_used_s), _size(size), str(len(entries)), name
+def _file_rows(reports: Sequence[CacheReport]) -> list[tuple[str, ...]]:
+    """A row per file of all caches."""
+    pairs = [(report, entry) for report in reports for entry in report.entries]
+    return [
+        (
+            _when(entry.last_used_s),
+            _size(entry.size_bytes),
+            model_of(report, entry),
+            entry.description,
+            entry.name,
+        )
+        for report, entry in sorted(pairs, key=lambda pair: -pair[1].last_used_s)
+    ]
 
 
 def print_verified(reports: Sequence[CacheReport]) -> None:
@@ -225,4 +297,10 @@ def _when(time_s: float) -> str:
 
 def caches_document(reports: Sequence[CacheReport]) -> dict[str, object]:
     """Everything about caches as a JSON document."""
-    return {"caches": [asdict(report) for report in reports]}
+    models = models_of(reports)
+    return {
+        "caches": [asdict(report) for report in reports],
+        "models": [asdict(kept) for kept in models],
+        "size_bytes": sum(kept.size_bytes for kept in models),
+        "num_files": sum(kept.num_files for kept in models),
+    }

@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
-from armpy.backend import GroupedCacheEntry, IBackendCache
+from armpy.backend import GroupedCacheEntry
+from armpy.caching.forgetting import IForgettingCache
 from armpy.errors import ArmpyError
 from armpy.places import cache_directory
 from armpy.prepared.container import open_container
@@ -89,7 +90,7 @@ def _files(folder: Path) -> list[tuple[Path, os.stat_result]]:
     return sorted(found, key=lambda pair: (-max(pair[1].st_atime_ns, pair[1].st_mtime_ns), pair[0]))
 
 
-class ModelCache(IBackendCache):
+class ModelCache(IForgettingCache):
     """The models that are kept, for people; parameters of `list_entries` and so on as there."""
 
     @property
@@ -121,6 +122,13 @@ class ModelCache(IBackendCache):
         for path, _ in found:
             path.unlink(missing_ok=True)
         return len([path for path, _ in found if path.suffix == SUFFIX])
+
+    def forget(self, names: Collection[str]) -> int:
+        """Delete files by their names; how many of them were there."""
+        found = [path for path, _ in _files(Path(self.location)) if path.name in names]
+        for path in found:
+            path.unlink(missing_ok=True)
+        return len(found)
 
     def _described(self, *, verify: bool) -> Iterator[GroupedCacheEntry]:
         """Files for people."""

@@ -10,8 +10,16 @@ import pytest
 
 from armpy.backend import CacheEntry, GroupedCacheEntry, IBackendCache
 from armpy.cli.__main__ import main
-from armpy.cli.caches import clear_caches, list_caches, print_caches
-from armpy.errors import BackendError, BackendUnavailableError
+from armpy.cli.cache_models import models_of
+from armpy.cli.caches import (
+    CacheReport,
+    clear_caches,
+    forget_models,
+    list_caches,
+    of_models,
+    print_caches,
+)
+from armpy.errors import BackendError, BackendUnavailableError, InvalidArgumentError
 from armpy.network import Network
 from armpy.plugins.modules import forget_module
 from armpy.runtime import Model
@@ -79,14 +87,30 @@ def test_what_is_kept_is_listed(options: list[str], capsys: pytest.CaptureFixtur
     out = capsys.readouterr().out
     assert "Keeper models in " in out
     assert "2 entries, 8 B of at most 4 MiB" in out
-    assert [line.split()[-1] for line in out.splitlines()[2:]] == ["one", "two"]
+    # By columns: date and time, size, files, of what, what for.
+    (row,) = [line.split()[2:] for line in out.splitlines()[1:2]]
+    assert row == ["8", "B", "2", "unknown", "a", "start", "without", "preparing", "(2)"]
+    assert main(["cache", "list", *options, "--files"]) == 0
+    rows = capsys.readouterr().out.split("\n\n")[0].splitlines()[1:]
+    assert [line.split()[-1] for line in rows] == ["one", "two"]
 
 
 def test_what_is_kept_is_listed_as_json(
     options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["cache", "list", *options, "--json"]) == 0
-    (cache,) = json.loads(capsys.readouterr().out)["caches"]
+    document = json.loads(capsys.readouterr().out)
+    assert (document["size_bytes"], document["num_files"]) == (8, 2)
+    assert document["models"] == [
+        {
+            "model": "unknown",
+            "size_bytes": 8,
+            "num_files": 2,
+            "last_used_s": 0.0,
+            "kinds": {"a start without preparing": 2},
+        }
+    ]
+    (cache,) = document["caches"]
     assert (cache["backend"], cache["name"], cache["limit_bytes"]) == ("Keeper", "models", 4 << 20)
     assert cache["location"] == str(tmp_path / "cache" / "keeper")
     assert cache["entries"][0] == {
@@ -121,8 +145,27 @@ def test_clearing_deletes_everything(
     assert capsys.readouterr().out == "Keeper models: 2 deleted\n"
     assert list((tmp_path / "cache" / "keeper").iterdir()) == []
     assert main(["cache", "clear", *options, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found == {"caches": [{"backend": "Keeper", "name": "models", "deleted": 0}]}
+    (found,) = json.loads(capsys.readouterr().out)["caches"]
+    assert found == {"backend": "Keeper", "name": "models", "deleted": 0, "left": 0}
+
+
+def test_what_can_only_be_cleared_as_a_whole_is_left(
+    options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["cache", "clear", *options, "--model", "unknown"]) == 0
+    out = capsys.readouterr().out
+    assert out == "Keeper models: 0 deleted; 2 left, as it can only be cleared as a whole\n"
+    assert len([*(tmp_path / "cache" / "keeper").iterdir()]) == 2
+
+
+def test_a_model_of_which_nothing_is_kept_is_an_error(
+    options: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for command in ("list", "clear"):
+        assert main(["cache", command, *options, "--model", "unknwon"]) == 2
+        text = capsys.readouterr().err
+        assert "nothing is kept of this model. Expected 'unknown'; got 'unknwon'" in text
+        assert "Did you mean 'unknown'?" in text
 
 
 def test_a_backend_that_keeps_nothing_has_no_cache(capsys: pytest.CaptureFixture[str]) -> None:
@@ -190,11 +233,11 @@ def test_a_wrong_answer_to_clear_names_the_backend() -> None:
 
 def test_sizes_are_told_in_units_that_people_read(capsys: pytest.CaptureFixture[str]) -> None:
     entries = [CacheEntry(f"e{n}", size, 0.0) for n, size in enumerate((5, 5 << 10, 5 << 30))]
-    print_caches(list_caches(registry_of(Keeping(Cache(entries))), None))
+    print_caches(list_caches(registry_of(Keeping(Cache(entries))), None), shows_all=True)
     out = capsys.readouterr().out
     for size in ("5 B", "5 KiB", "5 GiB"):
         assert size in out
-    assert out.startswith("Keeping things in /somewhere: 3 entries, 5 GiB\n")
+    assert "Keeping things in /somewhere: 3 entries, 5 GiB\n" in out
 
 
 def grouped(name: str, group: str, size: int, last_used_s: float) -> GroupedCacheEntry:
@@ -214,16 +257,42 @@ def test_what_is_kept_is_summed_up_per_model(capsys: pytest.CaptureFixture[str])
     reports = list_caches(registry_of(keeping), ["Keeping"])
     print_caches(reports)
     lines = capsys.readouterr().out.splitlines()
-    # By columns: date and time, size, how many, of what; the last used first.
-    assert [line.split()[2:] for line in lines[2:-1]] == [
-        ["100", "B", "1", "kernels"],
-        ["2", "KiB", "2", "mobilenet"],
-        ["5", "B", "1", "(not", "said)"],
+    # By columns: date and time, size, how many, of what, what for; the last used first.
+    rows = [line.split()[2:] for line in lines[1:4]]
+    assert rows == [
+        ["100", "B", "1", "kernels", "things"],
+        ["2", "KiB", "2", "mobilenet", "things", "(2)"],
+        ["5", "B", "1", "unknown", "things"],
     ]
-    assert lines[-1] == "--all lists every entry."
+    assert lines[4].split() == ["2.1", "KiB", "4", "all", "together"]
     print_caches(reports, shows_all=True)
-    lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[-1] for line in lines[2:]] == ["1", "2", "3", "4"]
+    lines = capsys.readouterr().out.split("\n\n")[0].splitlines()
+    assert [line.split()[-1] for line in lines[1:]] == ["2", "1", "3", "4"]
+
+
+def test_models_are_chosen_by_patterns() -> None:
+    reports = list_caches(registry_of(Keeping(Cache(MANY))), ["Keeping"])
+    (report,) = of_models(reports, ["mobile*"])
+    assert [entry.name for entry in report.entries] == ["1", "3"]
+    assert of_models(reports, []) == reports
+    with pytest.raises(InvalidArgumentError, match=r"got 'resnet'\. 'armpy cache list' shows all"):
+        of_models(reports, ["mobilenet", "resnet"])
+
+
+def test_what_one_model_has_is_added_up_over_all_caches() -> None:
+    reports = [
+        CacheReport("A", "models", "/a", 0, (grouped("x.armpy", "net", 100, 20.0),)),
+        CacheReport(
+            "B",
+            "compiled",
+            "/b",
+            0,
+            (grouped("program-0a.entry", "net", 10, 30.0), grouped("tuned-0a.entry", "net", 1, 1)),
+        ),
+    ]
+    (kept,) = models_of(reports)
+    assert (kept.model, kept.size_bytes, kept.num_files, kept.last_used_s) == ("net", 111, 3, 30.0)
+    assert kept.kept_for == "a start without preparing, compiled program, what tuning found"
 
 
 @pytest.fixture
@@ -250,7 +319,10 @@ def test_compiled_parts_are_listed_and_cleared_too(
     assert [out.count(name) for name in ("first", "second", "third")] == [1, 1, 1]
     (report,) = list_caches(registry, ["Npu"], verify=True)
     assert (report.backend, len(report.entries), report.damaged) == ("Npu", 4, [])
-    assert clear_caches(registry, ["Npu"]) == [("Npu", "compiled parts", 4)]
+    assert forget_models(registry, ["Npu"], ["second"]) == [("Npu", "compiled parts", 2, 0)]
+    (report,) = list_caches(registry, ["Npu"])
+    assert {entry.group for entry in report.entries} == {"first"}  # type: ignore[attr-defined]  # as below
+    assert clear_caches(registry, ["Npu"]) == [("Npu", "compiled parts", 2)]
     (report,) = list_caches(registry, None)
     assert {entry.group for entry in report.entries} == {"third"}  # type: ignore[attr-defined]  # grouped
     assert clear_caches(registry, None) == [("armpy", "compiled parts", 2)]
