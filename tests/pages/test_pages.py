@@ -1,0 +1,164 @@
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import sys
+from html.parser import HTMLParser
+
+import pytest
+
+from armpy.errors import UnimplementedError
+from armpy.pages import (
+    Bar,
+    Bars,
+    Colouring,
+    Details,
+    Facts,
+    GraphEdge,
+    GraphNode,
+    GraphView,
+    Lines,
+    Section,
+    Series,
+    Stack,
+    Table,
+    Text,
+    render_page,
+    rendering,
+)
+
+HOSTILE = "</script><script>alert(1)</script>\"'<img src=x onerror=alert(2)>\u202e\x00"
+
+
+class Page(HTMLParser):
+    """A page's tags and what is written in them."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.scripts: list[str] = []
+        self.texts: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        if self.tags and self.tags[-1][0] == "script":
+            self.scripts.append(data)
+        self.texts.append(data)
+
+
+def graph(title: str = "conv") -> GraphView:
+    nodes = [
+        GraphNode(title, "Convolution2d", 0, 50.0 * n, 100, 40, ((title, "1"),)) for n in (0, 1)
+    ]
+    return GraphView(title, nodes, [GraphEdge(0, 1)], [Colouring("backend", ["A", "B"])])
+
+
+def every_part(text: str) -> list[Section]:
+    parts = (
+        Text(text, "note"),
+        Facts([(text, text)]),
+        Table(text, [text, f"{text}>"], [(text, 1.5)]),
+        Bars(text, [Bar(text, 1.0, text, text)], text, text),
+        Stack(text, [Bar(text, 1.0, text)]),
+        Lines(text, [Series(text, [0], [1], [text])], text, text, limits=[(text, 1.0)]),
+        Details(text, [Text(text)]),
+        graph(text),
+    )
+    return [Section(text, parts)]
+
+
+def test_names_of_a_hostile_model_do_not_become_markup() -> None:
+    page = Page(render_page(HOSTILE, every_part(HOSTILE), HOSTILE))
+    assert "img" not in [tag for tag, _ in page.tags]
+    assert len([tag for tag, _ in page.tags if tag == "script"]) == 2  # the data and the program
+    assert not [name for _, attrs in page.tags for name in attrs if name.startswith("on")]
+    assert (
+        json.loads(page.scripts[0])["titles"]
+        == [HOSTILE.replace("\u202e", "\\u202e").replace("\x00", "\\x00")] * 2
+    )
+
+
+def test_control_characters_are_written_out() -> None:
+    text = render_page("a\x00b", [Section("s\u202e", [Text("t\x1b")])])
+    assert "a\\x00b" in text
+    assert not [c for c in text if not c.isprintable() and c != "\n"]
+
+
+def test_a_page_allows_its_own_style_and_program_and_nothing_else() -> None:
+    text = render_page("title", every_part("x"))
+    policy = next(a["content"] for t, a in Page(text).tags if t == "meta" and "http-equiv" in a)
+    assert policy is not None
+    assert policy.startswith("default-src 'none'")
+    assert "unsafe" not in policy
+    for tag in ("style", "script"):
+        source = re.findall(f"<{tag}>(.*?)</{tag}>", text, re.DOTALL)[-1]
+        digest = base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()
+        assert f"{tag}-src 'sha256-{digest}'" in policy
+
+
+def test_a_page_names_no_address_from_which_anything_is_loaded() -> None:
+    text = render_page("title", every_part("x"))
+    assert "http://" not in text
+    assert "https://" not in text
+    assert not [a for _, a in Page(text).tags if "src" in a or a.get("style")]
+
+
+def test_every_id_is_there_once() -> None:
+    page = Page(render_page("title", [*every_part("x"), Section("more", [graph()])]))
+    ids = [attrs["id"] for _, attrs in page.tags if "id" in attrs]
+    assert len(ids) == len(set(ids))
+
+
+def test_sections_without_parts_are_left_out() -> None:
+    text = render_page("title", [Section("empty"), Section("full", [Text("x")])])
+    assert "empty" not in text
+    assert text.count(">full<") == 2  # its heading, and the contents
+
+
+def test_shares_of_a_stack_are_parts_of_its_whole() -> None:
+    slices = Stack("", [Bar("a", 3.0), Bar("b", 1.0)]).slices
+    assert [(start, percent) for _, _, start, percent in slices] == [(0, 75), (75, 25)]
+
+
+def test_the_longest_bar_or_interval_is_the_whole_width() -> None:
+    bars = Bars("", [Bar("a", 2.0, interval=(1.0, 4.0)), Bar("b", 1.0)])
+    assert [bars.percent(value) for value in (0.0, 1.0, 2.0, 4.0)] == [0, 25, 50, 100]
+    assert Bars("", [Bar("a", 0.0)]).percent(0.0) == 0
+
+
+def test_decades_of_a_logarithmic_axis_are_equally_far_apart() -> None:
+    chart = Lines("", [Series("", [0, 1, 2, 3], [1e-4, 1e-2, 1.0, 0.0])], is_log=True).chart
+    ys = [point.y for point in chart.lines[0].points]
+    assert ys[0] - ys[1] == pytest.approx(ys[1] - ys[2])
+    assert ys[3] == chart.bottom  # nothing has no logarithm
+    assert [tick.text for tick in chart.y_ticks] == ["1e-4", "1e-3", "1e-2", "1e-1", "1e0"]
+
+
+def test_what_is_no_number_has_no_point() -> None:
+    chart = Lines("", [Series("", [0, 1, 2], [1.0, float("nan"), float("inf")])]).chart
+    assert len(chart.lines[0].points) == 1
+
+
+def test_steps_hold_until_the_next_one() -> None:
+    chart = Lines("", [Series("", [0, 1], [1.0, 2.0])], is_step=True).chart
+    assert re.fullmatch(r"M[\d.]+ [\d.]+H[\d.]+V[\d.]+", chart.lines[0].path)
+
+
+def test_a_colouring_by_amount_knows_the_most() -> None:
+    data = Colouring("time", amounts=[1.0, None, 3.0], texts=["1", "", "3"]).data()
+    assert data["most"] == 3.0
+    assert data["of"] == [1.0, None, 3.0]
+
+
+def test_a_missing_template_engine_is_named_with_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rendering._environment.cache_clear()
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with pytest.raises(UnimplementedError, match=r"jinja2.*pip install 'armpy\[cli\]'"):
+        render_page("title", [])
