@@ -44,7 +44,7 @@ def render_page(title: str, sections: Sequence[Section], about: str = "") -> str
     """
     style, program = _source("page.css"), _source("page.js") + _source("graph.js")
     template = _environment().get_template("page.html")
-    return template.render(
+    text: str = template.render(
         title=title,
         about=about,
         sections=[section for section in sections if section.parts],
@@ -53,6 +53,7 @@ def render_page(title: str, sections: Sequence[Section], about: str = "") -> str
         program=program,
         program_hash=_hash(program),
     )
+    return text
 
 
 def write_page(
