@@ -74,8 +74,8 @@ def app(context: click.Context) -> None:
     "--input",
     "inputs",
     multiple=True,
-    metavar="NAME=FILE.npy",
-    help="An array for one input; once per input.",
+    metavar="[NAME=]FILE.npy",
+    help="An array for one input; once per input. An only input needs no name.",
 )
 @click.option("--labels", type=MODEL_FILE, help="Names of the classes, one per line.")
 @click.option(
@@ -84,6 +84,9 @@ def app(context: click.Context) -> None:
     default=5,
     show_default=True,
     help="How many classes to list.",
+)
+@click.option(
+    "--softmax", is_flag=True, help="Turn scores that are no probabilities into probabilities."
 )
 @click.option("--output", type=_FOLDER, help="Write each output to this folder as .npy.")
 @click.option(

@@ -47,9 +47,9 @@ class FileMetadata:
             self.hints.append(f"the normalisation in the file ({text}) is left alone: {reason}")
             return None
         if _is_done_by_quantization(found, spec):
-            self.used.append(f"pixels normalised by {text}, as the input's quantisation does")
+            self._use(f"pixels normalised by {text}, as the input's quantisation does")
             return None
-        self.used.append(f"pixels normalised by {text}")
+        self._use(f"pixels normalised by {text}")
         return found
 
     def labels(self, spec: TensorSpec, num_classes: int, *, is_mask: bool) -> Labels | None:
@@ -68,13 +68,20 @@ class FileMetadata:
             return None
         found = Labels(dict(enumerate(said.labels)), f"the labels of output '{spec.name}'")
         if not is_mask and found.count < num_classes:
-            self.hints.append(
+            hint = (
                 f"the labels in the file are left alone: {found.count} of them for "
                 f"{num_classes} classes"
             )
+            if hint not in self.hints:
+                self.hints.append(hint)
             return None
-        self.used.append(f"{found.count} labels of output '{spec.name}'")
+        self._use(f"{found.count} labels of output '{spec.name}'")
         return found
+
+    def _use(self, text: str) -> None:
+        """Remember what is taken from the file, once for however many pictures."""
+        if text not in self.used:
+            self.used.append(text)
 
 
 def _is_done_by_quantization(normalization: Normalization, spec: TensorSpec) -> bool:

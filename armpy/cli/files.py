@@ -20,12 +20,16 @@ _GOLDEN_ANGLE = 0.381966
 def split_input(option: str, names: Sequence[str]) -> tuple[str, str]:
     """Name and path of ``name=file.npy``; names may hold any character.
 
+    An only input needs no name.
+
     Raises
     ------
     InvalidArgumentError
         If the name is none of the model's, or the path is missing.
     """
     fitting = [name for name in names if option.startswith(f"{name}=")]
+    if not fitting and len(names) == 1 and ("=" not in option or Path(option).is_file()):
+        return names[0], option
     if not fitting:
         raise InvalidArgumentError(
             "the model has no such input" if "=" in option else "not of the form name=file.npy",

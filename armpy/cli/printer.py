@@ -58,14 +58,36 @@ class Printer:
     def __init__(self) -> None:
         self._rich = None if _is_plain() else _console()
 
-    def line(self, text: str) -> None:
-        """Print a line; a terminal may break it."""
+    def line(self, text: str, style: str = "") -> None:
+        """Print a line; a terminal may break it.
+
+        Parameters
+        ----------
+        text : str
+        style : str
+            As rich calls it, such as ``yellow``; where there is a terminal that shows it.
+        """
         if self._rich is None:
             sys.stdout.write(printable(text) + "\n")
             return
         from rich.text import Text  # noqa: PLC0415  # slow to import
 
-        self._rich.print(Text(printable(text)), soft_wrap=True)
+        self._rich.print(Text(printable(text), style=style), soft_wrap=True)
+
+    def marked(self, text: str, *, is_good: bool) -> None:
+        """Print a line about something that is well or not: with a sign, in colour, on terminals.
+
+        Notes
+        -----
+        ``NO_COLOR`` leaves the sign. What is no terminal gets the text alone.
+        """
+        if self._rich is None or not self._rich.is_terminal:
+            self.line(text)
+            return
+        signs = {True: "\u2713", False: "\u26a0"}
+        if not self._rich.encoding.lower().startswith("utf"):
+            signs = {True: "+", False: "!"}
+        self.line(f"{signs[is_good]} {text}", "green" if is_good else "yellow")
 
     def heading(self, text: str) -> None:
         """Print a line that stands out, after an empty one."""

@@ -11,6 +11,7 @@ from armpy.tensor import format_shape
 
 if TYPE_CHECKING:
     from armpy.cli.inspect import FormatReport, MetadataReport, ModelReport, TensorReport
+    from armpy.cli.placed import PlacementReport
     from armpy.cli.profile import PartReport, ProfileReport, StepReport
     from armpy.cli.results import OutputReport
     from armpy.cli.run import RunReport
@@ -23,27 +24,37 @@ _MOST_STEPS = 15
 
 
 def print_run(report: RunReport) -> None:
-    """Print what a run has shown."""
+    """Print what a run has shown: the answer first, then where it was computed."""
     printer = Printer()
-    printer.line(f"placement: {report.placement}")
     printer.line(f"inputs: {report.inputs}")
-    if report.metadata:
-        printer.line(f"from the file's metadata: {'; '.join(report.metadata)}")
     for output in report.outputs:
         _print_output(printer, output)
-    _print_alternatives(printer, report.alternatives)
     if report.timing is not None:
         timing = report.timing
+        runs = f"{timing.runs} run" + ("s" if timing.runs > 1 else "")
         printer.line(
             f"time: min {timing.min_ms:.3f} ms, median {timing.median_ms:.3f} ms, "
-            f"mean {timing.mean_ms:.3f} ms of {timing.runs} runs"
+            f"mean {timing.mean_ms:.3f} ms of {runs}"
         )
+    if report.metadata:
+        printer.line(f"from the file's metadata: {'; '.join(report.metadata)}")
+    print_placement(printer, report.placement, report.placed)
+    _print_alternatives(printer, report.alternatives)
     if report.steps:
         _print_steps(printer, report.steps)
     if report.profile is not None:
         _print_profile(printer, report.profile)
     for path in report.files:
         printer.line(f"written: {path}")
+
+
+def print_placement(printer: Printer, text: str, placed: PlacementReport | None) -> None:
+    """Print where layers run; a terminal shows at a glance whether some fell back."""
+    line = f"placement: {text}"
+    if placed is None:
+        printer.line(line)
+    else:
+        printer.marked(line, is_good=placed.fallbacks == 0)
 
 
 def _print_alternatives(printer: Printer, alternatives: Sequence[Alternative]) -> None:
@@ -144,20 +155,36 @@ def _print_output(printer: Printer, output: OutputReport) -> None:
     if output.min is not None:
         text += f" min {output.min:.6g} max {output.max:.6g} mean {output.mean:.6g}"
     printer.line(text)
+    rows: list[tuple[object, ...]]
     if output.classes:
-        columns = ["class>", "score>", "label"]
         rows = [(c.index, f"{c.score:.4f}", c.label) for c in output.classes]
-        printer.table(columns, rows)
+        printer.table(*without_empty_last(["class>", "score>", "label"], rows))
+    if output.rows:
+        rows = [
+            (number, c.index, f"{c.score:.4f}", c.label)
+            for number, classes in enumerate(output.rows)
+            for c in classes
+        ]
+        printer.table(*without_empty_last(["row>", "class>", "score>", "label"], rows))
     if output.regions:
-        columns = ["class>", "pixels>", "share>", "label"]
-        printer.table(
-            columns, [(r.index, r.pixels, f"{r.share:.2%}", r.label) for r in output.regions]
-        )
+        rows = [(r.index, r.pixels, f"{r.share:.2%}", r.label) for r in output.regions]
+        printer.table(*without_empty_last(["class>", "pixels>", "share>", "label"], rows))
+
+
+def without_empty_last(
+    columns: Sequence[str], rows: Sequence[Sequence[object]]
+) -> tuple[Sequence[str], Sequence[Sequence[object]]]:
+    """A table without its last column, if there is nothing in it."""
+    if any(str(row[-1]) for row in rows):
+        return columns, rows
+    return columns[:-1], [row[:-1] for row in rows]
 
 
 def run_document(model: str, report: RunReport) -> dict[str, object]:
-    """A run as a JSON document."""
-    return {"model": model, **asdict(report)}
+    """A run as a JSON document; its placement is an object with the text in it."""
+    document: dict[str, object] = {"model": model, **asdict(report)}
+    document["placement"] = document.pop("placed") or {"text": report.placement}
+    return document
 
 
 def print_model(report: ModelReport, *, with_layers: bool = False) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,14 @@ _SMALLEST_MASK = 8
 """Least height and width of a mask; what is smaller is some feature map."""
 
 _PICTURE_CHANNELS = (1, 3, 4)
+
+_BATCH_NDIM = 2
+
+_PROBABILITY_TOLERANCE = 0.01
+"""How far beyond 0 and 1 rounding may carry a probability."""
+
+_SUM_TOLERANCE = 0.05
+"""How far quantised probabilities of all classes may be from 1 together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +82,10 @@ class OutputReport:
         The best ones of a classification, best first.
     regions : tuple of RegionShare
         The largest ones of a mask, largest first.
+    rows : tuple of tuple of ClassScore
+        The best classes of each row of a batch that was classified; empty for one row alone.
+    has_logits : bool
+        Whether there are scores of classes that are no probabilities.
     """
 
     name: str
@@ -84,6 +96,8 @@ class OutputReport:
     mean: float | None
     classes: tuple[ClassScore, ...] = ()
     regions: tuple[RegionShare, ...] = ()
+    rows: tuple[tuple[ClassScore, ...], ...] = ()
+    has_logits: bool = False
 
 
 def report_output(
@@ -95,6 +109,8 @@ def report_output(
     labels: Labels | None = None,
     top: int = 5,
     may_classify: bool = True,
+    softmax: bool = False,
+    batch: int = 1,
 ) -> OutputReport:
     """Describe one output.
 
@@ -109,6 +125,10 @@ def report_output(
         How many classes or regions to list.
     may_classify : bool
         Whether the output may be taken for a classification if its shape allows it.
+    softmax : bool
+        Whether scores of classes become probabilities.
+    batch : int
+        How many things the model was given together.
 
     Raises
     ------
@@ -117,14 +137,49 @@ def report_output(
     """
     real = dequantize_array(stored, info)
     figures = _figures(real)
-    classes: tuple[ClassScore, ...] = ()
-    regions: tuple[RegionShare, ...] = ()
+    plain = OutputReport(name, stored.shape, info.data_type.name, *figures)
     if mask is not None:
         num_classes = stored.shape[3] if stored.ndim == 4 and stored.shape[3] > 1 else 0
-        regions = largest_regions(mask, labels, top, num_classes=num_classes)
-    elif may_classify and is_classification(real):
-        classes = top_classes(real, labels, top)
-    return OutputReport(name, stored.shape, info.data_type.name, *figures, classes, regions)
+        return replace(plain, regions=largest_regions(mask, labels, top, num_classes=num_classes))
+    is_batch = real.ndim == _BATCH_NDIM and batch == len(real) > 1 and real.shape[1] > 1
+    if not may_classify or not (is_batch or is_classification(real)):
+        return plain
+    has_logits = not softmax and are_logits(real)
+    scores = softmax_of(real) if softmax else real
+    if is_batch:
+        rows = tuple(top_classes(row, labels, top) for row in scores)
+        return replace(plain, rows=rows, has_logits=has_logits)
+    return replace(plain, classes=top_classes(scores, labels, top), has_logits=has_logits)
+
+
+def are_logits(real: Array) -> bool:
+    """Whether scores are real numbers of which some can be no probability.
+
+    Notes
+    -----
+    Integers that are not quantised have a meaning of their own, such as votes.
+    """
+    if real.dtype.kind != "f" or not real.size:
+        return False
+    return bool(real.min() < -_PROBABILITY_TOLERANCE or real.max() > 1 + _PROBABILITY_TOLERANCE)
+
+
+def softmax_of(scores: Array) -> Array:
+    """Probabilities of classes that exclude each other.
+
+    Parameters
+    ----------
+    scores : ndarray, any real type, shape (..., C)
+
+    Returns
+    -------
+    ndarray, float64, shape of `scores`
+        Each row of C sums to 1.
+    """
+    wide = scores.astype(np.float64)
+    raised: npt.NDArray[np.float64] = np.exp(wide - wide.max(axis=-1, keepdims=True))
+    shares: npt.NDArray[np.float64] = raised / raised.sum(axis=-1, keepdims=True)
+    return shares
 
 
 def _figures(real: Array) -> tuple[float | None, float | None, float | None]:
@@ -149,7 +204,9 @@ def top_classes(scores: Array, labels: Labels | None, top: int) -> tuple[ClassSc
     return tuple(ClassScore(int(i), float(flat[i]), named.name(int(i))) for i in order)
 
 
-def as_mask(stored: Array, *, has_labels: bool = False) -> Mask | None:
+def as_mask(
+    stored: Array, info: TensorInfo | None = None, *, has_labels: bool = False
+) -> Mask | None:
     """The class of each pixel, if an output is a mask.
 
     Parameters
@@ -157,7 +214,10 @@ def as_mask(stored: Array, *, has_labels: bool = False) -> Mask | None:
     stored : ndarray
         A mask if it is of integers and its shape is (1, H, W) or (1, H, W, 1). Scores of
         shape (1, H, W, C) become one by taking the best class, but those with 3 or 4
-        channels might also be a picture, and count only where there are labels.
+        channels might also be a picture, and count only where there are labels, or where
+        they are probabilities: 1 together, at every pixel.
+    info : TensorInfo, optional
+        Of the output.
     has_labels : bool
 
     Returns
@@ -170,13 +230,22 @@ def as_mask(stored: Array, *, has_labels: bool = False) -> Mask | None:
     if stored.dtype.kind not in "iuf":
         return None
     if len(shape) == 4 and shape[3] > 1:
-        if shape[3] in _PICTURE_CHANNELS and not has_labels:
+        is_told = has_labels or shape[3] not in _PICTURE_CHANNELS
+        if not is_told and not (info is not None and _are_probabilities(stored, info)):
             return None
         best: Mask = np.argmax(stored[0], axis=-1).astype(np.int64)
         return best
     if stored.dtype.kind == "f":
         return None
     return stored.reshape(shape[1:3]).astype(np.int64)
+
+
+def _are_probabilities(stored: Array, info: TensorInfo) -> bool:
+    """Whether an output holds probabilities of classes along its last axis."""
+    real = dequantize_array(stored, info)
+    if real.dtype.kind != "f" or not real.size or real.min() < 0:
+        return False
+    return bool(np.abs(real.sum(axis=-1, dtype=np.float64) - 1).max() <= _SUM_TOLERANCE)
 
 
 def largest_regions(

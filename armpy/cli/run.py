@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armpy.cli.results import Array, Mask, OutputReport, as_mask, report_output
+from armpy.cli.output_reader import OutputReader
+from armpy.cli.placed import PlacementReport
+from armpy.cli.results import Array, Mask, OutputReport
 from armpy.errors import InvalidArgumentError, LayerValidationError
 from armpy.tensor import TensorInfo, format_shape
 from armpy.types import DataType
@@ -57,6 +59,8 @@ class RunRequest:
         For random inputs.
     trace : str, optional
         File for a trace, where the model was loaded with profiling; none if it is empty.
+    softmax : bool
+        Whether scores of classes become probabilities.
     """
 
     image: str | None = None
@@ -72,6 +76,7 @@ class RunRequest:
     std: tuple[float, ...] | None = None
     seed: int = 0
     trace: str | None = None
+    softmax: bool = False
 
     def __post_init__(self) -> None:
         if self.image is not None and self.inputs:
@@ -167,6 +172,8 @@ class RunReport:
         Placements that were weighed, the cheapest first; empty if the backends' order decides.
     metadata : tuple of str
         What was taken from the metadata of the model's file.
+    placed : PlacementReport, optional
+        The placement as data; None if it is not known.
     """
 
     inputs: str
@@ -180,6 +187,7 @@ class RunReport:
     profile: ProfileReport | None = None
     alternatives: tuple[Alternative, ...] = ()
     metadata: tuple[str, ...] = ()
+    placed: PlacementReport | None = None
 
 
 def run_all(model: Model, requests: Sequence[RunRequest]) -> list[RunReport]:
@@ -231,8 +239,9 @@ def run_model(model: Model, request: RunRequest) -> RunReport:
         if profiler is not None:
             profiler.clear()  # the first execution does not count
         timing = time_runs(model, arrays, request.repeat)
-    reports, masks = _describe(model, results, labels, request.top, metadata)
-    files = _written(request, results, masks)
+    reader = OutputReader(model, labels, metadata, request.top, request.softmax)
+    read = reader.read(results, _batch(arrays))
+    files = _written(request, results, read.masks)
     if profiler is not None and request.trace:
         Path(request.trace).write_text(profiler.to_chrome_trace(), "utf-8")
         files.append(request.trace)
@@ -241,14 +250,21 @@ def run_model(model: Model, request: RunRequest) -> RunReport:
         origin,
         str(placement) if placement is not None else "not known",
         dict(placement.layers_by_backend) if placement is not None else {},
-        tuple(reports),
+        read.reports,
         timing,
         tuple(files),
-        (*hints, *(metadata.hints if metadata else ())),
+        (*hints, *reader.hints, *(metadata.hints if metadata else ())),
         *_profiled(profiler),
         () if placement is None else placement.alternatives,
         tuple(metadata.used) if metadata else (),
+        None if placement is None else PlacementReport.of(placement),
     )
+
+
+def _batch(arrays: Mapping[str, Array]) -> int:
+    """How many things a model is given together: the first dimension that all inputs share."""
+    sizes = {array.shape[0] if array.ndim else 1 for array in arrays.values()}
+    return sizes.pop() if len(sizes) == 1 else 1
 
 
 def _labels(request: RunRequest) -> Labels | None:
@@ -428,38 +444,3 @@ def time_runs(model: Model, arrays: dict[str, Array], repeat: int) -> Timing:
     return Timing(
         repeat, min(durations_ms), statistics.median(durations_ms), statistics.fmean(durations_ms)
     )
-
-
-def _describe(
-    model: Model,
-    results: dict[str, Array],
-    labels: Labels | None,
-    top: int,
-    metadata: FileMetadata | None,
-) -> tuple[list[OutputReport], dict[str, Mask]]:
-    """Reports of all outputs, and the masks among them by name."""
-    is_only = len(model.outputs) == 1
-    input_shapes = [spec.shape for spec in model.inputs]
-    reports = []
-    masks: dict[str, Mask] = {}
-    for spec in model.outputs:
-        stored = results[spec.name]
-        mask = as_mask(stored, has_labels=labels is not None) if is_only else None
-        if mask is not None:
-            masks[spec.name] = mask
-        named = labels
-        if named is None and metadata is not None:
-            is_value = mask is not None and stored.size == mask.size
-            named = metadata.labels(spec, stored.shape[-1] if stored.ndim else 0, is_mask=is_value)
-        report = report_output(
-            spec.name,
-            spec.info,
-            stored,
-            mask=mask,
-            labels=named,
-            top=top,
-            # An autoencoder's output has no classes.
-            may_classify=is_only and spec.shape not in input_shapes,
-        )
-        reports.append(report)
-    return reports, masks

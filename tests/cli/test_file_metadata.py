@@ -10,6 +10,7 @@ import pytest
 import armpy
 from armpy.cli.__main__ import main
 from armpy.cli.file_metadata import FileMetadata
+from armpy.cli.output_reader import LOGITS_HINT
 from armpy.cli.run import RunReport, RunRequest, prepare_inputs, run_model
 from tests.support.tflite_metadata import (
     AXIS_LABELS,
@@ -80,7 +81,10 @@ def test_pixels_are_normalised_and_classes_named_as_the_file_says(picture: str) 
         "pixels normalised by mean 127.5,0,0, std 127.5,255,51",
         "6 labels of output 'y'",
     )
-    assert not report.hints
+    assert report.hints == (LOGITS_HINT,)  # the model gives its pixels back: from -1 to 5
+    _, soft = run(content, RunRequest(image=picture, top=6, softmax=True))
+    assert not soft.hints
+    assert sum(c.score for c in soft.outputs[0].classes) == pytest.approx(1)
 
 
 def test_options_come_before_what_the_file_says(picture: str, tmp_path: Path) -> None:

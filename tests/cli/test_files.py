@@ -26,7 +26,16 @@ def test_an_unknown_name_is_told_with_the_known_ones() -> None:
     with pytest.raises(InvalidArgumentError, match=r"no such input.*'a', 'b'; got 'c'"):
         split_input("c=x.npy", ["a", "b"])
     with pytest.raises(InvalidArgumentError, match="not of the form name=file"):
-        split_input("x.npy", ["a"])
+        split_input("x.npy", ["a", "b"])
+
+
+def test_an_only_input_needs_no_name(tmp_path: Path) -> None:
+    assert split_input("x.npy", ["a"]) == ("a", "x.npy")
+    odd = tmp_path / "b=c.npy"
+    odd.touch()
+    assert split_input(str(odd), ["a"]) == ("a", str(odd))
+    with pytest.raises(InvalidArgumentError, match=r"no such input.*'a'; got 'b'"):
+        split_input("b=absent.npy", ["a"])
 
 
 def test_an_input_given_twice_is_rejected(tmp_path: Path) -> None:

@@ -97,3 +97,23 @@ def test_who_asks_for_colours_gets_them(
     monkeypatch.setenv(variable, "1")
     Printer().heading("title")
     assert "\x1b[1mtitle" in capsys.readouterr().out
+
+
+def test_a_terminal_shows_at_a_glance_whether_all_is_well(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Printer().marked("plain", is_good=False)
+    assert capsys.readouterr().out == "plain\n"
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    Printer().marked("3 fell back", is_good=False)
+    Printer().marked("none did", is_good=True)
+    bad, good = capsys.readouterr().out.splitlines()
+    assert "\x1b[33m" in bad
+    assert "\u26a0 3 fell back" in bad
+    assert "\x1b[32m" in good
+    assert "\u2713 none did" in good
+    monkeypatch.setenv("NO_COLOR", "1")
+    Printer().marked("3 fell back", is_good=False)
+    assert capsys.readouterr().out == "\u26a0 3 fell back\n"

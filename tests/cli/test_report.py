@@ -5,9 +5,10 @@ from dataclasses import replace
 import pytest
 
 from armpy.cli.inspect import ModelReport, RefusalReport
+from armpy.cli.placed import PlacementReport, RefusedLayers
 from armpy.cli.printer import print_json
-from armpy.cli.report import print_model, print_run
-from armpy.cli.results import OutputReport, RegionShare
+from armpy.cli.report import print_model, print_run, run_document
+from armpy.cli.results import ClassScore, OutputReport, RegionShare
 from armpy.cli.run import RunReport
 from armpy.optimizer import Alternative
 
@@ -21,11 +22,47 @@ def test_the_regions_of_a_mask_are_printed(capsys: pytest.CaptureFixture[str]) -
     regions = (RegionShare(12, 48, 0.75, "dog"), RegionShare(0, 16, 0.25, ""))
     print_run(RunReport("x", "y", {}, (replace(OUTPUT, regions=regions),)))
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
-    assert rows[-3:] == [
+    assert rows[-4:] == [
         ["class", "pixels", "share", "label"],
         ["12", "48", "75.00%", "dog"],
         ["0", "16", "25.00%"],
+        ["placement:", "y"],
     ]
+
+
+def test_labels_are_a_column_only_where_there_are_some(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    regions = (RegionShare(12, 48, 0.75, ""),)
+    classes = (ClassScore(3, 0.5, ""),)
+    outputs = (replace(OUTPUT, regions=regions), replace(OUTPUT, classes=classes))
+    print_run(RunReport("x", "y", {}, outputs))
+    out = capsys.readouterr().out
+    assert "share\n" in out
+    assert "score\n" in out
+    assert "label" not in out
+
+
+def test_each_row_of_a_batch_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = ((ClassScore(3, 0.5, "cat"),), (ClassScore(1, 0.25, ""),))
+    print_run(RunReport("x", "y", {}, (replace(OUTPUT, rows=rows),)))
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["row", "class", "score", "label"] in lines
+    assert ["0", "3", "0.5000", "cat"] in lines
+    assert ["1", "1", "0.2500"] in lines
+
+
+def test_a_run_as_a_document_has_its_placement_as_data() -> None:
+    refused = RefusedLayers("Softmax", "A", "rank 5 is not supported", 2)
+    placed = PlacementReport(
+        "in words", 3, {"A": 1, "B": 2}, 2, 2, 1, 64, "preference", "order", 1, 0, (refused,)
+    )
+    found = run_document("m.tflite", RunReport("x", "in words", {}, (OUTPUT,), placed=placed))
+    placement = found["placement"]
+    assert isinstance(placement, dict)
+    assert (placement["text"], placement["layers_by_backend"]) == ("in words", {"A": 1, "B": 2})
+    assert placement["refusals"][0]["reason"] == "rank 5 is not supported"
+    assert "placed" not in found
 
 
 def test_an_output_without_elements_is_printed_without_figures(
@@ -33,7 +70,7 @@ def test_an_output_without_elements_is_printed_without_figures(
 ) -> None:
     empty = OutputReport("y", (0, 4), "FLOAT32", None, None, None)
     print_run(RunReport("x", "y", {}, (empty,)))
-    assert capsys.readouterr().out.splitlines()[-1] == "output: y FLOAT32(0, 4)"
+    assert capsys.readouterr().out.splitlines()[1] == "output: y FLOAT32(0, 4)"
 
 
 def test_refusals_are_printed_with_their_reason(capsys: pytest.CaptureFixture[str]) -> None:

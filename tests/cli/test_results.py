@@ -51,6 +51,34 @@ def test_scores_are_dequantised() -> None:
     assert (report.min, report.max, report.mean) == (0.0, 0.75, 0.375)
 
 
+def test_rows_of_a_batch_are_classified_one_by_one() -> None:
+    info = TensorInfo((2, 3), DataType.FLOAT32)
+    scores = np.array([[1, 2, 0], [3, 6, 9]], np.float32)
+    report = report_output("y", info, scores, batch=2, top=1, labels=ANIMALS)
+    assert [row[0].label for row in report.rows] == ["bee", "cat"]
+    assert not report_output("y", info, scores, batch=3).rows
+
+
+def test_softmax_makes_probabilities_of_logits() -> None:
+    info = TensorInfo((1, 2), DataType.FLOAT32)
+    logits = np.array([[np.log(3), 0]], np.float32)
+    assert report_output("y", info, logits).has_logits
+    report = report_output("y", info, logits, softmax=True)
+    assert [c.score for c in report.classes] == pytest.approx([0.75, 0.25])
+    assert not report.has_logits
+    assert not report_output("y", info, np.array([[0.25, 0.75]], np.float32)).has_logits
+
+
+def test_probabilities_at_every_pixel_are_a_mask_even_of_four_channels() -> None:
+    info = TensorInfo((1, 8, 8, 4), DataType.FLOAT32)
+    scores = np.full((1, 8, 8, 4), 0.1, np.float32)
+    scores[..., 2] = 0.7
+    mask = as_mask(scores, info)
+    assert mask is not None
+    assert (mask == 2).all()
+    assert as_mask(scores * 2, info) is None  # a picture, for all that is known
+
+
 def test_other_outputs_have_figures_only() -> None:
     info = TensorInfo((2, 2), DataType.FLOAT32)
     report = report_output("y", info, np.array([[1, 2], [3, 6]], np.float32))

@@ -78,7 +78,8 @@ def placement(site: Path | None, model: Path, *options: str) -> str:
     """The line in which `armpy run` says what runs where."""
     done = run_beside(site, *RUN, str(model), *options)
     assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()[0].removeprefix("placement: ")
+    (line,) = [line for line in done.stdout.splitlines() if line.startswith("placement: ")]
+    return line.removeprefix("placement: ")
 
 
 def outputs(site: Path | None, model: Path, folder: Path, *options: str) -> np.ndarray:
@@ -147,7 +148,7 @@ def test_the_wrapped_engine_takes_the_whole_network(
         pytest.skip("onnxruntime and onnx are not installed")
     chosen = ("--backends", "OnnxRuntime,CpuRef")  # of its kind, NumbaAcc comes first by its name
     line = placement(onnx_site, float_model, *chosen)
-    assert line.startswith("4 layers: OnnxRuntime 4; 1 partitions")
+    assert line.startswith("4 layers: OnnxRuntime 4; 1 partition,")
     expected = outputs(None, float_model, tmp_path / "a", "--backends", "CpuRef")
     result = outputs(onnx_site, float_model, tmp_path / "b", *chosen)
     np.testing.assert_allclose(result, expected, 1e-5)

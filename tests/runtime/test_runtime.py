@@ -300,7 +300,7 @@ def test_loading_says_in_one_line_what_runs_where(caplog: pytest.LogCaptureFixtu
     with caplog.at_level(logging.INFO, "armpy"):
         runtime_of(FakeBackend("A")).load_network(diamond())
     (record,) = caplog.records
-    assert record.message.startswith("4 layers: A 4; 1 partitions")
+    assert record.message.startswith("4 layers: A 4; 1 partition,")
     assert "\n" not in record.message
 
 
