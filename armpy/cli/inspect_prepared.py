@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from armpy.cli.compile_report import kib
@@ -17,12 +18,10 @@ from armpy.cli.inspect import (
     report_of,
 )
 from armpy.cli.load_request import LoadRequest, registry_of
-from armpy.cli.prepared_file import METADATA, FileBytes, LeftOut, PreparedContents, ProgramReport
+from armpy.cli.prepared_file import FileBytes, LeftOut, PreparedContents, ProgramReport
 from armpy.cli.printer import Printer
 from armpy.errors import InvalidArgumentError, UnimplementedError
 from armpy.graph.dump import to_dot
-from armpy.hooks.metadata import ModelMetadata
-from armpy.optimizer.files.plain import PlainReader
 from armpy.optimizer.files.reading import NetworkContents, read_contents
 from armpy.prepared.container import VERSION, Container
 from armpy.prepared.signing import (
@@ -34,6 +33,7 @@ from armpy.prepared.signing import (
     verify,
 )
 from armpy.prepared.trust import open_judged
+from armpy.runtime.file_reports import read_metadata
 from armpy.tensor import format_shape
 
 _SHOWN = ("isa", "version", "threads", "architecture")
@@ -204,12 +204,6 @@ def _model(
     contents: PreparedContents, chosen: NetworkContents, networks: tuple[NetworkReport, ...]
 ) -> ModelReport:
     """What the chosen network takes and gives, and where it runs."""
-
-    def metadata() -> ModelMetadata:
-        if METADATA not in contents.sections:
-            return ModelMetadata()
-        return PlainReader().read(ModelMetadata, contents.container.document(METADATA), METADATA)
-
     signatures = tuple(
         [
             SignatureReport(one.signature, _names(one.inputs), _names(one.outputs))
@@ -223,7 +217,7 @@ def _model(
     return replace(
         report_of(chosen.graph, placement, signatures),
         format=FormatReport("none", "prepared by armpy", "", facts),
-        metadata=metadata_report(metadata),
+        metadata=metadata_report(partial(read_metadata, contents.container)),
     )
 
 

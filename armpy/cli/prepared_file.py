@@ -8,10 +8,9 @@ from typing import Any
 
 from armpy.errors import ParserError
 from armpy.optimizer import Placement
+from armpy.optimizer.files.layout import METADATA
 from armpy.optimizer.files.plain import PlainReader
 from armpy.prepared.container import Container
-
-METADATA = "metadata"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from armpy.errors import InvalidArgumentError
+from armpy.optimizer.files.layout import METADATA
 from armpy.optimizer.files.plain import PlainReader
 from armpy.runtime.file_signatures import signature_records
 
 if TYPE_CHECKING:
     from armpy.hooks.metadata import ModelMetadata
     from armpy.optimizer import Placement
+    from armpy.prepared.container import Container
     from armpy.runtime.quick_loading import PreparedFile
 
 
@@ -63,7 +65,7 @@ def read_placement(file: PreparedFile, *, is_cached: bool = False) -> Placement:
     return replace(report, cache_uses=tuple(uses))
 
 
-def read_metadata(file: PreparedFile) -> ModelMetadata:
+def read_metadata(container: Container) -> ModelMetadata:
     """What the original file said of itself.
 
     Raises
@@ -73,6 +75,6 @@ def read_metadata(file: PreparedFile) -> ModelMetadata:
     """
     from armpy.hooks.metadata import ModelMetadata  # noqa: PLC0415 - as above
 
-    if "metadata" not in file.container.sections:
+    if METADATA not in container.sections:
         return ModelMetadata()
-    return PlainReader().read(ModelMetadata, file.container.document("metadata"), "metadata")
+    return PlainReader().read(ModelMetadata, container.document(METADATA), METADATA)

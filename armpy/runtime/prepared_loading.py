@@ -74,7 +74,7 @@ def _loaded(
             shares_state_with=first,
             signatures=signatures,
             properties=request.properties if first is None else first.properties,
-            read_metadata=partial(read_metadata, file),
+            read_metadata=partial(read_metadata, file.container),
         )
         if contents.optimized is not None and model._loaded.latest is None:
             _prepare_for_saved_shapes(model, contents.optimized)

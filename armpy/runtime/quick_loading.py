@@ -203,7 +203,7 @@ def _metadata(file: PreparedFile) -> Any:  # Any: a class that few import
     """What the original file said of itself."""
     from armpy.runtime.file_reports import read_metadata
 
-    return read_metadata(file)
+    return read_metadata(file.container)
 
 
 def _check_request(request: LoadRequest, file: PreparedFile) -> None:

@@ -6,7 +6,8 @@ import hashlib
 import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from armpy.graph import Layer, SubgraphView
 from armpy.ops.backend_internal import PreCompiled
 from armpy.ops.operation import Array
 from armpy.optimizer import OptimizedNetwork
-from armpy.optimizer.files.layout import CONSTANTS, MODEL, ModelRecord
+from armpy.optimizer.files.layout import CONSTANTS, METADATA, MODEL, ModelRecord
 from armpy.optimizer.files.plain import plain
 from armpy.optimizer.files.writing import ArrayStore, NetworkWriter
 from armpy.optimizer.saved import part_digest
@@ -37,9 +38,6 @@ from armpy.types import BackendId
 if TYPE_CHECKING:
     from armpy.prepared.signing import Signature
     from armpy.runtime.model import Model
-
-METADATA = "metadata"
-"""Name of the section with what the original file says of itself."""
 
 _LEAST_SHARED_BYTES = 512
 """A view takes some bytes of text itself."""
@@ -89,8 +87,8 @@ def save_model(
         for inner in (network, *network.inner_networks):
             for plan in static_plans(inner.plans):
                 programs.add(plan, network.backends)
-        latest = None if network.latest is None else network.latest.plan
-        optimized = latest.network if isinstance(latest, StaticPlan) else None
+        latest = _static_plan(network)
+        optimized = None if latest is None else latest.network
         record = NetworkWriter(arrays).record(network.graph, optimized)
         writers.append((name, network, record))
     if shares:
@@ -127,10 +125,10 @@ def save_model(
 def can_be_quick(model: Model) -> bool:
     """Whether a file of the model would run without anything being prepared."""
     network = model._loaded
-    latest = None if network.latest is None else network.latest.plan
-    if not isinstance(latest, StaticPlan) or network.graph.variables or network.profiler:
+    plan = _static_plan(network)
+    if plan is None or network.graph.variables or network.profiler:
         return False
-    return all(isinstance(layer.operation, PreCompiled) for layer in latest.layers)
+    return all(isinstance(layer.operation, PreCompiled) for layer in plan.layers)
 
 
 def _share(arrays: ArrayStore, programs: _Programs) -> None:
@@ -149,8 +147,6 @@ def _share(arrays: ArrayStore, programs: _Programs) -> None:
 
 def _text(arrays: ArrayStore, record: ModelRecord) -> bytes:
     """A network's section, once it is known where all arrays are."""
-    from dataclasses import replace  # noqa: PLC0415 - few models are saved
-
     return NetworkWriter.text(replace(record, arrays=arrays.records()))
 
 
@@ -161,13 +157,6 @@ def _options(model: Model) -> dict[str, object]:
         "backends": None if options.backends is None else list(options.backends),
         "preference": str(options.preference.value),
     }
-
-
-class _Written(NamedTuple):
-    """A program in the file, and the backend that takes it."""
-
-    number: int
-    programs: IPrograms
 
 
 class _Programs:
@@ -316,8 +305,8 @@ def _view(network: OptimizedNetwork, layer: Layer) -> SubgraphView:
 def quick_record(network: LoadedNetwork, programs: _Programs) -> dict[str, object] | None:
     """What a quick network is made of; None if it takes more than programs to run the model."""
     latest = network.latest
-    plan = None if latest is None else latest.plan
-    if not isinstance(plan, StaticPlan) or network.graph.variables:
+    plan = _static_plan(network)
+    if plan is None or network.graph.variables:
         return None
     optimized = plan.network
     graph = optimized.graph
@@ -360,7 +349,6 @@ def quick_record(network: LoadedNetwork, programs: _Programs) -> dict[str, objec
         "arena_bytes": size,
         "needed_bytes": optimized.placement.peak_bytes
         + sum(value.info.size_bytes for value in graph.results),
-        "falls_back": any(refusal for refusal in optimized.placement.refusals),
         "steps": steps,
     }
 
@@ -373,6 +361,12 @@ def _info(info: TensorInfo) -> list[object]:
         return [shape, info.data_type.name]
     about = [list(quantization.scales), list(quantization.zero_points), quantization.axis]
     return [shape, info.data_type.name, *about]
+
+
+def _static_plan(network: LoadedNetwork) -> StaticPlan | None:
+    """The plan that a network was prepared with last, if all of its shapes are known."""
+    plan = None if network.latest is None else network.latest.plan
+    return plan if isinstance(plan, StaticPlan) else None
 
 
 def static_plans(plans: Sequence[object]) -> Iterator[StaticPlan]:

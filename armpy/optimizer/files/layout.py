@@ -15,6 +15,9 @@ MODEL = "model"
 CONSTANTS = "constants"
 """Name of the section with the elements of constants, each at a multiple of 64 bytes."""
 
+METADATA = "metadata"
+"""Name of the section with what the original file says of itself."""
+
 
 @dataclass(frozen=True, slots=True)
 class ArrayRecord:

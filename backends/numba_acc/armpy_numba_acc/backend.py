@@ -41,7 +41,6 @@ from armpy_numba_acc.passes.support import support
 from armpy_numba_acc.program.limits import TooLargeError
 from armpy_numba_acc.runtime.factory import ProgramFactory
 from armpy_numba_acc.runtime.profiling import NumbaProfilingContext, recorder_of
-from armpy_numba_acc.store.given import offered_isa
 from armpy_numba_acc.store.programs import compiled_program
 from armpy_numba_acc.store.settings import disk_entries, machine_entries
 
@@ -145,7 +144,7 @@ class NumbaBackend(IBackendInternal):
     ) -> OptimizationViews:
         """Put one program in the place of the region."""
         views = OptimizationViews()
-        if (reason := missing_compiler()) and offered_isa() is None:
+        if reason := missing_compiler():
             _warn_once(reason)
             views.fail(view, reason)
             return views

@@ -114,12 +114,11 @@ class NumbaPrograms(IPrograms):
         self, view: SubgraphView, target: str, options: OptionValues
     ) -> SavedProgram | None:
         """The region compiled for another processor."""
-        from armpy_numba_acc.ahead import compile_for
+        from armpy_numba_acc.ahead import lower_for
         from armpy_numba_acc.ahead import target as named
 
         aim = named(target, options)
-        program, _ = compile_for(view, aim, options)
-        return saved_program(program, aim, options)
+        return saved_program(lower_for(view, aim, options), aim, options)
 
     def check(self, about: Mapping[str, object], options: OptionValues) -> ProgramCheck:
         """Whether layouts, processor and options are those that the program is for."""

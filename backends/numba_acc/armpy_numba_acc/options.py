@@ -17,7 +17,6 @@ from armpy_numba_acc.machine.model import MachineModel
 from armpy_numba_acc.machine.model_figures import BUILT_IN, typical
 from armpy_numba_acc.runtime.machine import this_machine
 from armpy_numba_acc.runtime.threads import LOOK_S, MOST_THREADS
-from armpy_numba_acc.store.given import offered_isa
 from armpy_numba_acc.store.host import known_isas
 from armpy_numba_acc.store.machine import kept_model
 from armpy_numba_acc.store.settings import machine_entries
@@ -163,16 +162,9 @@ def known_figures() -> str:
     return f"{model.name}: {shown}"
 
 
-def _isa_named(name: str, where: str) -> Isa:
-    """The instruction set of a name; the best for an empty one."""
-    given = offered_isa() if missing_compiler() else None
-    # Where nothing can be compiled, there is code for no other one.
-    return given if given is not None and name in ("", given.name) else _known_isa(name, where)
-
-
 @cache
-def _known_isa(name: str, where: str) -> Isa:
-    """An instruction set that the processor has; parameters as for `_isa_named`."""
+def _isa_named(name: str, where: str) -> Isa:
+    """The instruction set of a name, which the processor must have; the best for an empty one."""
     available = {isa.name: isa for isa in known_isas()}
     if not name:
         return next(isa for isa in available.values() if _is_permitted(isa))

@@ -16,6 +16,7 @@ from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.machine.matrix_unit import may_use_matrix_unit
 from armpy_numba_acc.machine.space import Space
+from armpy_numba_acc.native import elf
 from armpy_numba_acc.passes.region import lower_region
 from armpy_numba_acc.passes.support import support
 from armpy_numba_acc.program.program import Program
@@ -208,3 +209,9 @@ def note_compiled(monkeypatch: pytest.MonkeyPatch) -> list[Kernel]:
 
     monkeypatch.setattr(objects, "_compiled", compiled)
     return made
+
+
+def addresses_of(codes: Mapping[Kernel, bytes]) -> dict[Kernel, int]:
+    """Load object code of kernels; the address of each."""
+    found = elf.load({kernel.symbol: code for kernel, code in codes.items()})
+    return {kernel: found[kernel.symbol] for kernel in codes}

@@ -252,7 +252,7 @@ def test_vectors_are_used_where_the_system_does_not_permit_the_unit(
     monkeypatch.setattr(options, "known_isas", lambda: (amx, *host))
     monkeypatch.setattr(options, "has_matrix_unit", lambda: True)
     monkeypatch.setattr(options, "may_use_matrix_unit", lambda: False)
-    options._known_isa.cache_clear()
+    options._isa_named.cache_clear()
     try:
         assert options.chosen_isa() == host[0]
         assert matrix_unit_state() == "not permitted by the system"
@@ -262,4 +262,4 @@ def test_vectors_are_used_where_the_system_does_not_permit_the_unit(
         monkeypatch.setattr(options, "has_matrix_unit", lambda: False)
         assert matrix_unit_state() == "not there, or hidden by a virtual machine"
     finally:
-        options._known_isa.cache_clear()
+        options._isa_named.cache_clear()

@@ -19,14 +19,13 @@ from armpy_numba_acc.machine.processor import Processor, this_processor
 from armpy_numba_acc.machine.targets import PROCESSORS, best_first, named_target, runs_on
 from armpy_numba_acc.native.object_file import BEGINNING
 from armpy_numba_acc.runtime.instance import Code, Instance
-from armpy_numba_acc.store.given import addresses_of
 
 from armpy.errors import InvalidArgumentError
 from armpy.graph import SubgraphView
 from armpy.ops import PreCompiled
 
 from .networks import convolutions, image
-from .support import check_outputs, run_reference
+from .support import addresses_of, check_outputs, run_reference
 
 X86_NAMES = frozenset(processor._LINUX_X86.values())
 ARM_NAMES = frozenset(name for name, _, _ in arm._LINUX)

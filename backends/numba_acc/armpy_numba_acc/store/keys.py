@@ -114,25 +114,6 @@ def _origin() -> str:
     return digest.hexdigest()
 
 
-@cache
-def sources_digest() -> str:
-    """Digest of the sources that kernels and programs are made from, whatever compiles them.
-
-    Returns
-    -------
-    str
-        32 hexadecimal digits; empty if the sources are not there, or not those that run.
-    """
-    try:
-        files = [(path, os.stat(path)) for path in _source_files()]
-        if not files or not is_current():
-            return ""
-        return _sources_digest(files).hex()[:32]
-    except OSError as error:
-        _log.info("the sources cannot be read: %s", error)
-        return ""
-
-
 def _sources_digest(files: Sequence[tuple[str, os.stat_result]]) -> bytes:
     """Digest of the sources, which is remembered as long as no file is touched."""
     states = [

@@ -14,7 +14,6 @@ from armpy_numba_acc.machine.compiler import missing_compiler
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.store.companions import Companions, companions
-from armpy_numba_acc.store.given import addresses_of, offered
 from armpy_numba_acc.store.keys import is_current, object_key
 from armpy_numba_acc.store.settings import disk_entries
 
@@ -47,13 +46,6 @@ def kernel_addresses(
         If a kernel is missing that cannot be compiled here.
     """
     with _LOCK:
-        given = {
-            kernel: code
-            for kernel in dict.fromkeys(kernels)
-            if (isa.key, kernel) not in _ADDRESSES and (code := offered(kernel, isa)) is not None
-        }
-        if given:
-            _ADDRESSES.update({(isa.key, k): place for k, place in addresses_of(given).items()})
         missing = [k for k in dict.fromkeys(kernels) if (isa.key, k) not in _ADDRESSES]
         if missing:
             # A process that has the backend and does not use it must not load LLVM.
