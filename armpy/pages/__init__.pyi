@@ -1,5 +1,6 @@
 from armpy.pages.graph import Colouring as Colouring, GraphEdge as GraphEdge
 from armpy.pages.graph import GraphNode as GraphNode, GraphView as GraphView
+from armpy.pages.layout import Layout as Layout, lay_out as lay_out
 from armpy.pages.parts import (
     Bar as Bar,
     Bars as Bars,
