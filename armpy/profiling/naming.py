@@ -1,0 +1,84 @@
+"""Short names of layers, which stay distinct: what all have in front is cut off."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+LONGEST = 48
+"""Characters of a name that is still short; longer ones lose their middle."""
+
+
+def short_names(names: Iterable[str], longest: int = LONGEST) -> dict[str, str]:
+    """A short name for each of some names; two names never get the same one.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Such as ``model/block_1/conv/Relu6;model/block_1/bn/FusedBatchNormV3``: converters join
+        what they have made one layer of.
+    longest : int
+        How many characters a short name has, about.
+
+    Returns
+    -------
+    dict of str to str
+        Short names by name.
+
+    Notes
+    -----
+    Of a joined name, the last part stands for all. Folders that all names lie in are cut off, and
+    so is, from the middle, what is too long still. Names that have become alike get more of
+    themselves back, and a number at last.
+    """
+    full = list(dict.fromkeys(names))
+    short = {name: _without(name.split(";")[-1] or name) for name in full}
+    common = _common_folder(list(short.values()))
+    short = {name: text[common:] or text for name, text in short.items()}
+    _tell_apart(short, dict(zip(full, full, strict=True)))
+    cut = {name: _cut(text, longest) for name, text in short.items()}
+    _tell_apart(cut, short)
+    return cut
+
+
+def _without(name: str) -> str:
+    """A name without what converters put behind it."""
+    text = name.strip().rstrip("/")
+    head, _, tail = text.rpartition("/")
+    is_output = head and (tail.startswith(("StatefulPartitionedCall", "ReadVariableOp")))
+    return (head if is_output else text) or name
+
+
+def _common_folder(names: Sequence[str]) -> int:
+    """How many characters of folders all names begin with."""
+    if len(names) < 2:
+        return 0
+    first, last = min(names), max(names)
+    same = 0
+    while same < min(len(first), len(last)) and first[same] == last[same]:
+        same += 1
+    return first.rfind("/", 0, same) + 1
+
+
+def _cut(name: str, longest: int) -> str:
+    """A name without its middle, if it is long."""
+    if len(name) <= longest:
+        return name
+    head = longest // 3
+    return f"{name[:head]}...{name[len(name) - (longest - head - 3) :]}"
+
+
+def _tell_apart(short: dict[str, str], longer: dict[str, str]) -> None:
+    """Give names that have become alike their longer ones, and numbers if that is not enough."""
+    counts = Counter(short.values())
+    for name, text in short.items():
+        if counts[text] > 1:
+            short[name] = longer[name]
+    counts, seen = Counter(short.values()), Counter[str]()
+    taken = set(short.values())
+    for name, text in short.items():
+        if counts[text] > 1:
+            while (made := f"{text} #{seen[text] + 1}") in taken:
+                seen[text] += 1
+            short[name] = made
+            taken.add(made)
