@@ -68,7 +68,7 @@ STARTS = [
     Start("version", "$ armpy --version", 15, HEAVY - {"click"} | {"numpy"}),
     Start("usage", "$ armpy run", 15, HEAVY - {"click"} | {"numpy"}),
     Start("help of a command", "$ armpy run --help", 15, HEAVY - {"click"} | {"numpy"}),
-    Start("help of all", "$ armpy --help", 32, HEAVY - {"click"} | {"numpy"}),
+    Start("help of all", "$ armpy --help", 42, HEAVY - {"click"} | {"numpy"}),
     Start("wrong file", "$ armpy run nowhere.tflite", 15, HEAVY - {"click"} | {"numpy"}),
     Start(
         "what is installed",

@@ -35,6 +35,7 @@ _SIZE = click.option(
     cls=PluginGroup,
     elsewhere={
         "backends": "armpy.cli.backend_commands:backends",
+        "benchmark": "armpy.cli.benchmark:benchmark_command",
         "cache": "armpy.cli.cache_commands:cache",
         "calibrate": "armpy.cli.calibrate:calibrate",
         "compile": "armpy.cli.compile:compile_command",

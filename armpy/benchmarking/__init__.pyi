@@ -1,0 +1,16 @@
+from armpy.benchmarking.results import (
+    BenchmarkResult as BenchmarkResult,
+    LayerCost as LayerCost,
+    MachineState as MachineState,
+    Memory as Memory,
+    SubjectResult as SubjectResult,
+)
+from armpy.benchmarking.runner import Progress as Progress, benchmark as benchmark
+from armpy.benchmarking.statistics import Latency as Latency, Ratio as Ratio, compare as compare
+from armpy.benchmarking.subjects import (
+    Plan as Plan,
+    Subject as Subject,
+    name_subjects as name_subjects,
+)
+
+__all__: list[str]

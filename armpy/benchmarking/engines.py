@@ -1,0 +1,175 @@
+"""Engines that a subject may run on, behind one interface; this one's own, armpy."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from armpy.benchmarking.inputs import Array, chosen_shapes, random_array
+from armpy.benchmarking.subjects import ARMPY, Subject
+from armpy.errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    from armpy.runtime import Model
+
+# What a subject does not need is no part of its memory, nor of the time it takes to load.
+# ruff: noqa: PLC0415
+
+
+class ILoaded(ABC):
+    """A subject that is loaded."""
+
+    @abstractmethod
+    def prepare_inputs(self, seed: int) -> None:
+        """Make inputs; what shapes they have is known from then on.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If the subject's shapes or arrays do not fit.
+        """
+
+    @abstractmethod
+    def caller(self) -> Callable[[], object]:
+        """What runs the model once, for one thread, with arrays of its own."""
+
+    @property
+    @abstractmethod
+    def items(self) -> int:
+        """Of the batch of one run."""
+
+    @abstractmethod
+    def placement(self) -> str:
+        """Who runs how much of it."""
+
+    def memory(self) -> tuple[int | None, int | None]:
+        """Bytes of weights, and of working memory for one execution; None if not known."""
+        return None, None
+
+
+def load(subject: Subject) -> ILoaded:
+    """Load a subject.
+
+    Raises
+    ------
+    ArmpyError
+        If it cannot be loaded, or its engine is not installed.
+    """
+    if subject.engine == ARMPY:
+        return ArmpyLoaded(subject, load_model(subject))
+    from armpy.benchmarking.peers import load_peer
+
+    return load_peer(subject)
+
+
+def load_model(subject: Subject, *, profiling: bool = False) -> Model:
+    """Load a model as a subject says."""
+    import armpy
+
+    options = dict(subject.load_options)
+    for_runtime: dict[str, Any] = {  # Any: by name
+        name: value
+        for name in ("on_fallback", "dynamic_backends_path")
+        if (value := options.pop(name, None))
+    }
+    if subject.backend_options:
+        for_runtime["backend_options"] = subject.backend_options
+    given: dict[str, Any] = {k: v for k, v in options.items() if v is not None}  # Any: by name
+    given |= {"backends": subject.backends, "num_threads": subject.num_threads}
+    if not (for_runtime or profiling):
+        return armpy.load(subject.model, **given)
+    names = ("backends", "num_threads", "preference", "trusted_keys", "code")
+    for_runtime |= {n: given.pop(n) for n in names if given.get(n) is not None}
+    for name in names:
+        given.pop(name, None)
+    runtime = armpy.Runtime(armpy.RuntimeOptions(profiling=profiling, **for_runtime))
+    return armpy.load(subject.model, runtime=runtime, **given)
+
+
+class ArmpyLoaded(ILoaded):
+    """A model that armpy runs, by `Model.run` with inputs by name.
+
+    Parameters
+    ----------
+    subject : Subject
+    model : Model
+    """
+
+    def __init__(self, subject: Subject, model: Model) -> None:
+        self._subject = subject
+        self.model = model
+        self.feeds: dict[str, Array] = {}
+
+    def prepare_inputs(self, seed: int) -> None:
+        """Read the caller's arrays, and make random ones for the other inputs."""
+        specs = self.model.inputs
+        given = read_arrays(self._subject.arrays, [spec.name for spec in specs])
+        shapes = {**self._subject.shapes, **{name: a.shape for name, a in given.items()}}
+        chosen = chosen_shapes(specs, self.model.default_shapes, shapes, self._subject.batch)
+        generator = np.random.default_rng(seed)
+        for spec in specs:
+            array = random_array(spec.info, chosen[spec.name], generator)
+            self.feeds[spec.name] = given.get(spec.name, array)
+
+    def caller(self) -> Callable[[], object]:
+        """A call of `Model.run`."""
+        feeds = {name: array.copy() for name, array in self.feeds.items()}
+        run = self.model.run
+        return lambda: run(feeds)
+
+    @property
+    def items(self) -> int:
+        """The first axis of the first input, if the batch was chosen, or it is open."""
+        return items_of(self._subject, [a.shape for a in self.feeds.values()])
+
+    def placement(self) -> str:
+        """The summary of the placement report."""
+        found = self.model.placement
+        return "" if found is None else str(found)
+
+    def memory(self) -> tuple[int | None, int | None]:
+        """As the network says."""
+        from armpy.graph import nested_graphs
+
+        placement = self.model.placement
+        graph = self.model.graph
+        values = (v for part in (graph, *nested_graphs(graph)) for v in part.values())
+        weights = sum(value.data.nbytes for value in values if value.data is not None)
+        return weights, None if placement is None else placement.peak_bytes
+
+
+def items_of(subject: Subject, shapes: Sequence[Sequence[int]]) -> int:
+    """How many items one run computes: the batch that was chosen, else one."""
+    if subject.batch is not None:
+        return subject.batch
+    sizes = {shape[0] for shape in shapes if len(shape) > 1}
+    return sizes.pop() if subject.shapes and len(sizes) == 1 else 1
+
+
+def read_arrays(files: Mapping[str, str], names: Sequence[str]) -> dict[str, Array]:
+    """Arrays of files, by the inputs that they are for.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there is no such input, or a file holds no array.
+    """
+    arrays = {}
+    for name, path in files.items():
+        if name not in names:
+            raise InvalidArgumentError(
+                "the model has no such input",
+                where="--input",
+                expected=", ".join(f"'{known}'" for known in names),
+                actual=f"'{name}'",
+            )
+        try:
+            arrays[name] = np.load(path, allow_pickle=False)
+        except (OSError, ValueError) as error:
+            raise InvalidArgumentError(
+                f"the file holds no array: {error}", where=f"--input {name}"
+            ) from error
+    return arrays

@@ -1,0 +1,36 @@
+"""How much memory this process has, and has had at most."""
+
+from __future__ import annotations
+
+import sys
+
+
+def resident_bytes() -> tuple[int, int]:
+    """What the process has in memory now, and the most that it ever had.
+
+    Notes
+    -----
+    Linux tells both. Elsewhere both are the most that it ever had, as `getrusage` tells it.
+    """
+    try:
+        with open("/proc/self/status", encoding="ascii", errors="replace") as file:
+            fields = dict(line.split(":", 1) for line in file if ":" in line)
+        return _kib(fields["VmRSS"]), _kib(fields["VmHWM"])
+    except (OSError, KeyError, ValueError):
+        peak = _peak_bytes()
+        return peak, peak
+
+
+def _kib(text: str) -> int:
+    """Bytes of ``1234 kB``."""
+    return 1024 * int(text.split(maxsplit=1)[0])
+
+
+def _peak_bytes() -> int:
+    """The most that the process ever had, where the system has no /proc."""
+    try:
+        import resource  # noqa: PLC0415 - Windows has none
+    except ImportError:
+        return 0
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most if sys.platform == "darwin" else 1024 * most
