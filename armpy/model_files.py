@@ -33,6 +33,7 @@ from armpy.types import DEFAULT_MEMORY_LIMIT_BYTES, REFERENCE_BACKEND_ID
 
 if TYPE_CHECKING:
     from armpy.hooks.metadata import ModelMetadata
+    from armpy.hooks.outline import FileOutline
 
 
 def load_file(request: LoadRequest) -> Model:
@@ -140,6 +141,10 @@ class ModelOrigin:
     def metadata(self, signature: str | None) -> ModelMetadata:
         """What the file says of itself, by the names that a signature has for its tensors."""
         return self.front_end.metadata(open_model_file(self.source), signature)
+
+    def outline(self, signature: str | None = None) -> FileOutline | None:
+        """What the file is made of; None if the front-end does not tell."""
+        return self.front_end.outline(open_model_file(self.source), signature)
 
     @property
     def title(self) -> str:

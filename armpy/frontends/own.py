@@ -11,6 +11,7 @@ from armpy.network import Network
 
 if TYPE_CHECKING:
     from armpy.hooks.metadata import ModelMetadata
+    from armpy.hooks.outline import FileOutline
 
 # A parser is imported when there is a file for it.
 # ruff: noqa: PLC0415
@@ -33,6 +34,7 @@ def _tflite() -> FrontEnd:
         signatures=_tflite_signatures,
         options=_tflite_options(),
         metadata=_tflite_metadata,
+        outline=_tflite_outline,
     )
 
 
@@ -47,6 +49,7 @@ def _onnx() -> FrontEnd:
         describe=_describe_onnx,
         options=_onnx_options(),
         metadata=_onnx_metadata,
+        outline=_onnx_outline,
         requires=("onnx",),
         install='pip install "armpy[onnx]"',
     )
@@ -108,6 +111,13 @@ def _onnx_metadata(file: ModelFile, signature: str | None) -> ModelMetadata:
     return read_metadata(file, signature)
 
 
+def _onnx_outline(file: ModelFile, signature: str | None) -> FileOutline:
+    """What an .onnx file is made of."""
+    from armpy.frontends.onnx.outline import read_outline
+
+    return read_outline(file)
+
+
 def _parse_tflite(file: ModelFile, settings: ParseSettings) -> Network:
     """The network of a .tflite file."""
     from armpy.frontends.tflite.parser import parse_file
@@ -149,3 +159,10 @@ def _tflite_metadata(file: ModelFile, signature: str | None) -> ModelMetadata:
     from armpy.frontends.tflite.metadata import read_metadata
 
     return read_metadata(file, signature)
+
+
+def _tflite_outline(file: ModelFile, signature: str | None) -> FileOutline:
+    """What a .tflite file is made of."""
+    from armpy.frontends.tflite.outline import read_outline
+
+    return read_outline(file, signature)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from armpy.graph import Graph
     from armpy.hooks.custom_operator import CustomConverter
     from armpy.hooks.metadata import ModelMetadata
+    from armpy.hooks.outline import FileOutline
     from armpy.network import Network
 
 
@@ -124,6 +125,9 @@ class FrontEnd:
     metadata : callable, optional
         Called with a `ModelFile` and the name of a signature, or None; returns the file's
         `ModelMetadata`, whose inputs and outputs have the names that they have in the network.
+    outline : callable, optional
+        Called with a `ModelFile` and the name of a signature, or None; returns a `FileOutline`:
+        the file's operators and tensors under its own names, also those that `parse` refuses.
 
     Raises
     ------
@@ -143,6 +147,7 @@ class FrontEnd:
     requires: tuple[str, ...] = ()
     install: str = ""
     metadata: Callable[[ModelFile, str | None], ModelMetadata] | None = None
+    outline: Callable[[ModelFile, str | None], FileOutline] | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not _is_plain(self.name):
@@ -152,7 +157,7 @@ class FrontEnd:
                 raise _wrong(field, "text", getattr(self, field))
         if not callable(self.parse):
             raise _wrong("parse", "something that can be called", self.parse)
-        for field in ("recognizes", "signatures", "describe", "metadata"):
+        for field in ("recognizes", "signatures", "describe", "metadata", "outline"):
             given = getattr(self, field)
             if given is not None and not callable(given):
                 raise _wrong(field, "something that can be called, or None", given)

@@ -19,6 +19,7 @@ from armpy.plugins.loading import Failure
 
 if TYPE_CHECKING:
     from armpy.hooks.metadata import ModelMetadata
+    from armpy.hooks.outline import FileOutline
 
 T = TypeVar("T")
 
@@ -247,6 +248,15 @@ class GuardedFrontEnd:
         if read is None:
             return plain_metadata(None)
         return self._contained(file, lambda: plain_metadata(read(file, signature)))
+
+    def outline(self, file: ModelFile, signature: str | None) -> FileOutline | None:
+        """What a file is made of; None if the front-end does not tell. Errors as for `parse`."""
+        from armpy.plugins.outline_answers import plain_outline  # noqa: PLC0415 - few ask
+
+        read = self.front_end.outline
+        if read is None:
+            return None
+        return self._contained(file, lambda: plain_outline(read(file, signature)))
 
     def _check_signature(self, file: ModelFile, name: str) -> None:
         """Check that a file has a signature."""

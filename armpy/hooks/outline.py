@@ -1,0 +1,108 @@
+"""Outline: the operators and tensors of a model file, in the file's own words."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+LEFT_OUT = -1
+"""In the place of an operand that an operator leaves out."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileTensor:
+    """One tensor of a model file.
+
+    Parameters
+    ----------
+    name : str
+    shape : tuple of (int or None), or None
+        None for dimensions that callers choose, and for an unknown rank.
+    type : str
+        In the format's words: ``FLOAT32``, ``INT8``.
+    is_constant : bool
+        Whether the file holds its elements.
+    is_parameter : bool
+        Whether these are learnt: weights and biases, not shapes, axes and the like.
+    size_bytes : int, optional
+        Of its elements, as they are stored for a constant; None where that is not known.
+    scales, zero_points : tuple
+        Quantisation: one number, or one for each channel; empty for what is not quantised.
+    axis : int, optional
+        Of the channels.
+    """
+
+    name: str
+    shape: tuple[int | None, ...] | None
+    type: str
+    is_constant: bool = False
+    is_parameter: bool = False
+    size_bytes: int | None = None
+    scales: tuple[float, ...] = ()
+    zero_points: tuple[int, ...] = ()
+    axis: int | None = None
+
+    @property
+    def num_elements(self) -> int:
+        """Number of elements; an unknown dimension counts as 1."""
+        return math.prod(1 if dim is None else dim for dim in self.shape or ())
+
+
+@dataclass(frozen=True, slots=True)
+class FileOperator:
+    """One operator of a model file.
+
+    Parameters
+    ----------
+    kind : str
+        In the format's words: ``CONV_2D``, ``Conv``.
+    name : str
+    inputs, outputs : tuple of int
+        Places of tensors in the graph's list; `LEFT_OUT` for an operand that is left out.
+    layer_names : tuple of str
+        What the layers are called that the front-end makes of it, or what stands before the
+        first ``/`` behind it in their names; its own name if left out.
+    graphs : tuple of (str, int)
+        Graphs that it runs, with what it calls them: places in the outline's list.
+    """
+
+    kind: str
+    name: str
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    layer_names: tuple[str, ...] = ()
+    graphs: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FileGraph:
+    """One graph of a model file.
+
+    Parameters
+    ----------
+    name : str
+    tensors : tuple of FileTensor
+    operators : tuple of FileOperator
+        In the file's order.
+    inputs, outputs : tuple of int
+        Places of tensors.
+    """
+
+    name: str
+    tensors: tuple[FileTensor, ...]
+    operators: tuple[FileOperator, ...]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FileOutline:
+    """What a model file is made of, whether armpy can run it or not.
+
+    Parameters
+    ----------
+    graphs : tuple of FileGraph
+        The main one first, then those that operators run.
+    """
+
+    graphs: tuple[FileGraph, ...]

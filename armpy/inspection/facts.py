@@ -1,0 +1,217 @@
+"""Plain data about a model: its file, layers and tensors, and the programs that run them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class LayerStatus(StrEnum):
+    """What has become of a layer of a file."""
+
+    RUNS = "runs"
+    """On a backend, or on several where it was made into several layers."""
+    FUSED = "fused"
+    """It is a part of another layer."""
+    CONSTANT = "constant"
+    """Computed when the model was loaded."""
+    DROPPED = "dropped"
+    """Nothing of it is left to do: nobody reads it, or it changes nothing."""
+    STATE = "state"
+    """It keeps, reads or writes a variable, which armpy does around the layers."""
+    UNSUPPORTED = "unsupported"
+    """armpy does not have the operator."""
+    UNPLACED = "unplaced"
+    """Not known: shapes are missing, or the model cannot be loaded."""
+
+
+@dataclass(frozen=True, slots=True)
+class LayerRefusal:
+    """A backend that did not take a layer.
+
+    Parameters
+    ----------
+    backend : str
+    code : str
+        Value of a `armpy.backend.ReasonCode`.
+    reason : str
+        In the backend's words.
+    """
+
+    backend: str
+    code: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class LayerFacts:
+    """One layer of a model file: one operator.
+
+    Parameters
+    ----------
+    index : int
+        In `ModelFacts.layers`.
+    operator : str
+        In the format's words: ``CONV_2D``, ``Conv``.
+    name : str
+    inside : str
+        What runs the graph that it is in, and which graph: ``loop/body``; empty for the main one.
+    inputs, outputs : tuple of int
+        Places in `ModelFacts.tensors`; -1 for an operand that is left out.
+    shape : tuple of (int or None), or None
+        Of the first output.
+    type : str
+        Of the first output, in the format's words.
+    parameters, parameter_bytes : int
+        Elements of weights and biases that it is the first to read, and their bytes in the file.
+    macs : int
+        Multiplications that are added up: of convolutions, products of matrices and the like.
+    operations : int
+        Arithmetic operations of all kinds, of which one of `macs` is two.
+    bytes_moved : int
+        Of all operands that it reads and writes, constants included.
+    status : LayerStatus
+    backends : tuple of str
+        Who runs it.
+    programs : tuple of int
+        Places in `ModelFacts.programs`.
+    into : str
+        The layer that it is a part of, if it was fused.
+    refusals : tuple of LayerRefusal
+    layer_names : tuple of str
+        Layers of armpy's network that it became, as profiles and placement reports name them.
+    """
+
+    index: int
+    operator: str
+    name: str
+    inside: str
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    shape: tuple[int | None, ...] | None
+    type: str
+    parameters: int = 0
+    parameter_bytes: int = 0
+    macs: int = 0
+    operations: int = 0
+    bytes_moved: int = 0
+    status: LayerStatus = LayerStatus.UNPLACED
+    backends: tuple[str, ...] = ()
+    programs: tuple[int, ...] = ()
+    into: str = ""
+    refusals: tuple[LayerRefusal, ...] = ()
+    layer_names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TensorFacts:
+    """One tensor of a model file.
+
+    Parameters
+    ----------
+    index : int
+        In `ModelFacts.tensors`.
+    name : str
+    inside : str
+        As of `LayerFacts`.
+    shape : tuple of (int or None), or None
+    type : str
+        In the format's words.
+    role : {"input", "output", "parameter", "constant", "variable", ""}
+        Empty for what layers hand to each other.
+    size_bytes : int or None
+    scales, zero_points : tuple
+        Quantisation; empty for what is not quantised.
+    axis : int or None
+        Of the channels that have a scale each.
+    producer : int or None
+        The layer that writes it.
+    consumers : tuple of int
+        The layers that read it.
+    """
+
+    index: int
+    name: str
+    inside: str
+    shape: tuple[int | None, ...] | None
+    type: str
+    role: str
+    size_bytes: int | None
+    scales: tuple[float, ...]
+    zero_points: tuple[int, ...]
+    axis: int | None
+    producer: int | None
+    consumers: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramFacts:
+    """One layer as it is executed: what a backend compiled of many, or one of armpy's network.
+
+    Parameters
+    ----------
+    index : int
+        In order of execution.
+    operation, name, backend : str
+        ``PreCompiled`` for what a backend compiled.
+    partition : int
+        Number of the subgraph that the backend was given; -1 for copies.
+    layers : tuple of int
+        The file's layers in it.
+    """
+
+    index: int
+    operation: str
+    name: str
+    backend: str
+    partition: int
+    layers: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFacts:
+    """What a model is made of, and where its layers went.
+
+    Parameters
+    ----------
+    file_bytes : int
+        Of the model's file, and of those beside it that hold its constants; 0 for what is no
+        file.
+    parameters, parameter_bytes : int
+        Weights and biases: elements, and bytes in the file, each tensor counted once.
+    macs, operations : int
+        Of one execution with the shapes that are shown, `macs` multiplications that are added up
+        and `operations` arithmetic operations of all kinds; graphs that control flow runs are
+        counted once. An unknown dimension counts as 1.
+    operators : dict of str to int
+        How often the file uses each operator, by the file's names, commonest first.
+    unsupported : dict of str to int
+        Those of them that armpy cannot run.
+    problem : str
+        Why it cannot be loaded; empty if it can.
+    layers : tuple of LayerFacts
+        In the file's order, those of graphs that control flow runs behind the main graph's.
+    tensors : tuple of TensorFacts
+    programs : tuple of ProgramFacts
+        Empty as long as the shapes of the inputs are not known.
+    inputs, outputs : tuple of int
+        Places in `tensors`.
+    is_file : bool
+        Whether the layers are the file's; those of armpy's network where its format does not
+        tell, or there is no file.
+    """
+
+    file_bytes: int
+    parameters: int
+    parameter_bytes: int
+    macs: int
+    operations: int
+    operators: dict[str, int]
+    unsupported: dict[str, int]
+    problem: str
+    layers: tuple[LayerFacts, ...]
+    tensors: tuple[TensorFacts, ...]
+    programs: tuple[ProgramFacts, ...]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    is_file: bool

@@ -1,0 +1,167 @@
+"""What is said of models: totals against published figures, and where each layer went."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import armpy
+from armpy import Network, ops
+from armpy.errors import UnsupportedOperatorError
+from armpy.hooks.model_file import open_model_file
+from armpy.inspection import LayerFacts, LayerStatus, ModelFacts, describe_file, describe_model
+from armpy.model_files import ModelOrigin
+from armpy.plugins import BackendRegistry
+from armpy.runtime import Model
+from tests.support.control_flow import loop
+from tests.support.fake_backends import FakeBackend, runtime_of
+from tests.support.networks import ADD, RELU, f32
+from tests.support.shared import shared_file
+
+DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"
+
+
+def origin_of(path: Path) -> ModelOrigin:
+    return ModelOrigin.find(open_model_file(path), path, BackendRegistry.discover())
+
+
+def described(path: Path, *backends: str) -> ModelFacts:
+    outline = origin_of(path).outline()
+    with armpy.load(path, backends=backends or ("CpuRef",)) as model:
+        return describe_model(model, outline, file_bytes=path.stat().st_size)
+
+
+def shared_model(name: str) -> Path:
+    return shared_file("models", *name.split("/"))
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "million_macs"),
+    [
+        # MobileNetV2 1.0 224: Keras counts 3,538,984 parameters, of which 68,224 are of batch
+        # normalisation, whose 17,056 offsets remain; the paper says 300 million.
+        ("micro/mobilenet_v2_quantized_1x3x224x224.tflite", 3_538_984 - 68_224 + 17_056, 300.8),
+        # MLPerf Tiny's published multiplications of its reference models.
+        ("mlperf_tiny/pretrainedResnet_quant.tflite", 77_706, 12.5),
+        ("mlperf_tiny/kws_ref_model.tflite", 22_604, 2.66),
+        ("mlperf_tiny/vww_96_int8.tflite", 210_850, 7.49),
+        ("mlperf_tiny/ad01_int8.tflite", 265_864, 0.264),
+    ],
+)
+def test_parameters_and_multiplications_are_the_published_ones(
+    name: str, parameters: int, million_macs: float
+) -> None:
+    facts = described(shared_model(name))
+    assert facts.parameters == parameters
+    assert facts.macs / 1e6 == pytest.approx(million_macs, rel=0.005)
+    assert facts.macs == sum(layer.macs for layer in facts.layers)
+    assert facts.parameters == sum(layer.parameters for layer in facts.layers)
+
+
+def test_every_layer_of_a_file_is_told_of_where_one_program_runs_all() -> None:
+    facts = described(DIGITS, "NumbaAcc", "CpuRef")
+    assert facts.operators == {
+        **{"CONV_2D": 3, "DEPTHWISE_CONV_2D": 1, "MAX_POOL_2D": 2, "ADD": 1},
+        **{"RESHAPE": 1, "FULLY_CONNECTED": 1, "SOFTMAX": 1},
+    }
+    (program,) = facts.programs
+    assert (program.operation, program.layers) == ("PreCompiled", tuple(range(10)))
+    for layer in facts.layers:
+        assert (layer.status, layer.backends, layer.programs) == ("runs", ("NumbaAcc",), (0,))
+    assert facts.file_bytes == DIGITS.stat().st_size
+
+
+def test_a_convolutions_figures_are_those_worked_out_by_hand() -> None:
+    net = Network("one")
+    x = net.input("x", f32(1, 8, 8, 3))
+    weights = net.constant(np.zeros((4, 3, 3, 3), np.float32))
+    bias = net.constant(np.zeros(4, np.float32))
+    made = net.add(ops.Convolution2d(padding=((1, 1), (1, 1))), x, weights, bias, name="conv")
+    net.output("y", made)
+    facts = describe_model(Model(net, runtime_of()))
+    (layer,) = facts.layers
+    assert (layer.operator, layer.name, layer.shape) == ("Convolution2d", "conv", (1, 8, 8, 4))
+    assert (layer.parameters, layer.parameter_bytes) == (4 * 27 + 4, 4 * (4 * 27 + 4))
+    assert layer.macs == 64 * 4 * 27
+    assert layer.bytes_moved == 4 * (192 + 108 + 4 + 256)
+    assert [tensor.role for tensor in facts.tensors] == [
+        "input",
+        "parameter",
+        "parameter",
+        "output",
+    ]
+    assert not facts.is_file
+
+
+def test_open_dimensions_have_the_size_that_was_prepared_for() -> None:
+    net = Network("open")
+    net.output("y", net.add(RELU, net.input("x", f32(None, 2)), name="relu"))
+    model = Model(net, runtime_of())
+    (layer,) = describe_model(model).layers
+    assert (layer.status, layer.shape, layer.bytes_moved) == ("unplaced", (None, 2), 0)
+    model.resize({"x": (3, 2)})
+    (layer,) = describe_model(model).layers
+    assert (layer.status, layer.shape, layer.bytes_moved) == ("runs", (3, 2), 48)
+
+
+def test_layers_in_graphs_of_control_flow_say_where_they_are() -> None:
+    facts = describe_model(Model(loop(3), runtime_of()))
+    assert [(layer.inside, layer.name) for layer in facts.layers] == [
+        ("", "loop"),
+        ("loop/condition", "Comparison_0"),
+        ("loop/body", "count"),
+    ]
+    assert {layer.status for layer in facts.layers} == {LayerStatus.RUNS}
+    assert [program.layers for program in facts.programs] == [(0,), (1,), (2,)]
+
+
+def by_name(facts: ModelFacts) -> dict[str, LayerFacts]:
+    return {layer.name: layer for layer in facts.layers}
+
+
+def test_onnx_names_what_was_fused_and_what_was_computed_when_loaded() -> None:
+    pytest.importorskip("onnx")
+    layers = by_name(described(shared_model("onnx/mnist.onnx")))
+    assert layers["Times212_reshape1"].status is LayerStatus.CONSTANT
+    assert layers["Convolution110"].status is LayerStatus.RUNS
+    fused = layers["Plus112"]
+    assert (fused.status, fused.into, fused.operator) == ("fused", "Convolution110", "Add")
+    assert layers["Convolution28"].macs == 28 * 28 * 8 * 25
+
+
+@pytest.mark.parametrize(
+    ("name", "unsupported"),
+    [
+        ("operators/custom_op.tflite", {"custom 'MyVendorOp'": 1}),
+        (
+            "operators/hashtable.tflite",
+            {"HASHTABLE": 2, "HASHTABLE_FIND": 1, "HASHTABLE_IMPORT": 1},
+        ),
+    ],
+)
+def test_a_model_that_cannot_run_is_described_all_the_same(
+    name: str, unsupported: dict[str, int]
+) -> None:
+    path = shared_model(name)
+    outline = origin_of(path).outline()
+    assert outline is not None
+    with pytest.raises(UnsupportedOperatorError, match="operators that armpy does not have") as e:
+        armpy.load(path)
+    facts = describe_file(outline, e.value)
+    assert facts.unsupported == unsupported
+    marked = [layer for layer in facts.layers if layer.status is LayerStatus.UNSUPPORTED]
+    assert len(marked) == sum(unsupported.values())
+
+
+def test_refusals_are_told_of_the_layer() -> None:
+    net = Network("two")
+    x = net.input("x", f32(2))
+    net.output("y", net.add(ADD, net.add(RELU, x, name="a"), x, name="b"))
+    fast = FakeBackend("Fast", {type(RELU)})
+    layers = by_name(describe_model(Model(net, runtime_of(fast))))
+    assert (layers["a"].backends, layers["a"].refusals) == (("Fast",), ())
+    assert layers["b"].backends == ("CpuRef",)
+    (refusal,) = layers["b"].refusals
+    assert (refusal.backend, refusal.code) == ("Fast", "operation")
