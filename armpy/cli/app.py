@@ -40,6 +40,7 @@ _SIZE = click.option(
         "calibrate": "armpy.cli.calibrate:calibrate",
         "compile": "armpy.cli.compile:compile_command",
         "conformance": "armpy.cli.conformance:conformance",
+        "demo": "armpy.cli.demo:demo",
         "diff": "armpy.cli.diff:diff",
         "doctor": "armpy.cli.backend_commands:doctor",
         "keys": "armpy.cli.keys:keys",
