@@ -78,7 +78,8 @@ class Measurement:
         Number of the thread, as of `threading.get_ident`.
     details : mapping of str to float
         What else is known about it. armpy shows ``operations``, ``bytes`` that it reads and
-        writes, and ``roofline_us``, the least time that the device needs for both.
+        writes, ``roofline_us``, the least time that the device needs for both, and which of the
+        two it is by ``compute_us`` and ``memory_us``, the least time for each.
 
     Notes
     -----

@@ -61,7 +61,7 @@ def _label(result: BenchmarkResult, subject: SubjectResult) -> str:
     """A row's number and name."""
     if len(result.subjects) == 1:
         return subject.name
-    return f"{result.subjects.index(subject) + 1} {subject.name}"
+    return f"{result.subjects.index(subject) + 1}. {subject.name}"
 
 
 def _print_runs(

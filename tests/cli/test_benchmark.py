@@ -75,8 +75,8 @@ def test_a_subject_that_cannot_be_measured_does_not_stop_the_others(
     options = ["--backends", "CpuRef", "--backends", "CpuReff"]
     assert main(["benchmark", MODEL, *options, *QUICK]) == 1
     out = capsys.readouterr().out
-    assert "1 CpuRef" in out
-    assert "2 CpuReff: " in out.split("Failed\n")[1]
+    assert "1. CpuRef" in out
+    assert "2. CpuReff: " in out.split("Failed\n")[1]
 
 
 def test_a_batch_that_the_file_fixes_is_an_error_that_says_so(

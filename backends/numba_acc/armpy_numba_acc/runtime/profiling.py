@@ -16,7 +16,7 @@ from armpy.backend import (
     NetworkResources,
 )
 from armpy_numba_acc.runtime.instance import Code
-from armpy_numba_acc.runtime.roofline import roofline_us
+from armpy_numba_acc.runtime.roofline import limits_us
 
 _MOST_EXECUTIONS = 10_000
 """That are kept until somebody asks for them; older ones are dropped."""
@@ -54,15 +54,14 @@ def _measurements(execution: _Execution) -> Sequence[Measurement]:
     code, times_us = execution.code, execution.times_ns / 1000
     found: list[Measurement] = []
     for number, info in enumerate(code.program.infos):
+        num_threads = code.num_threads if code.is_parallel[number] else 1
+        compute_us, memory_us = limits_us(info, code.isa, num_threads, code.model)
         details = {
             "bytes": float(info.num_bytes),
             "operations": float(info.num_operations),
-            "roofline_us": roofline_us(
-                info,
-                code.isa,
-                code.num_threads if code.is_parallel[number] else 1,
-                code.model,
-            ),
+            "roofline_us": max(compute_us, memory_us),
+            "compute_us": compute_us,
+            "memory_us": memory_us,
         }
         begin_us, end_us = float(times_us[number]), float(times_us[number + 1])
         about = info.operation, info.layer, info.kernel

@@ -18,8 +18,10 @@ _PLAIN = {Work.BYTE_WINDOWS: Work.BYTES, Work.BYTE_WEIGHTS: Work.BYTES}
 """Bound by arithmetic that is as fast as products are."""
 
 
-def roofline_us(info: CommandInfo, isa: Isa, num_threads: int, model: MachineModel) -> float:
-    """Microseconds that a command takes at least, were it bound by arithmetic or memory alone.
+def limits_us(
+    info: CommandInfo, isa: Isa, num_threads: int, model: MachineModel
+) -> tuple[float, float]:
+    """Microseconds that a command needs at least for its arithmetic, and for its memory.
 
     Parameters
     ----------
@@ -33,4 +35,15 @@ def roofline_us(info: CommandInfo, isa: Isa, num_threads: int, model: MachineMod
     work = _PLAIN.get(Work(info.work), Work.BYTES if info.work == Work.BYTES else Work.FLOATS)
     arithmetic_us = info.num_operations / (operations_per_us(work, isa, model) * num_threads)
     share_bytes = info.num_bytes / num_threads
-    return max(arithmetic_us, model.read_ns(share_bytes, share_bytes) / 1000)
+    return arithmetic_us, model.read_ns(share_bytes, share_bytes) / 1000
+
+
+def roofline_us(info: CommandInfo, isa: Isa, num_threads: int, model: MachineModel) -> float:
+    """Microseconds that a command takes at least, were it bound by arithmetic or memory alone.
+
+    Parameters
+    ----------
+    info, isa, num_threads, model
+        As for `limits_us`.
+    """
+    return max(limits_us(info, isa, num_threads, model))
