@@ -2,41 +2,28 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import site
 import subprocess
+import tomllib
 import venv
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
-_FENCE = re.compile(r"^```(?P<kind>\w+)(?P<settings>[^\n]*)\n(?P<text>.*?)^```$", re.M | re.S)
+from tests.support import page_files, page_session
+from tests.support.pages import Block, blocks
 
-
-@dataclass(frozen=True)
-class Block:
-    """One fenced block of the page."""
-
-    kind: str
-    settings: dict[str, str]
-    text: str
-    line: int
-
-
-def blocks(page: Path) -> list[Block]:
-    """A page's blocks in order."""
-    text = page.read_text("utf-8")
-    found = []
-    for match in _FENCE.finditer(text):
-        settings = dict(word.split("=", 1) for word in match["settings"].split())
-        line = text.count("\n", 0, match.start()) + 1
-        found.append(Block(match["kind"], settings, match["text"], line))
-    return found
+__all__ = ["Reader", "blocks", "commands_of", "first_missing"]
 
 
 class Reader:
     """Somebody who does what a page says, in an environment and a folder of their own.
+
+    Files that the page takes for granted are put into the folder beforehand, see `page_files`.
+    The page's Python runs in one process, from top to bottom, as in a notebook.
 
     Parameters
     ----------
@@ -50,15 +37,44 @@ class Reader:
         self.environment = home / "environment"
         self.folder = home / "folder"
         self.folder.mkdir()
+        self.output = ""  # of the last block
+        self._session: subprocess.Popen[str] | None = None
         self._make_environment()
+        self.variables = self._variables(home)
+        if "dynamic_examples" in page.parent.parts:  # read where it lies
+            page_files.copy(page.parent, self.folder)
+        page_files.put(page.read_text("utf-8"), self.folder)
 
     def read(self) -> None:
         """Do all that the page says."""
-        actions = {"console": self.follow, "diff": self.change}
-        actions |= {"python": self.write, "toml": self.write}
-        for block in blocks(self.page):
-            if block.kind in actions:
-                actions[block.kind](block)
+        try:
+            for block in blocks(self.page):
+                if not block.not_run and all(map(find_spec, block.needs)):
+                    self.do(block)
+        finally:
+            if self._session:
+                self._session.communicate()
+
+    def do(self, block: Block) -> None:
+        """Do what one block says; fail where it does not work or shows something else."""
+        if "title" in block.settings and block.kind != "diff":
+            self.write(block)
+            return
+        actions: dict[str, Callable[[Block], object]] = {
+            "console": self.follow,
+            "diff": self.change,
+            "json": lambda block: json.loads(block.text),
+            "python": self.execute,
+            "sh": self.type,
+            "text": self.compare,
+            "toml": lambda block: tomllib.loads(block.text),
+        }
+        assert block.kind in actions, f"{self.where(block)}: nobody knows how to run {block.kind!r}"
+        actions[block.kind](block)
+
+    def where(self, block: Block) -> str:
+        """Where a block is, for messages."""
+        return f"{self.page}:{block.line}"
 
     def _make_environment(self) -> None:
         """An environment with what is installed here, in which more can be installed."""
@@ -72,25 +88,33 @@ class Reader:
             script.write_text(f'#!/bin/sh\nexec "{self.environment}/bin/python" -m {name} "$@"\n')
             script.chmod(0o755)
 
-    def run(self, command: str) -> tuple[int, str]:
-        """Type one command; exit code and everything that it prints."""
-        if command.startswith("cd "):
-            self.folder = (self.folder / command.removeprefix("cd ")).resolve(strict=True)
-            return 0, ""
+    def _variables(self, home: Path) -> dict[str, str]:
+        """Environment variables: none that says how this run of the tests is to go."""
         variables = {k: v for k, v in os.environ.items() if not k.startswith(("ARMPY_", "PYTHON"))}
-        variables |= {
+        own = home / "cache"
+        is_cleared = "cache clear" in self.page.read_text("utf-8")
+        return variables | {
             "PATH": f"{self.environment / 'bin'}{os.pathsep}{os.environ['PATH']}",
-            "ARMPY_CACHE_DIR": str(self.environment / "cache"),
+            # Compiled once for all pages.
+            "ARMPY_CACHE_DIR": str(own if is_cleared else os.environ.get("ARMPY_CACHE_DIR", own)),
+            "ARMPY_NUMBA_MACHINE": "typical",
             # What is needed is there already; nothing comes from the network.
             "PIP_NO_INDEX": "1",
             "PIP_NO_CACHE_DIR": "1",
             "PIP_NO_BUILD_ISOLATION": "0",  # pip reads it the wrong way round: this turns it off
             "PIP_DISABLE_PIP_VERSION_CHECK": "1",
         }
+
+    def run(self, command: str) -> tuple[int, str]:
+        """Type one command; exit code and everything that it prints."""
+        if command.startswith("cd "):
+            self.folder = (self.folder / command.removeprefix("cd ")).resolve(strict=True)
+            return 0, ""
         done = subprocess.run(
-            ["/bin/sh", "-c", command],
+            ["/bin/sh", "-ec", command],
             cwd=self.folder,
-            env=variables,
+            env=self.variables,
+            stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -109,7 +133,7 @@ class Reader:
         old = "".join(text for sign, text in lines if sign != "+")
         new = "".join(text for sign, text in lines if sign != "-")
         before = path.read_text("utf-8")
-        assert before.count(old) == 1, f"{self.page}:{block.line}: the file does not have this text"
+        assert before.count(old) == 1, f"{self.where(block)}: the file does not have this text"
         path.write_text(before.replace(old, new), "utf-8")
 
     def follow(self, block: Block) -> None:
@@ -118,11 +142,45 @@ class Reader:
         for number, (command, expected) in enumerate(commands):
             is_last = number == len(commands) - 1
             wanted = int(block.settings.get("exit", "0")) if is_last else 0
-            code, output = self.run(command)
-            where = f"{self.page}:{block.line}: $ {command}\n{output}"
+            code, self.output = self.run(command)
+            where = f"{self.where(block)}: $ {command}\n{self.output}"
             assert code == wanted, where
-            missing = first_missing(expected, output)
+            missing = first_missing(expected, self.output)
             assert missing is None, f"{where}\nThe page shows: {missing}"
+
+    def type(self, block: Block) -> None:
+        """Type all commands of a block at once; each has to succeed, or the last to end as told."""
+        code, self.output = self.run(block.text)
+        wanted = int(block.settings.get("exit", "0"))
+        assert code == wanted, f"{self.where(block)}: exit code {code}\n{self.output}"
+
+    def execute(self, block: Block) -> None:
+        """Run Python after all the Python before it."""
+        if self._session is None:
+            self._session = subprocess.Popen(
+                [str(self.environment / "bin" / "python"), page_session.__file__],
+                cwd=self.folder,
+                env=self.variables,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+        assert self._session.stdin is not None
+        assert self._session.stdout is not None
+        request = {"file": str(self.page), "line": block.line + 1, "text": block.text}
+        print(json.dumps(request), file=self._session.stdin, flush=True)
+        line = self._session.stdout.readline()
+        assert line, f"{self.where(block)}: the process ended with code {self._session.wait()}"
+        answer = json.loads(line)
+        self.output = answer["output"]
+        assert not answer["error"], f"{self.where(block)}\n{answer['error']}"
+
+    def compare(self, block: Block) -> None:
+        """Compare a block of output with what the block before it printed."""
+        if "output" not in block.settings:
+            return  # a drawing, a message from another machine
+        missing = first_missing(block.text.splitlines(), self.output)
+        assert missing is None, f"{self.where(block)} shows: {missing}\nPrinted:\n{self.output}"
 
 
 def commands_of(text: str) -> Iterator[tuple[str, list[str]]]:

@@ -1,0 +1,73 @@
+"""Every page of the documentation is followed from top to bottom: what it shows is what runs.
+
+A page's Python blocks run one after the other in one process, its commands in a shell, both in a
+folder of their own in which the models and pictures lie that the page names. What a block cannot
+run is said in front of it, in a comment of the page (`<!-- not run: why -->`), and held here.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.support.installed import skip_without
+from tests.support.pages import ROOT, blocks, pages
+from tests.support.walkthrough import Reader
+
+skip_without("click", "rich", "pillow", "pip", "setuptools>=77", "onnx", "cryptography")
+
+ELSEWHERE = {
+    "docs/how_to/adding_an_operation.md": "tests/test_adding_an_operation.py",
+    "docs/reference/calls_in_order.md": "tests/runtime/test_order_of_calls.py",
+}
+"""Pages that tests of their own follow."""
+
+NOT_RUN = {
+    "installs from a package index, which .ci/run does": 3,
+    "runs the tests, as .ci/run does": 2,
+    "takes minutes": 1,
+    "trains a model with TensorFlow": 1,
+}
+"""Why blocks are not run, and how many of each reason there are."""
+
+FOLLOWED = [
+    pytest.param(page, id=page.relative_to(ROOT).as_posix())
+    for page in pages()
+    if blocks(page) and page.relative_to(ROOT).as_posix() not in ELSEWHERE
+]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the pages are written for a POSIX shell")
+@pytest.mark.parametrize("page", FOLLOWED)
+def test_a_page_can_be_followed_from_top_to_bottom(page: Path, tmp_path: Path) -> None:
+    Reader(page, tmp_path).read()
+
+
+def test_every_page_has_its_blocks_tested_here_or_by_a_test_of_its_own() -> None:
+    for page, test in ELSEWHERE.items():
+        assert blocks(ROOT / page)
+        assert Path(page).name in (ROOT / test).read_text("utf-8")
+    assert len(FOLLOWED) >= 15
+
+
+def test_what_is_not_run_is_little_and_has_a_known_reason() -> None:
+    reasons = [block.not_run for page in pages() for block in blocks(page) if block.not_run]
+    assert {reason: reasons.count(reason) for reason in reasons} == NOT_RUN
+
+
+def test_every_fence_is_a_block_that_is_understood() -> None:
+    for page in pages():
+        lines = [line.strip() for line in page.read_text("utf-8").splitlines()]
+        fences = sum(line.startswith("```") for line in lines)
+        assert fences == 2 * len(blocks(page)), page
+
+
+def test_commands_are_in_fences_that_are_run() -> None:
+    for page in pages():
+        text = page.read_text("utf-8")
+        for block in blocks(page):
+            text = text.replace(block.text, "")
+        assert not re.search(r"^    (armpy|pip|python3?|[$]) ", text, re.M), page

@@ -1,0 +1,108 @@
+"""A page whose blocks are wrong is caught, at the block that is wrong."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.support.installed import skip_without
+from tests.support.pages import blocks
+from tests.support.walkthrough import Reader, first_missing
+
+skip_without("click", "rich", "pillow")
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="pages are written for a POSIX shell")
+
+RIGHT = """\
+```python
+import asyncio
+import numpy as np
+total = np.add(1, 2)
+print("sum", total)
+```
+
+```text output
+sum ...
+```
+
+```python
+await asyncio.sleep(0)
+assert total == 3
+```
+
+```console
+$ printf 'one\\ntwo 2.5\\n'
+two ...
+```
+
+```sh
+echo first
+echo second > file.txt
+```
+
+```python
+assert open("file.txt").read() == "second\\n"
+```
+
+<!-- not run: takes minutes -->
+```sh
+exit 1
+```
+
+<!-- run where installed: no_such_module_anywhere -->
+```python
+import no_such_module_anywhere
+```
+"""
+
+
+def follow(text: str, folder: Path) -> None:
+    """Follow a page of this text."""
+    page = folder / "page.md"
+    page.write_text(text, "utf-8")
+    Reader(page, folder).read()
+
+
+def test_a_right_page_passes(tmp_path: Path) -> None:
+    follow(RIGHT, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "message"),
+    [
+        ("np.add(1, 2)", "np.no_such(1, 2)", r"page\.md:1\n(.|\n)*line 4.*\n(.|\n)*no_such"),
+        ("total == 3", "total == 4", r"page\.md:12\n(.|\n)*line 14(.|\n)*AssertionError"),
+        ("sum ...", "difference ...", r"page\.md:8 shows: difference"),
+        ("two ...", "three ...", r"page\.md:17: (.|\n)*The page shows: three"),
+        ("$ printf", "$ no-such-program", r"page\.md:17: (.|\n)*not found"),
+        ("echo first", "false", r"page\.md:22: exit code 1"),
+        ("```console", "```java", r"page\.md:17: nobody knows how to run 'java'"),
+        ("<!-- not run: takes minutes -->\n", "", r"page\.md:3\d: exit code 1"),
+        ("import asyncio", "import os; os._exit(3)", r"page\.md:1: the process ended with code 3"),
+    ],
+)
+def test_a_wrong_block_is_caught_where_it_stands(
+    right: str, wrong: str, message: str, tmp_path: Path
+) -> None:
+    assert right in RIGHT
+    with pytest.raises(AssertionError) as caught:
+        follow(RIGHT.replace(right, wrong, 1), tmp_path)
+    assert re.search(message, str(caught.value)), caught.value
+
+
+def test_marks_and_settings_are_read(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(RIGHT, "utf-8")
+    found = blocks(page)
+    assert [block.not_run for block in found][-2:] == ["takes minutes", ""]
+    assert found[-1].needs == ("no_such_module_anywhere",)
+    assert found[1].settings == {"output": ""}
+
+
+def test_lines_are_found_in_order_and_points_stand_for_anything() -> None:
+    output = "one  two\nthree 3.5 four\nfive\n"
+    assert first_missing(["one two", "three ... four", "five"], output) is None
+    assert first_missing(["five", "one two"], output) == "one two"
+    assert first_missing(["three 3x5 four"], output) == "three 3x5 four"

@@ -1,0 +1,66 @@
+"""Pages of documentation, their fenced blocks, and the marks that say what is not run."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+_FENCE = re.compile(
+    r"(?:^<!-- (?P<mark>[^\n]*) -->\n+)?"
+    r"^(?P<indent> *)```(?P<kind>\w*)(?P<settings>[^\n]*)\n(?P<text>.*?)^(?P=indent)```$",
+    re.M | re.S,
+)
+_MARK = re.compile(r"(?P<verb>not run|run where installed): (?P<what>.+)")
+
+
+@dataclass(frozen=True)
+class Block:
+    """One fenced block of a page.
+
+    Attributes
+    ----------
+    kind : str
+        The fence's language.
+    settings : dict of str to str
+        What follows it: ``title=FILE``, ``exit=CODE``, ``output``.
+    text : str
+    line : int
+        Of the fence, from 1.
+    not_run : str
+        Why nobody runs it, as a comment in front of it says; or empty.
+    needs : tuple of str
+        Modules without which it is left out, as a comment in front of it says.
+    """
+
+    kind: str
+    settings: dict[str, str]
+    text: str
+    line: int
+    not_run: str = ""
+    needs: tuple[str, ...] = ()
+
+
+def pages() -> list[Path]:
+    """All pages of the project."""
+    folders = ("docs", "backends", "examples")
+    found = [path for folder in folders for path in (ROOT / folder).rglob("*.md")]
+    return sorted(path for path in [*ROOT.glob("*.md"), *found] if "_build" not in path.parts)
+
+
+def blocks(page: Path) -> list[Block]:
+    """A page's blocks in order."""
+    text = page.read_text("utf-8")
+    found = []
+    for match in _FENCE.finditer(text):
+        words = (word.partition("=") for word in match["settings"].split())
+        settings = {name: value for name, _, value in words}
+        line = text.count("\n", 0, match.start("kind")) + 1
+        body = re.sub(f"^{match['indent']}", "", match["text"], flags=re.M)
+        mark = _MARK.fullmatch(match["mark"] or "")
+        verb, what = mark.groups() if mark else ("", "")
+        not_run = what if verb == "not run" else ""
+        needs = tuple(what.split(", ")) if verb == "run where installed" else ()
+        found.append(Block(match["kind"], settings, body, line, not_run, needs))
+    return found
