@@ -42,6 +42,9 @@ from armpy.runtime.execution import Execution as Execution
 from armpy.plugins.discovery import backend_registry as backend_registry
 from armpy.plugins.registry import BackendRegistry as BackendRegistry
 from armpy.optimizing import optimize as optimize
+from armpy.quantizing.options import QuantizeOptions as QuantizeOptions
+from armpy.quantizing.making import QuantizedModel as QuantizedModel, quantize as quantize
+from armpy.quantizing.report import QuantizeReport as QuantizeReport
 from armpy.runtime.device_memory import allocate_memory as allocate_memory
 from armpy.runtime.debugging import DebugValue as DebugValue
 from armpy.runtime.imported_tensor import ImportedTensor as ImportedTensor

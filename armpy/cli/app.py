@@ -45,6 +45,7 @@ _SIZE = click.option(
         "doctor": "armpy.cli.backend_commands:doctor",
         "keys": "armpy.cli.keys:keys",
         "new-backend": "armpy.cli.backend_commands:new_backend",
+        "quantize": "armpy.cli.quantize:quantize",
         "tune": "armpy.cli.tune:tune",
     },
     invoke_without_command=True,

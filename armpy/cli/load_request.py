@@ -96,7 +96,7 @@ def load_model(
         request.model,
         quantize_inputs=quantize_inputs,
         signature=request.signature,
-        runtime=_runtime(request, registry, profiling=profiling, num_plans=num_plans),
+        runtime=make_runtime(request, registry, profiling=profiling, num_plans=num_plans),
         front_end=request.front_end,
         front_end_options=front_end_options,
     )
@@ -144,7 +144,7 @@ def load_anything(request: LoadRequest, registry: BackendRegistry) -> Model:
     value = network.input("x", TensorInfo((1,), DataType.FLOAT32))
     addition = ops.ElementwiseBinary(ops.BinaryOperation.ADD)
     network.output("y", network.add(addition, value, value))
-    return Model(network, runtime=_runtime(request, registry))
+    return Model(network, runtime=make_runtime(request, registry))
 
 
 def registry_of(request: LoadRequest) -> BackendRegistry:
@@ -159,7 +159,7 @@ def registry_of(request: LoadRequest) -> BackendRegistry:
     return registry
 
 
-def _runtime(
+def make_runtime(
     request: LoadRequest, registry: BackendRegistry, *, profiling: bool = False, num_plans: int = 0
 ) -> Runtime:
     """A runtime as the command line says."""

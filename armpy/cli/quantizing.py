@@ -1,0 +1,222 @@
+"""Quantises a model file with data from files, as the command line says."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from armpy.cli.file_metadata import FileMetadata
+from armpy.cli.images import Normalization, image_input, open_image, sized_shapes
+from armpy.cli.load_request import LoadRequest, find_origin, make_runtime, registry_of
+from armpy.cli.values import Shapes
+from armpy.errors import InvalidArgumentError
+from armpy.graph import Graph
+from armpy.hooks.metadata import ModelMetadata
+from armpy.hooks.model_file import open_model_file
+from armpy.quantizing import QuantizedModel, QuantizeOptions, QuantizeReport
+from armpy.quantizing.making import quantize
+from armpy.runtime import TensorSpec
+from armpy.runtime.load_request import begins_prepared
+
+if TYPE_CHECKING:
+    from armpy.model_files import ModelOrigin
+    from armpy.ops.operation import Array
+    from armpy.runtime import Model
+
+_ARRAYS = (".npy", ".npz")
+
+
+@dataclass(frozen=True, slots=True)
+class QuantizeRequest:
+    """What to make of a model, of which data; fields are the command's options."""
+
+    data: str | None
+    output: str
+    scheme: str
+    method: str
+    percentile: float
+    keep_float: tuple[str, ...]
+    io: str
+    per_tensor: bool
+    equalize: bool
+    no_bias_correction: bool
+    limit: int | None
+    judge: int
+    shapes: Shapes = field(default_factory=dict)
+    size: tuple[int, int] | None = None
+    resize: str = "stretch"
+    value_range: tuple[float, ...] | None = None
+    mean: tuple[float, ...] | None = None
+    std: tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if self.value_range is not None and (self.mean or self.std):
+            raise InvalidArgumentError("--range does not go with --mean and --std")
+
+    @property
+    def options(self) -> QuantizeOptions:
+        """What the library is told."""
+        return QuantizeOptions(
+            self.scheme,
+            self.method,
+            self.percentile,
+            per_channel=not self.per_tensor,
+            equalize=self.equalize,
+            correct_bias=not self.no_bias_correction,
+            keep_float=self.keep_float,
+            io=self.io,
+        )
+
+    @property
+    def normalization(self) -> Normalization | None:
+        """How pixels become real numbers; None if nothing was said about it."""
+        if self.value_range is not None:
+            return Normalization.from_range(*self.value_range)
+        if self.mean or self.std:
+            return Normalization.from_mean(self.mean or (0.0,), self.std or (1.0,))
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class QuantizeResult:
+    """What a command has made.
+
+    Parameters
+    ----------
+    model, output : str
+        Paths.
+    model_bytes, output_bytes : int
+        Sizes of the files.
+    report : QuantizeReport
+    hints : tuple of str
+        What was assumed without knowing.
+    metadata : tuple of str
+        What was taken from the model's file.
+    """
+
+    model: str
+    output: str
+    model_bytes: int
+    output_bytes: int
+    report: QuantizeReport
+    hints: tuple[str, ...] = ()
+    metadata: tuple[str, ...] = ()
+
+
+def quantize_file(load_request: LoadRequest, request: QuantizeRequest) -> QuantizeResult:
+    """Quantise a model's file and write what comes of it.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the data do not go with the model, or there is nothing to quantise.
+    """
+    if begins_prepared(load_request.model):
+        raise InvalidArgumentError(
+            "the file is prepared, and cannot be quantised",
+            where=load_request.model,
+            fix="Give the file that it was made of",
+        )
+    registry = registry_of(load_request)
+    origin = find_origin(load_request, registry)
+    network = origin.parse(open_model_file(load_request.model), load_request.signature)
+    graph = network if isinstance(network, Graph) else network.build()
+    shapes = dict(request.shapes)
+    if request.size is not None:
+        specs = [TensorSpec(value.name, value.info) for value in graph.inputs]
+        shapes = {**sized_shapes(specs, request.size), **shapes}
+    metadata = FileMetadata(cast("Model", _Described(origin, load_request.signature)))
+    hints: list[str] = []
+    data: object = request.data
+    pictures = _pictures(request.data)
+    if pictures:
+        data = _image_samples(graph, pictures[: request.limit], request, metadata, hints)
+    with make_runtime(load_request, registry) as runtime:
+        made: QuantizedModel = quantize(
+            graph,
+            data,  # type: ignore[arg-type]  # a path, samples or nothing
+            options=request.options,
+            runtime=runtime,
+            shapes=shapes,
+            limit=request.limit,
+            judge_limit=request.judge,
+            keep_open=Path(load_request.model).suffix.lower() == ".tflite",
+        )
+        size = made.save(request.output, runtime=runtime)
+    return QuantizeResult(
+        load_request.model,
+        request.output,
+        os.path.getsize(load_request.model),
+        size,
+        made.report,
+        tuple(dict.fromkeys((*hints, *metadata.hints))),
+        tuple(metadata.used),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Described:
+    """A model as far as its metadata go: nothing is loaded for these."""
+
+    origin: ModelOrigin
+    signature: str | None
+
+    @property
+    def metadata(self) -> ModelMetadata:
+        """What the file says of itself."""
+        return self.origin.metadata(self.signature)
+
+
+def _pictures(data: str | None) -> list[Path]:
+    """The picture files in a folder; none if it holds arrays, or is no folder."""
+    if data is None or not os.path.isdir(data):
+        return []
+    files = sorted(file for file in Path(data).rglob("*") if file.is_file())
+    if any(file.suffix.lower() in _ARRAYS for file in files):
+        return []
+    from PIL import Image  # noqa: PLC0415  # slow to import
+
+    known = Image.registered_extensions()
+    found = [file for file in files if file.suffix.lower() in known]
+    if not found:
+        raise InvalidArgumentError(
+            "there are neither pictures nor arrays in the folder",
+            where="--data",
+            expected="files such as .png, .jpg or .npy",
+            actual=f"{len(files)} other files" if files else "an empty folder",
+        )
+    return found
+
+
+def _image_samples(
+    graph: Graph,
+    files: Sequence[Path],
+    request: QuantizeRequest,
+    metadata: FileMetadata,
+    hints: list[str],
+) -> Iterator[dict[str, Array]]:
+    """A sample of each picture."""
+    if len(graph.inputs) != 1:
+        raise InvalidArgumentError(
+            "pictures can only be given to a model with one input",
+            where="--data",
+            actual=f"{len(graph.inputs)}: " + ", ".join(f"'{v.name}'" for v in graph.inputs),
+            fix="Give an .npz file with an array for each input",
+        )
+    name, info = graph.inputs[0].name, graph.inputs[0].info
+    normalization = request.normalization or metadata.normalization(TensorSpec(name, info))
+    for file in files:
+        array, hint = image_input(
+            open_image(str(file)),
+            name,
+            info,
+            size=request.size,
+            resize=request.resize,
+            normalization=normalization,
+        )
+        if hint:
+            hints.append(hint)
+        yield {name: array}

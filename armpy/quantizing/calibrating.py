@@ -1,0 +1,128 @@
+"""Finds the ranges of tensors in what they hold while data are run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from armpy.errors import InvalidArgumentError
+from armpy.graph import Graph, Value
+from armpy.ops.operation import Array
+from armpy.quantizing.options import QuantizeOptions
+from armpy.quantizing.running import watched
+from armpy.quantizing.scales import Range
+from armpy.runtime import Runtime
+
+NUM_BINS = 2048
+"""Of a tensor's histogram."""
+
+_Counts = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """What data have shown of tensors.
+
+    Parameters
+    ----------
+    ranges : mapping of Value to Range
+    means : mapping of Value to ndarray, float64, shape (channels)
+        Mean of each index of the last axis (of axis 1 for those of `channels_first`).
+    """
+
+    ranges: Mapping[Value, Range]
+    means: Mapping[Value, npt.NDArray[np.float64]]
+
+
+def calibrate(
+    runtime: Runtime,
+    graph: Graph,
+    samples: Sequence[Sequence[Array]],
+    values: Sequence[Value],
+    options: QuantizeOptions,
+) -> Calibration:
+    """Run data and find the ranges of tensors.
+
+    Parameters
+    ----------
+    runtime : Runtime
+    graph : Graph
+    samples : sequence of sequence of ndarray
+        Arrays for the graph's inputs, in order; one at least.
+    values : sequence of Value
+        Of the graph, no constants.
+    options : QuantizeOptions
+        Its method.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there are no data, or a tensor becomes infinite or no number.
+    """
+    if not samples:
+        raise InvalidArgumentError(
+            "there are no data to find ranges in", where="data", fix="Give one sample at least"
+        )
+    extremes = [Range(np.inf, -np.inf)] * len(values)
+    sums: list[npt.NDArray[np.float64]] = [np.zeros(1)] * len(values)
+    for arrays in watched(runtime, graph, samples, values):
+        for index, array in enumerate(arrays):
+            if array.size:
+                low, high = float(array.min()), float(array.max())
+                extremes[index] = extremes[index].joined(Range(low, high))
+                sums[index] = sums[index] + _channel_means(array)
+    for value, found in zip(values, extremes, strict=True):
+        _check_finite(value, found)
+    ranges = [found if found.low <= found.high else Range(0.0, 0.0) for found in extremes]
+    means = {value: total / len(samples) for value, total in zip(values, sums, strict=True)}
+    if options.method != "minmax":
+        from armpy.quantizing.histograms import narrowed  # noqa: PLC0415 - not for the usual
+
+        counts = _histograms(runtime, graph, samples, values, ranges)
+        ranges = [
+            narrowed(found, count, options) for found, count in zip(ranges, counts, strict=True)
+        ]
+    return Calibration(dict(zip(values, ranges, strict=True)), means)
+
+
+def _channel_means(array: Array) -> npt.NDArray[np.float64]:
+    """Mean of each index of the last axis."""
+    if array.ndim < 2:
+        return np.asarray(array.mean(dtype=np.float64)).reshape(1)
+    rows = array.reshape(-1, array.shape[-1])
+    return np.asarray(rows.mean(axis=0, dtype=np.float64))
+
+
+def _check_finite(value: Value, found: Range) -> None:
+    """Check that a tensor's elements were numbers."""
+    if found.low > found.high:
+        return
+    if not (np.isfinite(found.low) and np.isfinite(found.high)):
+        raise InvalidArgumentError(
+            "a tensor holds infinity, or no number, on the data",
+            where=f"tensor '{value.name}'",
+            actual=f"{found.low:g} to {found.high:g}",
+            fix="Look whether the data are what the model was trained with",
+        )
+
+
+def _histograms(
+    runtime: Runtime,
+    graph: Graph,
+    samples: Sequence[Sequence[Array]],
+    values: Sequence[Value],
+    ranges: Sequence[Range],
+) -> list[_Counts]:
+    """How often elements of each tensor lie in each of `NUM_BINS` equal parts of its range."""
+    counts = [np.zeros(NUM_BINS) for _ in values]
+    for arrays in watched(runtime, graph, samples, values):
+        for array, found, count in zip(arrays, ranges, counts, strict=True):
+            width = (found.high - found.low) / NUM_BINS
+            if width > 0:
+                bins = ((array.ravel() - np.float32(found.low)) / np.float32(width)).astype(np.intp)
+                np.clip(bins, 0, NUM_BINS - 1, out=bins)
+                np.add(count, np.bincount(bins, minlength=NUM_BINS), out=count)
+    return counts

@@ -1,0 +1,107 @@
+"""`armpy quantize`: files in, files and a report out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import armpy
+from armpy.cli.__main__ import main
+from tests.support.tflite_writer import OptionValue, TfliteModel
+
+for library in ("click", "rich", "PIL"):
+    pytest.importorskip(library)
+
+
+@pytest.fixture(scope="module")
+def float_model(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A convolution over 4 by 4 pixels."""
+    generator = np.random.default_rng(5)
+    model = TfliteModel()
+    graph = model.subgraph("main")
+    image = graph.tensor("image", (1, 4, 4, 3))
+    weights = graph.tensor("w", (2, 3, 3, 3), data=generator.normal(0, 1, (2, 3, 3, 3)))
+    bias = graph.tensor("b", (2,), data=[0.5, -0.5])
+    features = graph.tensor("features", (1, 4, 4, 2))
+    wave = graph.tensor("wave", (1, 4, 4, 2))
+    options: dict[str, OptionValue] = {"padding": "SAME", "stride_w": 1, "stride_h": 1}
+    graph.operator("CONV_2D", [image, weights, bias], [features], options=options)
+    graph.operator("SIN", [features], [wave])
+    graph.inputs(image)
+    graph.outputs(wave)
+    path = tmp_path_factory.mktemp("model") / "float.tflite"
+    path.write_bytes(model.to_bytes())
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory: pytest.TempPathFactory) -> str:
+    from PIL import Image
+
+    folder = tmp_path_factory.mktemp("pictures")
+    generator = np.random.default_rng(6)
+    for number in range(3):
+        pixels = generator.integers(0, 256, (6, 6, 3), np.uint8)
+        Image.fromarray(pixels).save(folder / f"{number}.png")
+    return str(folder)
+
+
+def test_a_folder_of_pictures_makes_a_model_and_a_report(
+    float_model: str, pictures: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = str(tmp_path / "small.armpy")
+    arguments = ["--data", pictures, "--range=-1,1", "--backends", "CpuRef", "-o", output]
+    assert main(["quantize", float_model, *arguments]) == 0
+    out = capsys.readouterr().out
+    assert "int8, ranges by minmax from 3 samples" in out
+    assert "1 layer stays float" in out
+    assert "has no integer form" in out
+    image = np.random.default_rng(1).uniform(-0.5, 0.5, (1, 4, 4, 3)).astype(np.float32)
+    with (
+        armpy.load(output, backends=["CpuRef"]) as made,
+        armpy.load(float_model, backends=["CpuRef"]) as model,
+    ):
+        np.testing.assert_allclose(made(image), model(image), atol=0.15)
+
+
+def test_json_has_every_layer_and_the_files(
+    float_model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data, output = tmp_path / "data.npz", str(tmp_path / "small.armpy")
+    np.savez(data, image=np.random.default_rng(0).normal(0, 1, (5, 4, 4, 3)).astype(np.float32))
+    arguments = [
+        "--data",
+        str(data),
+        "--backends",
+        "CpuRef",
+        "-o",
+        output,
+        "--json",
+        "--limit",
+        "4",
+    ]
+    assert main(["quantize", float_model, *arguments]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["scheme"], found["num_samples"]) == ("int8", 4)
+    assert [one["operation"] for one in found["layers"]] == ["Convolution2d", "ElementwiseUnary"]
+    assert [one["precision"] for one in found["layers"]] == ["int8", "float32"]
+    assert found["output_bytes"] == Path(output).stat().st_size
+
+
+def test_a_folder_without_pictures_is_refused(
+    float_model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "notes.txt").write_text("none")
+    arguments = ["--data", str(tmp_path), "-o", str(tmp_path / "small.armpy")]
+    assert main(["quantize", float_model, *arguments]) == 2
+    assert "neither pictures nor arrays" in capsys.readouterr().err
+
+
+def test_integers_without_data_say_what_to_give(
+    float_model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["quantize", float_model, "-o", str(tmp_path / "small.armpy")]) == 2
+    assert "ranges of activations need data" in capsys.readouterr().err
