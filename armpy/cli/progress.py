@@ -78,6 +78,7 @@ def _bars(stream: TextIO) -> Bars:
         MofNCompleteColumn,
         TextColumn,
         TimeElapsedColumn,
+        TimeRemainingColumn,
     )
     from rich.progress import Progress as RichProgress  # noqa: PLC0415
 
@@ -86,6 +87,8 @@ def _bars(stream: TextIO) -> Bars:
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
     )
     bars = RichProgress(*columns, console=Console(file=stream), transient=True)
     bars.start()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -19,6 +20,9 @@ for library in ("click", "rich", "PIL"):
 DIGITS = str(Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite")
 
 TUNER = """
+    import os
+    import signal
+
     from armpy.backend import TunedChoice, TuningResult, requested_tuning
 
     LONG = "many;names;that;a;converter;has;joined;as/it/does"
@@ -28,7 +32,12 @@ TUNER = """
         request = requested_tuning()
         if request is not None:
             assert 0 < request.remaining_s <= 7
+            for _ in range(INTERRUPTS):
+                os.kill(os.getpid(), signal.SIGINT)
+            if INTERRUPTS:
+                assert request.remaining_s == 0
             choices = [
+                TunedChoice("same", "tile", "5x6", "5x6", 7.0, 7.0),
                 TunedChoice("first", "tile", "1x2", "3x4", 30.0, 20.0),
                 TunedChoice(LONG, "tile", "1x2"),
             ]
@@ -46,8 +55,9 @@ Tune = Callable[..., int]
 def tune(tmp_path: Path) -> Iterator[Tune]:
     """Runs the command with the backend, which says that there is a problem."""
 
-    def run(*options: str, problem: str = "", after: float = 80) -> int:
-        source = module_source("Tuner", extra=f"    PROBLEM, AFTER = {problem!r}, {after}\n{TUNER}")
+    def run(*options: str, problem: str = "", after: float = 80, interrupts: int = 0) -> int:
+        settings = f"    PROBLEM, AFTER, INTERRUPTS = {problem!r}, {after}, {interrupts}\n"
+        source = module_source("Tuner", extra=f"{settings}{TUNER}")
         write_module(tmp_path, "acme_tuner_backend", source)
         where = ["--dynamic-backends-path", str(tmp_path), "--backends", "Tuner"]
         return main(["tune", DIGITS, *where, "--seconds", "7", *options])
@@ -61,10 +71,24 @@ def test_what_was_found_is_shown(tune: Tune, capsys: pytest.CaptureFixture[str])
     assert tune() == 0
     lines = [line for line in capsys.readouterr().out.splitlines() if line]
     assert lines[0] == "Tuner: a part"
-    assert lines[2].split() == ["first", "tile", "1x2", "3x4", "30", "20", "1.50"]
-    assert "not tried: no time left" in lines[3]
-    assert lines[3].startswith("…;that;a;converter;has;joined;as/it/does ")
-    assert lines[4] == "all together: 100 us before, 80 us now (1.25 times as fast)"
+    # By columns: saved, gain, before, now, what the model says, what is faster, choice, layer.
+    assert lines[2].split() == ["10", "1.50", "30", "20", "1x2", "3x4", "tile", "first"]
+    assert lines[3] == "all together: 100 us before, 80 us now (1.25 times as fast)"
+    assert lines[4] == (
+        "1 choice stays as it is, as nothing is certain to be faster; "
+        "1 not tried, as there was no time left; --all lists them"
+    )
+
+
+def test_every_choice_is_listed_on_request_what_saves_most_first(
+    tune: Tune, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert tune("--all") == 0
+    lines = [line for line in capsys.readouterr().out.splitlines() if line]
+    assert [line.split()[:2] for line in lines[2:4]] == [["10", "1.50"], ["0", "1.00"]]
+    assert "not tried: no time left" in lines[4]
+    assert lines[4].endswith("…;that;a;converter;has;joined;as/it/does")
+    assert "--all" not in lines[5]
 
 
 def test_what_was_found_is_given_as_json(tune: Tune, capsys: pytest.CaptureFixture[str]) -> None:
@@ -73,7 +97,8 @@ def test_what_was_found_is_given_as_json(tune: Tune, capsys: pytest.CaptureFixtu
     assert document["model"] == DIGITS
     (result,) = document["results"]
     assert (result["backend_id"], result["before_us"], result["after_us"]) == ("Tuner", 100, 80)
-    assert result["choices"][0] == {
+    assert document["is_stopped"] is False
+    assert result["choices"][1] == {
         "layer": "first",
         "what": "tile",
         "modelled": "1x2",
@@ -88,6 +113,25 @@ def test_what_is_not_faster_in_the_end_is_no_failure(
 ) -> None:
     assert tune(after=100) == 0
     assert "all together: 100 us; nothing that is faster was found" in capsys.readouterr().out
+
+
+def test_an_interrupt_ends_the_search_and_keeps_what_was_found(
+    tune: Tune, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = signal.getsignal(signal.SIGINT)
+    assert tune(interrupts=1) == 0
+    captured = capsys.readouterr()
+    assert "all together: 100 us before, 80 us now" in captured.out
+    assert captured.out.endswith("stopped: what was found until then is kept\n")
+    assert "Ctrl-C again drops it" in captured.err
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_second_interrupt_ends_the_command(
+    tune: Tune, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert tune(interrupts=2) not in (0, 1, 2)
+    assert "all together" not in capsys.readouterr().out
 
 
 def test_a_problem_is_told_and_fails(tune: Tune, capsys: pytest.CaptureFixture[str]) -> None:

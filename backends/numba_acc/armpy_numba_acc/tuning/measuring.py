@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
+import math
 import random
-import statistics
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +26,12 @@ from armpy_numba_acc.runtime.instance import Code, Instance
 _WARM_RUNS = 2
 _LEAST_ROUNDS = 7
 _MOST_ROUNDS = 2000
+_Z = 2.576
+"""Standard deviations within which 99 % of a normal distribution lies."""
+
+_SHORTEST_US = 1e-3
+"""What a clock tells of a run that is shorter is 0."""
+
 _TOLERANCE = 1e-3
 """Of floats, relative to the largest: ways may add up in another order."""
 
@@ -83,28 +90,63 @@ class Candidate:
         return all(map(_agree, self.outputs, other.outputs))
 
 
-def take_turns(candidates: Sequence[Candidate], seconds: float) -> list[float]:
-    """Median time of each, in microseconds.
+@dataclass(frozen=True)
+class Turns:
+    """Times of candidates that ran in turns.
+
+    Parameters
+    ----------
+    times_us : ndarray, float64, shape (rounds, candidates)
+    """
+
+    times_us: npt.NDArray[np.float64]
+
+    @property
+    def medians_us(self) -> list[float]:
+        """The median time of each candidate."""
+        return [float(each) for each in np.median(self.times_us, axis=0)]
+
+    def gain(self, number: int, over: int = 0) -> float:
+        """How many times as fast a candidate is as another one, at the least.
+
+        Notes
+        -----
+        The lower end of a confidence interval of 99 % for the median of the ratios, round by
+        round: what else the machine does falls on both sides of a ratio. The interval lies between
+        two of the ratios in their order, whatever they are distributed like.
+
+        References
+        ----------
+        W. J. Conover, Practical Nonparametric Statistics, 3.2: a quantile's confidence interval.
+        """
+        ratios = np.sort(self.times_us[:, over] / self.times_us[:, number])
+        count = ratios.size
+        lowest = math.floor((count - _Z * math.sqrt(count)) / 2)
+        return float(ratios[max(lowest - 1, 0)])
+
+
+def take_turns(candidates: Sequence[Candidate], seconds: float) -> Turns:
+    """Time each of several candidates, in turns.
 
     Notes
     -----
     All run once in each round, in an order that changes, so that whatever else the machine does
     falls on all of them alike.
     """
-    times: list[list[float]] = [[] for _ in candidates]
+    times: list[list[float]] = []
     order = list(range(len(candidates)))
     shuffle = random.Random(0).shuffle
     for candidate in candidates:
         for _ in range(_WARM_RUNS):
             candidate.run()
     end = time.monotonic() + seconds
-    while len(times[0]) < _LEAST_ROUNDS or (
-        time.monotonic() < end and len(times[0]) < _MOST_ROUNDS
-    ):
+    while len(times) < _LEAST_ROUNDS or (time.monotonic() < end and len(times) < _MOST_ROUNDS):
         shuffle(order)
+        round_us = [0.0] * len(order)
         for number in order:
-            times[number].append(candidates[number].run())
-    return [statistics.median(each) for each in times]
+            round_us[number] = candidates[number].run()
+        times.append(round_us)
+    return Turns(np.maximum(np.array(times, np.float64), _SHORTEST_US))
 
 
 def _crosses_edge(program: Program) -> npt.NDArray[np.bool_]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from armpy.backend import Progress, TunedChoice, TuningRequest, TuningResult, report_progress
 from armpy.graph import Layer, SubgraphView
@@ -21,7 +21,7 @@ from armpy_numba_acc.store.choices import keep_choices, kept_choices
 from armpy_numba_acc.store.keys import is_current, program_key
 from armpy_numba_acc.store.programs import title_of
 from armpy_numba_acc.store.settings import disk_entries
-from armpy_numba_acc.tuning.measuring import Candidate, take_turns
+from armpy_numba_acc.tuning.measuring import Candidate, Turns, take_turns
 
 _BACKEND = "NumbaAcc"
 
@@ -30,6 +30,9 @@ _MOST_S = 1.0
 
 _WHOLE_S = 2.0
 """For the comparison of the whole region with what the model of the cost would have."""
+
+_LEAST_GAIN_IN_ALL = 1.002
+"""Of all that is kept: what the whole region gains at the least, as sure as can be told."""
 
 _LEAST_GAIN = 1.02
 """What is not faster by so much is noise, and changes nothing."""
@@ -76,19 +79,38 @@ def tune_region(
     search.run()
     if not search.found:
         return
-    before_us, after_us = search.compare()
+    before_us, after_us = search.settle()
     problem = ""
-    if after_us * 1.005 > before_us and search.measured:
-        # What is faster layer by layer is not so together.
-        search.measured.clear()
-        after_us = before_us
     changed = f"{len(search.measured)} of {len(search.found)} choices"
     answers = {**search.modelled, **search.measured}
     keep_choices(entries, key, answers, f"tuned: {changed} changed, {what}")
     if kept_choices(entries, key) != answers:
         problem, after_us = "what was found could not be kept on disk", before_us
     learn(key, lessons_of(search.tried))
-    request.add(TuningResult(_BACKEND, what, before_us, after_us, tuple(search.found), problem))
+    request.add(TuningResult(_BACKEND, what, before_us, after_us, search.choices(), problem))
+
+
+@dataclass(slots=True)
+class _Found:
+    """What was found for one decision.
+
+    Parameters
+    ----------
+    choice : TunedChoice
+    key : str
+        The decision's.
+    is_whole : bool
+        Whether it is about the whole region, and not about some of its layers.
+    """
+
+    choice: TunedChoice
+    key: str
+    is_whole: bool
+
+    @property
+    def saved_us(self) -> float:
+        """How much shorter the layers take by themselves."""
+        return self.choice.modelled_us - self.choice.measured_us
 
 
 @dataclass
@@ -101,7 +123,7 @@ class _Search:
         What is to be chosen otherwise than the model of the cost says.
     modelled : dict of str to Option
         What it says where the answer was looked for: other figures might say something else.
-    found : list of TunedChoice
+    found : list of _Found
     tried : list of list of (str, float, float)
         What `armpy_numba_acc.machine.lessons.lessons_of` takes.
     """
@@ -113,7 +135,7 @@ class _Search:
     request: TuningRequest
     measured: dict[str, Option] = field(default_factory=dict)
     modelled: dict[str, Option] = field(default_factory=dict)
-    found: list[TunedChoice] = field(default_factory=list)
+    found: list[_Found] = field(default_factory=list)
     tried: list[list[tuple[str, float, float]]] = field(default_factory=list)
     _done: set[str] = field(default_factory=set)
 
@@ -124,25 +146,90 @@ class _Search:
             report_progress(Progress(_BACKEND, "measuring", number, len(groups)))
             part = self.view.part(layers)
             while (decision := self._next_decision(part)) is not None:
-                self.found.append(self._decide(part, decision, len(groups) - number))
+                self._find(part, decision, len(groups) - number)
         while (decision := self._next_decision(self.view)) is not None:
-            self.found.append(self._decide(self.view, decision, 1))
+            self._find(self.view, decision, 1)
         report_progress(Progress(_BACKEND, "measuring", len(groups), len(groups)))
 
-    def compare(self) -> tuple[float, float]:
-        """Time of the whole region without and with what was found, in microseconds."""
-        tables = [{}, self.measured] if self.measured else [{}]
+    def settle(self) -> tuple[float, float]:
+        """Leave of what was found what makes the whole region faster.
+
+        Returns
+        -------
+        before_us, after_us : float
+            Time of the whole region without and with it, measured in turns; the same if there is
+            nothing left.
+
+        Notes
+        -----
+        What is faster layer by layer need not be so together. If all of it is not, the half that
+        saves most is tried, and then what saves most of all.
+        """
+        changes = sorted(
+            (each for each in self.found if each.key in self.measured), key=lambda f: -f.saved_us
+        )
+        for count in dict.fromkeys((len(changes), (len(changes) + 1) // 2, min(len(changes), 1))):
+            kept = {each.key: self.measured[each.key] for each in changes[:count]}
+            threads = {each.key for each in changes[:count] if each.is_whole}
+            rest = {key: option for key, option in kept.items() if key not in threads}
+            tables = [{}, kept, rest] if threads and rest else [{}, kept] if kept else [{}]
+            turns = self._compare(tables)
+            times = turns.medians_us
+            if not kept or turns.gain(1) >= _LEAST_GAIN_IN_ALL:
+                break
+        else:
+            kept, times = {}, times[:1]
+        self.measured = kept
+        self._tell_whole(times[-1] if len(times) == 3 else times[0], times[len(times) > 1])
+        return times[0], times[len(times) > 1]
+
+    def _compare(self, tables: Sequence[Mapping[str, Option]]) -> Turns:
+        """Time the whole region in turns with each of several tables."""
         about = self.view, self.isa, self.num_threads, self.model
-        programs = [Candidate(*about, table) for table in tables]
-        times = take_turns(programs, _WHOLE_S)
-        return times[0], times[-1]
+        return take_turns([Candidate(*about, table) for table in tables], _WHOLE_S)
+
+    def _tell_whole(self, without_us: float, after_us: float) -> None:
+        """Have what is about the whole region told by the last comparison, not by its own."""
+        for each in self.found:
+            if each.is_whole and each.choice.measured:
+                before_us = without_us if each.key in self.measured else after_us
+                each.choice = replace(each.choice, modelled_us=before_us, measured_us=after_us)
+
+    def choices(self) -> tuple[TunedChoice, ...]:
+        """What was found, what saves most first; only what is kept has a gain."""
+        self.found.sort(key=lambda each: -each.saved_us)
+        told = []
+        for each in self.found:
+            choice = each.choice
+            if choice.measured != choice.modelled and each.key not in self.measured:
+                told.append(
+                    replace(
+                        choice,
+                        measured=f"{choice.modelled}; {choice.measured} is no faster in all"
+                        if choice.measured
+                        else "",
+                        measured_us=choice.modelled_us,
+                    )
+                )
+            else:
+                told.append(choice)
+        return tuple(sorted(told, key=lambda c: c.measured_us - c.modelled_us))
 
     def _groups(self) -> list[tuple[Layer, ...]]:
-        """Layers that are lowered together, where there is something to choose."""
+        """Layers that are lowered together, where there is something to choose.
+
+        Notes
+        -----
+        What takes longest comes first: the search may be stopped at any time.
+        """
         choices = Choices(self.isa, self.model)
         lower_region(self.view, self.isa, self.num_threads, choices)
-        decisions = [d for d in choices.made.values() if len(d.options) > 1 and d.layers]
-        return list(dict.fromkeys(decision.layers for decision in decisions))
+        costs_ns: dict[tuple[Layer, ...], float] = {}
+        for each in choices.made.values():
+            if len(each.options) > 1 and each.layers:
+                cost_ns = min((ns for _, ns in each.expected), default=0.0)
+                costs_ns[each.layers] = costs_ns.get(each.layers, 0.0) + cost_ns
+        return sorted(costs_ns, key=lambda layers: -costs_ns[layers])
 
     def _next_decision(self, part: SubgraphView) -> Decision | None:
         """One that was not tried yet; what is chosen first may lead to others."""
@@ -151,6 +238,11 @@ class _Search:
         found = (d for d in choices.made.values() if len(d.options) > 1)
         is_whole = part is self.view
         return next((d for d in found if d.key not in self._done and (d.layers or is_whole)), None)
+
+    def _find(self, part: SubgraphView, decision: Decision, num_left: int) -> None:
+        """Try every option of a decision, and remember what was found."""
+        choice = self._decide(part, decision, num_left)
+        self.found.append(_Found(choice, decision.key, part is self.view))
 
     def _decide(self, part: SubgraphView, decision: Decision, num_left: int) -> TunedChoice:
         """Try every option of a decision."""
@@ -163,14 +255,15 @@ class _Search:
         begin = time.monotonic()
         options, candidates = self._candidates(part, decision)
         self.request.extend(time.monotonic() - begin)
-        times_us = take_turns(candidates, min(self.request.remaining_s / num_left / 2, _MOST_S))
+        turns = take_turns(candidates, min(self.request.remaining_s / num_left / 2, _MOST_S))
+        times_us = turns.medians_us
         self.modelled[decision.key] = decision.modelled
         if decision.expected:
             expected = dict(zip(decision.options, decision.expected, strict=True))
             timed = zip(options, times_us, strict=True)
             self.tried.append([(*expected[option], 1000 * us) for option, us in timed])
         best = min(range(len(options)), key=times_us.__getitem__)
-        if times_us[best] * _LEAST_GAIN > times_us[0]:
+        if times_us[best] * _LEAST_GAIN > times_us[0] or turns.gain(best) <= 1:
             best = 0
         else:
             self.measured[decision.key] = options[best]
