@@ -66,10 +66,10 @@ STARTS = [
         "import armpy", "import armpy", 4, HEAVY | {"numpy", "dataclasses", "inspect", "logging"}
     ),
     Start("version", "$ armpy --version", 15, HEAVY - {"click"} | {"numpy"}),
-    Start("usage", "$ armpy run", 15, HEAVY - {"click"} | {"numpy"}),
-    Start("help of a command", "$ armpy run --help", 15, HEAVY - {"click"} | {"numpy"}),
+    Start("usage", "$ armpy run", 16, HEAVY - {"click"} | {"numpy"}),
+    Start("help of a command", "$ armpy run --help", 16, HEAVY - {"click"} | {"numpy"}),
     Start("help of all", "$ armpy --help", 42, HEAVY - {"click"} | {"numpy"}),
-    Start("wrong file", "$ armpy run nowhere.tflite", 15, HEAVY - {"click"} | {"numpy"}),
+    Start("wrong file", "$ armpy run nowhere.tflite", 16, HEAVY - {"click"} | {"numpy"}),
     Start(
         "what is installed",
         "from armpy.plugins.installed import installed_entry_points as f; assert f()",

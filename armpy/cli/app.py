@@ -2,33 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 import armpy
 from armpy.cli.load_request import LoadRequest, load_model
 from armpy.cli.options import (
-    MODEL_FILE,
     WRITABLE_FILE,
     json_option,
     model_options,
+    size_option,
     verbosity_options,
 )
 from armpy.cli.plugin_commands import PluginGroup
-from armpy.cli.values import parse_numbers, parse_range, parse_size, parse_trace, parsed
 
 # What a command needs is imported when it runs: --help and usage errors are quick.
 # ruff: noqa: PLC0415
-
-_FOLDER = click.Path(file_okay=False, writable=True)
-
-_SIZE = click.option(
-    "--size",
-    metavar="HxW",
-    callback=parsed(parse_size),
-    help="Size of images for a model that takes any.",
-)
 
 
 @click.group(
@@ -46,6 +34,7 @@ _SIZE = click.option(
         "keys": "armpy.cli.keys:keys",
         "new-backend": "armpy.cli.backend_commands:new_backend",
         "quantize": "armpy.cli.quantize:quantize",
+        "run": "armpy.cli.run_command:run",
         "tune": "armpy.cli.tune:tune",
     },
     invoke_without_command=True,
@@ -64,106 +53,10 @@ def app(context: click.Context) -> None:
         context.exit(2)
 
 
-@app.command(short_help="Run a model on a picture, on arrays, or on random numbers.")
-@model_options
-@click.option(
-    "--image",
-    "images",
-    multiple=True,
-    type=MODEL_FILE,
-    help="A picture for a model with one image input; may be repeated.",
-)
-@click.option(
-    "--input",
-    "inputs",
-    multiple=True,
-    metavar="[NAME=]FILE.npy",
-    help="An array for one input; once per input. An only input needs no name.",
-)
-@click.option("--labels", type=MODEL_FILE, help="Names of the classes, one per line.")
-@click.option(
-    "--top",
-    type=click.IntRange(min=1),
-    default=5,
-    show_default=True,
-    help="How many classes to list.",
-)
-@click.option(
-    "--softmax", is_flag=True, help="Turn scores that are no probabilities into probabilities."
-)
-@click.option("--output", type=_FOLDER, help="Write each output to this folder as .npy.")
-@click.option(
-    "--repeat", type=click.IntRange(min=1), help="Time so many runs, after one that is not timed."
-)
-@_SIZE
-@click.option(
-    "--resize",
-    type=click.Choice(["stretch", "crop", "pad"]),
-    default="stretch",
-    show_default=True,
-    help="How to bring a picture to the size of the input.",
-)
-@click.option(
-    "--range",
-    "value_range",
-    metavar="LOW,HIGH",
-    callback=parsed(parse_range),
-    help="Real numbers that black and white become.",
-)
-@click.option(
-    "--mean",
-    metavar="NUMBERS",
-    callback=parsed(parse_numbers),
-    help="Subtract this from pixels of 0 to 255; one number, or one per channel.",
-)
-@click.option(
-    "--std", metavar="NUMBERS", callback=parsed(parse_numbers), help="Divide by this after --mean."
-)
-@click.option("--seed", type=click.IntRange(min=0), default=0, help="Of random inputs.")
-@click.option(
-    "--quantize-inputs", is_flag=True, help="Quantise float arrays given for quantised inputs."
-)
-@click.option(
-    "--profile",
-    is_flag=False,
-    flag_value="",
-    metavar="[FILE.json]",
-    callback=parsed(parse_trace),
-    help="List the slowest steps; FILE.json gets a trace for Chrome's and Perfetto's viewers.",
-)
-@json_option
-@verbosity_options
-def run(
-    load_request: LoadRequest,
-    quantize_inputs: bool,
-    profile: str | None,
-    as_json: bool,
-    images: tuple[str, ...],
-    **options: Any,  # Any: click hands over the fields of RunRequest by name
-) -> None:
-    """Run MODEL on a picture, on arrays, or on random numbers.
-
-    A picture is stretched to the size of the input. Its pixels become what the input's
-    type and quantisation say, normalised as the file's metadata say; for float inputs of a
-    file without these, pixels become numbers from 0 to 1 unless --range, --mean or --std ask
-    for others. Labels that are packed into the file name the classes unless --labels does.
-    Of several pictures, each is
-    run alone; the outputs go to a folder each, and --json prints a list.
-    """
-    from armpy.cli.run import print_runs, run_all, run_requests
-
-    requests = run_requests(images, **options, trace=profile)
-    with load_model(
-        load_request, quantize_inputs=quantize_inputs, profiling=profile is not None
-    ) as loaded:
-        results = run_all(loaded, requests)
-    print_runs(load_request.model, results, as_json=as_json)
-
-
 @app.command(short_help="Show what a model is made of and where it would run.")
 @model_options
 @click.option("--layers", "with_layers", is_flag=True, help="List every layer.")
-@_SIZE
+@size_option
 @click.option("--dot", type=WRITABLE_FILE, help="Write the network for Graphviz to this file.")
 @json_option
 @verbosity_options

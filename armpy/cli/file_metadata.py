@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from armpy.cli.images import RANGE_TOLERANCE, Normalization, image_layout
 from armpy.cli.labels import Labels
 from armpy.errors import ParserError
@@ -77,6 +79,14 @@ class FileMetadata:
             return None
         self._use(f"{found.count} labels of output '{spec.name}'")
         return found
+
+    def any_labels(self, specs: Iterable[TensorSpec]) -> Labels | None:
+        """Labels of the first output that has some, for classes that an output's elements name."""
+        for spec in specs:
+            said = self._metadata.outputs.get(spec.name, TensorMetadata())
+            if said.labels:
+                return Labels(dict(enumerate(said.labels)), f"the labels of output '{spec.name}'")
+        return None
 
     def _use(self, text: str) -> None:
         """Remember what is taken from the file, once for however many pictures."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -36,7 +36,7 @@ _PIXEL_TYPES = frozenset({"i", "u", "f"})
 
 @dataclass(frozen=True, slots=True)
 class ImageLayout:
-    """How an image lies in a tensor of rank 4.
+    """How an image lies in a tensor of rank 4, or of rank 3 for a grey one.
 
     Parameters
     ----------
@@ -44,12 +44,15 @@ class ImageLayout:
         None where any size will do.
     channels : {1, 3, 4}
     data_layout : DataLayout
+    has_channels : bool
+        Whether there is an axis of channels; a grey image may do without.
     """
 
     height: int | None
     width: int | None
     channels: int
     data_layout: DataLayout
+    has_channels: bool = True
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -62,6 +65,8 @@ class ImageLayout:
         """
         if self.height is None or self.width is None:
             raise InvalidArgumentError("the size of the image is not known", fix="Give --size HxW")
+        if not self.has_channels:
+            return (1, self.height, self.width)
         if self.data_layout is DataLayout.NCHW:
             return (1, self.channels, self.height, self.width)
         return (1, self.height, self.width, self.channels)
@@ -89,7 +94,7 @@ class ImageLayout:
                 expected=f"{self.height or 'any'}x{self.width or 'any'}",
                 actual=f"{height}x{width}",
             )
-        return ImageLayout(height, width, self.channels, self.data_layout)
+        return replace(self, height=height, width=width)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,11 +181,13 @@ def image_layout(name: str, info: TensorInfo) -> ImageLayout:
             if channels in MODES:
                 height, width = (shape[axis] for axis in data_layout.spatial_axes)
                 return ImageLayout(height, width, channels, data_layout)
+    if is_pixels and shape is not None and len(shape) == 3 and shape[0] in (None, 1):
+        return ImageLayout(*shape[1:], 1, DataLayout.NHWC, has_channels=False)
     raise InvalidArgumentError(
         "the input is no image",
         where=f"input '{name}'",
         expected="the shape (1, height, width, channels) or (1, channels, height, width) "
-        "with 1, 3 or 4 channels",
+        "with 1, 3 or 4 channels, or (1, height, width)",
         actual=f"{info.data_type.name}{format_shape(shape)}",
         fix="Give it with --input",
     )
@@ -229,6 +236,8 @@ def open_image(path: str) -> Image.Image:
                 return ImageOps.exif_transpose(_eight_bits(file))
     except UnidentifiedImageError as error:
         raise InvalidArgumentError("not a picture that can be read", where=path) from error
+    except FileNotFoundError as error:
+        raise InvalidArgumentError("there is no such file", where=path) from error
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         # Pillow raises SyntaxError for some damaged files.
         raise InvalidArgumentError(f"the picture cannot be read: {error}", where=path) from error
@@ -265,7 +274,8 @@ def resized_pixels(image: Image.Image, layout: ImageLayout, method: str) -> Pixe
     """
     from PIL import Image, ImageOps  # noqa: PLC0415
 
-    height, width = (layout.shape[axis] for axis in layout.data_layout.spatial_axes)
+    axes = layout.data_layout.spatial_axes if layout.has_channels else (1, 2)
+    height, width = (layout.shape[axis] for axis in axes)
     size = (width, height)
     picture = image.convert(MODES[layout.channels])
     if method == "crop":
@@ -376,6 +386,8 @@ def image_input(
     """
     layout = image_layout(name, info).with_size(size, (image.height, image.width))
     elements, hint = normalized(resized_pixels(image, layout, resize), info, normalization)
-    if layout.data_layout is DataLayout.NCHW:
+    if not layout.has_channels:
+        elements = elements[:, :, 0]
+    elif layout.data_layout is DataLayout.NCHW:
         elements = elements.transpose(2, 0, 1)
     return np.ascontiguousarray(elements)[np.newaxis], hint

@@ -10,7 +10,7 @@ import click
 
 from armpy.cli.load_request import LoadRequest
 from armpy.cli.settings import Settings
-from armpy.cli.values import parse_names, parsed
+from armpy.cli.values import parse_names, parse_size, parsed
 
 Command = TypeVar("Command", bound=Callable[..., object])
 
@@ -19,6 +19,13 @@ WRITABLE_FILE = click.Path(dir_okay=False, writable=True)
 
 EXIT_PROBLEMS = 1
 """Exit status of a command that was run and has found problems."""
+
+size_option = click.option(
+    "--size",
+    metavar="HxW",
+    callback=parsed(parse_size),
+    help="Size of images for a model that takes any.",
+)
 
 dynamic_backends_option = click.option(
     "--dynamic-backends-path",

@@ -32,17 +32,17 @@ def print_json(document: object) -> None:
     import json  # noqa: PLC0415  # few commands need it
 
     if sys.stdout is not None:
-        sys.stdout.write(json.dumps(_plain(document), indent=2, allow_nan=False) + "\n")
+        sys.stdout.write(json.dumps(plain(document), indent=2, allow_nan=False) + "\n")
 
 
-def _plain(value: object) -> object:
+def plain(value: object) -> object:
     """A value made of what JSON can hold."""
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     return value
 
 

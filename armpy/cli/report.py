@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from armpy.cli.placed import PlacementReport
     from armpy.cli.profile import PartReport, ProfileReport, StepReport
     from armpy.cli.results import OutputReport
-    from armpy.cli.run import RunReport
+    from armpy.cli.run import RunReport, Timing
     from armpy.optimizer import Alternative
 
 _KIB = 1024
@@ -30,22 +30,26 @@ def print_run(report: RunReport) -> None:
     for output in report.outputs:
         _print_output(printer, output)
     if report.timing is not None:
-        timing = report.timing
-        runs = f"{timing.runs} run" + ("s" if timing.runs > 1 else "")
-        printer.line(
-            f"time: min {timing.min_ms:.3f} ms, median {timing.median_ms:.3f} ms, "
-            f"mean {timing.mean_ms:.3f} ms of {runs}"
-        )
+        print_timing(printer, report.timing)
     if report.metadata:
         printer.line(f"from the file's metadata: {'; '.join(report.metadata)}")
     print_placement(printer, report.placement, report.placed)
     _print_alternatives(printer, report.alternatives)
     if report.steps:
-        _print_steps(printer, report.steps)
+        print_steps(printer, report.steps)
     if report.profile is not None:
-        _print_profile(printer, report.profile)
+        print_profile(printer, report.profile)
     for path in report.files:
         printer.line(f"written: {path}")
+
+
+def print_timing(printer: Printer, timing: Timing) -> None:
+    """Print how long executions took."""
+    runs = f"{timing.runs} run" + ("s" if timing.runs > 1 else "")
+    printer.line(
+        f"time: min {timing.min_ms:.3f} ms, median {timing.median_ms:.3f} ms, "
+        f"mean {timing.mean_ms:.3f} ms of {runs}"
+    )
 
 
 def print_placement(printer: Printer, text: str, placed: PlacementReport | None) -> None:
@@ -78,7 +82,7 @@ def _print_alternatives(printer: Printer, alternatives: Sequence[Alternative]) -
     )
 
 
-def _print_steps(printer: Printer, steps: Sequence[StepReport]) -> None:
+def print_steps(printer: Printer, steps: Sequence[StepReport]) -> None:
     """Print the slowest steps."""
     shown = steps[:_MOST_STEPS]
     printer.heading(f"Slowest steps ({len(shown)} of {len(steps)})")
@@ -102,7 +106,7 @@ def _print_steps(printer: Printer, steps: Sequence[StepReport]) -> None:
     )
 
 
-def _print_profile(printer: Printer, profile: ProfileReport) -> None:
+def print_profile(printer: Printer, profile: ProfileReport) -> None:
     """Print where all of the time went."""
     printer.heading(f"Time of {profile.runs} executions ({profile.wall_ms:.3f} ms)")
     parts = (

@@ -5,15 +5,15 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from armpy.cli.output_reader import OutputReader
+from armpy.cli.output_reader import OutputReader, ReadOutputs
 from armpy.cli.placed import PlacementReport
-from armpy.cli.results import Array, Mask, OutputReport
+from armpy.cli.results import Array, OutputReport
 from armpy.errors import InvalidArgumentError, LayerValidationError
 from armpy.tensor import TensorInfo, format_shape
 from armpy.types import DataType
@@ -61,6 +61,8 @@ class RunRequest:
         File for a trace, where the model was loaded with profiling; none if it is empty.
     softmax : bool
         Whether scores of classes become probabilities.
+    min_score : float
+        Least score of an object or a person that counts.
     """
 
     image: str | None = None
@@ -77,6 +79,7 @@ class RunRequest:
     seed: int = 0
     trace: str | None = None
     softmax: bool = False
+    min_score: float = 0.3
 
     def __post_init__(self) -> None:
         if self.image is not None and self.inputs:
@@ -98,37 +101,6 @@ class RunRequest:
         if self.mean or self.std:
             return Normalization.from_mean(self.mean or (0.0,), self.std or (1.0,))
         return None
-
-
-def run_requests(images: Sequence[str], **options: Any) -> list[RunRequest]:  # Any: fields by name
-    """What to run: each of some pictures alone, or the one thing that there is without any.
-
-    Parameters
-    ----------
-    images : sequence of str
-        Paths. The outputs of several go to a folder each.
-    **options
-        Fields of `RunRequest`.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If these do not go together.
-    """
-    if not images:
-        return [RunRequest(**options)]
-    if len(images) == 1:
-        return [RunRequest(image=images[0], **options)]
-    if options.get("trace") is not None:
-        raise InvalidArgumentError("--profile goes with one --image")
-    from armpy.cli.files import file_stems
-
-    requests = [RunRequest(image=image, **options) for image in images]
-    stems = file_stems(Path(image).stem for image in images)
-    return [
-        request if request.output is None else replace(request, output=f"{request.output}/{stem}")
-        for request, stem in zip(requests, stems, strict=True)
-    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +213,7 @@ def run_model(model: Model, request: RunRequest) -> RunReport:
         timing = time_runs(model, arrays, request.repeat)
     reader = OutputReader(model, labels, metadata, request.top, request.softmax)
     read = reader.read(results, _batch(arrays))
-    files = _written(request, results, read.masks)
+    files = _written(request, results, read, origin)
     if profiler is not None and request.trace:
         Path(request.trace).write_text(profiler.to_chrome_trace(), "utf-8")
         files.append(request.trace)
@@ -254,7 +226,7 @@ def run_model(model: Model, request: RunRequest) -> RunReport:
         timing,
         tuple(files),
         (*hints, *reader.hints, *(metadata.hints if metadata else ())),
-        *_profiled(profiler),
+        *profiled(profiler),
         () if placement is None else placement.alternatives,
         tuple(metadata.used) if metadata else (),
         None if placement is None else PlacementReport.of(placement),
@@ -286,17 +258,25 @@ def _metadata(model: Model, request: RunRequest) -> FileMetadata | None:
 
 
 def _written(
-    request: RunRequest, results: Mapping[str, Array], masks: Mapping[str, Mask]
+    request: RunRequest, results: Mapping[str, Array], read: ReadOutputs, origin: str
 ) -> list[str]:
-    """Write the outputs, if the request names a folder; paths of the files."""
+    """Write the outputs, if the request names a file or a folder; paths of the files."""
     if request.output is None:
         return []
-    from armpy.cli.files import write_outputs
+    from armpy.cli.result_files import is_result_file
 
-    return write_outputs(request.output, results, masks)
+    if not is_result_file(request.output):
+        from armpy.cli.files import write_outputs
+
+        return write_outputs(request.output, results, read.masks)
+    from armpy.cli.result_files import write_results
+    from armpy.cli.run_pictures import PictureResult
+
+    write_results(request.output, [PictureResult(origin, read.reports)], [results], request.top)
+    return [request.output]
 
 
-def _profiled(
+def profiled(
     profiler: Profiler | None,
 ) -> tuple[tuple[StepReport, ...], ProfileReport | None]:
     """What a profiler has seen: the slowest steps, and where all of the time went."""

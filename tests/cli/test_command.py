@@ -83,23 +83,30 @@ def test_several_pictures_are_run_one_by_one(armpy_command: Command, tmp_path: P
     options = ["--labels", LABELS, "--output", str(tmp_path)]
     for picture in pictures:
         options += ["--image", picture]
-    out = succeed(armpy_command, "run", MODEL, *options)
-    assert re.findall(r"^inputs: ([^,]*),", out, re.MULTILINE) == pictures
-    best = [line.split() for line in out.splitlines() if re.match(r" *[37]  0\.99", line)]
-    assert [columns[-1] for columns in best] == ["seven", "three"]
+    lines = succeed(armpy_command, "run", MODEL, *options).splitlines()
+    folder = DIGITS / "pictures"
+    assert lines[0] == f"pictures: 2 in {folder}, each as QASYMM_S8(1, 16, 16, 1)"
+    assert [line.split() for line in lines[1:4]] == [
+        ["file", "class", "score", "label"],
+        ["seven.png", "7", "0.9961", "seven"],
+        ["three.png", "3", "0.9961", "three"],
+    ]
     for name, digit in (("seven", 7), ("three", 3)):
         stored = np.load(tmp_path / name / "StatefulPartitionedCall_1_0.npy")
         assert int(stored.argmax()) == digit
     code, out, _ = armpy_command("run", MODEL, "--json", *options)
     assert code == 0
-    found = [one["outputs"][0]["classes"][0]["label"] for one in json.loads(out)]
+    document = json.loads(out)
+    found = [one["outputs"][0]["classes"][0]["label"] for one in document["pictures"]]
     assert found == ["seven", "three"]
+    assert document["placement"]["layers_by_backend"] == {"NumbaAcc": 10}
 
 
-def test_a_profile_is_of_one_picture(armpy_command: Command) -> None:
-    code, _, err = armpy_command("run", MODEL, "--image", SEVEN, "--image", SEVEN, "--profile")
-    assert code == 2
-    assert "--profile goes with one --image" in err
+def test_a_profile_is_of_all_pictures(armpy_command: Command) -> None:
+    three = str(DIGITS / "pictures" / "three.png")
+    code, out, _ = armpy_command("run", MODEL, SEVEN, three, "--profile", "--json")
+    assert code == 0
+    assert json.loads(out)["profile"]["runs"] == 2
 
 
 def test_json_has_null_where_a_number_is_not_finite(

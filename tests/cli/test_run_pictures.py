@@ -1,0 +1,224 @@
+"""The command on many pictures: a row for each, files of results, and how often it is right."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+from pathlib import Path
+from typing import Any  # JSON documents
+
+import numpy as np
+import pytest
+
+from armpy import ops
+from armpy.cli.__main__ import main
+from armpy.cli.run import RunRequest
+from armpy.cli.run_pictures import PictureRun
+from armpy.errors import InvalidArgumentError
+from armpy.network import Network
+from armpy.runtime import Model
+from armpy.tensor import Shape
+from tests.support.networks import ADD, RELU, f32
+
+for library in ("click", "rich", "PIL"):
+    pytest.importorskip(library)
+
+Image = pytest.importorskip("PIL.Image")
+
+DIGITS = Path(__file__).parents[2] / "examples" / "digits"
+MODEL = str(DIGITS / "digits_int8.tflite")
+LABELS = str(DIGITS / "labels.txt")
+NAMES = Path(LABELS).read_text("utf-8").split()
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> Path:
+    """Folders of digits: a seven, a three, an eight filed under three, and a damaged file."""
+    place = tmp_path / "pictures"
+    for name, truth in (("seven", "seven"), ("three", "three"), ("eight", "three")):
+        (place / truth).mkdir(parents=True, exist_ok=True)
+        shutil.copy(DIGITS / "pictures" / f"{name}.png", place / truth)
+    (place / "seven" / "bad.png").write_text("no picture")
+    return place
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    code = main(["run", MODEL, "--labels", LABELS, *arguments])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def document(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    _, out, _ = run(capsys, *arguments, "--json")
+    found: dict[str, Any] = json.loads(out)
+    return found
+
+
+def test_a_damaged_picture_is_told_in_its_row_and_the_others_go_on(
+    folders: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = run(capsys, str(folders))
+    rows = [line.split(maxsplit=4) for line in out.splitlines()[1:6]]
+    assert rows == [
+        ["file", "class", "score", "label", "problem"],
+        ["seven/bad.png", "not", "a", "picture", "that can be read"],
+        ["seven/seven.png", "7", "0.9961", "seven"],
+        ["three/eight.png", "8", "0.9961", "eight"],
+        ["three/three.png", "3", "0.9961", "three"],
+    ]
+    assert "not used: 1 of 4 pictures" in out
+    assert (code, err) == (1, "")
+
+
+def test_folders_tell_how_often_the_model_is_right(
+    folders: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, _ = run(capsys, str(folders), "--truth", "folders")
+    assert code == 1
+    # Of equal scores the first counts: behind the eight come 0, 1, 2 and 3.
+    assert "top-1 66.7% (2 of 3), top-5 100.0% (3 of 3)" in out
+    place = out.index("Confusion")
+    table = [line.split() for line in out[place:].splitlines()[1:4]]
+    assert table == [
+        ["truth", "three", "seven", "eight", "right"],
+        ["three", "1", "1", "50%"],
+        ["seven", "1", "100%"],
+    ]
+
+
+def test_a_file_of_labels_names_the_pictures_and_tells_how_often_the_model_is_right(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in NAMES:
+        shutil.copy(DIGITS / "pictures" / f"{name}.png", tmp_path)
+    lines = [f"{name}.png,{NAMES[0] if name == 'nine' else name}" for name in NAMES]
+    (tmp_path / "truth.csv").write_text("\n".join(lines))
+    found = document(capsys, "--truth", str(tmp_path / "truth.csv"))
+    accuracy = found["accuracy"]
+    assert (accuracy["pictures"], accuracy["top1"], accuracy["top1_share"]) == (10, 9, 0.9)
+    assert [p["is_right"] for p in found["pictures"]] == [True] * 9 + [False]
+    wrong = [c for c in accuracy["confusion"] if c["truth"] != c["predicted"]]
+    assert [(c["truth"], c["predicted"], c["count"]) for c in wrong] == [("zero", "nine", 1)]
+
+
+def test_a_label_that_is_no_class_stops_the_run(
+    folders: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folders / "truth.csv").write_text("three/three.png,thre\n")
+    code, out, err = run(capsys, "--truth", str(folders / "truth.csv"))
+    assert (code, out) == (2, "")
+    assert "'thre' is no class of the model" in err
+    assert "Did you mean 'three'?" in err
+
+
+def test_results_are_written_as_a_table(folders: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = folders / "results.csv"
+    run(capsys, f"{folders}/*/*.png", "--output", str(path), "--top", "2", "--truth", "folders")
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [Path(row["file"]).name for row in rows] == [
+        *("bad.png", "seven.png", "eight.png", "three.png")
+    ]
+    assert rows[0]["error"] == "not a picture that can be read"
+    assert (rows[1]["class"], rows[1]["label"], rows[1]["truth"]) == ("7", "seven", "seven")
+    assert float(rows[1]["score"]) == pytest.approx(255 / 256, abs=1e-5)
+    assert [row["right"] for row in rows] == ["", "1", "0", "1"]
+    assert "class_2" in rows[0]
+    assert "class_3" not in rows[0]
+
+
+def test_results_are_written_as_lines_and_as_arrays(
+    folders: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines, arrays = folders / "results.jsonl", folders / "results.npz"
+    for path in (lines, arrays):
+        run(capsys, str(folders), "--output", str(path))
+    found = [json.loads(line) for line in lines.read_text().splitlines()]
+    assert [bool(one["error"]) for one in found] == [True, False, False, False]
+    assert found[1]["outputs"][0]["classes"][0]["label"] == "seven"
+    with np.load(arrays) as archive:
+        assert [Path(file).stem for file in archive["files"]] == ["seven", "eight", "three"]
+        scores = archive["StatefulPartitionedCall_1_0"]
+    assert (scores.dtype, scores.shape) == (np.int8, (3, 10))
+    assert scores.argmax(axis=1).tolist() == [7, 8, 3]
+
+
+def test_arrays_and_random_numbers_have_a_file_of_results_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    np.save(tmp_path / "x.npy", np.full((1, 16, 16, 1), -128, np.int8))
+    path = tmp_path / "y.npz"
+    code, out, _ = run(capsys, "--input", str(tmp_path / "x.npy"), "--output", str(path))
+    assert code == 0
+    assert f"written: {path}\n" in out
+    with np.load(path) as archive:
+        assert archive["StatefulPartitionedCall_1_0"].shape == (1, 10)
+    code, _, _ = run(capsys, "--output", str(tmp_path / "y.csv"))
+    assert code == 0
+    assert (tmp_path / "y.csv").read_text().startswith("file,class,score,label,class_2")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nowhere.png"], "'nowhere.png' does not exist"),
+        (["nowhere/*.png"], "no file matches the pattern"),
+        (["--batch", "2"], "--batch: there are no pictures"),
+        (["--output", "nowhere/x.csv"], "there is no such folder. Got nowhere"),
+        ([LABELS, LABELS + "*", "--batch", "2"], "does not take so many pictures together"),
+        (["--truth", "nowhere.csv"], "nowhere.csv: cannot be read"),
+    ],
+)
+def test_what_cannot_be_followed_is_told_before_anything_runs(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = run(capsys, *arguments)
+    assert (code, out) == (2, "")
+    assert message in err
+
+
+def scaled_model(shape: Shape) -> Model:
+    net = Network("relu")
+    net.output("y", net.add(RELU, net.input("x", f32(*shape))))
+    return Model(net)
+
+
+def greys(folder: Path, *values: int) -> list[str]:
+    paths = [str(folder / f"{number}.png") for number in range(len(values))]
+    for path, value in zip(paths, values, strict=True):
+        Image.new("RGB", (6, 4), (value, value, value)).save(path)
+    return paths
+
+
+@pytest.mark.parametrize("shape", [(None, 2, 2, 1), (2, 2, 2, 1), (2, 2, 2)], ids=str)
+def test_pictures_go_in_together_where_the_model_takes_several(
+    shape: Shape, tmp_path: Path
+) -> None:
+    paths = greys(tmp_path, 0, 51, 255)
+    report = PictureRun(scaled_model(shape), RunRequest(image=paths[0]), batch=2).run(paths)
+    assert report.input == f"FLOAT32{(2, *shape[1:])}"
+    assert [p.outputs[0].max for p in report.pictures] == pytest.approx([0, 0.2, 1])
+    assert [p.outputs[0].shape[0] for p in report.pictures] == [1, 1, 1]
+
+
+@pytest.mark.parametrize("keep_dims", [True, False])
+def test_a_batch_that_does_not_come_out_again_is_an_error(keep_dims: bool, tmp_path: Path) -> None:
+    net = Network("sum")
+    value = net.input("x", f32(None, 2, 2, 1))
+    total = ops.Reduce(ops.ReduceOperation.SUM, axes=(0,), keep_dims=keep_dims)
+    net.output("y", net.add(total, value))
+    paths = greys(tmp_path, 0, 51)
+    with pytest.raises(InvalidArgumentError, match=r"output 'y': .*no row for each.*--batch out"):
+        PictureRun(Model(net), RunRequest(image=paths[0]), batch=2).run(paths)
+
+
+def test_what_the_model_remembers_is_forgotten_between_pictures(tmp_path: Path) -> None:
+    net = Network("counter")
+    state = net.variable("state", f32(1, 1, 1, 1))
+    total = net.add(ADD, net.input("x", f32(1, 1, 1, 1)), state)
+    net.assign(state, total)
+    net.output("y", total)
+    paths = greys(tmp_path, 255, 51, 102)
+    report = PictureRun(Model(net), RunRequest(image=paths[0])).run(paths)
+    assert [p.outputs[0].max for p in report.pictures] == pytest.approx([1, 0.2, 0.4])
