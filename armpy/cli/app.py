@@ -35,6 +35,7 @@ from armpy.cli.plugin_commands import PluginGroup
         "new-backend": "armpy.cli.backend_commands:new_backend",
         "quantize": "armpy.cli.quantize:quantize",
         "run": "armpy.cli.run_command:run",
+        "report": "armpy.cli.report_command:report",
         "tune": "armpy.cli.tune:tune",
     },
     invoke_without_command=True,

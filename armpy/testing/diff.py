@@ -247,8 +247,8 @@ class _Search:
 
     def alone(self) -> LayerDifference | None:
         """The first layer that is wrong on right inputs."""
-        apart, sources = _taken_apart(self._graph)
-        values, placement = _run(self._sides.backend, apart, [self._right[v] for v in sources])
+        apart, sources = taken_apart(self._graph)
+        values, placement = run_graph(self._sides.backend, apart, [self._right[v] for v in sources])
         remaining = iter(values)
         for number, layer in enumerate(self._graph.layers):
             found = [(value, next(remaining)) for value in layer.outputs]
@@ -280,8 +280,8 @@ class _Search:
         """What is wrong at the end of the first layers on the backend; None if nothing."""
         layers = self._graph.layers[:length]
         ends = _values_needed_behind(self._graph, length)
-        graph = _with_outputs(self._graph, layers, ends)
-        values, placement = _run(self._sides.backend, graph, self._arrays)
+        graph = with_outputs(self._graph, layers, ends)
+        values, placement = run_graph(self._sides.backend, graph, self._arrays)
         tolerances = self._tolerances(layers)
         for value, actual in reversed(list(zip(ends, values, strict=True))):
             difference = compare(self._right[value], actual, value.info, tolerances.get(value))
@@ -315,12 +315,12 @@ class _Search:
             value.name,
             how,
             difference,
-            _backend_of(layer, placement),
-            _backend_of(layer, _placement(self._sides.against, self._graph)),
+            backend_of(layer, placement),
+            backend_of(layer, _placement(self._sides.against, self._graph)),
         )
 
 
-def _taken_apart(graph: Graph) -> tuple[Graph, list[Value]]:
+def taken_apart(graph: Graph) -> tuple[Graph, list[Value]]:
     """Each layer by itself in one network, and the values that its inputs stand for."""
     net = Network("taken apart")
     known: dict[Value, Value] = {}
@@ -354,7 +354,7 @@ def _taken_apart(graph: Graph) -> tuple[Graph, list[Value]]:
     return net.build(), sources
 
 
-def _with_outputs(graph: Graph, layers: Sequence[Layer], outputs: Sequence[Value]) -> Graph:
+def with_outputs(graph: Graph, layers: Sequence[Layer], outputs: Sequence[Value]) -> Graph:
     """Some layers of a graph, with other outputs."""
     names = tuple(str(number) for number in range(len(outputs)))
     return Graph(graph.inputs, tuple(outputs), names, tuple(layers))
@@ -363,7 +363,7 @@ def _with_outputs(graph: Graph, layers: Sequence[Layer], outputs: Sequence[Value
 def values_of_layers(sides: Sides, graph: Graph, arrays: Sequence[Array]) -> dict[Value, Array]:
     """What every layer of a graph gives on the backend that is right."""
     made = [value for layer in graph.layers for value in layer.outputs]
-    values, _ = _run(sides.against, _with_outputs(graph, graph.layers, made), arrays)
+    values, _ = run_graph(sides.against, with_outputs(graph, graph.layers, made), arrays)
     return dict(zip(made, values, strict=True))
 
 
@@ -375,7 +375,7 @@ def _values_needed_behind(graph: Graph, length: int) -> list[Value]:
     return [value for value in made if value in later]
 
 
-def _run(
+def run_graph(
     runtime: Runtime, graph: Graph, arrays: Sequence[Array]
 ) -> tuple[list[Array], Placement | None]:
     """The outputs of a graph, and where its layers ran."""
@@ -399,7 +399,7 @@ def _placement(runtime: Runtime, graph: Graph) -> Placement | None:
         runtime.unload_network(network_id)
 
 
-def _backend_of(layer: Layer, placement: Placement | None) -> BackendId:
+def backend_of(layer: Layer, placement: Placement | None) -> BackendId:
     """Where a layer ran, also if it has become a part of another one."""
     for placed in placement.layers if placement is not None else ():
         if placed.layer == layer.name or layer.name in placed.origins:

@@ -289,7 +289,7 @@
     write(node) {
       const { pen, ink, data } = this;
       const [x, y, w] = data.boxes[node];
-      this.cut[node] ??= [this.shorten(data.titles[node], w - 14, BOLD, true), this.shorten(data.subtitles[node], w - 14, FONT)];
+      this.cut[node] ??= [this.shorten(data.titles[node], w - 14, BOLD, true), this.shorten(data.subtitles[node], w - 14, FONT, false)];
       const [title, subtitle] = this.cut[node];
       const isFaint = this.isMatch !== null && !this.isMatch[node];
       pen.textAlign = "center";
@@ -301,17 +301,18 @@
       if (subtitle) pen.fillText(subtitle, x, y + 8);
     }
 
-    shorten(text, room, font) {
-      // The end of a long name says most.
+    shorten(text, room, font, keepsEnd) {
+      // The end of a long name says most; of other texts the beginning does.
       this.pen.font = font;
       if (text.length < 200 && this.pen.measureText(text).width <= room) return text;
+      const cut = (length) => (keepsEnd ? `…${text.slice(text.length - length)}` : `${text.slice(0, length)}…`);
       let [low, high] = [0, Math.min(text.length, 200)];
       while (high - low > 1) {
         const middle = (low + high) >> 1;
-        if (this.pen.measureText("…" + text.slice(-middle)).width <= room) low = middle;
+        if (this.pen.measureText(cut(middle)).width <= room) low = middle;
         else high = middle;
       }
-      return "…" + text.slice(text.length - low);
+      return cut(low);
     }
 
     // ---- the overview ----

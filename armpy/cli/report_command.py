@@ -1,0 +1,149 @@
+"""``armpy report``: one page about a model, for a browser."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from armpy.cli.load_request import LoadRequest, find_origin, load_model
+from armpy.cli.options import MODEL_FILE, WRITABLE_FILE, model_options, verbosity_options
+from armpy.cli.values import parse_size, parsed
+
+if TYPE_CHECKING:
+    from armpy.reporting import Subject
+    from armpy.runtime import Model
+
+# What a command needs is imported when it runs: --help and usage errors are quick.
+# ruff: noqa: PLC0415
+
+
+@click.command(short_help="Write a page about a model: graph, placement, time, memory, accuracy.")
+@model_options
+@click.option(
+    "-o", "--output", type=WRITABLE_FILE, help="The page; MODEL.html in this folder if left out."
+)
+@click.option("--open", "opens", is_flag=True, help="Open the page in a browser.")
+@click.option(
+    "--runs",
+    type=click.IntRange(min=1, max=10_000),
+    default=10,
+    show_default=True,
+    help="How many runs to profile, after one that does not count.",
+)
+@click.option(
+    "--backend",
+    "compared",
+    multiple=True,
+    metavar="ID",
+    help="Compare the model on this backend with the others named so; may be repeated.",
+)
+@click.option("--no-accuracy", is_flag=True, help="Do not compare each layer with CpuRef.")
+@click.option("--image", type=MODEL_FILE, help="A picture for a model with one image input.")
+@click.option(
+    "--input",
+    "inputs",
+    multiple=True,
+    metavar="NAME=FILE.npy",
+    help="An array for one input; once per input. Random numbers if left out.",
+)
+@click.option(
+    "--size",
+    metavar="HxW",
+    callback=parsed(parse_size),
+    help="Size of images for a model that takes any.",
+)
+@click.option("--seed", type=click.IntRange(min=0), default=0, help="Of random inputs.")
+@verbosity_options
+def report(
+    load_request: LoadRequest,
+    output: str | None,
+    opens: bool,
+    runs: int,
+    compared: tuple[str, ...],
+    no_accuracy: bool,
+    **given: Any,  # Any: click hands over the fields of RunRequest by name
+) -> None:
+    """Write a page about MODEL: one file that works in any browser, without network.
+
+    It shows the graph to zoom and search, where layers run and why not elsewhere, where time and
+    memory go, how exact each layer is against CpuRef, and backends beside each other.
+    """
+    from armpy.pages import render_page, write_page
+    from armpy.reporting import report_sections
+
+    render_page("", [])  # tells what is missing before the model runs
+    path = Path(output or f"{Path(load_request.model).stem}.html")
+    tell = _Teller()
+    tell("loading")
+    with load_model(load_request, profiling=True) as model:
+        subject = _subject(load_request, model, given)
+        sections = report_sections(
+            subject,
+            num_runs=runs,
+            backends=compared,
+            with_accuracy=not no_accuracy,
+            tell=tell,
+        )
+        about = str(model.placement).partition(";")[0] if model.placement is not None else ""
+    tell.close()
+    write_page(path, f"Report of {subject.name}", sections, about)
+    click.echo(f"{path}: {path.stat().st_size / 1024:.0f} KiB")
+    if opens:
+        _open(path)
+
+
+def _subject(load_request: LoadRequest, model: Model, given: dict[str, Any]) -> Subject:
+    """The model with its inputs, and what is known of its file."""
+    from armpy.cli.file_metadata import FileMetadata
+    from armpy.cli.run import RunRequest, prepare_inputs
+    from armpy.reporting import Subject
+    from armpy.reporting.units import bytes_text
+    from armpy.runtime.load_request import begins_prepared
+
+    request = RunRequest(**given)
+    metadata = FileMetadata(model) if request.image or request.inputs else None
+    arrays, origin, _ = prepare_inputs(model, request, metadata)
+    path = Path(load_request.model)
+    facts = [("file", bytes_text(path.stat().st_size))]
+    if begins_prepared(load_request.model):
+        facts.append(("format", "prepared by armpy"))
+    else:
+        facts.append(("format", find_origin(load_request, model.runtime.registry).front_end.title))
+
+    def load(backend: str) -> Model:
+        others = load_request.backends or ()
+        behind = [name for name in (*others, "CpuRef") if name != backend]
+        return load_model(replace(load_request, backends=tuple(dict.fromkeys([backend, *behind]))))
+
+    return Subject(model, path.name, arrays, origin, facts, load)
+
+
+def _open(path: Path) -> None:
+    """Open a page in a browser; tell if there is none."""
+    import webbrowser
+
+    if not webbrowser.open(path.resolve().as_uri()):
+        click.echo(f"armpy: hint: no browser was found; open {path} yourself", err=True)
+
+
+class _Teller:
+    """Says on a terminal what is done, on one line."""
+
+    def __init__(self) -> None:
+        self._is_on = sys.stderr is not None and sys.stderr.isatty()
+
+    def __call__(self, what: str) -> None:
+        """Say it."""
+        if self._is_on:
+            sys.stderr.write(f"\r\x1b[K{what} ...")
+            sys.stderr.flush()
+
+    def close(self) -> None:
+        """Take the line away."""
+        if self._is_on:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()

@@ -1,0 +1,34 @@
+"""Numbers for people."""
+
+from __future__ import annotations
+
+_BYTES = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
+_COUNTS = ((1e9, " G"), (1e6, " M"), (1e3, " k"))
+
+
+def bytes_text(size_bytes: float) -> str:
+    """``3.4 MiB``."""
+    for unit, name in _BYTES:
+        if abs(size_bytes) >= unit:
+            return f"{size_bytes / unit:.4g} {name}"
+    return f"{size_bytes:.4g} bytes"
+
+
+def count_text(number: float) -> str:
+    """``3.4 M``."""
+    for unit, name in _COUNTS:
+        if abs(number) >= unit:
+            return f"{number / unit:.4g}{name}"
+    return f"{number:.4g}"
+
+
+def time_text(us: float) -> str:
+    """``3.4 ms``."""
+    if us >= 1e6:
+        return f"{us / 1e6:.4g} s"
+    return f"{us / 1e3:.4g} ms" if us >= 1e3 else f"{us:.4g} us"
+
+
+def percent_text(part: float) -> str:
+    """``3.4 %``."""
+    return f"{100 * part:.1f} %"

@@ -1,0 +1,205 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from armpy_reference import ReferenceBackend
+
+import armpy
+from armpy import DataType, Model, Network, Runtime, RuntimeOptions, TensorInfo, ops
+from armpy.errors import ExecutionTimeoutError, InvalidArgumentError
+from armpy.ops.operation import Array, Operation
+from armpy.pages import Bar, Bars, Facts, GraphView, Lines, Section, Stack, Table, Text
+from armpy.reporting import Subject, compare_backends, report_sections
+from armpy.reporting.comparison import median_interval
+from armpy.reporting.layers import layer_rows, members_of
+from armpy.reporting.memory_parts import needed_bytes
+from armpy.reporting.names import short_names
+from tests.support.fake_backends import FakeBackend, registry_of
+from tests.support.lying_backends import Tampering
+
+DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"
+
+
+def profiled(path: Path, **options: object) -> Model:
+    return armpy.load(path, runtime=Runtime(RuntimeOptions(profiling=True, **options)))  # type: ignore[arg-type]  # by name
+
+
+def zeros(model: Model) -> dict[str, Array]:
+    return {
+        spec.name: np.zeros([dim or 1 for dim in spec.shape or ()], spec.data_type.dtype)
+        for spec in model.inputs
+    }
+
+
+def parts_of(sections: list[Section], title: str, kind: type) -> list[object]:
+    section = next(section for section in sections if section.title == title)
+    return [part for part in section.parts if isinstance(part, kind)]
+
+
+@pytest.fixture(scope="module")
+def sections() -> Iterator[list[Section]]:
+    with profiled(DIGITS, backends=["CpuRef"]) as model:
+        yield report_sections(Subject(model, "digits", zeros(model)), num_runs=3)
+
+
+def test_the_graph_holds_layers_inputs_and_outputs(sections: list[Section]) -> None:
+    (view,) = parts_of(sections, "Graph", GraphView)
+    assert isinstance(view, GraphView)
+    with armpy.load(DIGITS, backends=["CpuRef"]) as model:
+        assert len(view.nodes) == len(model.graph.layers) + 2
+    assert view.nodes[0].subtitle.startswith("input")
+    assert view.nodes[-1].subtitle.startswith("output")
+    assert {edge.source for edge in view.edges} == set(range(len(view.nodes) - 1))
+
+
+def test_the_graph_can_be_coloured_by_backend_time_and_precision(sections: list[Section]) -> None:
+    (view,) = parts_of(sections, "Graph", GraphView)
+    assert isinstance(view, GraphView)
+    colourings = {colouring.name: colouring for colouring in view.colourings}
+    assert {"backend", "time", "operation", "precision", "weights"} <= set(colourings)
+    assert set(colourings["backend"].classes) == {"CpuRef", "input or output"}
+    assert all(time is not None for time in colourings["time"].amounts[1:-1])
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_bars_of_time_add_up_to_the_whole(sections: list[Section], number: int) -> None:
+    facts = parts_of(sections, "Time", Facts)[0]
+    bars = parts_of(sections, "Time", Bars)[number]
+    assert isinstance(bars, Bars)
+    assert isinstance(facts, Facts)
+    shares = [float(bar.text.rpartition(",")[2].rstrip(" %")) for bar in bars.bars]
+    assert sum(shares) == pytest.approx(100, abs=0.05 * len(shares))
+    stack = parts_of(sections, "Time", Stack)[0]
+    assert isinstance(stack, Stack)
+    assert sum(bar.value for bar in bars.bars) == pytest.approx(stack.whole)
+
+
+def test_every_layer_is_in_the_profile_in_order(sections: list[Section]) -> None:
+    in_order = parts_of(sections, "Time", Lines)[0]
+    assert isinstance(in_order, Lines)
+    assert list(in_order.series[0].xs) == sorted(in_order.series[0].xs)
+    assert len(in_order.series[0].xs) >= 5
+
+
+def test_bars_of_loading_add_up_to_the_whole(sections: list[Section]) -> None:
+    (bars,) = parts_of(sections, "Loading", Bars)
+    assert isinstance(bars, Bars)
+    shares = [float(bar.text.rpartition(",")[2].rstrip(" %")) for bar in bars.bars]
+    assert sum(shares) == pytest.approx(100, abs=0.05 * len(shares))
+
+
+def test_a_model_on_cpuref_alone_has_nothing_to_be_held_against(sections: list[Section]) -> None:
+    (text,) = parts_of(sections, "Accuracy", Text)
+    assert isinstance(text, Text)
+    assert "All layers run on CpuRef" in text.text
+
+
+def test_refusals_are_told_with_their_reasons() -> None:
+    backend = FakeBackend("Picky", operations=(ops.Softmax,))
+    registry = registry_of(backend, ReferenceBackend())
+    with profiled(DIGITS, registry=registry, backends=["Picky", "CpuRef"]) as model:
+        found = report_sections(
+            Subject(model, "digits", zeros(model)), num_runs=1, with_accuracy=False
+        )
+        assert model.placement is not None
+        expected = {(r.operation, r.text) for r in model.placement.refusals}
+    (table,) = parts_of(found, "Placement", Table)
+    assert isinstance(table, Table)
+    assert expected
+    assert {(str(row[1]), str(row[3])) for row in table.rows} == expected
+    assert {row[2] for row in table.rows} == {"Picky"}
+    (view,) = parts_of(found, "Graph", GraphView)
+    assert isinstance(view, GraphView)
+    told = [name for node in view.nodes for name, _ in node.facts]
+    assert "refused by Picky" in told
+
+
+def adds_ten(operation: Operation, _: list[Array], outputs: list[Array]) -> None:
+    if isinstance(operation, ops.FullyConnected):
+        outputs[0].flat[3] += np.asarray(10, outputs[0].dtype)
+
+
+def test_a_wrong_layer_stands_out_by_itself_and_in_all_behind_it() -> None:
+    registry = registry_of(Tampering(adds_ten, None), ReferenceBackend())
+    with profiled(DIGITS, registry=registry, backends=["Liar", "CpuRef"]) as model:
+        found = report_sections(Subject(model, "digits", zeros(model)), num_runs=1)
+        rows = layer_rows(model, None)
+    verdict = parts_of(found, "Accuracy", Text)[1]
+    assert isinstance(verdict, Text)
+    assert verdict.kind == "bad"
+    (chart,) = parts_of(found, "Accuracy", Lines)
+    assert isinstance(chart, Lines)
+    alone, together = (list(series.ys) for series in chart.series)
+    wrong = [number for number, row in enumerate(rows) if row.operation == "FullyConnected"]
+    assert [number for number, error in enumerate(alone) if error] == wrong
+    assert all(error == 0 for error in together[: wrong[0]])
+    assert together[wrong[0]] > 0
+
+
+def test_a_model_without_profiling_is_refused() -> None:
+    with (
+        armpy.load(DIGITS, backends=["CpuRef"]) as model,
+        pytest.raises(InvalidArgumentError, match="loaded without profiling"),
+    ):
+        report_sections(Subject(model, "digits", {}))
+
+
+def test_backends_are_compared_on_the_same_inputs_in_turns() -> None:
+    now = [0.0]
+
+    def clock() -> float:
+        now[0] += 0.001
+        return now[0]
+
+    def load(name: str) -> Model:
+        if name == "Late":
+            raise ExecutionTimeoutError("too late", where=name)
+        return armpy.load(DIGITS, backends=[name])
+
+    with armpy.load(DIGITS, backends=["CpuRef"]) as model:
+        arrays = zeros(model)
+    first, late = compare_backends(load, ["CpuRef", "Late", "CpuRef"], arrays, 3, clock)
+    assert len(first.times_us) >= 3
+    assert first.placement.startswith("CpuRef")
+    assert (first.ratio, first.relative_error) == (1.0, 0.0)
+    assert "too late" in late.failure
+
+
+def test_the_interval_of_a_median_is_that_of_ranks() -> None:
+    # Ranks 6 and 15 of 20: the published table of binomial confidence limits.
+    assert median_interval([float(n) for n in range(1, 21)]) == (6.0, 15.0)
+    assert median_interval([3.0, 1.0, 2.0]) == (1.0, 3.0)
+
+
+def test_tensors_count_from_their_writer_to_their_last_reader() -> None:
+    net = Network()
+    x = net.input("x", TensorInfo((4,), DataType.FLOAT32))
+    a = net.add(ops.ElementwiseUnary(ops.UnaryOperation.ABS), x, name="a")
+    b = net.add(ops.ElementwiseUnary(ops.UnaryOperation.NEG), a, name="b")
+    c = net.add(ops.ElementwiseBinary(ops.BinaryOperation.ADD), a, b, name="c")
+    net.output("y", c)
+    assert needed_bytes(net.build()) == [32, 32, 48]
+
+
+def test_short_names_are_short_and_their_own() -> None:
+    names = ["model/a/conv;model/a/bias", "model/b/conv", "model/b/conv;x", "model/c"]
+    assert short_names(names) == ["a/conv", "b/conv", "b/conv;x", "c"]
+    assert short_names(["one"]) == ["one"]
+    assert short_names([]) == []
+
+
+def test_a_measured_name_stands_for_its_parts_or_what_it_lies_in() -> None:
+    known = {"a": 0, "b": 0, "loop": 0}
+    assert members_of("a", known) == ["a"]
+    assert members_of("a + b", known) == ["a", "b"]
+    assert members_of("loop/body/sum", known) == ["loop"]
+    assert members_of("a + z", known) == []
+
+
+def test_a_bar_is_named_by_its_layers_short_name(sections: list[Section]) -> None:
+    bars = parts_of(sections, "Time", Bars)[1]
+    assert isinstance(bars, Bars)
+    assert all(isinstance(bar, Bar) and len(bar.name) < 100 for bar in bars.bars)
