@@ -136,7 +136,7 @@ def test_the_trace_has_the_form_that_trace_viewers_read() -> None:
     profiler = filled()
     profiler.add("Execute", "", 0.5, 4.5)
     trace = json.loads(profiler.to_chrome_trace())
-    assert list(trace) == ["traceEvents"]
+    assert list(trace) == ["traceEvents", "otherData"]
     first, *_, last = trace["traceEvents"]
     assert first == {
         "name": "conv",

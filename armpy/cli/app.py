@@ -33,6 +33,7 @@ from armpy.cli.plugin_commands import PluginGroup
         "doctor": "armpy.cli.backend_commands:doctor",
         "keys": "armpy.cli.keys:keys",
         "new-backend": "armpy.cli.backend_commands:new_backend",
+        "profile": "armpy.cli.profile_commands:profile",
         "quantize": "armpy.cli.quantize:quantize",
         "run": "armpy.cli.run_command:run",
         "report": "armpy.cli.report_command:report",

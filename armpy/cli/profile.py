@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from armpy.profiling import EventKind, Profiler, ProfilingEvent, Share
+from armpy.profiling import EventKind, Profiler, ProfilingEvent, Share, Summary, short_names
 from armpy.profiling.events import EXECUTE, statistics_of
 
 _NO_STEPS = (EventKind.WAITING, EventKind.QUEUED)
@@ -47,12 +47,25 @@ class PartReport:
         All executions together.
     share : float
         Of the time of all executions, or of loading.
+    count : int
+        How often it was done.
+    operation, layer : str
+        Of a layer; empty for what is none.
+    short_name : str
+        The layer's name without what all have in front; distinct among the layers.
+    details : mapping of str to float
+        Sums of what its backend says about it; see `armpy.backend.Measurement`.
     """
 
     name: str
     backend: str
     total_us: float
     share: float
+    count: int = 0
+    operation: str = ""
+    layer: str = ""
+    short_name: str = ""
+    details: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +116,12 @@ class ProfileReport:
 
 def profile_report(profiler: Profiler) -> ProfileReport:
     """Where all of the time of a profile went."""
-    summary = profiler.summary()
+    counters = tuple(CounterReport(c.name, c.backend, c.unit, c.value) for c in profiler.counters)
+    return summary_report(profiler.summary(), counters)
+
+
+def summary_report(summary: Summary, counters: tuple[CounterReport, ...] = ()) -> ProfileReport:
+    """Where all of the time went, as it is told."""
     return ProfileReport(
         summary.num_executions,
         summary.wall_ns / 1e6,
@@ -113,15 +131,27 @@ def profile_report(profiler: Profiler) -> ProfileReport:
         _parts(summary.waiting, summary.wall_ns),
         summary.load_ns / 1e6,
         _parts(summary.load, summary.load_ns),
-        tuple(CounterReport(c.name, c.backend, c.unit, c.value) for c in profiler.counters),
+        counters,
         summary.num_dropped,
     )
 
 
 def _parts(shares: Iterable[Share], whole_ns: int) -> tuple[PartReport, ...]:
     """Parts of a whole."""
+    shares = list(shares)
+    short = short_names(share.layer for share in shares if share.layer)
     return tuple(
-        PartReport(s.name, s.backend, s.total_us, s.total_ns / whole_ns if whole_ns else 0.0)
+        PartReport(
+            s.name,
+            s.backend,
+            s.total_us,
+            s.total_ns / whole_ns if whole_ns else 0.0,
+            s.count,
+            s.operation,
+            s.layer,
+            short.get(s.layer, ""),
+            dict(s.details),
+        )
         for s in shares
     )
 

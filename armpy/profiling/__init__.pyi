@@ -1,3 +1,4 @@
+from armpy.profiling.comparison import Change as Change, Comparison as Comparison
 from armpy.profiling.counters import CounterValue as CounterValue
 from armpy.profiling.current import (
     WatchedLock as WatchedLock,
@@ -18,8 +19,10 @@ from armpy.profiling.events import (
     ProfilingEvent as ProfilingEvent,
     ProfilingStatistics as ProfilingStatistics,
 )
+from armpy.profiling.naming import short_names as short_names
 from armpy.profiling.phases import TracePhase as TracePhase
 from armpy.profiling.profiler import Profiler as Profiler
+from armpy.profiling.saved import read_summary as read_summary
 from armpy.profiling.summary import Share as Share, Summary as Summary
 
 __all__: list[str]

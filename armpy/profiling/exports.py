@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from armpy.profiling.counters import CounterSample
 from armpy.profiling.events import EventKind, ProfilingEvent, statistics_of
 from armpy.profiling.phases import phase_of
+from armpy.profiling.saved import OTHER_DATA, other_data
 from armpy.profiling.summary import summarize
 
 if TYPE_CHECKING:
@@ -46,7 +47,8 @@ def chrome_trace(profiler: Profiler) -> str:
     for number, event in enumerate((*profiler.events, *profiler.load_events)):
         traced += _queued(number, event) if event.kind is EventKind.QUEUED else [_complete(event)]
     traced += map(_counted, profiler.counter_samples)
-    return json.dumps({"traceEvents": traced})
+    summary = summarize(profiler.events, profiler.load_events, profiler.num_dropped)
+    return json.dumps({"traceEvents": traced, OTHER_DATA: other_data(summary)})
 
 
 def _complete(event: ProfilingEvent) -> _Document:

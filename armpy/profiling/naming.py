@@ -8,6 +8,11 @@ from collections.abc import Iterable, Sequence
 LONGEST = 48
 """Characters of a name that is still short; longer ones lose their middle."""
 
+_MOST = 0.8
+"""Share of the names that have to lie in a folder, for it to tell nothing."""
+
+_TAILS = ("StatefulPartitionedCall", "ReadVariableOp", "resource")
+
 
 def short_names(names: Iterable[str], longest: int = LONGEST) -> dict[str, str]:
     """A short name for each of some names; two names never get the same one.
@@ -27,14 +32,14 @@ def short_names(names: Iterable[str], longest: int = LONGEST) -> dict[str, str]:
 
     Notes
     -----
-    Of a joined name, the last part stands for all. Folders that all names lie in are cut off, and
+    Of a joined name, the last part stands for all. Folders that most names lie in are cut off, and
     so is, from the middle, what is too long still. Names that have become alike get more of
     themselves back, and a number at last.
     """
     full = list(dict.fromkeys(names))
     short = {name: _without(name.split(";")[-1] or name) for name in full}
     common = _common_folder(list(short.values()))
-    short = {name: text[common:] or text for name, text in short.items()}
+    short = {name: text.removeprefix(common) or text for name, text in short.items()}
     _tell_apart(short, dict(zip(full, full, strict=True)))
     cut = {name: _cut(text, longest) for name, text in short.items()}
     _tell_apart(cut, short)
@@ -44,20 +49,24 @@ def short_names(names: Iterable[str], longest: int = LONGEST) -> dict[str, str]:
 def _without(name: str) -> str:
     """A name without what converters put behind it."""
     text = name.strip().rstrip("/")
-    head, _, tail = text.rpartition("/")
-    is_output = head and (tail.startswith(("StatefulPartitionedCall", "ReadVariableOp")))
-    return (head if is_output else text) or name
+    while True:
+        head, _, tail = text.rpartition("/")
+        if not (head and tail.startswith(_TAILS)):
+            return text or name
+        text = head
 
 
-def _common_folder(names: Sequence[str]) -> int:
-    """How many characters of folders all names begin with."""
-    if len(names) < 2:
-        return 0
-    first, last = min(names), max(names)
-    same = 0
-    while same < min(len(first), len(last)) and first[same] == last[same]:
-        same += 1
-    return first.rfind("/", 0, same) + 1
+def _common_folder(names: Sequence[str]) -> str:
+    """The folders that most names begin with."""
+    folder = ""
+    while len(names) > 1:
+        counts = Counter(name.split("/", 1)[0] for name in names if "/" in name)
+        first, count = max(counts.items(), key=lambda item: item[1], default=("", 0))
+        if count < _MOST * len(names) or count < 2:
+            break
+        folder += f"{first}/"
+        names = [name[len(first) + 1 :] for name in names if name.startswith(f"{first}/")]
+    return folder
 
 
 def _cut(name: str, longest: int) -> str:

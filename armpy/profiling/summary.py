@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from armpy.profiling.events import EventKind, ProfilingEvent
 from armpy.profiling.nesting import Node, nested
 
+if TYPE_CHECKING:
+    from armpy.profiling.comparison import Comparison
+
 BETWEEN = "around layers"
 """Overhead of executions themselves: binding arrays, calling one layer after the other."""
+
+_SHOWN = 10
+"""Layers in the text of a summary; the object has all."""
 
 AROUND = "around commands"
 """Overhead of a backend: what layers that are several of the model's take beside these."""
@@ -101,6 +108,24 @@ class Summary:
     load_ns: int
     num_dropped: int = 0
 
+    def compare(self, other: Summary) -> Comparison:
+        """Say what has changed from this profile to another one, by kind and by layer.
+
+        Parameters
+        ----------
+        other : Summary
+            Of the same model, maybe on other backends or with other options.
+
+        Examples
+        --------
+        >>> change = before.compare(after)                          # doctest: +SKIP
+        >>> change.layers[0].name, change.layers[0].difference_us   # doctest: +SKIP
+        ("Convolution2d 'conv_3'", -812.5)
+        """
+        from armpy.profiling.comparison import compare_summaries  # noqa: PLC0415 - few compare
+
+        return compare_summaries(self, other)
+
     def __str__(self) -> str:
         lines = [
             f"{self.num_executions} executions, {self.wall_ns / 1e6:.3f} ms together"
@@ -110,16 +135,37 @@ class Summary:
             ("operations", self.operations, self.wall_ns),
             ("overhead", self.overhead, self.wall_ns),
             ("waiting", self.waiting, self.wall_ns),
+        )
+        lines += _table(parts)
+        if self.wall_ns:
+            lines.append(f"  {1:7.2%} {self.wall_ns / 1000:12.1f} us  all of these")
+        shown = _short(self.layers[:_SHOWN])
+        further = (
+            (f"layers, {len(shown)} of {len(self.layers)}", shown, self.wall_ns),
             (f"loading, {self.load_ns / 1e6:.3f} ms", self.load, self.load_ns),
         )
-        for title, shares, whole_ns in parts:
-            lines += [f"{title}:"] if shares else []
-            lines += [
-                f"  {share.total_ns / (whole_ns or 1):7.2%} {share.total_us:12.1f} us  "
-                f"{share.name}" + (f" ({share.backend})" if share.backend else "")
-                for share in shares
-            ]
-        return "\n".join(lines)
+        return "\n".join([*lines, *_table(further)])
+
+
+def _table(parts: Iterable[tuple[str, Sequence[Share], int]]) -> list[str]:
+    """Lines for parts of the time: a title each, shares, and what they are shares of."""
+    lines = []
+    for title, shares, whole_ns in parts:
+        lines += [f"{title}:"] if shares else []
+        lines += [
+            f"  {share.total_ns / (whole_ns or 1):7.2%} {share.total_us:12.1f} us  "
+            f"{share.name}" + (f" ({share.backend})" if share.backend else "")
+            for share in shares
+        ]
+    return lines
+
+
+def _short(layers: Sequence[Share]) -> list[Share]:
+    """Layers with short names, for people."""
+    from armpy.profiling.naming import short_names  # noqa: PLC0415 - few print
+
+    names = short_names(share.layer for share in layers)
+    return [replace(s, name=f"{s.operation} '{names[s.layer]}'") if s.layer else s for s in layers]
 
 
 class _Shares:

@@ -362,6 +362,9 @@ def test_the_text_is_a_table_of_all_of_it() -> None:
         "   30.00%          3.0 us  Reshape (Npu)",
         "overhead:",
         "   70.00%          7.0 us  around layers",
+        "  100.00%         10.0 us  all of these",
+        "layers, 1 of 1:",
+        "   30.00%          3.0 us  Reshape 'a' (Npu)",
     ]
 
 

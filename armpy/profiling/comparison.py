@@ -1,0 +1,173 @@
+"""Two profiles side by side: what has become slower or faster, by kind and by layer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from armpy.profiling.summary import Share, Summary
+
+_JOIN = " + "
+"""Between the names of layers that a backend computes as one."""
+
+_SHOWN = 10
+"""Layers in the text of a comparison; the object has all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A part of the time in two profiles.
+
+    Parameters
+    ----------
+    name : str
+        As of `Share`; of layers that one of the profiles has as one, the joined name.
+    operation : str
+        Of a layer; empty for what is none.
+    before, after : str
+        The backend in each profile; empty for armpy itself, and where there is no such part.
+    before_us, after_us : float
+        Of one execution, on average; 0 where there is no such part.
+    """
+
+    name: str
+    operation: str
+    before: str
+    after: str
+    before_us: float
+    after_us: float
+
+    @property
+    def difference_us(self) -> float:
+        """How much longer it takes in the second profile."""
+        return self.after_us - self.before_us
+
+    @property
+    def backend(self) -> str:
+        """Who does it: ``CpuRef -> NumbaAcc`` where that has changed."""
+        if self.before == self.after or not (self.before and self.after):
+            return self.after or self.before
+        return f"{self.before} -> {self.after}"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What has changed from one profile to another, in microseconds of one execution.
+
+    Parameters
+    ----------
+    before_us, after_us : float
+        Wall time of one execution, on average.
+    before_executions, after_executions : int
+    operations, layers : tuple of Change
+        The same time by kind of operation, and by layer.
+    overhead, waiting : tuple of Change
+
+    Notes
+    -----
+    The differences of ``layers``, ``overhead`` and ``waiting`` add up to that of the wall time, and
+    so they do with ``operations`` in the place of ``layers``. Each is in order of its difference,
+    the largest first, whichever way it goes. Layers are matched by name. Where a backend computes
+    several layers as one, these are compared together with it.
+    """
+
+    before_us: float
+    after_us: float
+    before_executions: int
+    after_executions: int
+    operations: tuple[Change, ...]
+    layers: tuple[Change, ...]
+    overhead: tuple[Change, ...]
+    waiting: tuple[Change, ...]
+
+    @property
+    def difference_us(self) -> float:
+        """How much longer an execution takes in the second profile."""
+        return self.after_us - self.before_us
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.before_us:.1f} us before, {self.after_us:.1f} us after"
+            f" ({self.difference_us:+.1f} us) for one execution"
+        ]
+        parts = (
+            ("operations", self.operations),
+            ("overhead", self.overhead),
+            ("waiting", self.waiting),
+            ("layers", self.layers[:_SHOWN]),
+        )
+        for title, changes in parts:
+            lines += [f"{title}:"] if changes else []
+            lines += [
+                f"  {c.difference_us:+12.1f} us  {c.before_us:10.1f} -> {c.after_us:.1f}  {c.name}"
+                + (f" ({c.backend})" if c.backend else "")
+                for c in changes
+            ]
+        return "\n".join(lines)
+
+
+def compare_summaries(before: Summary, after: Summary) -> Comparison:
+    """Compare two profiles; see `Summary.compare`."""
+    runs = max(before.num_executions, 1), max(after.num_executions, 1)
+    return Comparison(
+        before.wall_ns / 1000 / runs[0],
+        after.wall_ns / 1000 / runs[1],
+        before.num_executions,
+        after.num_executions,
+        _changes(before.operations, after.operations, runs, [[s.name] for s in before.operations]),
+        _changes(before.layers, after.layers, runs, _together(before.layers, after.layers)),
+        _changes(before.overhead, after.overhead, runs, []),
+        _changes(before.waiting, after.waiting, runs, []),
+    )
+
+
+def _together(before: Iterable[Share], after: Iterable[Share]) -> list[list[str]]:
+    """Names of layers that have to be compared as one, as one of the profiles has them so."""
+    groups: dict[str, list[str]] = {}
+    for share in (*before, *after):
+        parts = (share.layer or share.name).split(_JOIN)
+        joined = list(dict.fromkeys(n for part in parts for n in groups.get(part, [part])))
+        for part in joined:
+            groups[part] = joined
+    return list({id(group): group for group in groups.values()}.values())
+
+
+def _changes(
+    before: Sequence[Share],
+    after: Sequence[Share],
+    runs: tuple[int, int],
+    groups: Iterable[Sequence[str]],
+) -> tuple[Change, ...]:
+    """Match parts of two profiles by the names of groups, or their own."""
+    of_part = {part: _JOIN.join(group) for group in groups for part in group}
+    sides: tuple[dict[str, list[Share]], dict[str, list[Share]]] = ({}, {})
+    for side, shares in zip(sides, (before, after), strict=True):
+        for share in shares:
+            name = share.layer or share.name
+            side.setdefault(of_part.get(name.split(_JOIN)[0], name), []).append(share)
+    names = dict.fromkeys((*sides[0], *sides[1]))
+    changes = [_change(sides[0].get(n, []), sides[1].get(n, []), runs, n) for n in names]
+    return tuple(sorted(changes, key=lambda change: -abs(change.difference_us)))
+
+
+def _change(
+    before: Sequence[Share], after: Sequence[Share], runs: tuple[int, int], name: str
+) -> Change:
+    """The change of what goes by one name."""
+    both = [*before, *after]
+    operations = dict.fromkeys(share.operation for share in both if share.operation)
+    return Change(
+        both[0].name if len({share.name for share in both}) == 1 else name,
+        " + ".join(operations),
+        _who(before),
+        _who(after),
+        sum(share.total_us for share in before) / runs[0],
+        sum(share.total_us for share in after) / runs[1],
+    )
+
+
+def _who(shares: Iterable[Share]) -> str:
+    """The backends of some parts."""
+    return " + ".join(dict.fromkeys(share.backend for share in shares if share.backend))

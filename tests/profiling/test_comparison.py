@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from armpy.errors import ParserError
+from armpy.profiling import Profiler, Share, Summary, read_summary
+from armpy.profiling.events import EventKind, EventLabel
+
+
+def share(layer: str, us: int, backend: str = "Npu", operation: str = "Conv") -> Share:
+    return Share(f"{operation} '{layer}'", backend, operation, layer, 1, 1000 * us)
+
+
+def part(name: str, us: int, backend: str = "Npu") -> Share:
+    return Share(name, backend, total_ns=1000 * us)
+
+
+def summary(
+    executions: int,
+    layers: list[Share],
+    overhead: tuple[Share, ...] = (),
+    waiting: tuple[Share, ...] = (),
+) -> Summary:
+    by_kind: dict[tuple[str, str], Share] = {}
+    for each in layers:
+        kind = by_kind.setdefault(
+            (each.operation, each.backend), Share(each.operation, each.backend, each.operation)
+        )
+        kind.total_ns += each.total_ns
+    wall_ns = sum(each.total_ns for each in (*layers, *overhead, *waiting))
+    operations = tuple(by_kind.values())
+    return Summary(
+        executions, wall_ns, wall_ns, tuple(layers), operations, overhead, waiting, (), (), 0
+    )
+
+
+def test_layers_are_compared_by_execution_and_sorted_by_their_change() -> None:
+    before = summary(2, [share("a", 200), share("b", 40), share("c", 10)])
+    after = summary(1, [share("a", 40), share("b", 25), share("c", 5)])
+    found = before.compare(after)
+    assert [(c.name, c.before_us, c.after_us) for c in found.layers] == [
+        ("Conv 'a'", 100.0, 40.0),
+        ("Conv 'b'", 20.0, 25.0),
+        ("Conv 'c'", 5.0, 5.0),
+    ]
+    assert found.difference_us == -55.0
+
+
+def test_differences_add_up_to_that_of_the_wall_time() -> None:
+    before = summary(3, [share("a", 300), share("b", 30, "CpuRef")], (part("around", 6),))
+    after = summary(1, [share("a", 90), share("d", 7)], (), (part("a thread", 8, ""),))
+    found = before.compare(after)
+    for kinds in (found.layers, found.operations):
+        parts = [*kinds, *found.overhead, *found.waiting]
+        assert sum(change.difference_us for change in parts) == pytest.approx(found.difference_us)
+
+
+def test_layers_that_one_profile_has_as_one_are_compared_together() -> None:
+    before = summary(1, [share("conv", 50), share("add", 20, operation="Add"), share("x", 5)])
+    after = summary(1, [share("conv + add", 30, "Gpu"), share("x", 5)])
+    joined, same = before.compare(after).layers
+    assert (joined.name, joined.before_us, joined.after_us) == ("conv + add", 70.0, 30.0)
+    assert joined.backend == "Npu -> Gpu"
+    assert (same.name, same.difference_us) == ("Conv 'x'", 0.0)
+    back = after.compare(before).layers[0]
+    assert (back.before_us, back.after_us) == (30.0, 70.0)
+
+
+def test_chains_of_joined_layers_become_one() -> None:
+    before = summary(1, [share("a + b", 10), share("c", 4)])
+    after = summary(1, [share("a", 3), share("b + c", 6)])
+    (only,) = before.compare(after).layers
+    assert (only.before_us, only.after_us) == (14.0, 9.0)
+
+
+def test_what_only_one_profile_has_is_compared_with_nothing() -> None:
+    found = summary(1, [share("a", 5)]).compare(summary(1, [share("b", 9)]))
+    assert [(c.before_us, c.after_us) for c in found.layers] == [(0.0, 9.0), (5.0, 0.0)]
+
+
+def test_the_text_names_what_has_changed_most() -> None:
+    text = str(summary(1, [share("a", 5)]).compare(summary(1, [share("a", 9)])))
+    assert text.splitlines()[0] == "5.0 us before, 9.0 us after (+4.0 us) for one execution"
+    assert "Conv 'a' (Npu)" in text
+
+
+def profiler() -> Profiler:
+    found = Profiler()
+    found.record(EventLabel(EventKind.LAYER, "Conv 'a'", "Npu", "Conv", "a"), 1.0, 2.0)
+    found.add("Execute", "", 0.5, 2.5)
+    return found
+
+
+def test_a_profile_comes_back_from_its_files(tmp_path: Path) -> None:
+    made = profiler()
+    for name, text in (("trace", made.to_chrome_trace()), ("json", made.to_json())):
+        (tmp_path / name).write_text(text)
+        found = read_summary(tmp_path / name)
+        assert (found.num_executions, found.wall_ns) == (1, 2_000_000_000)
+        assert found.layers == made.summary().layers
+        assert str(found) == str(made.summary())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "{}",
+        '{"traceEvents": []}',
+        '{"otherData": 3}',
+        '{"summary": {"layers": 1}}',
+        '{"summary": {"num_executions": "1"}}',
+        "[" * 100_000,
+    ],
+)
+def test_a_file_without_a_profile_is_an_error_that_names_it(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(text)
+    with pytest.raises(ParserError, match=r"a\.json: there is no profile in the file"):
+        read_summary(path)
+
+
+def test_times_that_are_no_numbers_are_refused(tmp_path: Path) -> None:
+    document = json.loads(profiler().to_json())
+    document["summary"]["wall_ns"] = "much"
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps(document))
+    with pytest.raises(ParserError, match="no profile"):
+        read_summary(path)
