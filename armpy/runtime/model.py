@@ -3,39 +3,28 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from armpy.errors import InvalidArgumentError
 from armpy.runtime.calls import read_inputs, run_by_name, run_in_order
-from armpy.runtime.quick_network import QuickNetwork
-from armpy.runtime.signatures import Signatures
-from armpy.runtime.tensor_spec import TensorSpec
+from armpy.runtime.shaped_model import ShapedModel
 from armpy.types import Priority
 
 # A model that was prepared ahead of time starts without what prepares others.
 # ruff: noqa: PLC0415
 
 if TYPE_CHECKING:
-    from armpy.graph import Graph
-    from armpy.hooks.metadata import ModelMetadata
-    from armpy.network import Network
     from armpy.ops.operation import Array
-    from armpy.optimizer import OptimizedNetwork, Placement
     from armpy.prepared.signing import Signature
-    from armpy.profiling import Profiler
     from armpy.runtime.debugging import DebugCallback, DebuggedNetwork
     from armpy.runtime.execution import Execution
-    from armpy.runtime.imported_tensor import ImportedTensor
     from armpy.runtime.jobs import ExecutionFuture
     from armpy.runtime.loaded_network import LoadedNetwork
     from armpy.runtime.network_memory import NetworkMemory
-    from armpy.runtime.properties import NetworkProperties
-    from armpy.runtime.runtime import Runtime
 
 
-class Model:
+class Model(ShapedModel):
     """A loaded network that can be called.
 
     On a runtime that is shared, it stays loaded until `close`, which ``with`` calls.
@@ -66,188 +55,6 @@ class Model:
     >>> scores = model(image)                                       # doctest: +SKIP
     >>> by_name = model.run({"image": image})                       # doctest: +SKIP
     """
-
-    def __init__(
-        self,
-        network: Network | Graph | OptimizedNetwork,
-        runtime: Runtime | None = None,
-        *,
-        closes_runtime: bool = False,
-        quantize_inputs: bool = False,
-        shares_state_with: Model | None = None,
-        signatures: Signatures | None = None,
-        properties: NetworkProperties | None = None,
-        read_metadata: Callable[[], ModelMetadata] | None = None,
-    ) -> None:
-        from armpy.runtime.properties import NetworkProperties
-        from armpy.runtime.runtime import Runtime
-
-        self._set_up(quantize_inputs, signatures, read_metadata)
-        self._closes_runtime = closes_runtime or runtime is None
-        self._runtime: Runtime | None = Runtime() if runtime is None else runtime
-        self._properties: NetworkProperties | None = NetworkProperties.checked(properties)
-        try:
-            other = self._id_of(shares_state_with)
-            self._network_id: int | None = self.runtime.load_network(
-                network, self.properties, shares_state_with=other
-            )
-        except BaseException:
-            if self._closes_runtime:
-                self.runtime.close()
-            raise
-        self._open: LoadedNetwork | QuickNetwork | None = self.runtime.get_network(self._network_id)
-
-    def _set_up(
-        self,
-        quantize_inputs: bool,
-        signatures: Signatures | None,
-        read_metadata: Callable[[], ModelMetadata] | None,
-    ) -> None:
-        """Set what does not depend on how the network is loaded."""
-        self.quantize_inputs = quantize_inputs
-        self._signatures = signatures or Signatures()
-        self._read_metadata = read_metadata
-        self._metadata: ModelMetadata | None = None
-        self._load_ordinary: Callable[[], Model] | None = None
-        self._read_placement: Callable[[], Placement] | None = None
-        self._loading = threading.Lock()
-
-    @classmethod
-    def quick(
-        cls,
-        make_network: Callable[[Callable[[], LoadedNetwork]], QuickNetwork],
-        load_ordinary: Callable[[], Model],
-        *,
-        quantize_inputs: bool = False,
-        signatures: Signatures | None = None,
-        read_metadata: Callable[[], ModelMetadata] | None = None,
-        read_placement: Callable[[], Placement] | None = None,
-    ) -> Model:
-        """A model from a prepared file, which runs before anything else is loaded.
-
-        Parameters
-        ----------
-        make_network : callable
-            Makes what is run; is told what loads the ordinary network.
-        load_ordinary : callable
-            Makes the ordinary model of the file, whose network takes its place when something is
-            asked that only it can do. The model owns it.
-        quantize_inputs, signatures, read_metadata
-            As of the class.
-        read_placement : callable, optional
-            Reads the placement report.
-        """
-        model = cls.__new__(cls)
-        model._set_up(quantize_inputs, signatures, read_metadata)
-        model._load_ordinary = load_ordinary
-        model._read_placement = read_placement
-        model._runtime = model._properties = model._network_id = None
-        model._closes_runtime = True
-        model._open = make_network(lambda: model._loaded)
-        return model
-
-    def _id_of(self, other: Model | None) -> int | None:
-        """The id of another model's network on the same runtime."""
-        if other is not None and other.runtime is not self.runtime:
-            raise InvalidArgumentError(
-                "models on two runtimes cannot share variables", fix="Give both one runtime"
-            )
-        return None if other is None else other.network_id
-
-    @property
-    def _loaded(self) -> LoadedNetwork:
-        """The loaded network; an error once the model is closed."""
-        network = self._open
-        if isinstance(network, QuickNetwork):
-            return self._become_ordinary()
-        if network is None:
-            raise self._closed_error()
-        return network
-
-    def _closed_error(self) -> InvalidArgumentError:
-        """What is raised once the model is closed."""
-        return InvalidArgumentError("the model is closed", fix="Load it again")
-
-    def _become_ordinary(self) -> LoadedNetwork:
-        """Load the whole network, which takes the place of the quick one."""
-        with self._loading:
-            if isinstance(self._open, QuickNetwork):
-                assert self._load_ordinary is not None
-                made = self._load_ordinary()
-                self._runtime, self._network_id = made.runtime, made.network_id
-                self._properties, self._closes_runtime = made.properties, made._closes_runtime
-                self._open = made._open
-            if self._open is None:
-                raise self._closed_error()
-            return self._open  # type: ignore[return-value]  # an ordinary model's
-
-    @property
-    def is_quick(self) -> bool:
-        """Whether it runs from a prepared file, and nothing else has been loaded."""
-        return isinstance(self._open, QuickNetwork)
-
-    @property
-    def runtime(self) -> Runtime:
-        """The runtime that it is loaded on; made when it is asked for, where that is its own."""
-        if self._runtime is None:
-            self._become_ordinary()
-        assert self._runtime is not None
-        return self._runtime
-
-    @property
-    def network_id(self) -> int:
-        """The network's id on the runtime."""
-        if self._network_id is None:
-            self._become_ordinary()
-        assert self._network_id is not None
-        return self._network_id
-
-    @property
-    def properties(self) -> NetworkProperties:
-        """How the network is loaded."""
-        if self._properties is None:
-            from armpy.runtime.properties import NetworkProperties
-
-            self._properties = NetworkProperties()
-        return self._properties
-
-    @property
-    def inputs(self) -> tuple[TensorSpec, ...]:
-        """Names, shapes, types and quantisation of the inputs."""
-        network = self._open or self._loaded  # the latter raises
-        return tuple(TensorSpec(v.name, v.info) for v in network.graph.inputs)
-
-    @property
-    def outputs(self) -> tuple[TensorSpec, ...]:
-        """Names, shapes, types and quantisation of the outputs."""
-        graph = (self._open or self._loaded).graph  # the latter raises
-        infos = [value.info for value in graph.outputs]
-        return tuple(map(TensorSpec, graph.output_names, infos))
-
-    @property
-    def default_shapes(self) -> tuple[tuple[int, ...] | None, ...]:
-        """A shape to prepare for of each input that leaves dimensions open; None if none is known.
-
-        Those of a prepared file are the ones that it was made for.
-        """
-        return (self._open or self._loaded).graph.default_shapes  # the latter raises
-
-    @property
-    def placement(self) -> Placement | None:
-        """Which layer runs where and why; None until the first input shapes are known."""
-        if self._read_placement is not None and self.is_quick:
-            return self._read_placement()
-        return self._loaded.placement
-
-    @property
-    def profiler(self) -> Profiler | None:
-        """The profile; None unless the runtime's options or the properties ask for one."""
-        return self._loaded.profiler
-
-    @property
-    def graph(self) -> Graph:
-        """The network as it was loaded, constants folded."""
-        return self._loaded.graph
 
     def __call__(self, *arrays: object) -> Array | tuple[Array, ...]:
         """Run with the inputs in order.
@@ -458,154 +265,6 @@ class Model:
             cancellable=cancellable,
         ).keeping(self)
 
-    def import_inputs(self, memories: Mapping[str, object]) -> dict[str, ImportedTensor]:
-        """Let backends read inputs in memory that they have not allocated, where it lies.
-
-        Parameters
-        ----------
-        memories : mapping of str to (ExternalMemory or ndarray)
-            By name of an input. An array fits exactly, as nothing is copied.
-
-        Returns
-        -------
-        dict of str to ImportedTensor
-            To be given in place of arrays, for the shapes that the model is prepared for now.
-
-        Raises
-        ------
-        MemoryImportError
-            If the backend of an input's first reader refuses; nothing is imported then.
-        InvalidArgumentError
-            If there is no such input, what is given cannot be its memory, or the model was closed.
-
-        Notes
-        -----
-        The first reader's backend is asked, then those of the others: who cannot import the memory,
-        nor share it with who has, gets a copy in each run.
-
-        Examples
-        --------
-        >>> memory = armpy.ExternalMemory.shared(4 * 3 * 224 * 224)         # doctest: +SKIP
-        >>> with model.import_inputs({"image": memory})["image"] as image:  # doctest: +SKIP
-        ...     scores = model.run({"image": image})["scores"]
-        """
-        return self._loaded.import_inputs(memories)
-
-    def import_outputs(self, memories: Mapping[str, object]) -> dict[str, ImportedTensor]:
-        """Let backends write outputs to memory that they have not allocated, where it lies.
-
-        Parameters
-        ----------
-        memories : mapping of str to (ExternalMemory or ndarray)
-            By name of an output.
-
-        Returns
-        -------
-        dict of str to ImportedTensor
-            To be given in place of arrays.
-
-        Raises
-        ------
-        MemoryExportError
-            If the backend that writes an output refuses; nothing is imported then.
-        InvalidArgumentError
-            If there is no such output, what is given cannot be its memory, or the model was closed.
-        """
-        return self._loaded.import_outputs(memories)
-
-    def prepare(self, shapes: Mapping[str, tuple[int, ...]] | None = None) -> None:
-        """Make all that a call needs now, so that no call compiles or plans unexpectedly.
-
-        Parameters
-        ----------
-        shapes : mapping of str to tuple of int, optional
-            Every input's shape, or those that differ from the default.
-
-        Raises
-        ------
-        InvalidArgumentError
-            If a shape does not fit what the model leaves open.
-
-        Notes
-        -----
-        `RuntimeOptions.plan_cache_size` says how many shapes a model stays prepared for. Where
-        shapes depend on elements, what is behind these is prepared when a call knows them.
-        """
-        self._loaded.prepare(self._shapes(shapes or {}))
-
-    def resize(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
-        """`prepare`, by the name that TensorFlow Lite has for it."""
-        self.prepare(shapes)
-
-    def _shapes(self, shapes: Mapping[str, tuple[int, ...]]) -> list[tuple[int, ...]]:
-        """The shape of each input, where some are given by name."""
-        from armpy.network import chosen_shape
-
-        graph = self._loaded.graph
-        names = [value.name for value in graph.inputs]
-        unknown = [name for name in shapes if name not in names]
-        if unknown:
-            raise InvalidArgumentError(
-                "the network has no such input",
-                expected=", ".join(names),
-                actual=", ".join(map(repr, unknown)),
-            )
-        chosen = []
-        for value, default in zip(graph.inputs, graph.default_shapes, strict=True):
-            shape = shapes.get(value.name)
-            if shape is None:
-                shape = value.info.known_shape if value.info.is_fully_shaped else default
-            if shape is None:
-                raise InvalidArgumentError(
-                    "an input has no shape yet", where=f"input '{value.name}'", fix="Give it one"
-                )
-            chosen.append(chosen_shape(value.name, value.info.shape, shape))
-        return chosen
-
-    def create_working_memory(
-        self, shapes: Mapping[str, tuple[int, ...]] | None = None
-    ) -> NetworkMemory:
-        """Make working memory to hold, for `run`.
-
-        Parameters
-        ----------
-        shapes : mapping of str to tuple of int, optional
-            Every input's shape, or those that differ from the default; what the model was lately
-            prepared for if left out.
-
-        Returns
-        -------
-        NetworkMemory
-            For one thread at a time.
-
-        Raises
-        ------
-        InvalidArgumentError
-            If a shape does not fit what the model leaves open, or none is known.
-        MemoryLimitError
-            If there is no memory left; a backend's own ArmpyErrors are raised as they are.
-        """
-        network = self._loaded
-        return network.create_working_memory(None if shapes is None else self._shapes(shapes))
-
-    def free_working_memory(self) -> None:
-        """Give working memory that no run is using back; the next run makes it anew.
-
-        What `create_working_memory` made stays, and so does what bound executions have.
-        """
-        self._loaded.free_working_memory()
-
-    @property
-    def signatures(self) -> tuple[str, ...]:
-        """Names of the ways to call the model's file, for `signature`.
-
-        Raises
-        ------
-        ParserError
-            If the file's signatures cannot be read.
-        """
-        return self._signatures.names
-
     def signature(self, name: str) -> Model:
         """The model for a signature of the same file; all of them share their variables.
 
@@ -634,29 +293,6 @@ class Model:
         if self._open is None:
             raise self._closed_error()
         return self._signatures.get(name, self)
-
-    @property
-    def metadata(self) -> ModelMetadata:
-        """What the model's file says of itself, with labels and normalisation.
-
-        It is read when it is first asked for; a model that is no file has none.
-
-        Raises
-        ------
-        ParserError
-            If it cannot be read; the model runs all the same.
-
-        Examples
-        --------
-        >>> model = armpy.load("mobilenet.tflite")                  # doctest: +SKIP
-        >>> model.metadata.outputs["probability"].labels[:2]        # doctest: +SKIP
-        ('background', 'tench, Tinca tinca')
-        """
-        if self._metadata is None:
-            from armpy.hooks.metadata import ModelMetadata  # few ask for it
-
-            self._metadata = (self._read_metadata or ModelMetadata)()
-        return self._metadata
 
     def save(
         self,
@@ -699,42 +335,6 @@ class Model:
         from armpy.runtime.saving import save_model
 
         return save_model(self, path, targets=targets, sign=sign)
-
-    def reset_state(self) -> None:
-        """Give every variable (LSTM and SVDF state) its initial elements again.
-
-        Those that other signatures share are reset for these as well.
-        """
-        if self.is_quick:
-            return  # it has none, or it would not be quick
-        self._loaded.reset_state()
-
-    @property
-    def is_closed(self) -> bool:
-        """Whether it has been closed."""
-        return self._open is None
-
-    def close(self) -> None:
-        """Unload the network and its memory; the model cannot be used any more."""
-        if self._open is None:
-            return
-        self._signatures.close(self)
-        with self._loading:  # another thread may be loading the whole network
-            if self._runtime is None:
-                self._open = None
-                return
-        if self._closes_runtime:
-            self._open = None
-            self.runtime.close()
-        elif not self.runtime.is_closed:
-            self.runtime.unload_network(self.network_id)
-        self._open = None  # it stays open if a backend's context refused
-
-    def __enter__(self) -> Model:
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        self.close()
 
 
 def _check_alone(memory: object, debug: object) -> None:

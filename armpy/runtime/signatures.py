@@ -82,7 +82,7 @@ class Signatures:
             )
         return self._open_model(name, self, first)
 
-    def close(self, model: Model) -> None:
+    def close(self, model: object) -> None:
         """Close what was opened besides the first model, if that is the one that is closed."""
         if model is not self._first:
             return

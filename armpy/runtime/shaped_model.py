@@ -1,0 +1,157 @@
+"""Shaped model: what a model is prepared for, and the memory that it runs in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from armpy.errors import InvalidArgumentError
+from armpy.runtime.opened_model import OpenedModel
+
+# A model that was prepared ahead of time starts without what prepares others.
+# ruff: noqa: PLC0415
+
+if TYPE_CHECKING:
+    from armpy.runtime.imported_tensor import ImportedTensor
+    from armpy.runtime.network_memory import NetworkMemory
+
+
+class ShapedModel(OpenedModel):
+    """What a model is prepared for, and the memory that it runs in; parameters as of `Model`."""
+
+    def import_inputs(self, memories: Mapping[str, object]) -> dict[str, ImportedTensor]:
+        """Let backends read inputs in memory that they have not allocated, where it lies.
+
+        Parameters
+        ----------
+        memories : mapping of str to (ExternalMemory or ndarray)
+            By name of an input. An array fits exactly, as nothing is copied.
+
+        Returns
+        -------
+        dict of str to ImportedTensor
+            To be given in place of arrays, for the shapes that the model is prepared for now.
+
+        Raises
+        ------
+        MemoryImportError
+            If the backend of an input's first reader refuses; nothing is imported then.
+        InvalidArgumentError
+            If there is no such input, what is given cannot be its memory, or the model was closed.
+
+        Notes
+        -----
+        The first reader's backend is asked, then those of the others: who cannot import the memory,
+        nor share it with who has, gets a copy in each run.
+
+        Examples
+        --------
+        >>> memory = armpy.ExternalMemory.shared(4 * 3 * 224 * 224)         # doctest: +SKIP
+        >>> with model.import_inputs({"image": memory})["image"] as image:  # doctest: +SKIP
+        ...     scores = model.run({"image": image})["scores"]
+        """
+        return self._loaded.import_inputs(memories)
+
+    def import_outputs(self, memories: Mapping[str, object]) -> dict[str, ImportedTensor]:
+        """Let backends write outputs to memory that they have not allocated, where it lies.
+
+        Parameters
+        ----------
+        memories : mapping of str to (ExternalMemory or ndarray)
+            By name of an output.
+
+        Returns
+        -------
+        dict of str to ImportedTensor
+            To be given in place of arrays.
+
+        Raises
+        ------
+        MemoryExportError
+            If the backend that writes an output refuses; nothing is imported then.
+        InvalidArgumentError
+            If there is no such output, what is given cannot be its memory, or the model was closed.
+        """
+        return self._loaded.import_outputs(memories)
+
+    def prepare(self, shapes: Mapping[str, tuple[int, ...]] | None = None) -> None:
+        """Make all that a call needs now, so that no call compiles or plans unexpectedly.
+
+        Parameters
+        ----------
+        shapes : mapping of str to tuple of int, optional
+            Every input's shape, or those that differ from the default.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If a shape does not fit what the model leaves open.
+
+        Notes
+        -----
+        `RuntimeOptions.plan_cache_size` says how many shapes a model stays prepared for. Where
+        shapes depend on elements, what is behind these is prepared when a call knows them.
+        """
+        self._loaded.prepare(self._shapes(shapes or {}))
+
+    def resize(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
+        """`prepare`, by the name that TensorFlow Lite has for it."""
+        self.prepare(shapes)
+
+    def _shapes(self, shapes: Mapping[str, tuple[int, ...]]) -> list[tuple[int, ...]]:
+        """The shape of each input, where some are given by name."""
+        from armpy.network import chosen_shape
+
+        graph = self._loaded.graph
+        names = [value.name for value in graph.inputs]
+        unknown = [name for name in shapes if name not in names]
+        if unknown:
+            raise InvalidArgumentError(
+                "the network has no such input",
+                expected=", ".join(names),
+                actual=", ".join(map(repr, unknown)),
+            )
+        chosen = []
+        for value, default in zip(graph.inputs, graph.default_shapes, strict=True):
+            shape = shapes.get(value.name)
+            if shape is None:
+                shape = value.info.known_shape if value.info.is_fully_shaped else default
+            if shape is None:
+                raise InvalidArgumentError(
+                    "an input has no shape yet", where=f"input '{value.name}'", fix="Give it one"
+                )
+            chosen.append(chosen_shape(value.name, value.info.shape, shape))
+        return chosen
+
+    def create_working_memory(
+        self, shapes: Mapping[str, tuple[int, ...]] | None = None
+    ) -> NetworkMemory:
+        """Make working memory to hold, for `run`.
+
+        Parameters
+        ----------
+        shapes : mapping of str to tuple of int, optional
+            Every input's shape, or those that differ from the default; what the model was lately
+            prepared for if left out.
+
+        Returns
+        -------
+        NetworkMemory
+            For one thread at a time.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If a shape does not fit what the model leaves open, or none is known.
+        MemoryLimitError
+            If there is no memory left; a backend's own ArmpyErrors are raised as they are.
+        """
+        network = self._loaded
+        return network.create_working_memory(None if shapes is None else self._shapes(shapes))
+
+    def free_working_memory(self) -> None:
+        """Give working memory that no run is using back; the next run makes it anew.
+
+        What `create_working_memory` made stays, and so does what bound executions have.
+        """
+        self._loaded.free_working_memory()
