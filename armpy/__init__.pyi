@@ -4,6 +4,8 @@ from armpy.backend.external_memory import (
     MemorySource as MemorySource,
 )
 from armpy.backend.progress import watch_progress as watch_progress
+from armpy.batching.batcher import Batcher as Batcher
+from armpy.batching.statistics import BatcherStatistics as BatcherStatistics
 from armpy.caching.settings import CompilationCaching as CompilationCaching
 from armpy.errors import (
     ArmpyError as ArmpyError,
@@ -24,6 +26,7 @@ from armpy.errors import (
     ParserError as ParserError,
     PreparationTimeoutError as PreparationTimeoutError,
     PluginError as PluginError,
+    QueueFullError as QueueFullError,
     UnimplementedError as UnimplementedError,
     UnsupportedOperatorError as UnsupportedOperatorError,
 )

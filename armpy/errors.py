@@ -19,6 +19,7 @@ The tree::
     ├── MemoryValidationError         a memory strategy's answer cannot be used
     ├── ExecutionTimeoutError         a deadline passed
     │   └── PreparationTimeoutError   a backend was not done with preparing in time
+    ├── QueueFullError                so much is waiting that no more is taken
     ├── ExecutionCancelledError       the caller has stopped an execution
     ├── UnimplementedError            a feature that this version does not have
     └── NnapiError                    a call of armpy.nnapi came to a result code
@@ -182,6 +183,10 @@ class ExecutionTimeoutError(ArmpyError, TimeoutError):
 
 class PreparationTimeoutError(ExecutionTimeoutError):
     """A backend was not done with preparing when its time was over."""
+
+
+class QueueFullError(ArmpyError):
+    """So much is waiting that no more is taken; it can be tried again later."""
 
 
 class ExecutionCancelledError(ArmpyError):

@@ -27,6 +27,7 @@ from armpy.plugins.boundary import describe, let_user_interrupt
 from armpy.plugins.custom_operators import custom_operators
 from armpy.plugins.front_ends import FrontEnds, GuardedFrontEnd
 from armpy.runtime import Model, Runtime, RuntimeOptions
+from armpy.runtime.file_state import check_unchanged, file_state
 from armpy.runtime.load_request import LoadRequest
 from armpy.runtime.signatures import Signatures
 from armpy.types import DEFAULT_MEMORY_LIMIT_BYTES, REFERENCE_BACKEND_ID
@@ -47,6 +48,7 @@ def load_file(request: LoadRequest) -> Model:
     registry = _registry(options) if runtime is None else runtime.registry
     source, signature = request.source, request.signature
     file = open_model_file(source)
+    state = file_state(source)
     about = request.front_end, request.front_end_options, limit_bytes
     origin = ModelOrigin.find(file, source, registry, *about)
     network = origin.parse(file, signature)
@@ -63,6 +65,7 @@ def load_file(request: LoadRequest) -> Model:
             signatures=others,
             read_metadata=partial(origin.metadata, signature),
             properties=request.properties,
+            read_source=partial(origin.read_again, signature, state),
         )
 
 
@@ -130,6 +133,18 @@ class ModelOrigin:
         settings = ParseSettings(signature, self.memory_limit_bytes, dict(self.options), custom)
         return self.front_end.parse(file, settings)
 
+    def read_again(self, signature: str | None, state: object) -> Graph:
+        """The graph of the file, or of one of its signatures, unless the file has changed.
+
+        Raises
+        ------
+        ParserError
+            If it has.
+        """
+        check_unchanged(self.source, state)
+        network = self.parse(open_model_file(self.source), signature)
+        return network.build() if isinstance(network, Network) else network
+
     def signatures(self) -> tuple[ModelSignature, ...]:
         """The file's signatures."""
         return self.front_end.signatures(open_model_file(self.source))
@@ -164,6 +179,7 @@ class ModelOrigin:
 
     def open_signature(self, name: str, signatures: Signatures, first: Model) -> Model:
         """The model for another signature of the file."""
+        state = file_state(self.source)
         network = self.parse(open_model_file(self.source), name)
         with _named_errors(first.runtime, self, network):
             return Model(
@@ -174,6 +190,7 @@ class ModelOrigin:
                 signatures=signatures,
                 read_metadata=partial(self.metadata, name),
                 properties=first.properties,
+                read_source=partial(self.read_again, name, state),
             )
 
 

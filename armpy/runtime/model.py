@@ -48,6 +48,9 @@ class Model(ShapedModel):
         How the network is loaded.
     read_metadata : callable, optional
         Returns what the model's file says of itself.
+    read_source : callable, optional
+        Returns the graph as the model's file has it, for `reshape` and `with_outputs`; that of
+        `network` if left out.
 
     Examples
     --------
@@ -81,7 +84,7 @@ class Model(ShapedModel):
     def run(
         self,
         inputs: Mapping[str, object],
-        outputs: Mapping[str, object] | None = None,
+        outputs: Mapping[str, object] | Sequence[str] | None = None,
         # By position as well: a parameter by name alone takes 2 % more of a small call.
         memory: NetworkMemory | None = None,
         debug: DebugCallback | None = None,
@@ -93,9 +96,10 @@ class Model(ShapedModel):
         ----------
         inputs : mapping of str to array_like
             Every input.
-        outputs : mapping of str to ndarray, optional
+        outputs : mapping of str to ndarray, or sequence of str, optional
             Arrays to write outputs to; the ones missing are made. Other libraries' tensors
-            (``__dlpack__``) and buffers are written in place as well.
+            (``__dlpack__``) and buffers are written in place as well. Or names of tensors, any of
+            those in the model's file: these are the results then (see `with_outputs`).
         memory : NetworkMemory, optional
             What `create_working_memory` gave for the inputs' shapes; some of the model's own if
             left out. Not with a deadline.
@@ -111,7 +115,7 @@ class Model(ShapedModel):
         Returns
         -------
         dict of str to ndarray
-            Every output.
+            Every output, or what was asked for by name.
 
         Raises
         ------
@@ -122,6 +126,9 @@ class Model(ShapedModel):
             If it takes longer.
         """
         network = self._open or self._loaded  # the latter raises
+        if outputs is not None and not isinstance(outputs, Mapping):
+            variant = self.with_outputs(outputs)
+            return variant.run(inputs, None, memory, debug, deadline_s)
         if deadline_s is not None:
             _check_alone(memory, debug)
             return self._run_until(self._loaded, inputs, outputs, deadline_s)
@@ -147,7 +154,7 @@ class Model(ShapedModel):
     def start(
         self,
         inputs: Mapping[str, object],
-        outputs: Mapping[str, object] | None = None,
+        outputs: Mapping[str, object] | Sequence[str] | None = None,
         *,
         priority: Priority = Priority.MEDIUM,
         deadline_s: float | None = None,
@@ -156,8 +163,9 @@ class Model(ShapedModel):
 
         Parameters
         ----------
-        inputs, outputs : mapping of str to array_like
-            As for `run`; they are not to be changed before the end.
+        inputs : mapping of str to array_like
+        outputs : mapping of str to array_like, or sequence of str, optional
+            As for `run`; arrays are not to be changed before the end.
         priority : Priority
             Which of the runs that wait for a thread come first. Networks that wait with the same
             priority get equal shares of the time.
@@ -180,6 +188,9 @@ class Model(ShapedModel):
         >>> future = model.start({"image": image}, deadline_s=0.1)  # doctest: +SKIP
         >>> scores = future.result()["scores"]                      # doctest: +SKIP
         """
+        if outputs is not None and not isinstance(outputs, Mapping):
+            variant = self.with_outputs(outputs)
+            return variant.start(inputs, priority=priority, deadline_s=deadline_s)
         from armpy.runtime import starting  # futures are slow to import
 
         network = self._loaded
@@ -191,7 +202,7 @@ class Model(ShapedModel):
     async def run_async(
         self,
         inputs: Mapping[str, object],
-        outputs: Mapping[str, object] | None = None,
+        outputs: Mapping[str, object] | Sequence[str] | None = None,
         *,
         priority: Priority = Priority.MEDIUM,
         deadline_s: float | None = None,
@@ -210,7 +221,7 @@ class Model(ShapedModel):
     def bind(
         self,
         inputs: Mapping[str, object],
-        outputs: Mapping[str, object] | None = None,
+        outputs: Mapping[str, object] | Sequence[str] | None = None,
         *,
         debug: DebugCallback | None = None,
         priority: Priority = Priority.MEDIUM,
@@ -224,9 +235,9 @@ class Model(ShapedModel):
         inputs : mapping of str to ndarray
             Every input. Each run reads what is in the arrays by then. Other libraries' tensors
             (``__dlpack__``) and buffers are read in place as well.
-        outputs : mapping of str to ndarray, optional
+        outputs : mapping of str to ndarray, or sequence of str, optional
             Arrays, or other memory as for inputs, that each run writes outputs to; the ones
-            missing are made.
+            missing are made. Or names of tensors, as for `run`.
         debug : callable, optional
             As for `run`.
         priority : Priority
@@ -256,6 +267,14 @@ class Model(ShapedModel):
         >>> camera.read_into(image)                                 # doctest: +SKIP
         >>> scores = execution()["scores"]                          # doctest: +SKIP
         """
+        if outputs is not None and not isinstance(outputs, Mapping):
+            return self.with_outputs(outputs).bind(
+                inputs,
+                debug=debug,
+                priority=priority,
+                deadline_s=deadline_s,
+                cancellable=cancellable,
+            )
         return self._loaded.bind(
             inputs,
             outputs,

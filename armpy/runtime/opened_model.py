@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Self
 
 from armpy.errors import InvalidArgumentError
 from armpy.runtime.quick_network import QuickNetwork
 from armpy.runtime.signatures import Signatures
 from armpy.runtime.tensor_spec import TensorSpec
+from armpy.runtime.variants import Variants
 
 # A model that was prepared ahead of time starts without what prepares others.
 # ruff: noqa: PLC0415
@@ -36,15 +38,17 @@ class OpenedModel:
         *,
         closes_runtime: bool = False,
         quantize_inputs: bool = False,
-        shares_state_with: Model | None = None,
+        shares_state_with: OpenedModel | None = None,
         signatures: Signatures | None = None,
         properties: NetworkProperties | None = None,
         read_metadata: Callable[[], ModelMetadata] | None = None,
+        read_source: Callable[[], Graph] | None = None,
     ) -> None:
         from armpy.runtime.properties import NetworkProperties
         from armpy.runtime.runtime import Runtime
 
         self._set_up(quantize_inputs, signatures, read_metadata)
+        self._read_source: Callable[[], Graph] | None = read_source or partial(_graph_of, network)
         self._closes_runtime = closes_runtime or runtime is None
         self._runtime: Runtime | None = Runtime() if runtime is None else runtime
         self._properties: NetworkProperties | None = NetworkProperties.checked(properties)
@@ -71,6 +75,7 @@ class OpenedModel:
         self._read_metadata = read_metadata
         self._metadata: ModelMetadata | None = None
         self._load_ordinary: Callable[[], Model] | None = None
+        self._variants = Variants()
         self._read_placement: Callable[[], Placement] | None = None
         self._loading = threading.Lock()
 
@@ -102,13 +107,13 @@ class OpenedModel:
         model = cls.__new__(cls)
         model._set_up(quantize_inputs, signatures, read_metadata)
         model._load_ordinary = load_ordinary
-        model._read_placement = read_placement
+        model._read_placement, model._read_source = read_placement, None
         model._runtime = model._properties = model._network_id = None
         model._closes_runtime = True
         model._open = make_network(lambda: model._loaded)
         return model
 
-    def _id_of(self, other: Model | None) -> int | None:
+    def _id_of(self, other: OpenedModel | None) -> int | None:
         """The id of another model's network on the same runtime."""
         if other is not None and other.runtime is not self.runtime:
             raise InvalidArgumentError(
@@ -138,10 +143,17 @@ class OpenedModel:
                 made = self._load_ordinary()
                 self._runtime, self._network_id = made.runtime, made.network_id
                 self._properties, self._closes_runtime = made.properties, made._closes_runtime
+                self._read_source = made._read_source
                 self._open = made._open
             if self._open is None:
                 raise self._closed_error()
             return self._open  # type: ignore[return-value]  # an ordinary model's
+
+    @property
+    def _source(self) -> Graph:
+        """The network as its file has it, shapes not yet bound."""
+        network = self._loaded  # an error once the model is closed
+        return network.graph if self._read_source is None else self._read_source()
 
     @property
     def is_quick(self) -> bool:
@@ -264,6 +276,7 @@ class OpenedModel:
         if self._open is None:
             return
         self._signatures.close(self)
+        self._variants.close()
         with self._loading:  # another thread may be loading the whole network
             if self._runtime is None:
                 self._open = None
@@ -280,3 +293,10 @@ class OpenedModel:
 
     def __exit__(self, *exc_info: object) -> None:
         self.close()
+
+
+def _graph_of(network: Network | Graph | OptimizedNetwork) -> Graph:
+    """The graph that a model was made from."""
+    from armpy.runtime.reshaping import graph_of
+
+    return graph_of(network)

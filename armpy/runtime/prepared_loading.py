@@ -75,6 +75,7 @@ def _loaded(
             signatures=signatures,
             properties=request.properties if first is None else first.properties,
             read_metadata=partial(read_metadata, file.container),
+            read_source=lambda: contents.graph,
         )
         if contents.optimized is not None and model._loaded.latest is None:
             _prepare_for_saved_shapes(model, contents.optimized)

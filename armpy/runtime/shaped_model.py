@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from armpy.errors import InvalidArgumentError
@@ -12,7 +12,9 @@ from armpy.runtime.opened_model import OpenedModel
 # ruff: noqa: PLC0415
 
 if TYPE_CHECKING:
+    from armpy.graph import Graph
     from armpy.runtime.imported_tensor import ImportedTensor
+    from armpy.runtime.model import Model
     from armpy.runtime.network_memory import NetworkMemory
 
 
@@ -97,6 +99,98 @@ class ShapedModel(OpenedModel):
     def resize(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
         """`prepare`, by the name that TensorFlow Lite has for it."""
         self.prepare(shapes)
+
+    def reshape(self, shapes: Mapping[str, Sequence[int | None]]) -> Model:
+        """The same network for inputs of other shapes, also where the file has fixed them.
+
+        Parameters
+        ----------
+        shapes : mapping of str to sequence of (int or None)
+            Every input's shape, or those that are to change; None leaves a dimension open.
+
+        Returns
+        -------
+        Model
+            On the same runtime, prepared anew, with variables of its own. This one stays as it is.
+            The new one is closed by itself, or with the runtime that this one owns.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If there is no such input, or a layer was written for the file's own shapes, as one is
+            that reshapes to constant dimensions; the text names it.
+
+        Notes
+        -----
+        Of a prepared file, and of one in the model cache whose original has gone, all that follows
+        from its own shapes is constant by now: fewer of these can be reshaped.
+
+        References
+        ----------
+        TFLite Interpreter::ResizeInputTensor.
+
+        Examples
+        --------
+        >>> four = model.reshape({"image": (4, 224, 224, 3)})       # doctest: +SKIP
+        >>> any_number = model.reshape({"image": (None, 224, 224, 3)})  # doctest: +SKIP
+        """
+        from armpy.runtime.reshaping import with_input_shapes
+
+        source = self._source
+        return self._variant(with_input_shapes(source, shapes))
+
+    def with_outputs(self, names: Sequence[str]) -> Model:
+        """The same network with any of its tensors as outputs.
+
+        Parameters
+        ----------
+        names : sequence of str
+            Names of tensors, as the model's file has them, or of layers.
+
+        Returns
+        -------
+        Model
+            On the same runtime; it shares this one's variables, and is closed with it. What was
+            lately asked for is kept.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If there is no such tensor, or there are variables that cannot be shared.
+
+        Examples
+        --------
+        >>> model.with_outputs(["block_3/relu"]).run({"image": image})  # doctest: +SKIP
+        """
+        from armpy.runtime.reshaping import checked_names, with_outputs
+
+        chosen = checked_names(names)
+
+        def make() -> Model:
+            graph = with_outputs(self._source, chosen)
+            if any(variable.key is None for variable in graph.variables):
+                raise InvalidArgumentError(
+                    "the model has variables that another network cannot share",
+                    where="outputs",
+                    fix="Give them keys: Network.variable(..., key=...)",
+                )
+            return self._variant(graph, shares_state=True)
+
+        self._loaded  # noqa: B018 - an error once the model is closed
+        return self._variants.get(chosen, make)
+
+    def _variant(self, graph: Graph, *, shares_state: bool = False) -> Model:
+        """A model of another network on the same runtime."""
+        from armpy.runtime.model import Model
+
+        return Model(
+            graph,
+            self.runtime,
+            quantize_inputs=self.quantize_inputs,
+            shares_state_with=self if shares_state and graph.variables else None,
+            properties=self.properties,
+            read_metadata=self._read_metadata,
+        )
 
     def _shapes(self, shapes: Mapping[str, tuple[int, ...]]) -> list[tuple[int, ...]]:
         """The shape of each input, where some are given by name."""

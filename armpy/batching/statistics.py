@@ -1,0 +1,99 @@
+"""Statistics: what a batcher has done."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+_LATEST = 1000
+"""So many waits and executions are remembered."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatcherStatistics:
+    """What a batcher has done so far.
+
+    Parameters
+    ----------
+    items : int
+        Answered, be it with an error of their batch.
+    batches : int
+        Executions, those of single items after an error included.
+    failed, expired, refused : int
+        Items that ended with an error of the model, missed their deadline, or found no room.
+    padded_rows : int
+        Rows that were executed for nobody.
+    waiting : int
+        Items that are waiting now.
+    mean_batch : float
+        Items per execution.
+    wait_ms_median, wait_ms_p99 : float
+        How long the latest items waited for their batch to begin.
+    execution_ms_median, execution_ms_p99 : float
+        How long the latest executions took.
+    """
+
+    items: int
+    batches: int
+    failed: int
+    expired: int
+    refused: int
+    padded_rows: int
+    waiting: int
+    mean_batch: float
+    wait_ms_median: float
+    wait_ms_p99: float
+    execution_ms_median: float
+    execution_ms_p99: float
+
+
+class Tally:
+    """Counts what a batcher does, from several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._counts = dict.fromkeys(
+            ("items", "batches", "failed", "expired", "refused", "padded_rows"), 0
+        )
+        self._waits_ms: deque[float] = deque(maxlen=_LATEST)
+        self._executions_ms: deque[float] = deque(maxlen=_LATEST)
+
+    def count(self, what: str, number: int = 1) -> None:
+        """Count something."""
+        with self._lock:
+            self._counts[what] += number
+
+    def began(self, waits_s: Sequence[float]) -> None:
+        """Note how long items have waited."""
+        with self._lock:
+            self._waits_ms.extend([1e3 * wait for wait in waits_s])
+
+    def executed(self, num_items: int, size: int, duration_s: float) -> None:
+        """Count an execution."""
+        with self._lock:
+            self._counts["batches"] += 1
+            self._counts["items"] += num_items
+            self._counts["padded_rows"] += size - num_items
+            self._executions_ms.append(1e3 * duration_s)
+
+    def statistics(self, waiting: int) -> BatcherStatistics:
+        """All of it, as it is now."""
+        with self._lock:
+            waits, executions = sorted(self._waits_ms), sorted(self._executions_ms)
+            counts = dict(self._counts)
+        return BatcherStatistics(
+            **counts,
+            waiting=waiting,
+            mean_batch=counts["items"] / max(1, counts["batches"]),
+            wait_ms_median=_quantile(waits, 0.5),
+            wait_ms_p99=_quantile(waits, 0.99),
+            execution_ms_median=_quantile(executions, 0.5),
+            execution_ms_p99=_quantile(executions, 0.99),
+        )
+
+
+def _quantile(ordered: Sequence[float], share: float) -> float:
+    """The value below which a share of some ordered ones lies; 0 if there are none."""
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else 0.0

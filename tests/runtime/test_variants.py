@@ -1,0 +1,318 @@
+"""Variants of a model: inputs of other shapes, and any tensor as an output."""
+
+from __future__ import annotations
+
+import gc
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import armpy
+from armpy import Model, Network
+from armpy.errors import InvalidArgumentError, ParserError
+from armpy.ops import FullyConnected, Reshape, Shape
+from armpy.runtime.reshaping import tensors_by_name
+from armpy.runtime.variants import MOST_KEPT
+from tests.support.networks import ADD, MUL, RELU, f32, floats
+from tests.support.prepared_models import inputs_of, save_two_inputs
+from tests.support.shared import shared_file
+
+DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"
+WEIGHTS = np.arange(8, dtype=np.float32).reshape(2, 4)
+
+
+def on_reference(network: Any) -> Model:
+    """A model that needs no compiler."""
+    return Model(network, armpy.Runtime(armpy.RuntimeOptions(backends=["CpuRef"])))
+
+
+def flattened(target: tuple[int, ...] = (1, 4)) -> Network:
+    """``y = W flat(x)`` for one x of shape (1, 2, 2)."""
+    net = Network("flattened")
+    x = net.input("x", f32(1, 2, 2))
+    flat = net.add(Reshape(target), x, name="flat")
+    net.output("y", net.add(FullyConnected(), flat, net.constant(WEIGHTS), name="dense"))
+    return net
+
+
+@pytest.mark.parametrize("target", [(1, 4), (1, -1), (-1, 4)])
+@pytest.mark.parametrize("rows", [4, None])
+def test_the_batch_that_a_file_has_fixed_can_be_another(
+    target: tuple[int, ...], rows: int | None
+) -> None:
+    x = np.random.default_rng(1).normal(size=(4, 2, 2)).astype(np.float32)
+    with on_reference(flattened(target)) as model:
+        several = model.reshape({"x": (rows, 2, 2)})
+        assert several.inputs[0].shape == (rows, 2, 2)
+        assert several.outputs[0].shape == (rows, 2)
+        np.testing.assert_allclose(several(x), x.reshape(4, 4) @ WEIGHTS.T, rtol=1e-5)
+        assert model.inputs[0].shape == (1, 2, 2)
+
+
+def test_a_constant_shape_may_be_an_operand() -> None:
+    net = Network("operand")
+    x = net.input("x", f32(1, 2, 2))
+    net.output("y", net.add(Reshape(), x, net.constant(np.array([1, 4], np.int32)), name="flat"))
+    with on_reference(net) as model:
+        assert model.reshape({"x": (3, 2, 2)}).outputs[0].shape == (3, 4)
+
+
+def test_a_reshape_across_rows_does_not_follow_a_changed_batch() -> None:
+    net = Network("across")
+    x = net.input("x", f32(2, 4))
+    net.output("y", net.add(Reshape((4, 2)), x, name="across"))
+    with (
+        on_reference(net) as model,
+        pytest.raises(InvalidArgumentError, match=r"x \(3, 4\).*Reshape 'across'.*12 elements"),
+    ):
+        model.reshape({"x": (3, 4)})
+
+
+def test_other_dimensions_change_where_no_layer_is_made_for_them() -> None:
+    net = Network("relu")
+    net.output("y", net.add(RELU, net.input("x", f32(1, 4, 4))))
+    with on_reference(net) as model, model.reshape({"x": (2, 3)}) as other:
+        assert other(np.full((2, 3), -1, np.float32)).tolist() == [[0] * 3] * 2  # type: ignore[union-attr]
+    with (
+        on_reference(flattened()) as model,
+        pytest.raises(InvalidArgumentError, match=r"Reshape 'flat'.*convert the model again"),
+    ):
+        model.reshape({"x": (1, 2, 3)})
+
+
+def test_shapes_that_the_network_computes_follow() -> None:
+    net = Network("computed")
+    x, flat = net.input("x", f32(2, 3)), net.input("flat", f32(6))
+    shape = net.add(Shape(), x)
+    net.output("y", net.add(Reshape(), flat, shape, name="as x"))
+    with on_reference(net) as model:
+        other = model.reshape({"x": (3, 4), "flat": (12,)})
+        assert other.outputs[0].shape == (3, 4)
+
+
+@pytest.mark.parametrize(
+    ("shapes", "message"),
+    [
+        ({"y": (2, 2, 2)}, "no such input.*got 'y'"),
+        ({"xx": (2, 2, 2)}, "Did you mean 'x'"),
+        ({"x": 4}, "the shape cannot be used.*got 4"),
+        ({"x": "4"}, "it is a text"),
+        ({"x": (1.5, 2, 2)}, "the shape cannot be used"),
+        ({"x": (-1, 2, 2)}, "negative"),
+        ({"x": (1,) * 9}, "too many dimensions"),
+        ([(1, 2, 2)], "not given by name"),
+    ],
+)
+def test_a_shape_that_cannot_be_is_refused(shapes: Any, message: str) -> None:
+    with (
+        on_reference(flattened()) as model,
+        pytest.raises(InvalidArgumentError, match=f"(?i){message}"),
+    ):
+        model.reshape(shapes)
+
+
+def test_state_that_was_made_for_the_file_s_batch_is_named() -> None:
+    net = Network("totals")
+    total = net.variable("total", f32(2), key="total")
+    net.assign(total, net.add(ADD, total, net.input("x", f32(2)), name="added"))
+    net.output("y", total)
+    with (
+        on_reference(net) as model,
+        pytest.raises(InvalidArgumentError, match=r"x \(5,\).*ElementwiseBinary 'added'"),
+    ):
+        model.reshape({"x": (5,)})
+
+
+def test_a_file_is_reshaped_as_it_was_when_it_was_loaded(tmp_path: Path) -> None:
+    path = tmp_path / "digits.tflite"
+    path.write_bytes(DIGITS.read_bytes())
+    with armpy.load(path, backends=["CpuRef"]) as model:
+        name = model.inputs[0].name
+        assert model.reshape({name: (3, 16, 16, 1)}).outputs[0].shape == (3, 10)
+        os.utime(path, ns=(1, 1))
+        with pytest.raises(ParserError, match=r"digits\.tflite: the model file has changed"):
+            model.reshape({name: (3, 16, 16, 1)})
+        path.unlink()
+        with pytest.raises(ParserError, match="the model file is gone"):
+            model.run({name: np.zeros((1, 16, 16, 1), np.int8)}, ["arith.constant"])
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("prepared") / "digits.armpy"
+    with armpy.load(DIGITS, backends=["CpuRef"]) as model:
+        model.save(path)
+    return path
+
+
+@pytest.mark.parametrize("is_bytes", [False, True])
+def test_a_prepared_file_is_reshaped_and_shows_its_tensors(prepared: Path, is_bytes: bool) -> None:
+    images = np.random.default_rng(1).integers(-128, 128, (3, 16, 16, 1)).astype(np.int8)
+    source = prepared.read_bytes() if is_bytes else prepared
+    with armpy.load(source, backends=["CpuRef"], code="never") as model:
+        name, output = model.inputs[0].name, model.outputs[0].name
+        single = [model(image[None])[0] for image in images]
+        with model.reshape({name: (3, 16, 16, 1)}) as several:
+            np.testing.assert_array_equal(several(images), single)
+        made = model.run({name: images[:1]}, ["digits_1/edges_pool_1/MaxPool2d", output])
+    assert made["digits_1/edges_pool_1/MaxPool2d"].shape == (1, 8, 8, 16)
+    np.testing.assert_array_equal(made[output][0], single[0])
+
+
+def test_a_quick_model_has_variants(tmp_path: Path) -> None:
+    path = save_two_inputs(tmp_path / "two.armpy")
+    with armpy.load(path) as model:
+        assert model.is_quick
+        made = model.run(inputs_of(), ["dense", "z"])
+        np.testing.assert_array_equal(made["z"], np.maximum(made["dense"], 0))
+        np.testing.assert_array_equal(made["z"], model.run(inputs_of())["z"])
+
+
+def two_steps() -> Network:
+    """``y = relu(2 x + 1)``, with tensors "double", "sum" and "y"."""
+    net = Network("two steps")
+    x = net.input("x", f32(3))
+    double = net.add(MUL, x, net.constant(np.float32(2), name="two"), name="double")
+    total = net.add(ADD, double, net.constant(np.float32(1)), name="sum")
+    net.output("y", net.add(RELU, total, name="relu"))
+    return net
+
+
+def test_any_tensor_is_an_output_by_its_name() -> None:
+    with on_reference(two_steps()) as model:
+        x = {"x": floats(-3, 0, 2)}
+        made = model.run(x, ["sum", "x", "two", "relu"])
+        assert [*made] == ["sum", "x", "two", "relu"]
+        assert made["sum"].tolist() == [-5, 1, 5]
+        assert made["x"].tolist() == [-3, 0, 2]
+        assert made["two"] == 2
+        assert made["relu"].tolist() == [0, 1, 5]
+        assert model.run(x)["y"].tolist() == [0, 1, 5]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda model, x: model.run(x, ["double"], deadline_s=60),
+        lambda model, x: model.start(x, ["double"]).result(60),
+        lambda model, x: model.bind(x, ("double",))(),
+        lambda model, x: model.with_outputs({"double"}).run(x),
+    ],
+    ids=["run", "start", "bind", "with_outputs"],
+)
+def test_every_kind_of_call_takes_names(call: Callable[..., Any]) -> None:
+    with on_reference(two_steps()) as model:
+        made = call(model, {"x": floats(-3, 0, 2)})
+        assert {name: array.tolist() for name, array in made.items()} == {"double": [-6, 0, 4]}
+
+
+def counting(key: str | None = "count") -> Network:
+    """``y = x + 1 + 1 + ...``, one more with each execution."""
+    net = Network("counting")
+    count = net.variable("count", f32(1), key=key)
+    following = net.add(ADD, count, net.constant(np.float32(1)), name="following")
+    net.assign(count, following)
+    net.output("y", net.add(ADD, net.input("x", f32(1)), following))
+    return net
+
+
+def test_a_tensor_asked_for_by_name_goes_on_with_the_same_state() -> None:
+    with on_reference(counting()) as model:
+        x = {"x": floats(0)}
+        assert model.run(x)["y"] == 1
+        assert model.run(x, ["following"])["following"] == 2
+        assert model.run(x)["y"] == 3
+        model.reset_state()
+        assert model.run(x, ["following"])["following"] == 1
+
+
+def test_state_that_cannot_be_shared_is_an_error() -> None:
+    with (
+        on_reference(counting(key=None)) as model,
+        pytest.raises(InvalidArgumentError, match="Give them keys"),
+    ):
+        model.run({"x": floats(0)}, ["following"])
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (["doubel"], "no such tensor.*Did you mean 'double'"),
+        (["zzzzz"], "Expected y, x, .*; got 'zzzzz'"),
+        ("double", "outputs are not given by name.*got 'double'"),
+        ([], "outputs are not given by name"),
+        ([1], "got list"),
+        ([[]], r"got list"),
+        (5, "got int"),
+    ],
+)
+def test_a_name_that_no_tensor_has_is_refused(names: Any, message: str) -> None:
+    with (
+        on_reference(two_steps()) as model,
+        pytest.raises(InvalidArgumentError, match=message),
+    ):
+        model.run({"x": floats(-3, 0, 2)}, names)
+
+
+def test_variants_are_kept_while_they_are_lately_used_and_unloaded_after_that() -> None:
+    net = Network("many")
+    value = net.input("x", f32(1))
+    for index in range(MOST_KEPT + 2):
+        value = net.add(ADD, value, net.constant(np.float32(1)), name=f"add_{index}")
+    net.output("y", value)
+    with on_reference(net) as model:
+        first = model.with_outputs(["add_0"])
+        assert model.with_outputs(["add_0"]) is first
+        loaded = model.runtime._networks
+        for index in range(MOST_KEPT + 1):
+            model.with_outputs([f"add_{index + 1}"])
+        assert model.with_outputs([f"add_{MOST_KEPT}"]) is not first
+        number = first.network_id
+        assert first(floats(1)) == 2  # it is still held here
+        del first
+        gc.collect()
+        with pytest.raises(InvalidArgumentError):
+            loaded.get(number)
+        kept = model.with_outputs(["add_5"])
+    assert kept.is_closed
+
+
+def test_a_closed_model_has_no_variants() -> None:
+    model = on_reference(two_steps())
+    model.close()
+    with pytest.raises(InvalidArgumentError, match="the model is closed"):
+        model.reshape({"x": (4,)})
+    with pytest.raises(InvalidArgumentError, match="the model is closed"):
+        model.with_outputs(["sum"])
+
+
+@pytest.mark.parametrize(
+    "name", ["keras_more/bert_tiny_float32.tflite", "coral/mobilenet_v1_0.25_128_quant.tflite"]
+)
+def test_models_of_other_converters_are_reshaped_row_by_row(name: str) -> None:
+    with armpy.load(shared_file("models", name), backends=["CpuRef"]) as model:
+        random = np.random.default_rng(1)
+        inputs = {}
+        for spec in model.inputs:
+            shape = (3, *(size or 1 for size in (spec.shape or ())[1:]))
+            inputs[spec.name] = random.integers(0, 100, shape).astype(spec.data_type.dtype)
+        single = [
+            model.run({key: array[i : i + 1] for key, array in inputs.items()}) for i in range(3)
+        ]
+        with model.reshape({key: array.shape for key, array in inputs.items()}) as several:
+            for key, made in several.run(inputs).items():
+                wanted = np.concatenate([one[key] for one in single])
+                np.testing.assert_allclose(made, wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_every_named_tensor_of_a_file_can_be_asked_for() -> None:
+    with armpy.load(DIGITS, backends=["CpuRef"]) as model:
+        image = np.zeros((1, 16, 16, 1), np.int8)
+        names = [*tensors_by_name(model._source)]
+        made = model.run({model.inputs[0].name: image}, names)
+    assert [*made] == names
+    assert len(names) > 20
