@@ -101,25 +101,25 @@ def _subject(load_request: LoadRequest, model: Model, given: dict[str, Any]) -> 
     from armpy.cli.file_metadata import FileMetadata
     from armpy.cli.run import RunRequest, prepare_inputs
     from armpy.reporting import Subject
-    from armpy.reporting.units import bytes_text
     from armpy.runtime.load_request import begins_prepared
 
     request = RunRequest(**given)
     metadata = FileMetadata(model) if request.image or request.inputs else None
     arrays, origin, _ = prepare_inputs(model, request, metadata)
     path = Path(load_request.model)
-    facts = [("file", bytes_text(path.stat().st_size))]
-    if begins_prepared(load_request.model):
-        facts.append(("format", "prepared by armpy"))
-    else:
-        facts.append(("format", find_origin(load_request, model.runtime.registry).front_end.title))
+    outline, title = None, "prepared by armpy"
+    if not begins_prepared(load_request.model):
+        file = find_origin(load_request, model.runtime.registry)
+        outline, title = file.outline(load_request.signature), file.front_end.title
 
     def load(backend: str) -> Model:
         others = load_request.backends or ()
         behind = [name for name in (*others, "CpuRef") if name != backend]
         return load_model(replace(load_request, backends=tuple(dict.fromkeys([backend, *behind]))))
 
-    return Subject(model, path.name, arrays, origin, facts, load)
+    facts = [("format", title)]
+    size = path.stat().st_size
+    return Subject(model, path.name, arrays, origin, facts, outline, size, load)
 
 
 def _open(path: Path) -> None:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from armpy.errors import ArmpyError
 from armpy.pages import Facts, Lines, Part, Series, Table, Text
-from armpy.reporting.layers import LayerRow
+from armpy.profiling.naming import short_names
+from armpy.reporting.layers import LayerRows
 from armpy.types import REFERENCE_BACKEND_ID, BackendId
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ _MOST_ROWS = 40
 
 
 def accuracy_parts(
-    model: Model, arrays: Mapping[str, Array], name: str, rows: Sequence[LayerRow]
+    model: Model, arrays: Mapping[str, Array], name: str, known: LayerRows
 ) -> list[Part]:
     """Errors of each layer, alone and with all before it; they are told to the rows, too.
 
@@ -31,7 +32,8 @@ def accuracy_parts(
         Inputs, as the model takes them.
     name : str
         Of the model.
-    rows : sequence of LayerRow
+    known : LayerRows
+        The layers of its file.
     """
     backend = compared_backend(model)
     if backend is None:
@@ -41,11 +43,12 @@ def accuracy_parts(
         errors = _errors(model, arrays, name, backend)
     except ArmpyError as error:
         return [Text(f"Layers were not compared. {error}", "note")]
-    by_name = {row.name: row for row in rows}
     for found in errors:
-        if (row := by_name.get(found.layer)) is not None:
-            row.error, row.total_error = found.alone, found.together
-    return _parts(errors, backend, {row.name: row.short for row in rows})
+        for row in known.members(found.layer):
+            row.error = max(row.error or 0.0, found.alone)
+            row.total_error = found.together
+    shorts = short_names(error.layer for error in errors)
+    return _parts(errors, backend, shorts)
 
 
 def compared_backend(model: Model) -> BackendId | None:

@@ -4,95 +4,84 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from armpy.graph import Graph
+from armpy.inspection import LayerStatus, ModelFacts
 from armpy.pages import Colouring, GraphEdge, GraphNode, GraphView, lay_out
-from armpy.reporting.layers import LayerRow, graph_of
+from armpy.reporting.layers import LayerRow
 from armpy.reporting.units import bytes_text, count_text, time_text
 from armpy.tensor import format_shape
 
-if TYPE_CHECKING:
-    from armpy.runtime import Model
-
 WIDTH, HEIGHT = 230.0, 44.0
-NARROW = 150.0
 EDGE_OF_MODEL = "input or output"
 
 
-def graph_part(model: Model, rows: Sequence[LayerRow]) -> GraphView:
-    """The model's layers, inputs and outputs.
+def graph_part(facts: ModelFacts, rows: Sequence[LayerRow]) -> GraphView:
+    """The layers of a model's file, its inputs and outputs.
 
     Parameters
     ----------
-    model : Model
+    facts : ModelFacts
     rows : sequence of LayerRow
-        As `layer_rows` gives them.
+        One for each of its layers.
     """
-    graph = graph_of(model)
-    ends = _Ends(graph, model)
-    first = len(ends.inputs)
+    first = len(facts.inputs)
     behind = first + len(rows)
-    edges = [(*edge, "") for edge in ends.read_by(graph, first)]
-    edges += [(first + n, first + m, "") for m, row in enumerate(rows) for n in row.inputs]
-    edges += [(node, behind + n, "") for n, node in ends.written_by(graph, first)]
-    sizes = [(NARROW, HEIGHT)] * first + [(WIDTH, HEIGHT)] * len(rows)
-    sizes += [(NARROW, HEIGHT)] * len(ends.outputs)
-    pairs = [(source, target) for source, target, _ in edges]
-    layout = lay_out(sizes, pairs)
+    edges = _edges_from_inputs(facts, first)
+    edges += [(first + n, first + m) for m, row in enumerate(rows) for n in row.inputs]
+    edges += _edges_to_outputs(facts, first, behind)
+    count = behind + len(facts.outputs)
+    layout = lay_out([(WIDTH, HEIGHT)] * count, edges)
     labels = [
-        *((name, f"input {shape}", (("shape", shape),)) for name, shape in ends.inputs),
-        *((row.short, f"{row.operation} {row.shape}", _facts(row)) for row in rows),
-        *((name, f"output {shape}", (("shape", shape),)) for name, shape in ends.outputs),
+        *_ends(facts, facts.inputs, "input"),
+        *((row.short, f"{row.facts.operator} {row.shape}", _facts(row)) for row in rows),
+        *_ends(facts, facts.outputs, "output"),
     ]
     nodes = [
-        GraphNode(title, subtitle, x, y, *size, facts)
-        for (title, subtitle, facts), (x, y), size in zip(
-            labels, layout.centres, sizes, strict=True
-        )
+        GraphNode(title, subtitle, x, y, WIDTH, HEIGHT, told)
+        for (title, subtitle, told), (x, y) in zip(labels, layout.centres, strict=True)
     ]
     ways = [
         GraphEdge(source, target, _points(nodes[source], nodes[target], bends))
-        for (source, target), bends in zip(pairs, layout.ways, strict=True)
+        for (source, target), bends in zip(edges, layout.ways, strict=True)
     ]
-    return GraphView(
-        f"The model's graph: {len(rows)} layers, inputs at the top",
-        nodes,
-        ways,
-        _colourings(rows, len(ends.inputs), len(ends.outputs)),
-    )
+    caption = f"The model's graph: {len(rows)} layers, inputs at the top"
+    return GraphView(caption, nodes, ways, _colourings(rows, first, len(facts.outputs)))
 
 
-class _Ends:
-    """Inputs and outputs of a model: names and shapes."""
+def _ends(
+    facts: ModelFacts, places: Sequence[int], kind: str
+) -> list[tuple[str, str, list[tuple[str, str]]]]:
+    """Inputs or outputs."""
+    tensors = [facts.tensors[place] for place in places]
+    return [
+        (
+            tensor.name,
+            f"{kind} {format_shape(tensor.shape)}",
+            [("name", tensor.name), ("shape", format_shape(tensor.shape)), ("type", tensor.type)],
+        )
+        for tensor in tensors
+    ]
 
-    def __init__(self, graph: Graph, model: Model) -> None:
-        names = [spec.name for spec in model.inputs]
-        infos = [value.info for value in graph.inputs]
-        self.inputs = [
-            (name, format_shape(info.shape)) for name, info in zip(names, infos, strict=True)
-        ]
-        self.outputs = [
-            (name, format_shape(value.info.shape))
-            for name, value in zip(graph.output_names, graph.outputs, strict=True)
-        ]
 
-    def read_by(self, graph: Graph, first: int) -> list[tuple[int, int]]:
-        """Edges from inputs to the layers that read them."""
-        numbers = {value: n for n, value in enumerate(graph.inputs)}
-        return [
-            (numbers[value], first + n)
-            for n, layer in enumerate(graph.layers)
-            for value in layer.inputs
-            if value is not None and value in numbers
-        ]
+def _edges_from_inputs(facts: ModelFacts, first: int) -> list[tuple[int, int]]:
+    """Edges to the layers that read inputs."""
+    return [
+        (number, first + reader)
+        for number, place in enumerate(facts.inputs)
+        for reader in facts.tensors[place].consumers
+    ]
 
-    def written_by(self, graph: Graph, first: int) -> list[tuple[int, int]]:
-        """Number of each output that a layer writes, and the node of that layer."""
-        writers = {
-            value: first + n for n, layer in enumerate(graph.layers) for value in layer.outputs
-        }
-        return [(n, writers[value]) for n, value in enumerate(graph.outputs) if value in writers]
+
+def _edges_to_outputs(facts: ModelFacts, first: int, behind: int) -> list[tuple[int, int]]:
+    """Edges from the layers that write outputs, or from inputs that are outputs."""
+    edges = []
+    for number, place in enumerate(facts.outputs):
+        producer = facts.tensors[place].producer
+        if producer is not None:
+            edges.append((first + producer, behind + number))
+        elif place in facts.inputs:
+            edges.append((facts.inputs.index(place), behind + number))
+    return edges
 
 
 def _points(
@@ -107,25 +96,28 @@ def _points(
 
 def _facts(row: LayerRow) -> list[tuple[str, str]]:
     """What is told of a layer."""
-    facts = [("name", row.name)] if row.name != row.short else []
-    facts += [("operation", row.operation), ("shape", row.shape), ("precision", row.precision)]
-    facts += [("backend", row.backend or "not known")]
-    facts += [(f"refused by {backend}", text) for backend, text in row.refusals]
+    layer = row.facts
+    told = [("name", layer.name), ("operator", layer.operator), ("shape", row.shape)]
+    told += [("type", layer.type), ("backend", row.where)]
+    if layer.inside:
+        told.append(("inside", layer.inside))
+    if layer.status is LayerStatus.FUSED:
+        told.append(("fused into", layer.into))
+    told += [(f"refused by {refusal.backend}", refusal.reason) for refusal in layer.refusals]
     if row.time_us is not None:
         company = f", together with {', '.join(row.company)}" if row.company else ""
-        facts.append(("time", time_text(row.time_us) + company))
-    facts += [
-        ("operations", count_text(row.operations)),
-        ("reads and writes", bytes_text(row.bytes_moved)),
-    ]
-    if row.weight_bytes:
-        facts.append(("weights", bytes_text(row.weight_bytes)))
-    if row.error is not None:
-        facts.append(("error alone", f"{row.error:.3g}"))
-    if row.total_error is not None:
-        facts.append(("error up to here", f"{row.total_error:.3g}"))
-    facts += [("made of", ", ".join(row.origins))] if row.origins else []
-    return facts
+        told.append(("time", time_text(row.time_us) + company))
+    told += [("multiplications added up", count_text(layer.macs))] if layer.macs else []
+    told.append(("operations", count_text(layer.operations)))
+    told.append(("reads and writes", bytes_text(layer.bytes_moved)))
+    if layer.parameters:
+        size = bytes_text(layer.parameter_bytes)
+        told.append(("parameters", f"{count_text(layer.parameters)}, {size}"))
+    told += [("error alone", f"{row.error:.3g}")] if row.error is not None else []
+    told += [("error up to here", f"{row.total_error:.3g}")] if row.total_error is not None else []
+    others = [name for name in layer.layer_names if name != layer.name]
+    told += [("runs as", ", ".join(others))] if others else []
+    return told
 
 
 def _colourings(rows: Sequence[LayerRow], num_before: int, num_behind: int) -> list[Colouring]:
@@ -142,22 +134,20 @@ def _colourings(rows: Sequence[LayerRow], num_before: int, num_behind: int) -> l
             texts=[*[""] * num_before, *texts, *[""] * num_behind],
         )
 
-    found = [
-        classes("backend", [row.backend or "not known" for row in rows]),
-        classes("operation", [row.operation for row in rows]),
-        classes("precision", [row.precision for row in rows]),
-    ]
+    found = [classes("backend", [row.where for row in rows])]
     times = [row.time_us for row in rows]
     if any(time is not None for time in times):
         texts = ["" if time is None else time_text(time) for time in times]
-        found.insert(1, amounts("time", times, texts))
-    weights = [float(row.weight_bytes) for row in rows]
+        found.append(amounts("time", times, texts))
+    found.append(classes("operator", [row.facts.operator for row in rows]))
+    found.append(classes("precision", [row.facts.type or "not known" for row in rows]))
+    weights = [float(row.facts.parameter_bytes) for row in rows]
     found.append(amounts("weights", weights, [bytes_text(weight) for weight in weights]))
     for name, errors in (
         ("error alone", [row.error for row in rows]),
         ("error up to here", [row.total_error for row in rows]),
     ):
-        if any(error for error in errors):
+        if any(errors):
             texts = ["" if error is None else f"{error:.3g}" for error in errors]
             finite = [None if e is None or not math.isfinite(e) else e for e in errors]
             found.append(amounts(name, finite, texts))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from armpy.graph import Graph, Value
 from armpy.pages import Bar, Bars, Facts, Lines, Part, Series, Stack, Text
-from armpy.reporting.layers import LayerRow, graph_of
+from armpy.reporting.layers import LayerRow, graph_of, names_of
 from armpy.reporting.units import bytes_text
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def memory_parts(model: Model, rows: Sequence[LayerRow]) -> list[Part]:
         Bars("Weights by layer", _by_layer(rows), "layer", "weights", shown=15),
     ]
     if graph.is_fully_shaped:
-        parts.append(_needed_over_time(graph, rows, sum(arenas.values())))
+        parts.append(_needed_over_time(graph, sum(arenas.values())))
     else:
         parts.append(Text("Shapes depend on inputs: what is needed when is not known.", "note"))
     optimized = model.runtime.get_network(model.network_id).optimized
@@ -62,18 +62,19 @@ def _by_kind(rows: Sequence[LayerRow]) -> list[Bar]:
     """Weights of all layers of a kind."""
     kinds: dict[str, int] = {}
     for row in rows:
-        kinds[row.operation] = kinds.get(row.operation, 0) + row.weight_bytes
+        kind = row.facts.operator
+        kinds[kind] = kinds.get(kind, 0) + row.facts.parameter_bytes
     ordered = sorted(kinds.items(), key=lambda item: -item[1])
     return [Bar(name, float(size), bytes_text(size)) for name, size in ordered if size]
 
 
 def _by_layer(rows: Sequence[LayerRow]) -> list[Bar]:
     """Weights of each layer, the largest first."""
-    ordered = sorted(rows, key=lambda row: -row.weight_bytes)
+    ordered = sorted(rows, key=lambda row: -row.facts.parameter_bytes)
     return [
-        Bar(row.short, float(row.weight_bytes), bytes_text(row.weight_bytes))
+        Bar(row.title, float(row.facts.parameter_bytes), bytes_text(row.facts.parameter_bytes))
         for row in ordered
-        if row.weight_bytes
+        if row.facts.parameter_bytes
     ]
 
 
@@ -101,12 +102,11 @@ def needed_bytes(graph: Graph) -> list[int]:
     return found
 
 
-def _needed_over_time(graph: Graph, rows: Sequence[LayerRow], arena: int) -> Lines:
+def _needed_over_time(graph: Graph, arena: int) -> Lines:
     """Tensors that are needed, layer by layer."""
     sizes = needed_bytes(graph)
     xs = [float(n) for n in range(len(sizes))]
-    labels = [f"{row.operation} {row.short}" for row in rows]
-    series = [Series("needed", xs, [size / 1024 for size in sizes], labels)]
+    series = [Series("needed", xs, [size / 1024 for size in sizes], names_of(graph))]
     limits = [(f"working memory, {bytes_text(arena)}", arena / 1024)] if arena else []
     caption = "Tensors that are needed while each layer runs, inputs and outputs included"
     return Lines(caption, series, "layer", "KiB", is_step=True, limits=limits)

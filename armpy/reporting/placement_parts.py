@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from armpy.pages import Bar, Details, Facts, Part, Stack, Table, Text
-from armpy.reporting.layers import LayerRow
+from armpy.reporting.layers import LayerRow, times_by_backend
 from armpy.reporting.units import time_text
 
 if TYPE_CHECKING:
@@ -33,10 +33,10 @@ def placement_parts(placement: Placement | None, rows: Sequence[LayerRow]) -> li
             "Layers by backend", [Bar(name, float(n), str(n)) for name, n in counts.items() if n]
         ),
     ]
-    if len(times := _times(rows)) > 1:
+    if len(times := times_by_backend(rows)) > 1:
         bars = [Bar(name, us, time_text(us)) for name, us in times.items()]
         parts.append(Stack("Time in layers by backend", bars))
-    parts += _refusals(placement)
+    parts += _refusals(rows)
     if placement.alternatives:
         parts.append(_alternatives(placement))
     return parts
@@ -47,32 +47,20 @@ def _layers_text(count: int) -> str:
     return f"{count} layer" if count == 1 else f"{count} layers"
 
 
-def _times(rows: Sequence[LayerRow]) -> dict[str, float]:
-    """Time by backend; what several layers take together counts once."""
-    found: dict[str, float] = {}
-    for row in rows:
-        if row.time_us is not None:
-            part = row.time_us / (1 + len(row.company))
-            found[row.backend] = found.get(row.backend, 0.0) + part
-    return found
-
-
-def _refusals(placement: Placement) -> list[Part]:
+def _refusals(rows: Sequence[LayerRow]) -> list[Part]:
     """Why layers do not run where they would have been preferred."""
-    if not placement.refusals:
+    refusals = [(row, refusal) for row in rows for refusal in row.facts.refusals]
+    if not refusals:
         return [Text("No backend refused a layer that it was asked to take.", "good")]
-    reasons = Counter((r.operation, r.backend, r.code, r.text) for r in placement.refusals)
-    rows = [
-        (count, operation, backend, text, code)
-        for (operation, backend, code, text), count in reasons.most_common()
-    ]
-    columns = ["layers>", "operation", "refused by", "reason", "code"]
-    each = [(r.layer, r.operation, r.backend, r.text) for r in placement.refusals]
+    reasons = Counter((row.facts.operator, r.backend, r.reason, r.code) for row, r in refusals)
+    counted = [(count, *reason) for reason, count in reasons.most_common()]
+    columns = ["layers>", "operator", "refused by", "reason", "code"]
+    each = [(row.short, row.facts.operator, r.backend, r.reason) for row, r in refusals]
     return [
-        Table("Refusals by reason", columns, rows),
+        Table("Refusals by reason", columns, counted),
         Details(
             "Every refusal, layer by layer",
-            [Table("Refusals by layer", ["layer", "operation", "refused by", "reason"], each)],
+            [Table("Refusals by layer", ["layer", "operator", "refused by", "reason"], each)],
         ),
     ]
 

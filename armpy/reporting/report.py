@@ -12,18 +12,20 @@ import numpy as np
 
 from armpy.devices.machine import describe_machine
 from armpy.errors import InvalidArgumentError
+from armpy.inspection import ModelFacts, describe_model
 from armpy.pages import Facts, Part, Section, Text
 from armpy.reporting.accuracy_parts import accuracy_parts
 from armpy.reporting.comparison import compare_backends, comparison_parts
 from armpy.reporting.graph_part import graph_part
-from armpy.reporting.layers import LayerRow, graph_of, layer_rows
-from armpy.reporting.memory_parts import memory_parts, weight_bytes
+from armpy.reporting.layers import LayerRows
+from armpy.reporting.memory_parts import memory_parts
 from armpy.reporting.placement_parts import placement_parts
 from armpy.reporting.time_parts import loading_parts, time_parts
 from armpy.reporting.units import bytes_text, count_text, time_text
 from armpy.tensor import format_shape
 
 if TYPE_CHECKING:
+    from armpy.hooks.outline import FileOutline
     from armpy.ops.operation import Array
     from armpy.profiling import Summary
     from armpy.runtime import Model
@@ -43,7 +45,11 @@ class Subject:
     inputs_text : str
         What they are.
     facts : sequence of (str, str)
-        What else is known of it: size and format of its file.
+        What else is known of it.
+    outline : FileOutline, optional
+        Of its file; without one, the layers are those of armpy's network.
+    file_bytes : int
+        Size of its file, 0 if there is none.
     load : callable, optional
         Loads it without profiling for a backend as the first choice; for comparisons.
     """
@@ -53,6 +59,8 @@ class Subject:
     arrays: Mapping[str, Array]
     inputs_text: str = ""
     facts: Sequence[tuple[str, str]] = ()
+    outline: FileOutline | None = None
+    file_bytes: int = 0
     load: Callable[[str], Model] | None = None
 
 
@@ -99,11 +107,13 @@ def report_sections(
         tell(f"run {number + 1} of {num_runs}")
         model.run(arrays)
     summary = profiler.summary()
-    rows = layer_rows(model, summary)
+    facts = describe_model(model, subject.outline, file_bytes=subject.file_bytes)
+    known = LayerRows(facts)
+    known.add_times(summary)
     accuracy: list[Part] = []
     if with_accuracy:
         tell("accuracy of each layer against CpuRef")
-        accuracy = accuracy_parts(model, subject.arrays, subject.name, rows)
+        accuracy = accuracy_parts(model, subject.arrays, subject.name, known)
     comparison: list[Part] = []
     if backends and subject.load is not None:
         tell(f"{len(backends)} backends in turns")
@@ -112,31 +122,32 @@ def report_sections(
         )
     tell("the page")
     return [
-        Section("Overview", _overview(subject, rows, summary)),
-        Section("Graph", [graph_part(model, rows)]),
-        Section("Placement", placement_parts(model.placement, rows)),
-        Section("Time", time_parts(profiler, summary, rows)),
-        Section("Memory", memory_parts(model, rows)),
+        Section("Overview", _overview(subject, facts, summary)),
+        Section("Graph", [graph_part(facts, known.rows)]),
+        Section("Placement", placement_parts(model.placement, known.rows)),
+        Section("Time", time_parts(profiler, summary, known)),
+        Section("Memory", memory_parts(model, known.rows)),
         Section("Backends compared", comparison),
         Section("Accuracy", accuracy),
         Section("Loading", loading_parts(summary)),
     ]
 
 
-def _overview(subject: Subject, rows: Sequence[LayerRow], summary: Summary) -> list[Part]:
+def _overview(subject: Subject, facts: ModelFacts, summary: Summary) -> list[Part]:
     """The model, the machine, and the most important numbers."""
     import armpy  # noqa: PLC0415  # for its version
 
     model, runs = subject.model, max(summary.num_executions, 1)
-    graph = graph_of(model)
     placement = model.placement
     now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    facts = [
+    told = [
         ("model", subject.name),
+        *([("file", bytes_text(facts.file_bytes))] if facts.file_bytes else []),
         *subject.facts,
-        ("layers", f"{len(rows)} of {len({row.operation for row in rows})} kinds"),
-        ("arithmetic operations", count_text(sum(row.operations for row in rows))),
-        ("weights", bytes_text(weight_bytes(graph))),
+        ("layers", f"{len(facts.layers)} of {len(facts.operators)} kinds"),
+        ("parameters", f"{count_text(facts.parameters)}, {bytes_text(facts.parameter_bytes)}"),
+        ("multiplications added up", count_text(facts.macs)),
+        ("arithmetic operations", count_text(facts.operations)),
         ("working memory", bytes_text(placement.peak_bytes if placement is not None else 0)),
         ("one run, mean", time_text(summary.wall_ns / 1e3 / runs)),
         ("inputs were", subject.inputs_text or "given"),
@@ -153,7 +164,7 @@ def _overview(subject: Subject, rows: Sequence[LayerRow], summary: Summary) -> l
         ("Python, NumPy", f"{platform.python_version()}, {np.__version__}"),
         *_backend_versions(model),
     ]
-    return [Facts(facts), Facts(tensors), Facts(machine), *_hints(model)]
+    return [Facts(told), Facts(tensors), Facts(machine), *_hints(model)]
 
 
 def _backend_versions(model: Model) -> list[tuple[str, str]]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from statistics import median
 from typing import TYPE_CHECKING
 
 from armpy.pages import Bar, Bars, Details, Facts, Lines, Part, Series, Stack, Table, Text
 from armpy.profiling import EventKind
-from armpy.reporting.layers import TOGETHER, LayerRow, members_of
+from armpy.reporting.layers import LayerRow, LayerRows
 from armpy.reporting.units import count_text, percent_text, time_text
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ _MOST_SLICES = 9
 """Kinds of operations with a part of the bar of their own; the others share one."""
 
 
-def time_parts(profiler: Profiler, summary: Summary, rows: Sequence[LayerRow]) -> list[Part]:
+def time_parts(profiler: Profiler, summary: Summary, known: LayerRows) -> list[Part]:
     """Where the time of executions goes.
 
     Parameters
@@ -27,8 +28,8 @@ def time_parts(profiler: Profiler, summary: Summary, rows: Sequence[LayerRow]) -
     profiler : Profiler
     summary : Summary
         Of `profiler`; of at least one execution.
-    rows : sequence of LayerRow
-        The layers, for their short names.
+    known : LayerRows
+        The layers, for their names.
     """
     runs = max(summary.num_executions, 1)
     durations = [e.duration_us for e in profiler.events if e.kind is EventKind.EXECUTION]
@@ -47,15 +48,14 @@ def time_parts(profiler: Profiler, summary: Summary, rows: Sequence[LayerRow]) -
     ]
     if summary.num_dropped:
         parts.append(Text(f"{summary.num_dropped} events were not kept.", "note"))
-    kinds = [*summary.operations, *summary.overhead, *summary.waiting]
-    shorts = {row.name: row.short for row in rows}
+    kinds = [*_by_kind(summary, known), *summary.overhead, *summary.waiting]
     layers = [*summary.layers, *summary.overhead, *summary.waiting]
     parts += [
         Stack("Time by kind of layer, with overhead and waiting: 100 %", _slices(kinds, runs)),
-        _bars("Time of one run by kind of layer", "kind", kinds, summary, {}),
-        _bars("Time of one run by layer", "layer", layers, summary, shorts),
-        _in_order(rows),
-        Details("Every layer with what is known of it", [_table(rows)]),
+        _bars("Time of one run by kind of layer", "kind", kinds, summary, None),
+        _bars("Time of one run by layer", "layer", layers, summary, known),
+        _in_order(known.rows),
+        Details("Every layer with what is known of it", [_table(known.rows)]),
     ]
     if len(durations) > 1:
         numbers = [float(n + 1) for n in range(len(durations))]
@@ -92,6 +92,17 @@ def _share_text(shares: Iterable[Share], summary: Summary) -> str:
     return percent_text(sum(share.total_ns for share in shares) / (summary.wall_ns or 1))
 
 
+def _by_kind(summary: Summary, known: LayerRows) -> list[Share]:
+    """The time of layers by the file's kinds of operators, and backends."""
+    found: dict[tuple[str, str], Share] = {}
+    for share in summary.layers:
+        key = (known.kind(share), share.backend)
+        whole = found.setdefault(key, replace(share, name=key[0], count=0, total_ns=0, details={}))
+        whole.count += share.count
+        whole.total_ns += share.total_ns
+    return list(found.values())
+
+
 def _slices(shares: Sequence[Share], runs: int) -> list[Bar]:
     """Parts of the whole; kinds that take little share the last one."""
     ordered = sorted(shares, key=lambda share: -share.total_ns)
@@ -109,13 +120,13 @@ def _kind_name(share: Share) -> str:
 
 
 def _bars(
-    caption: str, label: str, shares: Sequence[Share], summary: Summary, shorts: dict[str, str]
+    caption: str, label: str, shares: Sequence[Share], summary: Summary, known: LayerRows | None
 ) -> Bars:
     """A bar for each share, the longest first."""
     runs = max(summary.num_executions, 1)
     bars = [
         Bar(
-            _layer_name(share, shorts),
+            share.name if known is None else known.title(share),
             share.total_us / runs,
             f"{time_text(share.total_us / runs)}, "
             f"{percent_text(share.total_ns / (summary.wall_ns or 1))}",
@@ -126,29 +137,19 @@ def _bars(
     return Bars(f"{caption}: 100 %", bars, label, "time", shown=20)
 
 
-def _layer_name(share: Share, shorts: dict[str, str]) -> str:
-    """A layer's operation and short name."""
-    members = members_of(share.layer, shorts) if share.layer else []
-    if not members:
-        return share.name
-    inside = share.layer != TOGETHER.join(members)
-    short = share.layer if inside else TOGETHER.join(shorts[name] for name in members)
-    return f"{share.operation} {short}"
-
-
 def _in_order(rows: Sequence[LayerRow]) -> Lines:
     """The profile of a run: what each layer takes, in order."""
     timed = [(n, row) for n, row in enumerate(rows) if row.time_us is not None]
     seen: set[tuple[str, ...]] = set()
     xs, ys, labels = [], [], []
     for number, row in timed:
-        group = tuple(sorted((row.name, *row.company)))
+        group = tuple(sorted((row.short, *row.company)))
         if group in seen:
             continue
         seen.add(group)
         xs.append(float(number))
         ys.append(row.time_us or 0.0)
-        labels.append(f"{row.operation} {row.short}")
+        labels.append(row.title)
     series = [Series("layer", xs, ys, labels)]
     return Lines("A run, layer by layer in order", series, "layer", "us", has_points=True)
 
@@ -163,15 +164,15 @@ def _table(rows: Sequence[LayerRow]) -> Table:
         (
             number,
             row.short,
-            row.operation,
+            row.facts.operator,
             row.shape,
-            row.precision,
-            row.backend,
+            row.facts.type,
+            row.where,
             "" if row.time_us is None else f"{row.time_us:.2f}",
-            count_text(row.operations),
+            count_text(row.facts.operations),
             _rate(row),
-            f"{row.bytes_moved / 1024:.1f}",
-            f"{row.weight_bytes / 1024:.1f}",
+            f"{row.facts.bytes_moved / 1024:.1f}",
+            f"{row.facts.parameter_bytes / 1024:.1f}",
             f"{len(row.company)} more" if row.company else "",
         )
         for number, row in enumerate(rows)
@@ -183,4 +184,4 @@ def _rate(row: LayerRow) -> str:
     """Operations per nanosecond, of a layer that is computed by itself."""
     if not row.time_us or row.company:
         return ""
-    return f"{row.operations / row.time_us / 1e3:.3g}"
+    return f"{row.facts.operations / row.time_us / 1e3:.3g}"

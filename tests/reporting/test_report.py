@@ -10,13 +10,17 @@ from armpy_reference import ReferenceBackend
 import armpy
 from armpy import DataType, Model, Network, Runtime, RuntimeOptions, TensorInfo, ops
 from armpy.errors import ExecutionTimeoutError, InvalidArgumentError
+from armpy.hooks.model_file import open_model_file
+from armpy.hooks.outline import FileOutline
+from armpy.inspection import LayerFacts, ModelFacts
+from armpy.model_files import ModelOrigin
 from armpy.ops.operation import Array, Operation
 from armpy.pages import Bar, Bars, Facts, GraphView, Lines, Section, Stack, Table, Text
+from armpy.profiling import Share, Summary
 from armpy.reporting import Subject, compare_backends, report_sections
 from armpy.reporting.comparison import median_interval
-from armpy.reporting.layers import layer_rows, members_of
+from armpy.reporting.layers import LayerRows
 from armpy.reporting.memory_parts import needed_bytes
-from armpy.reporting.names import short_names
 from tests.support.fake_backends import FakeBackend, registry_of
 from tests.support.lying_backends import Tampering
 
@@ -34,6 +38,12 @@ def zeros(model: Model) -> dict[str, Array]:
     }
 
 
+def outline() -> FileOutline | None:
+    with armpy.load(DIGITS, backends=["CpuRef"]) as model:
+        registry = model.runtime.registry
+        return ModelOrigin.find(open_model_file(DIGITS), str(DIGITS), registry).outline()
+
+
 def parts_of(sections: list[Section], title: str, kind: type) -> list[object]:
     section = next(section for section in sections if section.title == title)
     return [part for part in section.parts if isinstance(part, kind)]
@@ -42,7 +52,7 @@ def parts_of(sections: list[Section], title: str, kind: type) -> list[object]:
 @pytest.fixture(scope="module")
 def sections() -> Iterator[list[Section]]:
     with profiled(DIGITS, backends=["CpuRef"]) as model:
-        yield report_sections(Subject(model, "digits", zeros(model)), num_runs=3)
+        yield report_sections(Subject(model, "digits", zeros(model), outline=outline()), num_runs=3)
 
 
 def test_the_graph_holds_layers_inputs_and_outputs(sections: list[Section]) -> None:
@@ -59,7 +69,7 @@ def test_the_graph_can_be_coloured_by_backend_time_and_precision(sections: list[
     (view,) = parts_of(sections, "Graph", GraphView)
     assert isinstance(view, GraphView)
     colourings = {colouring.name: colouring for colouring in view.colourings}
-    assert {"backend", "time", "operation", "precision", "weights"} <= set(colourings)
+    assert {"backend", "time", "operator", "precision", "weights"} <= set(colourings)
     assert set(colourings["backend"].classes) == {"CpuRef", "input or output"}
     assert all(time is not None for time in colourings["time"].amounts[1:-1])
 
@@ -102,14 +112,17 @@ def test_refusals_are_told_with_their_reasons() -> None:
     registry = registry_of(backend, ReferenceBackend())
     with profiled(DIGITS, registry=registry, backends=["Picky", "CpuRef"]) as model:
         found = report_sections(
-            Subject(model, "digits", zeros(model)), num_runs=1, with_accuracy=False
+            Subject(model, "digits", zeros(model), outline=outline()),
+            num_runs=1,
+            with_accuracy=False,
         )
         assert model.placement is not None
-        expected = {(r.operation, r.text) for r in model.placement.refusals}
+        expected = {r.text for r in model.placement.refusals}
     (table,) = parts_of(found, "Placement", Table)
     assert isinstance(table, Table)
     assert expected
-    assert {(str(row[1]), str(row[3])) for row in table.rows} == expected
+    assert {row[3] for row in table.rows} == expected
+    assert {row[1] for row in table.rows} > {"CONV_2D"}
     assert {row[2] for row in table.rows} == {"Picky"}
     (view,) = parts_of(found, "Graph", GraphView)
     assert isinstance(view, GraphView)
@@ -126,14 +139,14 @@ def test_a_wrong_layer_stands_out_by_itself_and_in_all_behind_it() -> None:
     registry = registry_of(Tampering(adds_ten, None), ReferenceBackend())
     with profiled(DIGITS, registry=registry, backends=["Liar", "CpuRef"]) as model:
         found = report_sections(Subject(model, "digits", zeros(model)), num_runs=1)
-        rows = layer_rows(model, None)
+        layers = model.graph.layers
     verdict = parts_of(found, "Accuracy", Text)[1]
     assert isinstance(verdict, Text)
     assert verdict.kind == "bad"
     (chart,) = parts_of(found, "Accuracy", Lines)
     assert isinstance(chart, Lines)
     alone, together = (list(series.ys) for series in chart.series)
-    wrong = [number for number, row in enumerate(rows) if row.operation == "FullyConnected"]
+    wrong = [n for n, layer in enumerate(layers) if layer.operation.name == "FullyConnected"]
     assert [number for number, error in enumerate(alone) if error] == wrong
     assert all(error == 0 for error in together[: wrong[0]])
     assert together[wrong[0]] > 0
@@ -184,19 +197,35 @@ def test_tensors_count_from_their_writer_to_their_last_reader() -> None:
     assert needed_bytes(net.build()) == [32, 32, 48]
 
 
-def test_short_names_are_short_and_their_own() -> None:
-    names = ["model/a/conv;model/a/bias", "model/b/conv", "model/b/conv;x", "model/c"]
-    assert short_names(names) == ["a/conv", "b/conv", "b/conv;x", "c"]
-    assert short_names(["one"]) == ["one"]
-    assert short_names([]) == []
+def layer(index: int, name: str, inside: str = "", operator: str = "ADD") -> LayerFacts:
+    return LayerFacts(index, operator, name, inside, (), (), (1,), "FLOAT32")
 
 
 def test_a_measured_name_stands_for_its_parts_or_what_it_lies_in() -> None:
-    known = {"a": 0, "b": 0, "loop": 0}
-    assert members_of("a", known) == ["a"]
-    assert members_of("a + b", known) == ["a", "b"]
-    assert members_of("loop/body/sum", known) == ["loop"]
-    assert members_of("a + z", known) == []
+    layers = (layer(0, "a"), layer(1, "b"), layer(2, "loop"), layer(3, "sum", "loop/body"))
+    known = LayerRows(ModelFacts(0, 0, 0, 0, 0, {}, {}, "", layers, (), (), (), (), True))
+
+    def found(name: str) -> list[str]:
+        return [row.facts.name for row in known.members(name)]
+
+    assert found("a") == ["a"]
+    assert found("a + b") == ["a", "b"]
+    assert found("loop/body/sum") == ["sum"]
+    assert found("loop/body/other") == ["loop"]
+    assert found("a + z") == []
+
+
+def test_what_layers_take_together_is_told_of_each_with_the_others() -> None:
+    layers = (layer(0, "a"), layer(1, "b", operator="CONV_2D"), layer(2, "c"))
+    known = LayerRows(ModelFacts(0, 0, 0, 0, 0, {}, {}, "", layers, (), (), (), (), True))
+    share = Share("Convolution2d 'b + a'", "A", "Convolution2d", "b + a", 2, 8000)
+    known.add_times(Summary(2, 8000, 8000, (share,), (), (), (), (), (), 0))
+    assert [(row.time_us, row.company) for row in known.rows] == [
+        (4.0, ("b",)),
+        (4.0, ("a",)),
+        (None, ()),
+    ]
+    assert known.kind(share) == "CONV_2D + ADD"
 
 
 def test_a_bar_is_named_by_its_layers_short_name(sections: list[Section]) -> None:
