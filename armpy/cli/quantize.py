@@ -39,7 +39,7 @@ from armpy.cli.values import (
     type=WRITABLE_FILE,
     required=True,
     metavar="FILE",
-    help="The file to write: a prepared one, which 'armpy run' takes.",
+    help="The file to write: TFLite's if its name ends in .tflite, prepared otherwise.",
 )
 @click.option(
     "--scheme",

@@ -15,8 +15,7 @@ import numpy.typing as npt
 
 from armpy.graph import Layer, Value
 from armpy.quantizing.planning import Plan, Scales
-from armpy.quantizing.rewriting import FILTER_AXIS
-from armpy.quantizing.rules import Rule
+from armpy.quantizing.rules import FILTER_AXIS, Rule
 from armpy.quantizing.scales import real, stored, weight_scales
 from armpy.types import DataLayout, DataType
 

@@ -51,7 +51,7 @@ class QuantizedModel:
         return Model(self.graph, runtime)
 
     def save(self, path: str | os.PathLike[str], *, runtime: Runtime | None = None) -> int:
-        """Write it as prepared file, which `armpy.load` starts from.
+        """Write it: as ``.tflite`` if the name ends so, else as prepared file, for `armpy.load`.
 
         Parameters
         ----------
@@ -71,6 +71,10 @@ class QuantizedModel:
         UnimplementedError
             If an operation cannot be written to such a file.
         """
+        if _is_tflite(path):
+            from armpy.writing.tflite import write_tflite  # noqa: PLC0415 - few ask for it
+
+            return write_tflite(self.graph, path, f"armpy: {self.report.scheme}")
         with self.load(runtime) as model:
             model.prepare()
             return model.save(path)

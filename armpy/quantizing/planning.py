@@ -205,7 +205,10 @@ def choose_scales(graph: Graph, plan: Plan, ranges: Mapping[Value, Range]) -> Sc
         if rule is Rule.FIXED:
             scales.of[layer.output] = fixed_scale(layer, plan.data_type)
         elif rule is Rule.KEEPING:
-            scales.of.update(dict.fromkeys(layer.outputs, scales.of[real_inputs(layer)[0]]))
+            source = real_inputs(layer)[0]
+            if source.data is not None:
+                scales.of[source] = activation_scale(constant_range(source), plan.data_type)
+            scales.of.update(dict.fromkeys(layer.outputs, scales.of[source]))
         elif rule is Rule.JOINING:
             found = wishes.get(layer.output) or _joined_range(layer, ranges)
             scales.joined[layer] = activation_scale(found, plan.data_type)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from armpy.errors import InvalidArgumentError
 from armpy.graph import Graph, Layer
 from armpy.ops.activation_layers import Activation, ActivationFunction
@@ -12,7 +14,11 @@ from armpy.ops.activations import FusedActivation
 from armpy.optimizer import Evaluator, OptimizerOptions, Rebuild, specialize
 from armpy.optimizer.passes.pipeline import run_passes
 from armpy.plugins.guard import GuardedBackend
+from armpy.quantizing.planning import is_real
+from armpy.quantizing.rules import FILTER_AXIS
+from armpy.quantizing.scales import real
 from armpy.runtime import Runtime
+from armpy.tensor import Quantization, TensorInfo
 from armpy.types import REFERENCE_BACKEND_ID, DataType
 
 _FUSED = {
@@ -82,7 +88,37 @@ def prepared_graph(
     known = specialize(graph, bound, evaluator=Evaluator(reference))
     if known.is_fully_shaped:
         known = run_passes(known, runtime.backends, OptimizerOptions(passes=_PASSES))
-    return fuse_activations(known)
+    return fuse_activations(with_real_weights(known))
+
+
+def with_real_weights(graph: Graph) -> Graph:
+    """Let layers that compute with floats have their weights and biases as float32, too.
+
+    Notes
+    -----
+    Files whose weights alone are small hold them as integers, or as float16.
+    """
+    rebuild = Rebuild(graph)
+    changed = False
+    for layer in graph.layers:
+        weights = layer.operand("weights") if layer.operation.name in FILTER_AXIS else None
+        source = layer.inputs[0] if layer.inputs else None
+        is_float = source is not None and source.info.data_type is DataType.FLOAT32
+        if weights is None or not is_float or weights.data is None or is_real(weights):
+            rebuild.keep(layer)
+            continue
+        scales = weights.info.quantization or Quantization.per_tensor(1.0)
+        elements = weights.data
+        numbers = real(elements, scales) if weights.info.data_type.is_quantized else elements
+        info = TensorInfo(weights.info.shape, DataType.FLOAT32)
+        constant = rebuild.constant(numbers.astype(np.float32), info, weights.name)
+        inputs = [
+            constant if value is weights else None if value is None else rebuild.mapped(value)
+            for value in layer.inputs
+        ]
+        rebuild.replace(layer, layer.operation, inputs)
+        changed = True
+    return rebuild.finish() if changed else graph
 
 
 def _shape_of(graph: Graph, index: int) -> tuple[int, ...] | None:

@@ -14,17 +14,9 @@ from armpy.ops.operation import Array
 from armpy.ops.quantizing import Dequantize, Quantize
 from armpy.quantizing import scales as arithmetic
 from armpy.quantizing.planning import Plan, Scales, constant_range, is_real
-from armpy.quantizing.rules import Rule
+from armpy.quantizing.rules import FILTER_AXIS, Rule
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
-
-FILTER_AXIS = {
-    "Convolution2d": 0,
-    "DepthwiseConvolution2d": 3,
-    "FullyConnected": 0,
-    "TransposeConvolution2d": 0,
-}
-"""Axis of the weights that runs along the output's channels."""
 
 _IO_TYPES = {
     "int8": DataType.QASYMM_S8,

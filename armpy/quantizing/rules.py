@@ -118,6 +118,15 @@ _FIXED_8: Mapping[object, Quantization] = MappingProxyType(
 _FIXED_16 = Quantization.per_tensor(1 / 32768, 0)
 
 
+FILTER_AXIS = {
+    "Convolution2d": 0,
+    "DepthwiseConvolution2d": 3,
+    "FullyConnected": 0,
+    "TransposeConvolution2d": 0,
+}
+"""Axis of the weights that runs along the output's channels."""
+
+
 def rule_of(layer: Layer, data_type: DataType) -> Rule | None:
     """The rule of a layer of floats; None if it cannot be computed with these integers.
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import armpy
 from armpy import (
     DataType,
     InvalidArgumentError,
@@ -196,3 +197,32 @@ def test_words_that_are_no_options_are_refused() -> None:
         QuantizeOptions(scheme="int4")
     with pytest.raises(InvalidArgumentError, match=r"io of int16x8.*'float' or 'int16'.*'int8'"):
         QuantizeOptions(scheme="int16x8", io="int8")
+
+
+def test_weights_that_are_stored_small_are_quantised_as_what_they_stand_for() -> None:
+    net = Network()
+    x = net.input("x", TensorInfo((1, 4), FLOATS))
+    scales = armpy.Quantization.per_axis([0.5, 0.25], 0)
+    weights = net.constant(
+        np.array([[1, -2, 3, 4], [5, 6, -7, 8]], np.int8),
+        data_type=DataType.QSYMM_S8,
+        quantization=scales,
+    )
+    net.output("y", net.add(ops.FullyConnected(), x, weights, name="dense"))
+    rows = {"x": np.random.default_rng(0).normal(0, 1, (20, 4)).astype(np.float32)}
+    found = quantize(net, rows, backends=CPU)
+    made = layer(found.graph, "dense")["weights"].info.quantization
+    assert made is not None
+    np.testing.assert_allclose(made.scales, [2 / 127, 2 / 127], rtol=1e-6)
+    assert found.report.outputs[0].sqnr_db > 30
+
+
+def test_a_lookup_in_a_constant_gives_integers() -> None:
+    net = Network()
+    x = net.input("x", TensorInfo((3,), DataType.SIGNED32))
+    table = net.constant(np.linspace(-1, 1, 20, dtype=np.float32).reshape(10, 2))
+    rows = net.add(ops.Gather(0), table, x, name="rows")
+    net.output("y", net.add(ops.ElementwiseBinary(), rows, rows, name="doubled"))
+    found = quantize(net, [{"x": np.array([0, 9, 4], np.int32)}], backends=CPU)
+    assert layer(found.graph, "rows").output.info.data_type is DataType.QASYMM_S8
+    assert found.report.outputs[0].max_error < 0.02

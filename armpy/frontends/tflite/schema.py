@@ -23,6 +23,7 @@ TABLES: dict[str, dict[str, tuple[int, str, float]]] = {
     "OperatorCode": {
         "DeprecatedBuiltinCode": (0, "b", 0),
         "CustomCode": (1, "text", 0),
+        "Version": (2, "i", 1),
         "BuiltinCode": (3, "i", 0),
     },
     "SubGraph": {
@@ -68,6 +69,8 @@ TABLES: dict[str, dict[str, tuple[int, str, float]]] = {
     },
     "TensorMap": {"Name": (0, "text", 0), "TensorIndex": (1, "I", 0)},
     "AddOptions": {"FusedActivationFunction": (0, "b", 0), "PotScaleInt16": (1, "?", 1)},
+    "ArgMaxOptions": {"OutputType": (0, "b", 0)},
+    "ArgMinOptions": {"OutputType": (0, "b", 0)},
     "BatchMatMulOptions": {"AdjX": (0, "?", 0), "AdjY": (1, "?", 0)},
     "BidirectionalSequenceLSTMOptions": {
         "FusedActivationFunction": (0, "b", 0),
@@ -108,6 +111,7 @@ TABLES: dict[str, dict[str, tuple[int, str, float]]] = {
         "Padding": (0, "b", 0),
         "StrideW": (1, "i", 0),
         "StrideH": (2, "i", 0),
+        "DepthMultiplier": (3, "i", 0),
         "FusedActivationFunction": (4, "b", 0),
         "DilationWFactor": (5, "i", 1),
         "DilationHFactor": (6, "i", 1),
@@ -166,6 +170,7 @@ TABLES: dict[str, dict[str, tuple[int, str, float]]] = {
     "ReverseSequenceOptions": {"SeqDim": (0, "i", 0), "BatchDim": (1, "i", 0)},
     "SVDFOptions": {"Rank": (0, "i", 0), "FusedActivationFunction": (1, "b", 0)},
     "SequenceRNNOptions": {"TimeMajor": (0, "?", 0), "FusedActivationFunction": (1, "b", 0)},
+    "ShapeOptions": {"OutType": (0, "b", 0)},
     "SoftmaxOptions": {"Beta": (0, "f", 0.0)},
     "SpaceToDepthOptions": {"BlockSize": (0, "i", 0)},
     "SplitOptions": {"NumSplits": (0, "i", 0)},

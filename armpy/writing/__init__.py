@@ -1,0 +1,1 @@
+"""Writing: graphs into model files of other runtimes."""
