@@ -391,3 +391,11 @@ def image_input(
     elif layout.data_layout is DataLayout.NCHW:
         elements = elements.transpose(2, 0, 1)
     return np.ascontiguousarray(elements)[np.newaxis], hint
+
+
+def shown_size(elements: Array) -> tuple[int, int]:
+    """Width and height of an image input's elements."""
+    shape = elements.shape[1:]
+    is_first = len(shape) == 3 and shape[-1] not in MODES
+    height, width = shape[1:] if is_first else shape[:2]
+    return width, height

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from armpy.cli.drawing import draw_picture, save_drawn
 from armpy.cli.files import file_stems, write_outputs
+from armpy.cli.findings import Findings, Frame
 from armpy.cli.output_reader import ReadOutputs
 from armpy.cli.result_files import is_result_file, write_results
 from armpy.cli.results import Array
@@ -21,18 +23,38 @@ class PictureFiles:
         One file for the results of all, or a folder with a folder of arrays for each.
     top : int
         Classes that a table has columns for.
+    drawn : str, optional
+        A folder for pictures with what was found in them.
+    min_score : float
+        Least score of a key point that is drawn.
     """
 
-    def __init__(self, output: str | None, top: int) -> None:
+    def __init__(
+        self, output: str | None, top: int, drawn: str | None = None, min_score: float = 0.3
+    ) -> None:
         self._output = output
         self._top = top
+        self._drawn = drawn
+        self._min_score = min_score
         self._arrays: list[Mapping[str, Array]] = []
         self._names = Names()
+        self._drawn_names = Names()
 
     @property
     def sink(self) -> Sink:
         """What takes each picture's outputs."""
-        return Sink(keep=None if self._output is None else self._keep)
+        return Sink(
+            None if self._output is None else self._keep,
+            None if self._drawn is None else self._draw,
+        )
+
+    def _draw(
+        self, picture: str, read: ReadOutputs, findings: Findings | None, frame: Frame
+    ) -> str:
+        """Draw what was found in a picture; the path of the file."""
+        assert self._drawn is not None
+        drawn = draw_picture(picture, read, findings, frame, min_score=self._min_score)
+        return save_drawn(self._drawn, self._drawn_names.of(picture), picture, drawn)
 
     def _keep(self, picture: str, outputs: Mapping[str, Array], read: ReadOutputs) -> Sequence[str]:
         """Write a picture's outputs, or keep them for a file of all."""

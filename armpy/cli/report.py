@@ -10,6 +10,7 @@ from armpy.cli.printer import Printer
 from armpy.tensor import format_shape
 
 if TYPE_CHECKING:
+    from armpy.cli.findings import Findings
     from armpy.cli.inspect import FormatReport, MetadataReport, ModelReport, TensorReport
     from armpy.cli.placed import PlacementReport
     from armpy.cli.profile import PartReport, ProfileReport, StepReport
@@ -29,6 +30,8 @@ def print_run(report: RunReport) -> None:
     printer.line(f"inputs: {report.inputs}")
     for output in report.outputs:
         _print_output(printer, output)
+    if report.findings is not None:
+        _print_findings(printer, report.findings)
     if report.timing is not None:
         print_timing(printer, report.timing)
     if report.metadata:
@@ -41,6 +44,28 @@ def print_run(report: RunReport) -> None:
         print_profile(printer, report.profile)
     for path in report.files:
         printer.line(f"written: {path}")
+
+
+def _print_findings(printer: Printer, found: Findings) -> None:
+    """Print the objects or people that were found, each with its place in pixels."""
+    number = len(found.poses) if found.kind == "people" else len(found.detections)
+    printer.heading(f"Found: {number} {found.kind}")
+    if found.detections:
+        columns = ["class>", "score>", "left>", "top>", "right>", "bottom>", "label"]
+        rows = [
+            (
+                one.index,
+                f"{one.score:.4f}",
+                *(f"{edge:.0f}" for edge in (one.left, one.top, one.right, one.bottom)),
+                one.label,
+            )
+            for one in found.detections
+        ]
+        printer.table(*without_empty_last(columns, rows))
+    for person, pose in enumerate(found.poses):
+        printer.line(f"person {person}: score {pose.score:.4f}")
+        points = [(f"{p.score:.4f}", f"{p.x:.0f}", f"{p.y:.0f}", p.name) for p in pose.points]
+        printer.table(["score>", "x>", "y>", "point"], points)
 
 
 def print_timing(printer: Printer, timing: Timing) -> None:

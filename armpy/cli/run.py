@@ -20,6 +20,7 @@ from armpy.types import DataType
 
 if TYPE_CHECKING:
     from armpy.cli.file_metadata import FileMetadata
+    from armpy.cli.findings import Findings
     from armpy.cli.images import Normalization
     from armpy.cli.labels import Labels
     from armpy.cli.profile import ProfileReport, StepReport
@@ -63,6 +64,8 @@ class RunRequest:
         Whether scores of classes become probabilities.
     min_score : float
         Least score of an object or a person that counts.
+    save_pictures : str, optional
+        Folder for the picture with what was found in it.
     """
 
     image: str | None = None
@@ -80,12 +83,15 @@ class RunRequest:
     trace: str | None = None
     softmax: bool = False
     min_score: float = 0.3
+    save_pictures: str | None = None
 
     def __post_init__(self) -> None:
         if self.image is not None and self.inputs:
             raise InvalidArgumentError("--image and --input do not go together")
         if self.value_range is not None and (self.mean or self.std):
             raise InvalidArgumentError("--range does not go with --mean and --std")
+        if self.image is None and self.save_pictures is not None:
+            raise InvalidArgumentError("--save-pictures needs pictures to draw on")
         if self.inputs and self.size:
             raise InvalidArgumentError("--size does not go with --input")
         if self.image is None and (self.value_range or self.mean or self.std):
@@ -146,6 +152,8 @@ class RunReport:
         What was taken from the metadata of the model's file.
     placed : PlacementReport, optional
         The placement as data; None if it is not known.
+    findings : Findings, optional
+        Objects or people, where the model looks for such in a picture.
     """
 
     inputs: str
@@ -160,6 +168,7 @@ class RunReport:
     alternatives: tuple[Alternative, ...] = ()
     metadata: tuple[str, ...] = ()
     placed: PlacementReport | None = None
+    findings: Findings | None = None
 
 
 def run_all(model: Model, requests: Sequence[RunRequest]) -> list[RunReport]:
@@ -214,6 +223,9 @@ def run_model(model: Model, request: RunRequest) -> RunReport:
     reader = OutputReader(model, labels, metadata, request.top, request.softmax)
     read = reader.read(results, _batch(arrays))
     files = _written(request, results, read, origin)
+    findings = None
+    if request.image is not None:
+        findings = _found(request, reader, read, arrays, results, files)
     if profiler is not None and request.trace:
         Path(request.trace).write_text(profiler.to_chrome_trace(), "utf-8")
         files.append(request.trace)
@@ -230,7 +242,38 @@ def run_model(model: Model, request: RunRequest) -> RunReport:
         () if placement is None else placement.alternatives,
         tuple(metadata.used) if metadata else (),
         None if placement is None else PlacementReport.of(placement),
+        findings,
     )
+
+
+def _found(
+    request: RunRequest,
+    reader: OutputReader,
+    read: ReadOutputs,
+    arrays: Mapping[str, Array],
+    results: Mapping[str, Array],
+    files: list[str],
+) -> Findings | None:
+    """What was found in the picture; it is drawn if the request names a folder for that."""
+    from armpy.cli.findings import Frame
+    from armpy.cli.images import open_image, shown_size
+
+    assert request.image is not None
+    (elements,) = arrays.values()
+    shown = shown_size(elements)
+    findings = reader.find(results, shown, Frame(), request.min_score)
+    if findings is None and request.save_pictures is None:
+        return None
+    frame = Frame.of(open_image(request.image).size, shown, request.resize)
+    findings = reader.find(results, shown, frame, request.min_score)
+    if request.save_pictures is not None:
+        from armpy.cli.drawing import draw_picture, save_drawn
+        from armpy.cli.files import file_stems
+
+        drawn = draw_picture(request.image, read, findings, frame, min_score=request.min_score)
+        (stem,) = file_stems([Path(request.image).stem])
+        files.append(save_drawn(request.save_pictures, stem, request.image, drawn))
+    return findings
 
 
 def _batch(arrays: Mapping[str, Array]) -> int:

@@ -113,6 +113,12 @@ _ANSWER_OPTIONS = (
         "as .npy otherwise.",
     ),
     click.option(
+        "--save-pictures",
+        type=click.Path(file_okay=False, writable=True),
+        help="Draw what was found (regions, boxes, key points, classes) on the pictures, and "
+        "write them to this folder.",
+    ),
+    click.option(
         "--repeat",
         type=click.IntRange(min=1),
         help="Time so many runs, after one that is not timed.",
@@ -227,7 +233,7 @@ def _run_pictures(
             "there are no pictures", where=option, fix="Name files, folders or patterns"
         )
     request = RunRequest(image=paths[0], **options)
-    files = PictureFiles(request.output, request.top)
+    files = PictureFiles(request.output, request.top, request.save_pictures, request.min_score)
     with load() as loaded:
         run = PictureRun(loaded, request, batch=batch, truths=truths, sink=files.sink)
         report = run.run(paths)

@@ -14,7 +14,7 @@ import numpy as np
 from armpy.backend import Progress, report_progress
 from armpy.cli.file_metadata import FileMetadata
 from armpy.cli.findings import Findings, Frame
-from armpy.cli.images import MODES, Normalization, image_input, open_image
+from armpy.cli.images import Normalization, image_input, open_image, shown_size
 from armpy.cli.labels import Labels, read_labels
 from armpy.cli.output_reader import OutputReader, ReadOutputs
 from armpy.cli.placed import PlacementReport
@@ -28,8 +28,6 @@ from armpy.runtime import Model, TensorSpec
 from armpy.runtime.tensors import dequantize_array
 from armpy.tensor import format_shape
 from armpy.types import BackendId
-
-_IMAGE_NDIM = 3
 
 _READ_AHEAD = 4
 """Pictures that are read while the model is busy with others."""
@@ -266,7 +264,7 @@ class PictureRun:
             resize=self._request.resize,
             normalization=self._normalization,
         )
-        frame = Frame.of(image.size, _shown(elements), self._request.resize)
+        frame = Frame.of(image.size, shown_size(elements), self._request.resize)
         return _Picture(path, elements, frame, hint)
 
     def _run_batch(self, batch: Sequence[_Picture], truths: Sequence[str]) -> list[PictureResult]:
@@ -325,7 +323,7 @@ class PictureRun:
         read = self._reader.read(results)
         assert picture.elements is not None
         findings = self._reader.find(
-            results, _shown(picture.elements), picture.frame, self._request.min_score
+            results, shown_size(picture.elements), picture.frame, self._request.min_score
         )
         is_right = self._judge(results, read, truth) if self._truths else None
         files: list[str] = []
@@ -421,11 +419,3 @@ def _one(spec: TensorSpec) -> TensorSpec:
     if not spec.shape or spec.shape[0] is None:
         return spec
     return TensorSpec(spec.name, replace(spec.info, shape=(1, *spec.shape[1:])))
-
-
-def _shown(elements: Array) -> tuple[int, int]:
-    """Width and height of an image input."""
-    shape = elements.shape[1:]
-    is_first = len(shape) == _IMAGE_NDIM and shape[-1] not in MODES
-    height, width = shape[1:] if is_first else shape[:2]
-    return width, height
