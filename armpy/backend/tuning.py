@@ -87,16 +87,27 @@ class TuningRequest:
                 "the time to measure is not a number", expected="seconds", actual=str(seconds)
             )
         self.results: list[TuningResult] = []
-        self._end_s = time.monotonic() + seconds
+        self._seconds = seconds
+        self._end_s: float | None = None
 
     @property
     def remaining_s(self) -> float:
-        """How long may be measured still; 0 if the time is over."""
+        """How long may be measured still; 0 if the time is over.
+
+        Notes
+        -----
+        The time begins when a backend first asks: to parse and compile the network comes on top.
+        """
+        if self._end_s is None:
+            self._end_s = time.monotonic() + self._seconds
         return max(self._end_s - time.monotonic(), 0.0)
 
     def extend(self, seconds: float) -> None:
         """Give back time that was not spent on measuring."""
-        self._end_s += seconds
+        if self._end_s is None:
+            self._seconds += seconds
+        else:
+            self._end_s += seconds
 
     def add(self, result: TuningResult) -> None:
         """Tell what was found."""

@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from armpy.cli.options import json_option, verbosity_options
+from armpy.cli.options import WRITABLE_FILE, json_option, verbosity_options
 from armpy.types import REFERENCE_BACKEND_ID
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import numpy as np
     import numpy.typing as npt
+    from PIL import Image
 
     from armpy.cli.pixels import Line
     from armpy.runtime import Model
@@ -89,9 +92,15 @@ class OperationTime:
 @click.option(
     "--digit", type=click.IntRange(0, 9), default=7, show_default=True, help="What is drawn."
 )
+@click.option(
+    "--browser/--no-browser",
+    default=True,
+    help="Open a report of the model in a browser, where there is one. It is, by default.",
+)
+@click.option("--report", type=WRITABLE_FILE, help="Write the report to this file, and keep it.")
 @json_option
 @verbosity_options
-def demo(digit: int, as_json: bool) -> None:
+def demo(digit: int, browser: bool, report: str | None, as_json: bool) -> None:
     """See a small network read a digit that is drawn for it.
 
     Nothing but the installed package is needed. The answer comes at once from CpuRef, which
@@ -116,6 +125,9 @@ def demo(digit: int, as_json: bool) -> None:
         fastest = read(path, pixels, None)
         operations = operation_times(path, pixels)
         show.speed(reference, fastest, operations)
+        opens = browser and not as_json and has_browser()
+        page = write_report(path, picture, report) if report or opens else None
+        show.report(page, opens=opens)
     if as_json:
         readings = {"reference": asdict(reference), "fastest": asdict(fastest)}
         times = [asdict(operation) for operation in operations]
@@ -183,6 +195,51 @@ def operation_times(path: str, pixels: Pixels) -> tuple[OperationTime, ...]:
         OperationTime(name, us, us / whole)
         for name, us in sorted(sums.items(), key=lambda pair: -pair[1])
     )
+
+
+def has_browser() -> bool:
+    """Whether there is a browser with windows for somebody who looks at a terminal."""
+    import os
+    import sys
+    import webbrowser
+
+    if sys.stdout is None or not sys.stdout.isatty():
+        return False
+    has_windows = sys.platform in ("darwin", "win32") or any(
+        os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY")
+    )
+    try:
+        return has_windows and webbrowser.get() is not None
+    except webbrowser.Error:
+        return False
+
+
+def write_report(model: str, picture: Image.Image, report: str | None) -> Path:
+    """Write the page that ``armpy report`` makes of the model and the picture.
+
+    Parameters
+    ----------
+    model : str
+        Path of the network.
+    picture : Image
+        What it is run on.
+    report : str, optional
+        Where the page goes; a new folder for passing files if left out.
+    """
+    import tempfile
+    from contextlib import redirect_stdout
+    from io import StringIO
+    from pathlib import Path
+
+    from armpy.cli.report_command import report as command
+
+    page = Path(report) if report else Path(tempfile.mkdtemp(prefix="armpy-demo-"), "digits.html")
+    with tempfile.TemporaryDirectory() as folder, redirect_stdout(StringIO()):
+        drawn = Path(folder, "digit.png")
+        picture.save(drawn)
+        arguments = [model, "-o", str(page), "--image", str(drawn), "--runs", str(_LEAST_RUNS)]
+        command.main(arguments, prog_name="armpy report", standalone_mode=False)
+    return page
 
 
 def _elements(pixels: Pixels) -> npt.NDArray[np.int8]:
@@ -291,12 +348,22 @@ class _Show:
         for each in operations[:_MOST_OPERATIONS]:
             length = bar(each.share, _BAR, blocks=self._blocks)
             lines.append([(f"{each.operation:<23}{each.share:4.0%}  ", ""), (length, "cyan")])
-        lines += [
-            [],
+        self._print([*lines, []])
+
+    def report(self, page: Path | None, *, opens: bool) -> None:
+        """Tell of the report, open it, and say how to go on."""
+        if page is not None:
+            self._print([[("Report:  ", "bold"), (str(page), "")], []])
+        if page is not None and opens:
+            import webbrowser
+
+            webbrowser.open(page.resolve().as_uri())
+        lines: list[Line] = [
             [("Now with models and pictures of yours:", "bold")],
             [("  armpy run MODEL --image PICTURE", "")],
             [("  armpy inspect MODEL", "")],
-            [(f"  armpy demo --digit {(fastest.answer + 1) % 10}", "")],
+            [("  armpy report MODEL -o report.html", "")],
+            [("  armpy benchmark MODEL", "")],
         ]
         self._print(lines)
 

@@ -45,6 +45,15 @@ def test_time_runs_out_and_can_be_given_back() -> None:
     assert request.remaining_s == 0
 
 
+def test_time_begins_when_it_is_first_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = iter([100.0, 100.0, 103.0])
+    monkeypatch.setattr("armpy.backend.tuning.time.monotonic", lambda: next(now))
+    request = TuningRequest(5)
+    request.extend(1)
+    assert request.remaining_s == 6
+    assert request.remaining_s == 3
+
+
 def test_results_are_collected() -> None:
     result = TuningResult("Acme", "a part")
     with request_tuning(5) as request:

@@ -63,6 +63,40 @@ def test_what_is_found_is_given_as_json(capsys: pytest.CaptureFixture[str]) -> N
     assert sum(each["share"] for each in document["operations"]) == pytest.approx(1)
 
 
+def test_a_report_of_the_model_is_written_where_it_is_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("jinja2")
+    page = tmp_path / "page.html"
+    assert main(["demo", "--report", str(page)]) == 0
+    assert f"Report:  {page}" in capsys.readouterr().out
+    assert "digits_int8.tflite" in page.read_text("utf-8")
+
+
+def test_no_browser_is_opened_where_nobody_looks(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("DISPLAY", ":0")
+    monkeypatch.setattr("webbrowser.open", lambda *_: pytest.fail("a browser was opened"))
+    assert main(["demo"]) == 0
+    assert "Report" not in capsys.readouterr().out
+
+
+def test_the_report_is_opened_in_a_browser(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("jinja2")
+    opened: list[str] = []
+    monkeypatch.setattr(demo, "has_browser", lambda: True)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    assert main(["demo", "--no-browser"]) == 0
+    assert opened == []
+    assert main(["demo"]) == 0
+    (page,) = tmp_path.rglob("digits.html")
+    assert opened == [page.as_uri()]
+
+
 def test_there_are_ten_digits(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["demo", "--digit", "10"]) == 2
     assert "10 is not in the range 0<=x<=9" in capsys.readouterr().err

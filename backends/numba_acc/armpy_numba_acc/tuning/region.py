@@ -290,4 +290,6 @@ class _Search:
 
 def _text(option: Option) -> str:
     """An option for people."""
+    if names := getattr(option, "_fields", ()):
+        return " ".join(f"{name}={number}" for name, number in zip(names, option, strict=True))
     return "x".join(map(str, option)) if type(option) is tuple else str(option)
