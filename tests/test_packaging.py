@@ -1,9 +1,16 @@
-"""The wheel holds every package of the tree."""
+"""The wheel holds every package of the tree; backends and tools state the same as the root."""
 
 from __future__ import annotations
 
+import importlib.util
+import re
+import tomllib
 from configparser import ConfigParser
 from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
 
 ROOT = Path(__file__).parents[1]
 
@@ -33,3 +40,65 @@ def test_setup_cfg_lists_the_packages_of_the_tree() -> None:
         for path in (root / name).rglob("__init__.py")
     ]
     assert sorted(listed) == sorted(found)
+
+
+def project_of(folder: Path) -> dict[str, Any]:  # Any: TOML
+    document: dict[str, Any] = tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))
+    return document["project"]  # type: ignore[no-any-return]  # as above
+
+
+def wheels_script() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("try_wheels", ROOT / "scripts" / "try_wheels.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("name", ["CpuRef", "NumbaAcc"])
+def test_a_backends_own_project_states_what_the_root_states(name: str) -> None:
+    folder = {"CpuRef": "reference", "NumbaAcc": "numba_acc"}[name]
+    own, root = project_of(ROOT / "backends" / folder), project_of(ROOT)
+    for key in ("version", "requires-python", "license"):
+        assert own[key] == root[key]
+    of_root = {
+        group: {name: target}
+        for group, targets in root["entry-points"].items()
+        if (target := targets.get(name)) is not None
+    }
+    assert own["entry-points"] == of_root
+    others = [each for each in own["dependencies"] if not each.startswith("armpy")]
+    assert set(others) <= set(root["dependencies"])
+    assert (ROOT / "backends" / folder / "LICENSE").read_text() == (ROOT / "LICENSE").read_text()
+
+
+def test_the_core_by_itself_depends_on_the_backends_and_has_none() -> None:
+    script = wheels_script()
+    text = (ROOT / "pyproject.toml").read_text("utf-8")
+    core, whole = tomllib.loads(script.core_project(text)), tomllib.loads(text)
+    version = whole["project"]["version"]
+    assert [each for each in core["project"]["dependencies"] if each.startswith("armpy")] == [
+        f"armpy-reference=={version}",
+        f"armpy-numba-acc=={version}",
+    ]
+    assert not any(each.startswith("numba") for each in core["project"]["dependencies"])
+    assert core["project"]["entry-points"].keys() == {"pytest11"}
+    assert core["project"]["optional-dependencies"] == whole["project"]["optional-dependencies"]
+    packages = script._OTHERS.sub("", (ROOT / "setup.cfg").read_text("utf-8"))
+    assert "armpy_" not in packages
+    assert "armpy.cli" in packages
+
+
+def test_tools_run_what_ci_runs() -> None:
+    run = (ROOT / ".ci" / "run").read_text("utf-8")
+    sessions = (ROOT / "noxfile.py").read_text("utf-8")
+    hooks = (ROOT / ".pre-commit-config.yaml").read_text("utf-8")
+    for script in (".ci/lint", ".ci/docs"):
+        assert re.search(f"^{re.escape(script)}$", run, re.MULTILINE)
+        assert f'"{script}"' in sessions
+    linted = (ROOT / ".ci" / "lint").read_text("utf-8")
+    tools = set(re.findall(r'^"\$bin/([\w-]+)"', linted, re.MULTILINE))
+    assert tools == {"ruff", "mypy", "lint-imports"}
+    assert set(re.findall(r"entry: \.venv/bin/([\w-]+)", hooks)) == tools
+    assert set(re.findall(r"repo: (\S+)", hooks)) == {"local"}

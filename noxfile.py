@@ -1,0 +1,57 @@
+"""What people run by hand, each in an environment of its own: ``nox -l`` lists it.
+
+The sessions run the scripts and commands that ``.ci/run`` runs.
+"""
+
+from __future__ import annotations
+
+import nox
+
+nox.options.sessions = ["lint", "tests"]
+nox.options.reuse_existing_virtualenvs = True
+
+PYTHONS = ["3.11", "3.12", "3.13", "3.14"]
+
+
+@nox.session(python=PYTHONS)
+def tests(session: nox.Session) -> None:
+    """The test suite; arguments behind ``--`` go to pytest."""
+    session.install("-e", ".[test]")
+    session.run("python", "-m", "pytest", *(session.posargs or ["-n", "auto"]))
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Lint, format, types, import order."""
+    session.install("-e", ".[dev]")
+    session.run(".ci/lint", session.bin, external=True)
+
+
+@nox.session
+def docs(session: nox.Session) -> None:
+    """Whether generated pages are what the definitions say, and every page can be followed."""
+    session.install("-e", ".[dev]")
+    session.run(".ci/docs", session.bin, external=True)
+    session.run("python", "-m", "pytest", "-q", "tests/documents", *session.posargs)
+
+
+@nox.session
+def bench(session: nox.Session) -> None:
+    """Time a model; arguments behind ``--`` go to ``armpy benchmark``."""
+    session.install("-e", ".[cli]")
+    model = "examples/digits/digits_int8.tflite"
+    session.run("armpy", "benchmark", *(session.posargs or [model]))
+
+
+@nox.session
+def wheels(session: nox.Session) -> None:
+    """Build the wheels and have each Python that is found run a model from them."""
+    session.install("build")
+    session.run("python", "scripts/try_wheels.py", *session.posargs)
+
+
+@nox.session
+def new_user(session: nox.Session) -> None:
+    """Follow a new user from an empty environment to results, and time it."""
+    session.install("build")
+    session.run("python", "scripts/new_user.py", *session.posargs)
