@@ -8,7 +8,8 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from armpy.cli.printer import Printer
-from armpy.cli.report import print_placement, print_profile, print_steps, print_timing
+from armpy.cli.profile_tables import print_profile
+from armpy.cli.report import print_placement, print_timing
 from armpy.tensor import format_shape
 
 if TYPE_CHECKING:
@@ -52,8 +53,6 @@ def print_pictures(report: PicturesReport, *, shown: int = 1) -> None:
     if report.metadata:
         printer.line(f"from the file's metadata: {'; '.join(report.metadata)}")
     print_placement(printer, report.placement, report.placed)
-    if report.steps:
-        print_steps(printer, report.steps)
     if report.profile is not None:
         print_profile(printer, report.profile)
     for path in report.files:

@@ -13,15 +13,11 @@ if TYPE_CHECKING:
     from armpy.cli.findings import Findings
     from armpy.cli.inspect import FormatReport, MetadataReport, ModelReport, TensorReport
     from armpy.cli.placed import PlacementReport
-    from armpy.cli.profile import PartReport, ProfileReport, StepReport
     from armpy.cli.results import OutputReport
     from armpy.cli.run import RunReport, Timing
     from armpy.optimizer import Alternative
 
 _KIB = 1024
-
-_MOST_STEPS = 15
-"""Of a profile; the JSON document has all."""
 
 
 def print_run(report: RunReport) -> None:
@@ -38,9 +34,9 @@ def print_run(report: RunReport) -> None:
         printer.line(f"from the file's metadata: {'; '.join(report.metadata)}")
     print_placement(printer, report.placement, report.placed)
     _print_alternatives(printer, report.alternatives)
-    if report.steps:
-        print_steps(printer, report.steps)
     if report.profile is not None:
+        from armpy.cli.profile_tables import print_profile  # noqa: PLC0415 - few ask for it
+
         print_profile(printer, report.profile)
     for path in report.files:
         printer.line(f"written: {path}")
@@ -104,77 +100,6 @@ def _print_alternatives(printer: Printer, alternatives: Sequence[Alternative]) -
             )
             for one in alternatives
         ],
-    )
-
-
-def print_steps(printer: Printer, steps: Sequence[StepReport]) -> None:
-    """Print the slowest steps."""
-    shown = steps[:_MOST_STEPS]
-    printer.heading(f"Slowest steps ({len(shown)} of {len(steps)})")
-    has_details = any(s.details for s in shown)
-    columns = ["share>", "mean us>", "max us>", "runs>"]
-    columns += ["Mop>", "KiB>", "roofline>"] if has_details else []
-    printer.table(
-        [*columns, "backend", "step"],
-        [
-            (
-                f"{s.share:.1%}",
-                f"{s.mean_us:.1f}",
-                f"{s.max_us:.1f}",
-                s.count,
-                *(_detail_cells(s) if has_details else ()),
-                s.backend,
-                s.name,
-            )
-            for s in shown
-        ],
-    )
-
-
-def print_profile(printer: Printer, profile: ProfileReport) -> None:
-    """Print where all of the time went."""
-    printer.heading(f"Time of {profile.runs} executions ({profile.wall_ms:.3f} ms)")
-    parts = (
-        ("operation", profile.operations),
-        ("overhead", profile.overhead),
-        ("waiting", profile.waiting),
-    )
-    rows: list[tuple[str, ...]] = [
-        (f"{part.share:.1%}", f"{part.total_us / max(profile.runs, 1):.1f}", kind, *_named(part))
-        for kind, found in parts
-        for part in found
-    ]
-    printer.table(["share>", "mean us>", "kind", "backend", "what"], rows)
-    if profile.load:
-        printer.heading(f"Time of loading ({profile.load_ms:.1f} ms)")
-        rows = [
-            (f"{part.share:.1%}", f"{part.total_us / 1000:.1f}", *_named(part))
-            for part in profile.load
-        ]
-        printer.table(["share>", "ms>", "backend", "phase"], rows)
-    if profile.counters:
-        printer.heading("Counters")
-        printer.table(
-            ["value>", "unit", "backend", "counter"],
-            [(f"{c.value:g}", c.unit, c.backend, c.name) for c in profile.counters],
-        )
-    if profile.dropped:
-        printer.line(f"{profile.dropped} events were not kept; their time is their surroundings'")
-
-
-def _named(part: PartReport) -> tuple[str, str]:
-    """Whose part it is, and its name."""
-    return part.backend or "armpy", part.name
-
-
-def _detail_cells(step: StepReport) -> tuple[str, str, str]:
-    """Millions of operations, memory, and how near to the device's limit the step comes."""
-    found = step.details
-    roofline_us = found.get("roofline_us")
-    return (
-        f"{found['operations'] / 1e6:.2f}" if "operations" in found else "",
-        f"{found['bytes'] / _KIB:.0f}" if "bytes" in found else "",
-        f"{roofline_us / step.mean_us:.0%}" if roofline_us is not None and step.mean_us else "",
     )
 
 

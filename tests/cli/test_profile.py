@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from armpy.cli.__main__ import main
-from armpy.cli.profile import CounterReport, PartReport, ProfileReport, StepReport, steps_of
+from armpy.cli.profile import CounterReport, PartReport, ProfileReport, steps_of
 from armpy.cli.report import print_run
 from armpy.cli.run import RunReport
 from armpy.profiling import Profiler
@@ -57,11 +57,11 @@ def test_a_step_that_others_lie_within_is_left_out() -> None:
 def test_a_profile_is_a_table_for_people(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", MODEL, "--profile", "--backends", "CpuRef"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    first = lines.index("Slowest steps (10 of 10)")
-    assert lines[first + 1].split() == [
-        *("share", "mean", "us", "max", "us", "runs", "backend", "step")
-    ]
-    assert lines[first + 12] == ""
+    first = lines.index("Slowest layers (10 of 10)")
+    assert lines[first + 1].split() == [*("share", "us", "each", "backend", "operation", "layer")]
+    assert lines[first + 12].split()[2:] == ["overhead"]
+    assert (lines[first + 13].split()[0], lines[first + 13].split()[-1]) == ("100.0%", "all")
+    assert lines[first + 14] == ""
 
 
 def test_a_trace_is_written_where_a_file_is_named(
@@ -86,21 +86,25 @@ def test_a_model_is_not_taken_for_the_file_of_a_trace(capsys: pytest.CaptureFixt
     assert "expected a name that ends in .json" in capsys.readouterr().err
 
 
-def test_the_table_shows_what_a_backend_says_about_its_steps(
+def test_the_table_shows_what_a_backend_says_about_its_layers(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    details = {"operations": 3e6, "bytes": 2048.0, "roofline_us": 5.0}
-    steps = (
-        StepReport("conv", "Npu", 4, 20.0, 25.0, 0.5, details),
-        StepReport("copy", "", 4, 10.0, 11.0, 0.25),
+    details = {"operations": 12e6, "bytes": 4 * 2048.0, "roofline_us": 20.0}
+    layers = (
+        PartReport("Conv 'c'", "Npu", 80.0, 0.8, 4, "Conv", "m/c", "c", details),
+        PartReport("copy", "", 20.0, 0.2, 4),
     )
-    print_run(RunReport("random", "all on Npu", {}, (), steps=steps))
+    profile = ProfileReport(4, 0.1, layers, layers, (), (), 0.0, ())
+    print_run(RunReport("random", "all on Npu", {}, (), profile=profile))
     lines = capsys.readouterr().out.splitlines()
-    first = lines.index("Slowest steps (2 of 2)")
-    assert lines[first + 1].split()[-5:] == ["Mop", "KiB", "roofline", "backend", "step"]
-    rows = [line.split() for line in lines[first + 2 : first + 4]]
-    assert rows[0] == ["50.0%", "20.0", "25.0", "4", "3.00", "2", "25%", "Npu", "conv"]
-    assert rows[1] == ["25.0%", "10.0", "11.0", "4", "copy"]
+    first = lines.index("Slowest layers (2 of 2)")
+    assert lines[first + 1].split() == [
+        *("share", "us", "each", "Mop", "KiB", "roofline", "backend", "operation", "layer")
+    ]
+    rows = [line.split() for line in lines[first + 2 : first + 5]]
+    assert rows[0] == ["80.0%", "20.0", "3.00", "2", "25%", "Npu", "Conv", "c"]
+    assert rows[1] == ["20.0%", "5.0", "armpy", "copy"]
+    assert rows[2] == ["100.0%", "25.0", "all"]
 
 
 @pytest.mark.parametrize("backend", ["CpuRef", "NumbaAcc"])
@@ -125,11 +129,12 @@ def test_tables_say_where_the_time_of_executions_and_of_loading_went(
 ) -> None:
     assert main(["run", MODEL, "--profile", "--backends", "CpuRef", "--repeat", "4"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    first = next(n for n, line in enumerate(lines) if line.startswith("Time of 4 executions ("))
-    assert lines[first + 1].split() == ["share", "mean", "us", "kind", "backend", "what"]
+    first = next(n for n, line in enumerate(lines) if line.startswith("Profile of 4 executions: "))
+    assert lines[first + 1].split() == ["share", "us", "each", "kind", "backend", "what"]
     end = lines.index("", first)
     shares = [float(line.split("%")[0]) for line in lines[first + 2 : end]]
-    assert sum(shares) == pytest.approx(100, abs=0.05 * len(shares))
+    assert shares[-1] == 100.0
+    assert sum(shares[:-1]) == pytest.approx(100)
     load = next(n for n, line in enumerate(lines) if line.startswith("Time of loading ("))
     assert lines[load + 1].split() == ["share", "ms", "backend", "phase"]
 
