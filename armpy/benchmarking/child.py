@@ -60,13 +60,13 @@ class SubjectHandler:
         """Take a turn."""
         return asdict(run_burst(self._calls, seconds, runs, unmeasured=unmeasured))
 
-    def _describe(self) -> Mapping[str, object]:
+    def _describe(self, in_full: bool) -> Mapping[str, object]:
         """Tell what it takes; asked last, as it may load more than running does."""
         assert self._loaded is not None  # it is prepared first
         _, peak = resident_bytes()
-        weights, arena = self._loaded.memory()
+        weights, arena = self._loaded.memory() if in_full else (None, None)
         return {
-            "placement": self._loaded.placement(),
+            "placement": self._loaded.placement() if in_full else "",
             "peak_bytes": max(peak - self._before_bytes, 0),
             "weights_bytes": weights,
             "arena_bytes": arena,

@@ -40,8 +40,8 @@ class IRunning(Protocol):
     def run(self, seconds: float, runs: int | None, unmeasured: int) -> Burst:
         """Take a turn; see `run_burst`."""
 
-    def describe(self) -> tuple[str, Memory]:
-        """Its placement and memory."""
+    def describe(self, *, in_full: bool) -> tuple[str, Memory]:
+        """Its placement and memory; the peak alone unless all is asked for."""
 
     def layers(self, runs: int) -> tuple[LayerCost, ...]:
         """What limits each layer."""
@@ -80,9 +80,9 @@ class SubjectProcess:
         found = self._ask("run", seconds=seconds, runs=runs, unmeasured=unmeasured)
         return Burst(tuple(found["durations_us"]), found["wall_s"], found["processors_s"])
 
-    def describe(self) -> tuple[str, Memory]:
-        """Its placement and memory."""
-        found = self._ask("describe")
+    def describe(self, *, in_full: bool) -> tuple[str, Memory]:
+        """Its placement and memory; the peak alone unless all is asked for."""
+        found = self._ask("describe", in_full=in_full)
         return found.pop("placement"), Memory(**found)
 
     def layers(self, runs: int) -> tuple[LayerCost, ...]:

@@ -16,7 +16,8 @@ class Memory:
     Parameters
     ----------
     peak_bytes : int
-        By how much loading and running have raised the most memory that the process ever had.
+        By how much loading and running have raised the most memory that the process ever had; of
+        the last process, as the first one may have compiled.
     weights_bytes, arena_bytes : int, optional
         Constants of the network, and working memory of one execution; None of a peer.
     """
@@ -85,6 +86,8 @@ class SubjectResult:
     memory : Memory, optional
     ratio : Ratio, optional
         To the baseline; None for the baseline itself, and without runs.
+    turns_ms : tuple of tuple of float
+        Medians of turns, in order, in each process.
     layers : tuple of LayerCost
         The slowest first; empty unless asked for.
     notes : tuple of str
@@ -104,6 +107,7 @@ class SubjectResult:
     processors: float = 0.0
     memory: Memory | None = None
     ratio: Ratio | None = None
+    turns_ms: tuple[tuple[float, ...], ...] = ()
     layers: tuple[LayerCost, ...] = ()
     notes: tuple[str, ...] = ()
     failure: str = ""

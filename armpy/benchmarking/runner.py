@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from armpy.benchmarking.bursts import Burst
@@ -164,8 +164,7 @@ class _Benchmark:
             if running:
                 self._take_turns(number, running)
             for index, one in running.items():
-                if self._records[index].memory is None:
-                    self._guarded(index, partial(self._describe, index, one))
+                self._guarded(index, partial(self._describe, index, one))
         finally:
             for one in running.values():
                 one.close()
@@ -193,9 +192,16 @@ class _Benchmark:
         return True
 
     def _describe(self, index: int, one: IRunning) -> None:
-        """Ask a subject what it takes."""
+        """Ask a subject what it takes; the peak is that of the latest process.
+
+        The first one may have compiled, and compilers are large.
+        """
         record = self._records[index]
-        record.placement, record.memory = one.describe()
+        if record.memory is None:
+            record.placement, record.memory = one.describe(in_full=True)
+        else:
+            _, found = one.describe(in_full=False)
+            record.memory = replace(record.memory, peak_bytes=found.peak_bytes)
 
     def _take_turns(self, number: int, running: dict[int, IRunning]) -> None:
         """Let subjects take turns until each has had its share of time, or of runs."""
@@ -337,6 +343,10 @@ def _result(record: _Record, ratio: Ratio | None) -> SubjectResult:
         sum(burst.processors_s for burst in bursts) / wall_s if wall_s else 0.0,
         record.memory,
         ratio,
+        tuple(
+            tuple(latency_of(burst.durations_us).median_ms for burst in turns)
+            for turns in record.turns
+        ),
         record.layers,
         remarks_on_subject(record.subject, latency, load_ms),
         record.failure,

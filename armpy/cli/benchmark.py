@@ -187,6 +187,7 @@ _OPTIONS: Sequence[Callable[[Callable[..., object]], Callable[..., object]]] = (
     click.option(
         "--csv", "csv_path", type=WRITABLE_FILE, help="Write a row for each to this file."
     ),
+    click.option("--html", "page_path", type=WRITABLE_FILE, help="Write a page for browsers."),
     json_option,
     verbosity_options,
 )
@@ -215,6 +216,7 @@ def benchmark_command(
     with_layers: bool,
     seed: int,
     csv_path: str | None,
+    page_path: str | None,
     as_json: bool,
     **choices: Any,  # Any: what to measure, by the names of the options
 ) -> None:
@@ -234,14 +236,19 @@ def benchmark_command(
         raise click.UsageError(f"--baseline {baseline}: there are {len(subjects)} rows.")
     plan = Plan(seconds, runs, warm_up_s, processes, seed, baseline - 1, with_layers)
     result = _measured(subjects, plan)
+    written = [path for path in (csv_path, page_path) if path is not None]
     if csv_path is not None:
         write_csv(csv_path, result)
+    if page_path is not None:
+        from armpy.cli.benchmark_page import write_page
+
+        write_page(page_path, result)
     if as_json:
         print_json(result.as_document())
     else:
         print_benchmark(result)
-        if csv_path is not None:
-            click.echo(f"written: {csv_path}")
+        for path in written:
+            click.echo(f"written: {path}")
     if result.interrupted:
         context.exit(_EXIT_INTERRUPTED)
     if any(subject.failure for subject in result.subjects):

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
+from typing import TypeAlias
 
 from armpy.benchmarking import BenchmarkResult, LayerCost, Progress, Ratio, SubjectResult
 from armpy.cli.printer import Printer
@@ -42,62 +43,63 @@ def print_benchmark(result: BenchmarkResult) -> None:
         printer.line(f"note: {note}")
     done = [subject for subject in result.subjects if subject.latency is not None]
     if done:
-        _print_runs(printer, result, done)
-        _print_costs(printer, result, done)
+        printer.heading("Warm runs (ms)")
+        printer.table(*runs_table(result, done))
+        printer.heading("Loading (ms), memory (MiB), processors busy")
+        printer.table(*costs_table(result, done))
+    for subject in done:
+        if subject.placement:
+            printer.line(f"placement of {label_of(result, subject)}: {subject.placement}")
     for subject in result.subjects:
         for note in subject.notes:
-            printer.line(f"note: {_label(result, subject)}: {note}")
+            printer.line(f"note: {label_of(result, subject)}: {note}")
     for subject in done:
         if subject.layers:
-            _print_layers(printer, subject)
+            _print_layers(printer, result, subject)
     failed = [subject for subject in result.subjects if subject.failure]
     if failed:
         printer.heading("Failed")
         for subject in failed:
-            printer.line(f"{_label(result, subject)}: {subject.failure}")
+            printer.line(f"{label_of(result, subject)}: {subject.failure}")
 
 
-def _label(result: BenchmarkResult, subject: SubjectResult) -> str:
+def label_of(result: BenchmarkResult, subject: SubjectResult) -> str:
     """A row's number and name."""
     if len(result.subjects) == 1:
         return subject.name
     return f"{result.subjects.index(subject) + 1}. {subject.name}"
 
 
-def _print_runs(
-    printer: Printer, result: BenchmarkResult, subjects: Sequence[SubjectResult]
-) -> None:
-    """Print how long runs take."""
-    printer.heading("Warm runs (ms)")
+Table: TypeAlias = tuple[list[str], list[tuple[str, ...]]]
+"""Headings and rows."""
+
+
+def runs_table(result: BenchmarkResult, subjects: Sequence[SubjectResult]) -> Table:
+    """How long runs take."""
     columns = ["what", "min>", "median>", "p90>", "p99>", "runs>", "per second>"]
     has_ratios = any(subject.ratio is not None for subject in subjects)
     columns += ["times as fast (95 %)"] if has_ratios else []
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for subject in subjects:
         latency = subject.latency
         assert latency is not None  # the caller has seen to it
         times = (latency.min_ms, latency.median_ms, latency.p90_ms, latency.p99_ms)
-        row = [_label(result, subject), *map(milliseconds, times), str(latency.runs)]
-        row.append(f"{subject.per_second:,.1f}")
+        row = (label_of(result, subject), *map(milliseconds, times), str(latency.runs))
         is_baseline = subject is result.subjects[result.plan.baseline]
-        if has_ratios:
-            row.append("baseline" if is_baseline else ratio_text(subject.ratio))
-        rows.append(row)
-    printer.table(columns, rows)
+        ratio = ("baseline" if is_baseline else ratio_text(subject.ratio),) if has_ratios else ()
+        rows.append((*row, f"{subject.per_second:,.1f}", *ratio))
+    return columns, rows
 
 
-def _print_costs(
-    printer: Printer, result: BenchmarkResult, subjects: Sequence[SubjectResult]
-) -> None:
-    """Print what loading and memory cost."""
-    printer.heading("Loading (ms), memory (MiB), processors busy")
+def costs_table(result: BenchmarkResult, subjects: Sequence[SubjectResult]) -> Table:
+    """What loading and memory cost."""
     columns = ["what", "first load>", "load>", "first run>", "peak>", "weights>", "arena>", "busy>"]
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for subject in subjects:
         memory = subject.memory
         rows.append(
             (
-                _label(result, subject),
+                label_of(result, subject),
                 milliseconds(subject.load_ms[0]),
                 milliseconds(median(subject.load_ms[1:])) if len(subject.load_ms) > 1 else "",
                 milliseconds(median(subject.first_ms)),
@@ -107,30 +109,28 @@ def _print_costs(
                 f"{subject.processors:.2f}",
             )
         )
-    printer.table(columns, rows)
-    for subject in subjects:
-        if subject.placement:
-            printer.line(f"placement of {_label(result, subject)}: {subject.placement}")
+    return columns, rows
 
 
-def _print_layers(printer: Printer, subject: SubjectResult) -> None:
-    """Print what limits the layers of a subject."""
-    shown = subject.layers[:_MOST_LAYERS]
-    printer.heading(f"Layers of {subject.name}: what limits them ({len(shown)} slowest)")
+def layers_table(subject: SubjectResult, most: int) -> Table:
+    """What limits the layers of a subject, the slowest first; the others are one row."""
     names = short_names([layer.name for layer in subject.layers])
-    rows = [_layer_row(layer, names[layer.name]) for layer in shown]
-    rest = subject.layers[_MOST_LAYERS:]
+    rows = [_layer_row(layer, names[layer.name]) for layer in subject.layers[:most]]
+    rest = subject.layers[most:]
     if rest:
-        rows.append(
-            (
-                f"{sum(layer.share for layer in rest):.1%}",
-                f"{sum(layer.time_us for layer in rest):.1f}",
-                *("", "", "", "", "", f"{len(rest)} more"),
-            )
-        )
-    printer.table(
-        ["share>", "us>", "Mop>", "KiB>", "limit", "reached>", "operation", "layer"], rows
-    )
+        share = f"{sum(layer.share for layer in rest):.1%}"
+        time_us = f"{sum(layer.time_us for layer in rest):.1f}"
+        rows.append((share, time_us, "", "", "", "", "", f"{len(rest)} more"))
+    columns = ["share>", "us>", "Mop>", "KiB>", "limit", "reached>", "operation", "layer"]
+    return columns, rows
+
+
+def _print_layers(printer: Printer, result: BenchmarkResult, subject: SubjectResult) -> None:
+    """Print what limits the layers of a subject."""
+    shown = min(len(subject.layers), _MOST_LAYERS)
+    label = label_of(result, subject)
+    printer.heading(f"Layers of {label}: what limits them ({shown} of {len(subject.layers)})")
+    printer.table(*layers_table(subject, _MOST_LAYERS))
     limits: dict[str, float] = {}
     for layer in subject.layers:
         limits[layer.limit] = limits.get(layer.limit, 0.0) + layer.share

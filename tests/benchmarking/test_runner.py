@@ -56,9 +56,10 @@ class FakeRunning:
         us = self.scene.run_us[self.name]
         return Burst((us,) * count, us * count / 1e6, us * count / 1e6)
 
-    def describe(self) -> tuple[str, Memory]:
+    def describe(self, *, in_full: bool) -> tuple[str, Memory]:
         self._note("describe")
-        return "all on Fake", Memory(1 << 20, 1 << 10, 1 << 11)
+        peak = (9 << 20) if in_full else (1 << 20)  # the first process compiles
+        return "all on Fake" if in_full else "", Memory(peak, 1 << 10, 1 << 11)
 
     def layers(self, runs: int) -> tuple[LayerCost, ...]:
         self._note("layers")
@@ -122,7 +123,9 @@ def test_every_process_is_fresh_and_all_are_closed() -> None:
     scene = Scene({"a": 100.0, "b": 100.0})
     result = measured(scene)
     assert scene.asked.count(("a", "prepare")) == 3
-    assert scene.asked.count(("a", "describe")) == 1
+    assert scene.asked.count(("a", "describe")) == 3
+    assert result.subjects[0].memory == Memory(1 << 20, 1 << 10, 1 << 11)
+    assert result.subjects[0].placement == "all on Fake"
     assert not scene.open
     assert result.processes == 3
     assert result.subjects[0].load_ms == (500.0, 500.0, 500.0)

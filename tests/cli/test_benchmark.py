@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from armpy.benchmarking import Subject, name_subjects
 from armpy.cli.__main__ import main
+from armpy.cli.benchmark import subjects_of
 
-for library in ("click", "rich", "PIL"):
+for library in ("click", "rich", "PIL", "jinja2"):
     pytest.importorskip(library)
 
 MODEL = str(Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite")
@@ -17,12 +19,13 @@ QUICK = ["--runs", "6", "--processes", "1", "--warm-up", "0"]
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, object], Path]:
-    """Two ways to call CpuRef, as JSON and as CSV."""
+    """Two ways to call CpuRef, as JSON, as CSV, and as a page."""
     from contextlib import redirect_stdout
     from io import StringIO
 
     path = tmp_path_factory.mktemp("benchmark") / "numbers.csv"
     options = ["--backends", "CpuRef", "--callers", "1,2", "--json", "--csv", str(path)]
+    options += ["--html", str(path.with_suffix(".html"))]
     with redirect_stdout(StringIO()) as out:
         assert main(["benchmark", MODEL, *options, *QUICK]) == 0
     return json.loads(out.getvalue()), path
@@ -56,6 +59,14 @@ def test_a_csv_file_has_a_row_for_each(measured: tuple[dict[str, object], Path])
     assert all(float(row["median_ms"]) > 0 for row in rows)
     assert rows[0]["ratio"] == ""
     assert float(rows[1]["ratio_low"]) <= float(rows[1]["ratio"]) <= float(rows[1]["ratio_high"])
+
+
+def test_a_page_shows_the_same(measured: tuple[dict[str, object], Path]) -> None:
+    page = measured[1].with_suffix(".html").read_text("utf-8")
+    assert "Benchmark of digits_int8.tflite" in page
+    for title in ("Summary", "Warm runs", "Median of a run", "Loading and memory"):
+        assert title in page
+    assert "2. 2 callers" in page
 
 
 def test_tables_are_for_people(capsys: pytest.CaptureFixture[str]) -> None:
@@ -116,3 +127,73 @@ def test_an_order_of_preference_is_not_taken_for_a_comparison(
     told = capsys.readouterr()
     assert "to compare them: --backends CpuRef --backends NumbaAcc" in told.err
     assert "CpuRef 10" in told.out
+
+
+def test_batches_and_shapes_of_open_models_are_measured_beside_each_other(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from tests.support.page_files import FILES
+
+    path = tmp_path / "open.tflite"
+    FILES["open.tflite"](path)
+    options = ["--backends", "CpuRef", "--batch", "1,3", "--json", *QUICK]
+    assert main(["benchmark", str(path), *options]) == 0
+    one, three = json.loads(capsys.readouterr().out)["subjects"]
+    assert (one["name"], one["items"]) == ("batch 1", 1)
+    assert (three["name"], three["items"]) == ("batch 3", 3)
+    per_run = 1000 / three["latency"]["mean_ms"]
+    assert three["per_second"] == pytest.approx(3 * per_run, rel=0.05)
+
+
+def chosen(*models: str, **choices: object) -> list[Subject]:
+    usual: dict[str, object] = dict.fromkeys(
+        ("backend_lists", "threads", "callers", "batch", "shape_sets", "variants", "peers"), ()
+    )
+    usual |= {"inputs": (), "backend_options": (), "dynamic_backends_path": ()}
+    return subjects_of(models or (MODEL,), **usual | choices)  # type: ignore[arg-type]
+
+
+def test_variants_are_measured_beside_the_model_as_it_is() -> None:
+    options = ("NumbaAcc.fast_math_enabled=true",)
+    usual, variant = chosen(variants=options, backend_options=("NumbaAcc.num_threads=2",))
+    assert usual.backend_options == {"NumbaAcc": {"num_threads": 2}}
+    assert variant.backend_options == {"NumbaAcc": {"num_threads": 2, "fast_math_enabled": True}}
+    assert name_subjects([usual, variant])[1] == "NumbaAcc.fast_math_enabled=true"
+
+
+def test_every_combination_is_a_subject_with_a_name_of_its_own() -> None:
+    found = chosen(
+        backend_lists=[("NumbaAcc", "CpuRef"), ("CpuRef",)],
+        threads=[1, 2],
+        callers=[1, 8],
+        peers=("litert",),
+    )
+    names = name_subjects(found)
+    assert len(found) == len(set(names)) == 12
+    assert names[1] == "NumbaAcc > CpuRef, 1 thread, 8 callers"
+    assert names[-1] == "litert, 2 threads, 8 callers"
+
+
+def test_subjects_that_differ_in_nothing_are_numbered() -> None:
+    assert name_subjects(chosen(MODEL, MODEL)) == ["digits_int8 #1", "digits_int8 #2"]
+
+
+def test_layers_of_a_backend_that_tells_no_limits_have_none(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["benchmark", MODEL, "--backends", "CpuRef", "--layers", *QUICK]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "Layers of digits_int8: what limits them (10 of 10)" in lines
+    assert lines[-1] == "time by limit: not known 100%"
+
+
+def test_an_engine_that_is_installed_is_measured_beside(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    pytest.importorskip("ai_edge_litert")
+    options = ["--backends", "CpuRef", "--peer", "litert", "--json"]
+    assert main(["benchmark", MODEL, *options, *QUICK]) == 0
+    ours, peer = json.loads(capsys.readouterr().out)["subjects"]
+    assert (ours["name"], peer["name"]) == ("CpuRef", "litert")
+    assert peer["latency"]["runs"] == 6
+    assert peer["placement"].startswith("ai-edge-litert ")
