@@ -4,24 +4,34 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from armpy.cli.load_request import LoadRequest, find_origin
+from armpy.cli.load_request import LoadRequest, find_origin, registry_of
+from armpy.cli.placed import PlacementReport
 from armpy.errors import ParserError
 from armpy.graph import Graph, nested_graphs
 from armpy.graph.dump import to_dot
 from armpy.hooks.metadata import ModelMetadata, TensorMetadata
 from armpy.hooks.section import ReportSection
-from armpy.optimizer import Alternative, Placement
+from armpy.inspection import (
+    ModelFacts,
+    TensorFacts,
+    describe_file,
+    describe_model,
+    describe_network,
+    with_file_names,
+)
+from armpy.optimizer import Alternative, Evaluator, OptimizedNetwork, Placement
 from armpy.plugins.boundary import plain_text
 from armpy.runtime import Model
 from armpy.tensor import Quantization, TensorInfo
 
 if TYPE_CHECKING:
+    from armpy.model_files import ModelOrigin
     from armpy.plugins.hooks import Answer
 
 
@@ -50,28 +60,6 @@ class TensorReport:
     type: str
     scale: float | None
     zero_point: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class LayerReport:
-    """One layer as it runs.
-
-    Parameters
-    ----------
-    number : int
-        In order of execution.
-    operation, name, backend : str
-    partition : int
-    origins : tuple of str
-        The model's layers that it was made from, if it was.
-    """
-
-    number: int
-    operation: str
-    name: str
-    backend: str
-    partition: int
-    origins: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,13 +154,11 @@ class ModelReport:
     Parameters
     ----------
     inputs, outputs : tuple of TensorReport
-    operators : dict of str to int
-        How often the model uses each operation, commonest first.
+    facts : ModelFacts
+        Of the file: layers, tensors, totals.
     signatures : tuple of SignatureReport
     placement : str
     layers_by_backend : dict of str to int
-    layers : tuple of LayerReport
-        Empty as long as the shapes of the inputs are not known.
     refusals : tuple of RefusalReport
     arena_bytes : int
         Working memory of one execution.
@@ -186,23 +172,25 @@ class ModelReport:
         Placements that were weighed, the cheapest first; empty if the backends' order decides.
     metadata : MetadataReport, optional
         None for a model that is no file.
+    placed : PlacementReport, optional
+        The placement as data; None as long as the shapes of the inputs are not known.
     """
 
     inputs: tuple[TensorReport, ...]
     outputs: tuple[TensorReport, ...]
-    operators: dict[str, int]
-    signatures: tuple[SignatureReport, ...]
-    placement: str
-    layers_by_backend: dict[str, int]
-    layers: tuple[LayerReport, ...]
-    refusals: tuple[RefusalReport, ...]
-    arena_bytes: int
-    weights_bytes: int
-    variables_bytes: int
+    facts: ModelFacts
+    signatures: tuple[SignatureReport, ...] = ()
+    placement: str = ""
+    layers_by_backend: dict[str, int] = field(default_factory=dict)
+    refusals: tuple[RefusalReport, ...] = ()
+    arena_bytes: int = 0
+    weights_bytes: int = 0
+    variables_bytes: int = 0
     format: FormatReport | None = None
     sections: tuple[SectionReport, ...] = ()
     alternatives: tuple[Alternative, ...] = ()
     metadata: MetadataReport | None = None
+    placed: PlacementReport | None = None
 
 
 def inspect_file(model: Model, request: LoadRequest) -> ModelReport:
@@ -220,19 +208,77 @@ def inspect_file(model: Model, request: LoadRequest) -> ModelReport:
         If the front-end cannot describe the file.
     """
     origin = find_origin(request, model.runtime.registry)
-    signatures = tuple(
-        SignatureReport(found.name, tuple(found.inputs), tuple(found.outputs))
-        for found in origin.signatures()
-    )
-    front_end = origin.front_end
-    plugin = "" if front_end.is_own else front_end.candidate.source
-    file_format = FormatReport(front_end.name, front_end.title, plugin, origin.describe())
+    outline = origin.outline(request.signature)
+    facts = describe_model(model, outline, file_bytes=_size_of(request.model))
     return replace(
-        inspect_model(model, signatures),
-        format=file_format,
+        _report(model.graph, model.placement, facts),
+        signatures=_signatures(origin),
+        format=_format(origin),
         sections=_sections(model, request.model),
         metadata=metadata_report(lambda: model.metadata),
     )
+
+
+def inspect_unloadable(request: LoadRequest, problem: ParserError) -> ModelReport:
+    """Describe a model file that could not be loaded.
+
+    Parameters
+    ----------
+    request : LoadRequest
+    problem : ParserError
+        Why not; raised again if the file cannot be described either.
+    """
+    origin = find_origin(request, registry_of(request))
+    try:
+        outline = origin.outline(request.signature)
+        signatures, file_format = _signatures(origin), _format(origin)
+    except ParserError:
+        raise problem from None
+    if outline is None:
+        raise problem
+    facts = describe_file(outline, problem, file_bytes=_size_of(request.model))
+    inputs, outputs = (
+        tuple(_file_tensor(facts.tensors[place]) for place in places)
+        for places in (facts.inputs, facts.outputs)
+    )
+    constants = [t for t in facts.tensors if t.role in ("constant", "parameter")]
+    return ModelReport(
+        inputs,
+        outputs,
+        facts,
+        signatures,
+        "armpy cannot run it",
+        weights_bytes=sum(tensor.size_bytes or 0 for tensor in constants),
+        format=file_format,
+        metadata=metadata_report(lambda: origin.metadata(request.signature)),
+    )
+
+
+def _size_of(path: str) -> int:
+    """Bytes of a file."""
+    return Path(path).stat().st_size
+
+
+def _signatures(origin: ModelOrigin) -> tuple[SignatureReport, ...]:
+    """The signatures of a file."""
+    return tuple(
+        SignatureReport(found.name, tuple(found.inputs), tuple(found.outputs))
+        for found in origin.signatures()
+    )
+
+
+def _format(origin: ModelOrigin) -> FormatReport:
+    """What a file is."""
+    front_end = origin.front_end
+    plugin = "" if front_end.is_own else front_end.candidate.source
+    return FormatReport(front_end.name, front_end.title, plugin, origin.describe())
+
+
+def _file_tensor(tensor: TensorFacts) -> TensorReport:
+    """An input or output of a file that cannot be loaded."""
+    scale = tensor.scales[0] if len(tensor.scales) == 1 else None
+    point = tensor.zero_points[0] if scale is not None and tensor.zero_points else None
+    return TensorReport(tensor.name, tensor.shape, tensor.type, scale, point)
 
 
 def metadata_report(read: Callable[[], ModelMetadata]) -> MetadataReport:
@@ -250,10 +296,10 @@ def metadata_report(read: Callable[[], ModelMetadata]) -> MetadataReport:
 def _facts(record: ModelMetadata | TensorMetadata) -> dict[str, str]:
     """What is said in a record of metadata, but for other records, as text by name."""
     facts: dict[str, str] = {}
-    for field in fields(record):
-        value = getattr(record, field.name)
-        name = field.name.replace("_", " ")
-        if field.name == "properties":
+    for one in fields(record):
+        value = getattr(record, one.name)
+        name = one.name.replace("_", " ")
+        if one.name == "properties":
             facts.update((key, _shortened(text)) for key, text in value.items())
         elif isinstance(value, Mapping):
             texts = [key for key, item in value.items() if isinstance(item, tuple)]
@@ -316,37 +362,42 @@ def _section(answer: Answer[ReportSection]) -> SectionReport:
     )
 
 
-def inspect_model(model: Model, signatures: tuple[SignatureReport, ...] = ()) -> ModelReport:
-    """Describe a model.
-
-    Parameters
-    ----------
-    model : Model
-    signatures : tuple of SignatureReport
-        Of the file that the model is from.
-    """
-    return report_of(model.graph, model.placement, signatures)
+def inspect_model(model: Model) -> ModelReport:
+    """Describe a model that is no file."""
+    return _report(model.graph, model.placement, describe_model(model))
 
 
 def report_of(
-    graph: Graph, placement: Placement | None, signatures: tuple[SignatureReport, ...] = ()
+    graph: Graph, optimized: OptimizedNetwork | None, evaluator: Evaluator | None = None
 ) -> ModelReport:
+    """Describe a network that is not loaded; without its placement if it is not optimised."""
+    placement = None if optimized is None else optimized.placement
+    networks = () if optimized is None else (optimized,)
+    facts = describe_network(graph, placement, networks, evaluator=evaluator)
+    return _report(graph, placement, facts)
+
+
+def _report(graph: Graph, placement: Placement | None, facts: ModelFacts) -> ModelReport:
     """Describe a network; the placement is None where it is not known yet."""
-    graphs = (graph, *nested_graphs(graph))
-    operators = Counter(layer.operation.name for part in graphs for layer in part.layers)
-    return ModelReport(
+    report = ModelReport(
         tuple([_tensor(value.name, value.info) for value in graph.inputs]),
         tuple([_tensor(*each) for each in _outputs(graph)]),
-        dict(operators.most_common()),
-        signatures,
-        str(placement) if placement is not None else "not known before the inputs' shapes are",
-        dict(placement.layers_by_backend) if placement is not None else {},
-        () if placement is None else _layers(placement),
-        () if placement is None else _refusals(placement),
-        placement.peak_bytes if placement is not None else 0,
-        _weights_bytes(graph),
-        sum(variable.initial.nbytes for variable in graph.variables),
-        alternatives=() if placement is None else placement.alternatives,
+        facts,
+        placement="not known before the inputs' shapes are",
+        weights_bytes=_weights_bytes(graph),
+        variables_bytes=sum(variable.initial.nbytes for variable in graph.variables),
+    )
+    if placement is None:
+        return report
+    named = with_file_names(placement, facts)
+    return replace(
+        report,
+        placement=str(named),
+        layers_by_backend=dict(named.layers_by_backend),
+        refusals=_refusals(named),
+        arena_bytes=named.peak_bytes,
+        alternatives=named.alternatives,
+        placed=PlacementReport.of(named),
     )
 
 
@@ -372,21 +423,6 @@ def _tensor(name: str, info: TensorInfo) -> TensorReport:
     scale = None if quantization is None else quantization.scale
     zero_point = None if quantization is None else quantization.zero_point
     return TensorReport(name, info.shape, info.data_type.name, scale, zero_point)
-
-
-def _layers(placement: Placement) -> tuple[LayerReport, ...]:
-    """Describe the layers in order of execution."""
-    return tuple(
-        LayerReport(
-            number,
-            layer.operation,
-            f"{layer.inside}/{layer.layer}" if layer.inside else layer.layer,
-            layer.backend,
-            layer.partition,
-            layer.origins,
-        )
-        for number, layer in enumerate(placement.layers)
-    )
 
 
 def _refusals(placement: Placement) -> tuple[RefusalReport, ...]:

@@ -22,7 +22,9 @@ from armpy.cli.prepared_file import FileBytes, LeftOut, PreparedContents, Progra
 from armpy.cli.printer import Printer
 from armpy.errors import InvalidArgumentError, UnimplementedError
 from armpy.graph.dump import to_dot
+from armpy.inspection.shaped import evaluator_of
 from armpy.optimizer.files.reading import NetworkContents, read_contents
+from armpy.plugins import BackendRegistry
 from armpy.prepared.container import VERSION, Container
 from armpy.prepared.signing import (
     NO_KEY,
@@ -135,7 +137,8 @@ def inspect_prepared(
         text = to_dot(chosen.graph) if found is None else to_dot(found.graph, found.backend_ids)
         Path(dot).write_text(text, "utf-8")
     is_signed = container.key != NO_KEY
-    examined = examine_file(request.model, registry_of(request), keys, request.code)
+    registry = registry_of(request)
+    examined = examine_file(request.model, registry, keys, request.code)
     report = FileReport(
         VERSION,
         str(contents.manifest.get("armpy", "")),
@@ -151,7 +154,7 @@ def inspect_prepared(
         contents.left_out,
         isinstance(contents.manifest.get("quick"), dict),
     )
-    return _model(contents, chosen, networks), report
+    return _model(contents, chosen, networks, registry), report
 
 
 def _check_asked(request: LoadRequest) -> None:
@@ -201,9 +204,13 @@ def _networks(
 
 
 def _model(
-    contents: PreparedContents, chosen: NetworkContents, networks: tuple[NetworkReport, ...]
+    contents: PreparedContents,
+    chosen: NetworkContents,
+    networks: tuple[NetworkReport, ...],
+    registry: BackendRegistry,
 ) -> ModelReport:
     """What the chosen network takes and gives, and where it runs."""
+    evaluator = None if chosen.graph.is_fully_shaped else evaluator_of(registry)
     signatures = tuple(
         [
             SignatureReport(one.signature, _names(one.inputs), _names(one.outputs))
@@ -211,11 +218,11 @@ def _model(
             if one.signature is not None
         ]
     )
-    placement = None if chosen.optimized is None else chosen.optimized.placement
     kind = str(contents.manifest.get("kind", ""))
     facts = {"title": str(contents.manifest.get("title", "")), "holds": kind}
     return replace(
-        report_of(chosen.graph, placement, signatures),
+        report_of(chosen.graph, chosen.optimized, evaluator),
+        signatures=signatures,
         format=FormatReport("none", "prepared by armpy", "", facts),
         metadata=metadata_report(partial(read_metadata, contents.container)),
     )

@@ -74,6 +74,16 @@ class Printer:
 
         self._rich.print(Text(printable(text), style=style), soft_wrap=True)
 
+    @property
+    def is_terminal(self) -> bool:
+        """Whether somebody looks at it, for whom lines of any length are hard to read."""
+        return self._rich is not None and self._rich.is_terminal
+
+    @property
+    def width(self) -> int:
+        """Columns that a line has."""
+        return _PIPE_WIDTH if self._rich is None else self._rich.width
+
     def marked(self, text: str, *, is_good: bool) -> None:
         """Print a line about something that is well or not: with a sign, in colour, on terminals.
 
@@ -81,7 +91,7 @@ class Printer:
         -----
         ``NO_COLOR`` leaves the sign. What is no terminal gets the text alone.
         """
-        if self._rich is None or not self._rich.is_terminal:
+        if self._rich is None or not self.is_terminal:
             self.line(text)
             return
         signs = {True: "\u2713", False: "\u26a0"}

@@ -1,4 +1,4 @@
-"""What `run` and `inspect` print: tables for people, documents for programs."""
+"""What `run` prints: tables for people, documents for programs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from armpy.tensor import format_shape
 
 if TYPE_CHECKING:
     from armpy.cli.findings import Findings
-    from armpy.cli.inspect import FormatReport, MetadataReport, ModelReport, TensorReport
     from armpy.cli.placed import PlacementReport
     from armpy.cli.results import OutputReport
     from armpy.cli.run import RunReport, Timing
@@ -33,7 +32,7 @@ def print_run(report: RunReport) -> None:
     if report.metadata:
         printer.line(f"from the file's metadata: {'; '.join(report.metadata)}")
     print_placement(printer, report.placement, report.placed)
-    _print_alternatives(printer, report.alternatives)
+    print_alternatives(printer, report.alternatives)
     if report.profile is not None:
         from armpy.cli.profile_tables import print_profile  # noqa: PLC0415 - few ask for it
 
@@ -82,7 +81,7 @@ def print_placement(printer: Printer, text: str, placed: PlacementReport | None)
         printer.marked(line, is_good=placed.fallbacks == 0)
 
 
-def _print_alternatives(printer: Printer, alternatives: Sequence[Alternative]) -> None:
+def print_alternatives(printer: Printer, alternatives: Sequence[Alternative]) -> None:
     """Print what placements were weighed, and what each costs."""
     if not alternatives:
         return
@@ -138,93 +137,4 @@ def run_document(model: str, report: RunReport) -> dict[str, object]:
     """A run as a JSON document; its placement is an object with the text in it."""
     document: dict[str, object] = {"model": model, **asdict(report)}
     document["placement"] = document.pop("placed") or {"text": report.placement}
-    return document
-
-
-def print_model(report: ModelReport, *, with_layers: bool = False) -> None:
-    """Print the description of a model."""
-    printer = Printer()
-    printer.line(f"placement: {report.placement}")
-    printer.line(
-        f"memory: weights {report.weights_bytes / _KIB:.0f} KiB, working memory "
-        f"{report.arena_bytes / _KIB:.0f} KiB per execution, state "
-        f"{report.variables_bytes / _KIB:.0f} KiB"
-    )
-    if report.format is not None:
-        _print_format(printer, report.format)
-    _print_tensors(printer, "Inputs", report.inputs)
-    _print_tensors(printer, "Outputs", report.outputs)
-    if report.metadata is not None:
-        _print_metadata(printer, report.metadata)
-    printer.heading("Operators")
-    printer.table(["count>", "operation"], [(n, name) for name, n in report.operators.items()])
-    if report.signatures:
-        printer.heading("Signatures")
-        printer.table(
-            ["name", "inputs", "outputs"],
-            [(s.name, ", ".join(s.inputs), ", ".join(s.outputs)) for s in report.signatures],
-        )
-    if report.layers_by_backend:
-        printer.heading("Placement")
-        printer.table(["layers>", "backend"], [(n, b) for b, n in report.layers_by_backend.items()])
-    _print_alternatives(printer, report.alternatives)
-    if report.refusals:
-        printer.heading("Refusals")
-        printer.table(
-            ["layers>", "operation", "backend", "reason"],
-            [(r.count, r.operation, r.backend, r.reason) for r in report.refusals],
-        )
-    if with_layers:
-        printer.heading("Layers")
-        printer.table(
-            ["#>", "operation", "backend", "part>", "name"],
-            [(x.number, x.operation, x.backend, x.partition, x.name) for x in report.layers],
-        )
-    for section in report.sections:
-        printer.heading(f"{section.title} ({section.plugin})")
-        printer.table(section.columns, section.rows)
-
-
-def _print_format(printer: Printer, found: FormatReport) -> None:
-    """Print what a file is."""
-    source = f" of {found.plugin}" if found.plugin else ""
-    printer.line(f"format: {found.title} (front-end {found.front_end}{source})")
-    for name, text in found.facts.items():
-        printer.line(f"  {name}: {text}")
-
-
-def _print_metadata(printer: Printer, found: MetadataReport) -> None:
-    """Print what a file says of itself."""
-    rows = [("", name, text) for name, text in found.facts.items()]
-    rows += [
-        (tensor, name, text)
-        for tensor, facts in found.tensors.items()
-        for name, text in facts.items()
-    ]
-    if rows:
-        printer.heading("Metadata")
-        printer.table(["tensor", "what", "is"], rows)
-
-
-def _print_tensors(printer: Printer, title: str, tensors: Sequence[TensorReport]) -> None:
-    """Print a table of inputs or outputs."""
-    printer.heading(title)
-    rows = [
-        (
-            tensor.name,
-            format_shape(tensor.shape),
-            tensor.type,
-            "" if tensor.scale is None else f"{tensor.scale:.8g}",
-            "" if tensor.zero_point is None else tensor.zero_point,
-        )
-        for tensor in tensors
-    ]
-    printer.table(["name", "shape", "type", "scale>", "zero point>"], rows)
-
-
-def model_document(model: str, report: ModelReport, *, with_layers: bool) -> dict[str, object]:
-    """The description of a model as a JSON document; layers only where asked for."""
-    document: dict[str, object] = {"model": model, **asdict(report)}
-    if not with_layers:
-        del document["layers"]
     return document

@@ -1,6 +1,6 @@
 """What a model is made of, and where each layer of its file went; for people and programs."""
 
-from armpy.inspection.describing import describe_file, describe_model
+from armpy.inspection.describing import describe_file, describe_model, describe_network
 from armpy.inspection.facts import (
     LayerFacts,
     LayerRefusal,
@@ -10,6 +10,7 @@ from armpy.inspection.facts import (
     TensorFacts,
 )
 from armpy.inspection.linking import Linker
+from armpy.inspection.renaming import linker_of, with_file_names
 
 __all__ = [
     "LayerFacts",
@@ -21,4 +22,7 @@ __all__ = [
     "TensorFacts",
     "describe_file",
     "describe_model",
+    "describe_network",
+    "linker_of",
+    "with_file_names",
 ]

@@ -14,12 +14,12 @@ from armpy.inspection.estimates import estimate_macs
 from armpy.inspection.facts import LayerFacts, LayerStatus, ModelFacts, TensorFacts
 from armpy.inspection.fates import Fate, Fates, Origins
 from armpy.inspection.flattening import Flat, flatten, outline_of_graph
-from armpy.inspection.shaped import Shaped, shape_layers
+from armpy.inspection.shaped import Shaped, evaluator_of, shape_layers
 from armpy.tensor import TensorInfo
 
 if TYPE_CHECKING:
     from armpy.hooks.outline import FileOutline
-    from armpy.optimizer import OptimizedNetwork, Placement
+    from armpy.optimizer import Evaluator, OptimizedNetwork, Placement
     from armpy.runtime import Model
 
 
@@ -45,7 +45,14 @@ def describe_model(
     network = model.runtime.get_network(model.network_id)
     loaded = [network, *getattr(network, "inner_networks", ())]
     optimized = [one.optimized for one in loaded if one.optimized is not None]
-    return describe_network(model.graph, model.placement, optimized, outline, file_bytes=file_bytes)
+    return describe_network(
+        model.graph,
+        model.placement,
+        optimized,
+        outline,
+        file_bytes=file_bytes,
+        evaluator=None if model.graph.is_fully_shaped else evaluator_of(model.runtime.registry),
+    )
 
 
 def describe_network(
@@ -55,6 +62,7 @@ def describe_network(
     outline: FileOutline | None = None,
     *,
     file_bytes: int = 0,
+    evaluator: Evaluator | None = None,
 ) -> ModelFacts:
     """`describe_model` of its parts.
 
@@ -67,15 +75,14 @@ def describe_network(
         Of the graph, then of those that control flow runs; as far as there are some.
     outline : FileOutline, optional
     file_bytes : int
+    evaluator : Evaluator, optional
+        Computes constants, on which shapes may depend.
     """
     networks = list(optimized)
     flat = flatten(outline_of_graph(graph) if outline is None else outline)
-    shapes = {}
-    if networks:
-        inputs = networks[0].source.inputs
-        shapes = {value.name: value.info.shape for value in inputs if value.info.is_fully_shaped}
-    known = {name: tuple(shape) for name, shape in shapes.items() if shape is not None}
-    shaped = shape_layers(graph, flat, known)  # type: ignore[arg-type]  # all dimensions are known
+    inputs = networks[0].source.inputs if networks else ()
+    shapes = {v.name: v.info.known_shape for v in inputs if v.info.is_fully_shaped}
+    shaped = shape_layers(graph, flat, shapes, evaluator)
     fates = Fates(flat, shaped, placement, _origins(networks))
     parts = _Parts(flat, shaped, fates, {}, "", outline is not None)
     return _described(parts, file_bytes)

@@ -10,8 +10,11 @@ from armpy.errors import ArmpyError
 from armpy.graph import Graph, Layer
 from armpy.graph.nesting import graphs_of
 from armpy.inspection.flattening import Flat
-from armpy.optimizer import specialize
+from armpy.optimizer import Evaluator, specialize
+from armpy.plugins import BackendRegistry
+from armpy.plugins.guard import GuardedBackend
 from armpy.tensor import Shape, TensorInfo
+from armpy.types import REFERENCE_BACKEND_ID
 
 
 @dataclass(eq=False, slots=True)
@@ -43,7 +46,20 @@ class Shaped:
         return total, macs
 
 
-def shape_layers(graph: Graph, flat: Flat, shapes: dict[str, tuple[int, ...]]) -> Shaped:
+def evaluator_of(registry: BackendRegistry) -> Evaluator | None:
+    """What computes constants, on which shapes may depend; None without CpuRef."""
+    try:
+        return Evaluator(GuardedBackend(registry.get(REFERENCE_BACKEND_ID)))
+    except ArmpyError:  # shapes that depend on constants stay open
+        return None
+
+
+def shape_layers(
+    graph: Graph,
+    flat: Flat,
+    shapes: dict[str, tuple[int, ...]],
+    evaluator: Evaluator | None = None,
+) -> Shaped:
     """Find the layers of each operator, and the shapes that its tensors have.
 
     Parameters
@@ -53,16 +69,18 @@ def shape_layers(graph: Graph, flat: Flat, shapes: dict[str, tuple[int, ...]]) -
     flat : Flat
     shapes : dict of str to tuple of int
         Of inputs, by name; those that are missing stay open.
+    evaluator : Evaluator, optional
+        Computes constants, on which shapes may depend.
     """
     found = Shaped()
-    known = _bound(graph, shapes)
+    known = _bound(graph, shapes, evaluator)
     _walk(known, flat, found, "", "")
     for tensor, value in zip(flat.inputs, known.inputs, strict=False):
         _note(found, flat, tensor, value.info)
     return found
 
 
-def _bound(graph: Graph, shapes: dict[str, tuple[int, ...]]) -> Graph:
+def _bound(graph: Graph, shapes: dict[str, tuple[int, ...]], evaluator: Evaluator | None) -> Graph:
     """A graph with the shapes of its inputs; as it is where these do not go together."""
     if graph.is_fully_shaped:
         return graph
@@ -70,7 +88,7 @@ def _bound(graph: Graph, shapes: dict[str, tuple[int, ...]]) -> Graph:
     if not any(given):
         given = list(graph.default_shapes)
     try:
-        return specialize(graph, given)
+        return specialize(graph, given, (), evaluator)
     except ArmpyError:  # whoever runs it is told; here shapes stay open
         return graph
 

@@ -157,33 +157,42 @@ def test_inspect_shows_what_the_model_is(armpy_command: Command) -> None:
     out = succeed(armpy_command, "inspect", MODEL, "--layers", "--backends", "CpuRef")
     assert re.search(rf"{INPUT} +\(1, 16, 16, 1\) +QASYMM_S8 +0\.0039215689 +-128\n", out)
     assert re.search(rf"{OUTPUT} +\(1, 10\) +QASYMM_S8 +0\.00390625 +-128\n", out)
-    assert re.search(r"\n +3  Convolution2d\n", out)
+    assert re.search(r"\n +3  CONV_2D +5,072 ", out)
     assert re.search(r"serving_default +image +output_0\n", out)
-    assert re.search(r"\n0  Convolution2d +CpuRef +0  \S", out)
-    assert re.search(r"\n9  Softmax +CpuRef +0  \S", out)
+    assert re.search(r"\n0  CONV_2D +\(1, 16, 16, 16\)  INT8 .* CpuRef +\S", out)
+    assert re.search(r"\n9  SOFTMAX +\(1, 10\) +INT8 .* CpuRef +\S", out)
     assert re.search(r"memory: weights 7 KiB, working memory \d+ KiB per execution", out)
 
 
-def test_inspect_shows_compiled_regions_and_what_they_are_made_of(armpy_command: Command) -> None:
+def test_inspect_shows_the_files_layers_where_one_program_has_them_all(
+    armpy_command: Command,
+) -> None:
     out = succeed(armpy_command, "inspect", MODEL, "--layers")
-    assert re.search(r"\n +3  Convolution2d\n", out)
     assert re.search(r"\n +10  NumbaAcc\n", out)
-    assert re.search(r"\n0  PreCompiled +NumbaAcc +0  \S", out)
-    (layer,) = document(armpy_command, "inspect", MODEL, "--layers")["layers"]
-    assert len(layer["origins"]) == 10
-    assert layer["origins"][-1] == OUTPUT
+    assert re.search(r"\n0  CONV_2D .* 0 +NumbaAcc  \S", out)
+    assert re.search(r"\n9  SOFTMAX .* 0 +NumbaAcc  \S", out)
+    found = document(armpy_command, "inspect", MODEL)
+    (program,) = found["programs"]
+    assert program["operation"] == "PreCompiled"
+    assert program["layers"] == list(range(10))
+    assert found["layers"][-1]["name"] == OUTPUT
 
 
-def test_inspect_as_json(armpy_command: Command) -> None:
+def test_inspect_as_json_has_everything(armpy_command: Command) -> None:
     found = document(armpy_command, "inspect", MODEL, "--backends", "CpuRef")
-    assert "layers" not in found
-    operators = found["operators"]
-    assert isinstance(operators, dict)
-    assert sum(operators.values()) == 10
-    options = ["--layers", "--backends", "CpuRef"]
-    layers = document(armpy_command, "inspect", MODEL, *options)["layers"]
-    assert isinstance(layers, list)
-    assert [layer["number"] for layer in layers] == list(range(10))
+    assert sum(found["operators"].values()) == 10
+    layers, tensors = found["layers"], found["tensors"]
+    assert [layer["index"] for layer in layers] == list(range(10))
+    assert tensors[layers[0]["inputs"][0]]["name"] == INPUT
+    assert tensors[found["file_outputs"][0]]["name"] == OUTPUT
+    assert found["parameters"] == sum(layer["parameters"] for layer in layers)
+    assert found["file_bytes"] == Path(MODEL).stat().st_size
+
+
+def test_inspect_lists_tensors(armpy_command: Command) -> None:
+    out = succeed(armpy_command, "inspect", MODEL, "--tensors", "--backends", "CpuRef")
+    assert re.search(r"\n +0  \(1, 16, 16, 1\) +INT8 +256  input +0\.00392157 \* \(q \+ 128\)", out)
+    assert re.search(r"\(16, 3, 3, 1\) +INT8 +144  parameter  16 scales along axis 0 +0 ", out)
 
 
 def test_inspect_draws_the_network(armpy_command: Command, tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ from tests.support.fake_backends import runtime_of
 
 def test_layers_in_graphs_are_counted_and_named_with_where_they_are() -> None:
     report = inspect_model(Model(loop(3), runtime_of()))
-    assert report.operators == {"While": 1, "Comparison": 1, "ElementwiseBinary": 1}
-    assert [layer.name for layer in report.layers] == [
+    assert report.facts.operators == {"While": 1, "Comparison": 1, "ElementwiseBinary": 1}
+    assert [program.name for program in report.facts.programs] == [
         "loop",
         "loop/condition/Comparison_0",
         "loop/body/count",

@@ -55,8 +55,8 @@ def document(command: Command, *arguments: str) -> dict[str, Any]:
 
 def test_the_model_is_described_as_the_original_is(command: Command, compiled: str) -> None:
     found, original = (document(command, path, "--layers") for path in (compiled, MODEL))
-    names = ("inputs", "outputs", "operators", "weights_bytes", "layers_by_backend", "metadata")
-    for name in (*names, "layers", "arena_bytes"):
+    names = ("inputs", "outputs", "weights_bytes", "layers_by_backend", "metadata", "macs")
+    for name in (*names, "programs", "arena_bytes"):
         assert found[name] == original[name], name
 
 

@@ -107,7 +107,7 @@ def test_a_plugins_format_is_run_inspected_and_compared(
     assert document(capsys, "run", toy)["outputs"][0]["name"] == "y"
     code, out, _ = armpy(capsys, "inspect", toy)
     assert code == 0
-    assert "\nformat: toy nets (front-end toy of toy-plugin 1.0)\n" in out
+    assert out.startswith("format: toy nets (front-end toy of toy-plugin 1.0), 14 B\n")
     assert "Toy layers (toy)" in out
     code, out, _ = armpy(capsys, "diff", toy, "--backend", "NumbaAcc")
     assert (code, "no difference" in out) == (0, True)

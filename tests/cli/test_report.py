@@ -5,17 +5,20 @@ from dataclasses import replace
 import pytest
 
 from armpy.cli.inspect import ModelReport, RefusalReport
+from armpy.cli.inspect_report import print_model
 from armpy.cli.placed import PlacementReport, RefusedLayers
 from armpy.cli.printer import print_json
-from armpy.cli.report import print_model, print_run, run_document
+from armpy.cli.report import print_run, run_document
 from armpy.cli.results import ClassScore, OutputReport, RegionShare
 from armpy.cli.run import RunReport
+from armpy.inspection import ModelFacts
 from armpy.optimizer import Alternative
 
 pytest.importorskip("rich")
 
 OUTPUT = OutputReport("mask", (1, 8, 8), "SIGNED64", 0.0, 12.0, 3.0)
-MODEL = ModelReport((), (), {}, (), "2 layers: A 1, B 1", {"A": 1, "B": 1}, (), (), 0, 0, 0)
+FACTS = ModelFacts(0, 0, 0, 0, 0, {}, {}, "", (), (), (), (), (), is_file=True)
+MODEL = ModelReport((), (), FACTS, (), "2 layers: A 1, B 1", {"A": 1, "B": 1})
 
 
 def test_the_regions_of_a_mask_are_printed(capsys: pytest.CaptureFixture[str]) -> None:

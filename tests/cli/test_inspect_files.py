@@ -1,0 +1,71 @@
+"""`armpy inspect` of files: their own words, and what armpy cannot run."""
+
+from __future__ import annotations
+
+import json
+from typing import Any  # JSON documents
+
+import pytest
+
+from armpy.cli.__main__ import main
+from tests.support.shared import shared_file
+
+for library in ("click", "rich", "PIL"):
+    pytest.importorskip(library)
+
+
+def inspect(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
+    capsys.readouterr()
+    code = main(["inspect", *map(str, arguments)])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def document(capsys: pytest.CaptureFixture[str], *arguments: object) -> Any:
+    code, out, _ = inspect(capsys, *arguments, "--json")
+    assert code == 0
+    return json.loads(out)
+
+
+def test_operators_that_armpy_does_not_have_are_named_and_the_rest_is_shown(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = shared_file("models", "operators", "hashtable.tflite")
+    code, out, err = inspect(capsys, path, "--layers")
+    assert (code, err) == (0, "")
+    assert out.splitlines()[0] == (
+        "armpy cannot run this model: it does not have HASHTABLE x2, HASHTABLE_FIND x1, "
+        "HASHTABLE_IMPORT x1; 4 of 5 layers"
+    )
+    assert "serving_default  x       id" in out
+    rows = [" ".join(line.split()) for line in out.splitlines()]
+    assert "2 HASHTABLE_FIND () INT64 16 B NOT SUPPORTED StatefulPartitionedCall:0" in rows
+    found = document(capsys, path)
+    assert found["unsupported"] == {"HASHTABLE": 2, "HASHTABLE_FIND": 1, "HASHTABLE_IMPORT": 1}
+    assert found["inputs"][0]["type"] == "STRING"
+
+
+def test_a_batch_that_callers_choose_is_shown_with_one_row(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    pytest.importorskip("onnx")
+    path = shared_file("models", "onnx", "magika_standard_v3_3.onnx")
+    found = document(capsys, path, "--backends", "CpuRef")
+    assert sum(found["layers_by_backend"].values()) > 50
+    several = document(capsys, path, "--backends", "CpuRef", "--shape", "bytes=3,2048")
+    assert several["macs"] == 3 * found["macs"] > 0
+    assert several["parameters"] == found["parameters"]
+
+
+def test_refusals_name_the_files_operators(capsys: pytest.CaptureFixture[str]) -> None:
+    path = shared_file("models", "operators", "op_STFT.tflite")
+    found = document(capsys, path)
+    refused = {refusal["operation"] for refusal in found["refusals"]}
+    assert refused <= set(found["operators"])
+    assert set(found["operators"]) >= {"RFFT2D"}
+
+
+def test_a_shape_that_is_given_twice_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
+    path = shared_file("models", "operators", "custom_op.tflite")
+    code, _, err = inspect(capsys, path, "--shape", "x=1", "--shape", "x=2")
+    assert (code, "an input is named twice" in err) == (2, True)
