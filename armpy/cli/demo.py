@@ -360,7 +360,7 @@ class _Show:
             webbrowser.open(page.resolve().as_uri())
         lines: list[Line] = [
             [("Now with models and pictures of yours:", "bold")],
-            [("  armpy run MODEL --image PICTURE", "")],
+            [("  armpy run MODEL PICTURES", "")],
             [("  armpy inspect MODEL", "")],
             [("  armpy report MODEL -o report.html", "")],
             [("  armpy benchmark MODEL", "")],
