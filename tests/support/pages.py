@@ -9,7 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 _FENCE = re.compile(
     r"(?:^<!-- (?P<mark>[^\n]*) -->\n+)?"
-    r"^(?P<indent> *)```(?P<kind>\w*)(?P<settings>[^\n]*)\n(?P<text>.*?)^(?P=indent)```$",
+    r"^(?P<indent> *)```(?P<kind>\{\w+\}|\w*)(?P<settings>[^\n]*)\n(?P<text>.*?)^(?P=indent)```$",
     re.M | re.S,
 )
 _MARK = re.compile(r"(?P<verb>not run|run where installed): (?P<what>.+)")
@@ -22,7 +22,7 @@ class Block:
     Attributes
     ----------
     kind : str
-        The fence's language.
+        The fence's language; in braces, a directive of the documentation site.
     settings : dict of str to str
         What follows it: ``title=FILE``, ``exit=CODE``, ``output``.
     text : str
