@@ -120,7 +120,7 @@ class Printer:
         """
         cells = [[printable(str(cell)) for cell in row] for row in rows]
         if self._rich is not None:
-            self._rich.print(_rich_table(columns, cells))
+            self._rich.print(_rich_table(columns, cells, self._rich.width))
             return
         lines = _laid_out(columns, cells)
         for line in _laid_out_by_rich(columns, cells) if lines is None else lines:
@@ -153,18 +153,54 @@ def _laid_out_by_rich(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> 
     return capture.get().splitlines()
 
 
-def _rich_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
-    """A table for a console."""
+def _rich_table(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], width: int | None = None
+) -> Table:
+    """A table for a console.
+
+    Notes
+    -----
+    Where it is too narrow, text is folded and numbers are not, as long as there is room for that.
+    """
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, _GAP, 0, 0))
-    for column in columns:
+    for column, size in zip(columns, _widths(columns, rows, width), strict=True):
         side: Literal["left", "right"] = "right" if column.endswith(">") else "left"
-        table.add_column(column.rstrip(">"), justify=side, overflow="fold")
+        table.add_column(column.rstrip(">"), justify=side, overflow="fold", width=size)
     for row in rows:
         table.add_row(*map(Text, row))
     return table
+
+
+def _widths(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], width: int | None
+) -> list[int] | list[None]:
+    """Characters of each column on a terminal that is too narrow for all; else rich knows them.
+
+    Numbers stay whole. Texts share what is left: each gets as much as it needs, or as any other.
+    """
+    from rich.cells import cell_len  # noqa: PLC0415
+
+    unknown: list[None] = [None] * len(columns)
+    if width is None:
+        return unknown
+    cells = [[column.rstrip(">"), *(row[i] for row in rows)] for i, column in enumerate(columns)]
+    needed = [max(map(cell_len, column)) for column in cells]
+    room = width - _GAP * len(columns)
+    texts = [i for i, column in enumerate(columns) if not column.endswith(">")]
+    least = [
+        max(map(cell_len, columns[i].split()), default=0) if i in texts else size
+        for i, size in enumerate(needed)
+    ]
+    if sum(needed) <= room or sum(least) > room:
+        return unknown
+    for most in range(max(needed), 0, -1):
+        shared = [min(size, max(most, low)) for size, low in zip(needed, least, strict=True)]
+        if sum(shared) <= room:
+            return shared
+    return unknown
 
 
 def _is_plain() -> bool:

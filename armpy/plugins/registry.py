@@ -530,8 +530,12 @@ class BackendRegistry:
 
 def _remedy(backend_id: BackendId, known: Iterable[BackendId]) -> str:
     """What to do about an id that is not known: another spelling of one that is, or a package."""
-    near = [other for other in known if other.lower() == str(backend_id).lower()]
-    return f"Did you mean '{near[0]}'?" if near else "Install the package that brings it"
+    import difflib  # noqa: PLC0415  # for those who mistype
+
+    spelled = {str(other).lower().replace("-", "").replace("_", ""): other for other in known}
+    wanted = str(backend_id).lower().replace("-", "").replace("_", "")
+    near = difflib.get_close_matches(wanted, spelled, 1)
+    return f"Did you mean '{spelled[near[0]]}'?" if near else "Install the package that brings it"
 
 
 def preferred_backends(

@@ -362,4 +362,5 @@ def _check_exists(registry: BackendRegistry, backend_id: BackendId, what: str) -
             f"there is no backend '{backend_id}'",
             where=what,
             expected=", ".join(registry.backend_ids),
+            fix=error.fix,
         ) from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import subprocess
 import sys
 
@@ -117,3 +118,20 @@ def test_a_terminal_shows_at_a_glance_whether_all_is_well(
     monkeypatch.setenv("NO_COLOR", "1")
     Printer().marked("3 fell back", is_good=False)
     assert capsys.readouterr().out == "\u26a0 3 fell back\n"
+
+
+def test_a_narrow_terminal_folds_text_and_leaves_numbers_and_headings_whole(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (("FORCE_COLOR", "1"), ("NO_COLOR", "1"), ("COLUMNS", "40")):
+        monkeypatch.setenv(name, value)
+    row = ("seven/a_long_name_of_a_picture.png", 7, "0.9961", "a label of several words")
+    Printer().table(["file", "class>", "score>", "label"], [row])
+    first, *others = capsys.readouterr().out.splitlines()
+    assert re.sub(r"\x1b\[\d*m", "", first).split() == ["file", "class", "score", "label"]
+    assert "0.9961" in others[0]
+    letters = "".join("".join(others).split())
+    assert sorted(letters) == sorted("".join(map(str, row)).replace(" ", ""))
+    monkeypatch.setenv("COLUMNS", "12")  # too narrow even for that: everything is folded
+    Printer().table(["file", "class>", "score>", "label"], [row])
+    assert "0.9961" not in capsys.readouterr().out
