@@ -43,15 +43,16 @@ from armpy.cli.values import (
 )
 @click.option(
     "--scheme",
-    type=click.Choice(["int8", "int16x8"]),
+    type=click.Choice(["int8", "int16x8", "float16", "dynamic"]),
     default="int8",
     show_default=True,
-    help="Weights and activations of 8 bits, or activations of 16.",
+    help="Weights and activations of 8 bits; activations of 16; weights of float16; weights of 8 "
+    "bits, activations quantised while it runs. The last two need no data.",
 )
 @click.option(
     "--method",
     type=click.Choice(["minmax", "percentile", "entropy", "mse"]),
-    default="minmax",
+    default="mse",
     show_default=True,
     help="How a tensor's range is found in the data.",
 )
@@ -124,6 +125,7 @@ from armpy.cli.values import (
 @click.option(
     "--std", metavar="NUMBERS", callback=parsed(parse_numbers), help="Divide by this after --mean."
 )
+@click.option("--html", "page_path", type=WRITABLE_FILE, help="Write a page for browsers.")
 @json_option
 @verbosity_options
 def quantize(
@@ -139,12 +141,16 @@ def quantize(
     from armpy.cli.quantize_report import print_quantized, quantized_document
     from armpy.cli.quantizing import QuantizeRequest, quantize_file
 
-    with_layers = options.pop("with_layers")
+    with_layers, page_path = options.pop("with_layers"), options.pop("page_path")
     shape_sets = options.pop("shape_sets")
     if len(shape_sets) > 1:
         raise click.UsageError("--shapes: a model is quantised for one set of shapes.")
     request = QuantizeRequest(shapes=shape_sets[0] if shape_sets else {}, **options)
     result = quantize_file(load_request, request)
+    if page_path is not None:
+        from armpy.cli.quantize_page import write_page
+
+        write_page(page_path, result)
     if sys.stderr is not None:
         for hint in result.hints:
             print(f"armpy: hint: {hint}", file=sys.stderr)

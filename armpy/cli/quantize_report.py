@@ -32,10 +32,10 @@ def print_quantized(result: QuantizeResult, *, with_layers: bool = False) -> Non
     printer, report = Printer(), result.report
     smaller = result.model_bytes / max(result.output_bytes, 1)
     printer.line(
-        f"{result.output}: {_size(result.output_bytes)}, {smaller:.1f} times smaller than "
-        f"{result.model} ({_size(result.model_bytes)})"
+        f"{result.output}: {size_text(result.output_bytes)}, {smaller:.1f} times smaller than "
+        f"{result.model} ({size_text(result.model_bytes)})"
     )
-    printer.line(_method(report))
+    printer.line(method_text(report))
     for used in result.metadata:
         printer.line(f"From the file: {used}")
     if report.outputs:
@@ -105,7 +105,7 @@ def _print_kept(printer: Printer, report: QuantizeReport) -> None:
     printer.table(("layer", "operation", "reason"), rows)
 
 
-def _method(report: QuantizeReport) -> str:
+def method_text(report: QuantizeReport) -> str:
     """What was made and how, in a line."""
     if report.method == "none":
         return report.scheme
@@ -122,7 +122,7 @@ def decibels(number: float) -> str:
     return "exact" if number == math.inf else f"{number:.1f}"
 
 
-def _size(size_bytes: int) -> str:
+def size_text(size_bytes: int) -> str:
     """Bytes as people read them."""
     if size_bytes < 1 << 20:
         return f"{size_bytes / 1024:.1f} KiB"

@@ -145,7 +145,7 @@ def quantize_file(load_request: LoadRequest, request: QuantizeRequest) -> Quanti
             judge_limit=request.judge,
             keep_open=Path(load_request.model).suffix.lower() == ".tflite",
         )
-        size = made.save(request.output, runtime=runtime)
+        size = made.save(request.output, runtime=runtime, like=load_request.model)
     return QuantizeResult(
         load_request.model,
         request.output,

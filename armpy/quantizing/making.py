@@ -15,11 +15,13 @@ from armpy.ops.operation import Array
 from armpy.quantizing.biases import corrected_biases
 from armpy.quantizing.calibrating import calibrate
 from armpy.quantizing.data import Data, read_samples
+from armpy.quantizing.equalizing import equalized
 from armpy.quantizing.options import QuantizeOptions
 from armpy.quantizing.planning import check_names, choose_scales, make_plan
 from armpy.quantizing.preparing import prepared_graph
 from armpy.quantizing.report import Pair, QuantizeReport, constant_bytes, judge
 from armpy.quantizing.rewriting import Rewriter
+from armpy.quantizing.weights import with_small_weights
 from armpy.runtime import Model, Runtime, RuntimeOptions
 from armpy.types import DataType
 
@@ -36,11 +38,19 @@ class QuantizedModel:
     ----------
     graph : Graph
     report : QuantizeReport
+    source : path or None
+        Of the file that it was made of.
     """
 
-    def __init__(self, graph: Graph, report: QuantizeReport) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        report: QuantizeReport,
+        source: str | os.PathLike[str] | None = None,
+    ) -> None:
         self.graph = graph
         self.report = report
+        self.source = source
 
     def __repr__(self) -> str:
         kept = len(self.report.kept_float)
@@ -50,7 +60,13 @@ class QuantizedModel:
         """The model, ready to be called."""
         return Model(self.graph, runtime)
 
-    def save(self, path: str | os.PathLike[str], *, runtime: Runtime | None = None) -> int:
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        runtime: Runtime | None = None,
+        like: str | os.PathLike[str] | None = None,
+    ) -> int:
         """Write it: as ``.tflite`` if the name ends so, else as prepared file, for `armpy.load`.
 
         Parameters
@@ -58,6 +74,9 @@ class QuantizedModel:
         path : path
         runtime : Runtime, optional
             Whose backends it is prepared for; every installed one if left out.
+        like : path, optional
+            A .tflite file whose metadata and packed files, such as labels, a .tflite file gets; the
+            one that the model was made of if left out.
 
         Returns
         -------
@@ -72,9 +91,11 @@ class QuantizedModel:
             If an operation cannot be written to such a file.
         """
         if _is_tflite(path):
-            from armpy.writing.tflite import write_tflite  # noqa: PLC0415 - few ask for it
+            from armpy.writing.tflite import read_extras, write_tflite  # noqa: PLC0415 - few ask
 
-            return write_tflite(self.graph, path, f"armpy: {self.report.scheme}")
+            like = self.source if like is None else like
+            extras = read_extras(like) if like is not None and _is_tflite(like) else None
+            return write_tflite(self.graph, path, f"armpy: {self.report.scheme}", extras)
         with self.load(runtime) as model:
             model.prepare()
             return model.save(path)
@@ -159,7 +180,9 @@ def quantize(
         keep_open = isinstance(source, str | os.PathLike) and _is_tflite(source)
     quantizing = _Quantizing(runtime, options, progress)
     graph = quantizing.read(source, shapes, keep_open=keep_open)
-    return quantizing.run(graph, data, limit, judge_limit)
+    made = quantizing.run(graph, data, limit, judge_limit)
+    made.source = source if isinstance(source, str | os.PathLike) else None
+    return made
 
 
 class _Quantizing:
@@ -230,6 +253,10 @@ class _Quantizing:
     def _quantized(self, graph: Graph, samples: list[list[Array]]) -> Pair:
         """The network of integers, with where its tensors are from."""
         options = self._options
+        if not options.needs_data:
+            return with_small_weights(graph, options.scheme, options.keep_float)
+        if options.equalize:
+            graph = equalized(graph)
         data_type = _ACTIVATIONS[options.scheme]
         plan = make_plan(graph, data_type, options.keep_float)
         if not plan.rules:

@@ -53,7 +53,7 @@ class QuantizeOptions:
     """
 
     scheme: str = "int8"
-    method: str = "minmax"
+    method: str = "mse"
     percentile: float = 99.99
     per_channel: bool = True
     equalize: bool = False

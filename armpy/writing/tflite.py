@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import os
+import zipfile
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from armpy.errors import InvalidArgumentError, UnimplementedError
+from armpy.frontends.tflite.metadata import METADATA_NAME, stored_metadata
+from armpy.frontends.tflite.packed_files import PackedFiles
+from armpy.frontends.tflite.reader import read_model
 from armpy.frontends.tflite.schema import ENUMERATIONS
 from armpy.graph import Graph, Layer, Value
 from armpy.ops.operation import Array
@@ -40,6 +46,39 @@ _TYPES = {
 }
 _CODES = ENUMERATIONS["BuiltinOperator"].split()
 _TENSOR_TYPES = ENUMERATIONS["TensorType"].split()
+
+
+@dataclass(frozen=True, slots=True)
+class Extras:
+    """What a file holds beside its network.
+
+    Parameters
+    ----------
+    metadata : mapping of str to bytes
+        By name: normalisation and names of tensors in ``TFLITE_METADATA``.
+    files : mapping of str to bytes
+        Packed behind it: labels.
+    """
+
+    metadata: Mapping[str, bytes] = field(default_factory=dict)
+    files: Mapping[str, bytes] = field(default_factory=dict)
+
+
+def read_extras(path: str | os.PathLike[str]) -> Extras:
+    """What a .tflite file holds beside its network, but what converters note for themselves.
+
+    Raises
+    ------
+    ParserError
+        If the file is damaged.
+    """
+    content = memoryview(Path(path).read_bytes())
+    found = stored_metadata(read_model(content))
+    packed = PackedFiles(content)
+    return Extras(
+        {name: found[name] for name in found if name == METADATA_NAME},
+        {name: packed.read(name) for name in packed.names},
+    )
 
 
 class TfliteWriter:
@@ -128,7 +167,13 @@ class TfliteWriter:
             fields["BuiltinOptions"] = Table(*options)
         self._operators.append(Table("Operator", fields))
 
-    def file(self, inputs: Mapping[str, int], outputs: Mapping[str, int], about: str) -> bytes:
+    def file(
+        self,
+        inputs: Mapping[str, int],
+        outputs: Mapping[str, int],
+        about: str,
+        metadata: Mapping[str, bytes] | None = None,
+    ) -> bytes:
         """The file's contents.
 
         Parameters
@@ -137,7 +182,13 @@ class TfliteWriter:
             Tensors by name.
         about : str
             A description.
+        metadata : mapping of str to bytes, optional
+            What else is told of it.
         """
+        described = [
+            Table("Metadata", {"Name": name, "Buffer": self._content_buffer(content)})
+            for name, content in (metadata or {}).items()
+        ]
         subgraph = Table(
             "SubGraph",
             {
@@ -164,6 +215,7 @@ class TfliteWriter:
                 "Subgraphs": [subgraph],
                 "Description": about,
                 "Buffers": self._buffers,
+                "Metadata": described,
                 "SignatureDefs": [signature],
             },
         )
@@ -178,13 +230,22 @@ class TfliteWriter:
     def _buffer(self, data: Array) -> int:
         """The buffer of a constant's elements; equal ones are stored once."""
         content = np.ascontiguousarray(data, data.dtype.newbyteorder("<")).tobytes()
+        return self._content_buffer(content)
+
+    def _content_buffer(self, content: bytes) -> int:
+        """The buffer of some bytes."""
         if content not in self._contents:
             self._contents[content] = len(self._buffers)
             self._buffers.append(Table("Buffer", {"Data": content}))
         return self._contents[content]
 
 
-def write_tflite(graph: Graph, path: str | os.PathLike[str], about: str = "armpy") -> int:
+def write_tflite(
+    graph: Graph,
+    path: str | os.PathLike[str],
+    about: str = "armpy",
+    extras: Extras | None = None,
+) -> int:
     """Write a graph as a .tflite file, which appears whole or not at all.
 
     Parameters
@@ -194,6 +255,8 @@ def write_tflite(graph: Graph, path: str | os.PathLike[str], about: str = "armpy
     path : path
     about : str
         The file's description.
+    extras : Extras, optional
+        What else the file is to hold.
 
     Returns
     -------
@@ -207,7 +270,7 @@ def write_tflite(graph: Graph, path: str | os.PathLike[str], about: str = "armpy
     InvalidArgumentError
         If the file cannot be written.
     """
-    content = tflite_bytes(graph, about)
+    content = tflite_bytes(graph, about, extras)
     target = Path(path)
     parted = target.with_name(f"{target.name}.{os.getpid()}.part")
     try:
@@ -221,7 +284,7 @@ def write_tflite(graph: Graph, path: str | os.PathLike[str], about: str = "armpy
     return len(content)
 
 
-def tflite_bytes(graph: Graph, about: str = "armpy") -> bytes:
+def tflite_bytes(graph: Graph, about: str = "armpy", extras: Extras | None = None) -> bytes:
     """A graph as the contents of a .tflite file; errors as of `write_tflite`."""
     from armpy.writing.operators import write_layer  # noqa: PLC0415 - it needs the writer's class
 
@@ -241,7 +304,15 @@ def tflite_bytes(graph: Graph, about: str = "armpy") -> bytes:
         name: writer.value(value)
         for name, value in zip(graph.output_names, graph.outputs, strict=True)
     }
-    return writer.file(inputs, outputs, about)
+    extras = extras or Extras()
+    content = writer.file(inputs, outputs, about, extras.metadata)
+    if not extras.files:
+        return content
+    packed = io.BytesIO(content)
+    with zipfile.ZipFile(packed, "a", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in extras.files.items():
+            archive.writestr(zipfile.ZipInfo(name), data)
+    return packed.getvalue()
 
 
 def layer_error(layer: Layer, failed: str, fix: str = "") -> UnimplementedError:

@@ -56,7 +56,7 @@ def test_a_folder_of_pictures_makes_a_model_and_a_report(
     arguments = ["--data", pictures, "--range=-1,1", "--backends", "CpuRef", "-o", output]
     assert main(["quantize", float_model, *arguments]) == 0
     out = capsys.readouterr().out
-    assert "int8, ranges by minmax from 3 samples" in out
+    assert "int8, ranges by mse from 3 samples" in out
     assert "1 layer stays float" in out
     assert "has no integer form" in out
     image = np.random.default_rng(1).uniform(-0.5, 0.5, (1, 4, 4, 3)).astype(np.float32)
@@ -105,3 +105,17 @@ def test_integers_without_data_say_what_to_give(
 ) -> None:
     assert main(["quantize", float_model, "-o", str(tmp_path / "small.armpy")]) == 2
     assert "ranges of activations need data" in capsys.readouterr().err
+
+
+def test_a_tflite_file_and_a_page_are_written(float_model: str, tmp_path: Path) -> None:
+    pytest.importorskip("jinja2")
+    output, page = tmp_path / "small.tflite", tmp_path / "page.html"
+    arguments = ["--data", str(tmp_path), "--backends", "CpuRef", "-o", str(output)]
+    np.save(tmp_path / "data.npy", np.random.default_rng(0).normal(0, 1, (3, 4, 4, 3)).astype("f4"))
+    assert main(["quantize", float_model, *arguments, "--html", str(page)]) == 0
+    with armpy.load(output, backends=["CpuRef"]) as model:
+        assert model.inputs[0].name == "image"
+        assert "Convolution2d" in [layer.operation.name for layer in model.graph.layers]
+    text = page.read_text("utf-8")
+    assert "has no integer form" in text
+    assert "float.tflite as int8" in text

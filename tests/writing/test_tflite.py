@@ -24,7 +24,7 @@ from armpy import (
 from armpy.graph import Graph
 from armpy.quantizing import quantize
 from armpy.writing.flatbuffer import Table, write_flatbuffer
-from armpy.writing.tflite import tflite_bytes, write_tflite
+from armpy.writing.tflite import Extras, read_extras, tflite_bytes, write_tflite
 from tests.support.float_networks import FLOATS, image_network, images
 
 CPU = ["CpuRef"]
@@ -186,3 +186,15 @@ def test_names_that_are_taken_get_a_number() -> None:
     net.output("y", net.add(ops.Cast(), y, output=TensorInfo(None, DataType.SIGNED32)))
     with armpy.load(tflite_bytes(net.build()), backends=CPU) as model:
         assert [spec.name for spec in (*model.inputs, *model.outputs)] == ["same", "y"]
+
+
+def test_metadata_and_labels_of_the_original_go_along(tmp_path: Path) -> None:
+    net = Network()
+    x = net.input("x", TensorInfo((1, 2), FLOATS))
+    net.output("y", net.add(ops.ElementwiseBinary(), x, x))
+    extras = Extras({"TFLITE_METADATA": b"told"}, {"labels.txt": b"cat\ndog\n"})
+    write_tflite(net.build(), tmp_path / "with.tflite", extras=extras)
+    assert read_extras(tmp_path / "with.tflite") == extras
+    made = quantize(tmp_path / "with.tflite", {"x": np.ones((2, 2), np.float32)}, backends=CPU)
+    made.save(tmp_path / "small.tflite")
+    assert read_extras(tmp_path / "small.tflite") == extras

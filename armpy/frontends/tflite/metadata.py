@@ -27,7 +27,7 @@ from armpy.hooks.model_file import ModelFile
 from armpy.ops.operation import located
 from armpy.types import DEFAULT_MEMORY_LIMIT_BYTES
 
-_NAME = "TFLITE_METADATA"
+METADATA_NAME = "TFLITE_METADATA"
 _RUNTIME = "min_runtime_version"
 _IDENTIFIER = b"M001"
 _HEAD_BYTES = 8
@@ -74,9 +74,9 @@ def read_metadata(file: ModelFile, signature: str | None) -> ModelMetadata:
 def _read(file: ModelFile, signature: str | None) -> ModelMetadata:
     """Read what there is."""
     model = read_model(file.data)
-    stored = _stored(model)
+    stored = stored_metadata(model)
     packed = PackedFiles(file.data)
-    table = _root(stored[_NAME]) if _NAME in stored else None
+    table = _root(stored[METADATA_NAME]) if METADATA_NAME in stored else None
     runtime = stored.get(_RUNTIME, b"").rstrip(b"\0").decode("utf-8", "replace")
     properties = {"least version of TensorFlow Lite": runtime} if runtime else {}
     producer = model.text("Description")
@@ -103,13 +103,13 @@ def _read(file: ModelFile, signature: str | None) -> ModelMetadata:
     )
 
 
-def _stored(model: Table) -> dict[str, bytes]:
+def stored_metadata(model: Table) -> dict[str, bytes]:
     """The metadata that armpy knows, by name."""
     buffers = model.tables("Buffers", "buffer")
     found: dict[str, bytes] = {}
     for table in model.tables("Metadata", "metadata"):
         name = table.text("Name")
-        if name in (_NAME, _RUNTIME) and name not in found:
+        if name in (METADATA_NAME, _RUNTIME) and name not in found:
             stored = stored_bytes(buffers, table)
             model.charge(stored.nbytes)
             found[name] = stored.tobytes()
@@ -121,13 +121,13 @@ def _root(content: bytes) -> _MetadataTable:
     if len(content) < _HEAD_BYTES or content[4:_HEAD_BYTES] != _IDENTIFIER:
         raise ParserError(
             "the metadata is damaged",
-            where=_NAME,
+            where=METADATA_NAME,
             expected=f"the identifier {_IDENTIFIER.decode()} at byte 4",
             actual=repr(content[4:_HEAD_BYTES]),
         )
     (position,) = struct.unpack_from("<I", content)
     return _MetadataTable(
-        memoryview(content), position, "ModelMetadata", Ledger(len(content)), _NAME
+        memoryview(content), position, "ModelMetadata", Ledger(len(content)), METADATA_NAME
     )
 
 
