@@ -39,6 +39,11 @@ if TYPE_CHECKING:
     callback=parse_shape_sets,
     help="Shape of an input that the file leaves open, such as x=1,224,224,3; may be repeated.",
 )
+@click.option(
+    "--svg",
+    type=WRITABLE_FILE,
+    help="Draw the file's layers, coloured by backend, to this picture; by Graphviz if installed.",
+)
 @click.option("--dot", type=WRITABLE_FILE, help="Write the network for Graphviz to this file.")
 @json_option
 @verbosity_options
@@ -48,6 +53,7 @@ def inspect(
     with_tensors: bool,
     size: tuple[int, int] | None,
     shape_sets: Sequence[Shapes],
+    svg: str | None,
     dot: str | None,
     as_json: bool,
 ) -> None:
@@ -78,6 +84,10 @@ def inspect(
             print_prepared(prepared)
     else:
         result = _inspected(load_request, size, _only_one(shape_sets), dot)
+    if svg is not None:
+        from armpy.cli.graph_picture import write_svg
+
+        write_svg(result.facts, svg, load_request.model)
     if as_json:
         print_json({**model_document(load_request.model, result), **found})
         return
