@@ -47,6 +47,7 @@ class SubjectHandler:
         self._before_bytes, _ = resident_bytes()
         begin = time.perf_counter()
         loaded = load(self._subject)
+        loaded.fit_shapes()
         load_s = time.perf_counter() - begin
         loaded.prepare_inputs(seed)
         self._loaded = loaded

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armpy.benchmarking.inputs import Array, chosen_shapes, random_array
+from armpy.benchmarking.inputs import Array, chosen_shapes, fits, random_array
 from armpy.benchmarking.subjects import ARMPY, Subject
 from armpy.errors import InvalidArgumentError
 
@@ -23,13 +23,23 @@ class ILoaded(ABC):
     """A subject that is loaded."""
 
     @abstractmethod
-    def prepare_inputs(self, seed: int) -> None:
-        """Make inputs; what shapes they have is known from then on.
+    def fit_shapes(self) -> None:
+        """Have the model take the subject's shapes; a part of loading.
 
         Raises
         ------
-        InvalidArgumentError
-            If the subject's shapes or arrays do not fit.
+        ArmpyError
+            If it does not take them.
+        """
+
+    @abstractmethod
+    def prepare_inputs(self, seed: int) -> None:
+        """Make inputs of the subject's shapes, behind `fit_shapes`.
+
+        Raises
+        ------
+        ArmpyError
+            If the model does not take them.
         """
 
     @abstractmethod
@@ -102,17 +112,25 @@ class ArmpyLoaded(ILoaded):
         self._subject = subject
         self.model = model
         self.feeds: dict[str, Array] = {}
+        self._shapes: dict[str, tuple[int, ...]] = {}
+
+    def fit_shapes(self) -> None:
+        """Read the caller's arrays, and reshape the model if its file has fixed other shapes."""
+        specs = self.model.inputs
+        self.feeds = read_arrays(self._subject.arrays, [spec.name for spec in specs])
+        given = {**self._subject.shapes, **{name: a.shape for name, a in self.feeds.items()}}
+        batch = self._subject.batch
+        self._shapes = chosen_shapes(specs, self.model.default_shapes, given, batch)
+        others = {s.name: self._shapes[s.name] for s in specs if not fits(s, self._shapes[s.name])}
+        if others:
+            self.model = self.model.reshape(others)
 
     def prepare_inputs(self, seed: int) -> None:
-        """Read the caller's arrays, and make random ones for the other inputs."""
-        specs = self.model.inputs
-        given = read_arrays(self._subject.arrays, [spec.name for spec in specs])
-        shapes = {**self._subject.shapes, **{name: a.shape for name, a in given.items()}}
-        chosen = chosen_shapes(specs, self.model.default_shapes, shapes, self._subject.batch)
+        """Make random arrays for what the caller has given none for."""
         generator = np.random.default_rng(seed)
-        for spec in specs:
-            array = random_array(spec.info, chosen[spec.name], generator)
-            self.feeds[spec.name] = given.get(spec.name, array)
+        for spec in self.model.inputs:
+            array = random_array(spec.info, self._shapes[spec.name], generator)
+            self.feeds.setdefault(spec.name, array)
 
     def caller(self) -> Callable[[], object]:
         """A call of `Model.run`."""

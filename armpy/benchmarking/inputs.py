@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from armpy.errors import InvalidArgumentError
 from armpy.runtime.tensor_spec import TensorSpec
-from armpy.tensor import Shape, TensorInfo, format_shape
+from armpy.tensor import Shape, TensorInfo
 
 Array: TypeAlias = npt.NDArray[Any]  # Any: whatever the model takes
 
@@ -39,8 +39,11 @@ def chosen_shapes(
     Raises
     ------
     InvalidArgumentError
-        If there is no such input, a shape does not fit, or the file fixes the batch at another
-        size.
+        If there is no such input, or an input has no axis for a batch.
+
+    Notes
+    -----
+    They need not be what the file says; see `fits`.
     """
     names = [spec.name for spec in specs]
     for name in shapes:
@@ -76,16 +79,23 @@ def _open_sides(shape: Shape) -> tuple[int, ...]:
 
 def _batched(spec: TensorSpec, shape: tuple[int, ...], batch: int) -> tuple[int, ...]:
     """A shape with another size of its first axis."""
-    declared = spec.shape
-    if not shape or (declared is not None and declared[0] not in (None, batch)):
+    if not shape:
         raise InvalidArgumentError(
-            "the file fixes the size of the batch",
+            "an input has no axis for a batch",
             where=f"--batch {batch}, input '{spec.name}'",
-            expected=format_shape(declared or ()),
-            actual=f"a batch of {batch}",
-            fix="Leave --batch out, or convert the model with an open first dimension",
+            fix="Leave --batch out",
         )
     return (batch, *shape[1:])
+
+
+def fits(spec: TensorSpec, shape: Sequence[int]) -> bool:
+    """Whether an input takes a shape as the file has it."""
+    declared = spec.shape
+    if declared is None:
+        return True
+    return len(declared) == len(shape) and all(
+        dim is None or dim == size for dim, size in zip(declared, shape, strict=True)
+    )
 
 
 def random_array(info: TensorInfo, shape: Sequence[int], generator: np.random.Generator) -> Array:

@@ -38,10 +38,11 @@ def measure_layers(subject: Subject, seed: int, runs: int) -> list[LayerCost]:
     """
     with load_model(subject, profiling=True) as model:
         loaded = ArmpyLoaded(subject, model)
+        loaded.fit_shapes()
         loaded.prepare_inputs(seed)
         call = loaded.caller()
         call()
-        profiler = model.profiler
+        profiler = loaded.model.profiler
         assert profiler is not None  # it was asked for
         found: list[Sequence[Share]] = []
         for _ in range(runs):

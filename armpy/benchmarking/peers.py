@@ -63,6 +63,9 @@ class _Peer(ILoaded):
         self._subject = subject
         self._arrays: list[Array] = []
 
+    def fit_shapes(self) -> None:
+        """Nothing: shapes are bound with the inputs."""
+
     def prepare_inputs(self, seed: int) -> None:
         """Make inputs, and bind them."""
         inputs = self._inputs()

@@ -62,7 +62,7 @@ def remarks_on_subject(
             f"one run in a hundred takes {latency.p99_ms / latency.median_ms:.1f} times the median"
         )
     if latency is not None and latency.runs < _FEW_RUNS:
-        notes.append(f"{latency.runs} runs are few for percentiles; give more with --time")
+        notes.append(f"{latency.runs} runs are few for percentiles; more show more")
     if len(load_ms) > 1 and load_ms[0] > _COLD * median(load_ms[1:]):
         notes.append("the first load took longer than later ones: it compiled, or read the disk")
     if subject.num_threads is not None and subject.callers > 1:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from statistics import median
 
 from armpy.benchmarking.bursts import Burst
 from armpy.benchmarking.machine import Surroundings
@@ -300,27 +301,22 @@ def _ratio(baseline: _Record, record: _Record) -> Ratio | None:
     """How many times as fast a subject is as another, by item."""
     if record.failure or not (any(baseline.turns) and any(record.turns)):
         return None
-    return compare(_times(baseline), _times(record))
+    is_single = baseline.subject.callers == record.subject.callers == 1
+    return compare(_times(baseline, is_single), _times(record, is_single))
 
 
-def _times(record: _Record) -> list[list[float]]:
+def _times(record: _Record, is_single: bool) -> list[list[float]]:
     """Seconds per item of every turn.
 
-    Of a single caller it is the turn's median; of several, what all have done together counts.
+    Between single callers it is the turn's median; else what all have done together counts.
     """
-    items, callers = record.prepared[-1].items, record.subject.callers
-    return [
-        [
-            (
-                latency_of(burst.durations_us).median_ms / 1000
-                if callers == 1
-                else burst.wall_s / burst.runs
-            )
-            / items
-            for burst in turns
-        ]
-        for turns in record.turns
-    ]
+    items = record.prepared[-1].items
+    return [[_seconds(burst, is_single) / items for burst in turns] for turns in record.turns]
+
+
+def _seconds(burst: Burst, is_single: bool) -> float:
+    """What a run of a turn has taken."""
+    return median(burst.durations_us) / 1e6 if is_single else burst.wall_s / burst.runs
 
 
 def _result(record: _Record, ratio: Ratio | None) -> SubjectResult:

@@ -81,7 +81,7 @@ _OPTIONS: Sequence[Callable[[Callable[..., object]], Callable[..., object]]] = (
         "--batch",
         metavar="N,N",
         callback=_counts,
-        help="Size of the first axis of every input, where the file leaves it open.",
+        help="Size of the first axis of every input.",
     ),
     click.option(
         "--shapes",

@@ -7,7 +7,14 @@ from statistics import median
 
 import armpy
 from armpy.benchmarking import BenchmarkResult, SubjectResult
-from armpy.cli.benchmark_report import costs_table, label_of, layers_table, ratio_text, runs_table
+from armpy.cli.benchmark_report import (
+    costs_table,
+    how_measured,
+    label_of,
+    layers_table,
+    ratio_text,
+    runs_table,
+)
 from armpy.cli.benchmark_report import milliseconds as ms
 from armpy.pages import Bar, Bars, Details, Facts, Lines, Section, Series, Stack, Table, Text
 from armpy.pages import write_page as write
@@ -40,10 +47,9 @@ def write_page(path: str, result: BenchmarkResult) -> None:
 def _summary(result: BenchmarkResult) -> Iterator[Facts | Text | Bars]:
     """The machine, how it was measured, and what to know about it."""
     machine, plan = result.machine, result.plan
-    much = f"{plan.runs} runs" if plan.runs is not None else f"{plan.seconds:g} s of runs"
     facts = [
         ("machine", f"{machine.description}; {machine.processors} may be used"),
-        ("measured", f"{much} of each, in turns, in {result.processes} fresh processes"),
+        ("measured", how_measured(result)),
         ("took", f"{result.seconds:.1f} s"),
     ]
     if machine.others is not None:

@@ -32,13 +32,9 @@ _CSV_COLUMNS = (
 def print_benchmark(result: BenchmarkResult) -> None:
     """Print tables for people."""
     printer = Printer()
-    machine, plan = result.machine, result.plan
+    machine = result.machine
     printer.line(f"machine: {machine.description}; {machine.processors} may be used")
-    much = f"{plan.runs} runs" if plan.runs is not None else f"{plan.seconds:g} s of runs"
-    printer.line(
-        f"measured: {much} of each, in turns, in {result.processes} fresh processes, one after the"
-        f" other; {result.seconds:.1f} s in all"
-    )
+    printer.line(f"measured: {how_measured(result)}; {result.seconds:.1f} s in all")
     for note in result.notes:
         printer.line(f"note: {note}")
     done = [subject for subject in result.subjects if subject.latency is not None]
@@ -61,6 +57,14 @@ def print_benchmark(result: BenchmarkResult) -> None:
         printer.heading("Failed")
         for subject in failed:
             printer.line(f"{label_of(result, subject)}: {subject.failure}")
+
+
+def how_measured(result: BenchmarkResult) -> str:
+    """How much was measured, and how."""
+    plan, count = result.plan, result.processes
+    much = f"{plan.runs} runs" if plan.runs is not None else f"{plan.seconds:g} s of runs"
+    where = "a fresh process" if count <= 1 else f"{count} fresh processes, one after the other"
+    return f"{much} of each, in turns, in {where}"
 
 
 def label_of(result: BenchmarkResult, subject: SubjectResult) -> str:

@@ -2,10 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from armpy.benchmarking import Subject
-from armpy.benchmarking.layers import layer_costs, limit_of, measure_layers
+from armpy.benchmarking.layers import layer_costs, limit_of
 from armpy.profiling import Share
-from tests.cli.test_benchmark import MODEL
 
 
 @pytest.mark.parametrize(
@@ -37,11 +35,3 @@ def test_a_layer_takes_the_median_of_its_runs() -> None:
     assert a.reached == pytest.approx(40 / 60)
     assert (b.name, b.time_us, b.limit) == ("b", 50.0, "not known")
     assert a.share + b.share == pytest.approx(1)
-
-
-def test_layers_of_a_model_have_limits_where_the_backend_tells_them() -> None:
-    costs = measure_layers(Subject(MODEL, backends=("NumbaAcc",), num_threads=1), 0, 3)
-    assert len(costs) >= 5
-    assert sum(cost.share for cost in costs) == pytest.approx(1)
-    assert [cost.time_us for cost in costs] == sorted((c.time_us for c in costs), reverse=True)
-    assert {cost.limit for cost in costs} <= {"compute", "memory", "overhead"}

@@ -38,6 +38,7 @@ class Scene:
 class FakeRunning:
     def __init__(self, scene: Scene, subject: Subject) -> None:
         self.scene, self.name = scene, subject.model
+        self.callers = subject.callers
         scene.open.add(id(self))
 
     def _note(self, order: str) -> None:
@@ -54,7 +55,8 @@ class FakeRunning:
             self.scene.runs.append(runs)
         count = runs or 10
         us = self.scene.run_us[self.name]
-        return Burst((us,) * count, us * count / 1e6, us * count / 1e6)
+        wall_s = us * count / 1e6
+        return Burst((us,) * (count * self.callers), wall_s, wall_s)
 
     def describe(self, *, in_full: bool) -> tuple[str, Memory]:
         self._note("describe")
@@ -117,6 +119,16 @@ def test_ratios_are_of_items_where_batches_differ() -> None:
     assert ratio is not None
     assert ratio.value == pytest.approx(2.0)  # 4 items in the time of two
     assert result.subjects[1].per_second == pytest.approx(4 / 200e-6)
+
+
+def test_callers_are_compared_by_what_all_do_together() -> None:
+    scene = Scene({"one": 100.0, "eight": 400.0})
+    subjects = [Subject("one"), Subject("eight", callers=8)]
+    result = benchmark(subjects, QUICK, start=scene.start)
+    ratio = result.subjects[1].ratio
+    assert ratio is not None
+    # Each of eight takes four times as long: twice as much is done, as the fake's wall time says.
+    assert ratio.value == pytest.approx(2.0)
 
 
 def test_every_process_is_fresh_and_all_are_closed() -> None:

@@ -14,6 +14,7 @@ for library in ("click", "rich", "PIL", "jinja2"):
     pytest.importorskip(library)
 
 MODEL = str(Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite")
+INPUT = "serving_default_image:0"
 QUICK = ["--runs", "6", "--processes", "1", "--warm-up", "0"]
 
 
@@ -90,13 +91,30 @@ def test_a_subject_that_cannot_be_measured_does_not_stop_the_others(
     assert "2. CpuReff: " in out.split("Failed\n")[1]
 
 
-def test_a_batch_that_the_file_fixes_is_an_error_that_says_so(
+def test_a_batch_that_the_file_fixes_is_measured_all_the_same(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert main(["benchmark", MODEL, "--backends", "CpuRef", "--batch", "8", *QUICK]) == 1
-    out = capsys.readouterr().out
-    assert "the file fixes the size of the batch" in out
-    assert "Expected (1, 16, 16, 1); got a batch of 8" in out
+    options = ["--backends", "CpuRef", "--batch", "1,4", "--layers", "--json"]
+    assert main(["benchmark", MODEL, *options, *QUICK]) == 0
+    one, four = json.loads(capsys.readouterr().out)["subjects"]
+    assert (one["items"], four["items"]) == (1, 4)
+    assert four["memory"]["arena_bytes"] > 2 * one["memory"]["arena_bytes"]
+    assert len(four["layers"]) == 10
+
+
+@pytest.mark.parametrize(
+    ("shape", "words"),
+    [
+        ("image=1,16,16,1", "Expected 'serving_default_image:0'; got 'image'"),
+        (f"{INPUT}=1,20,20,1", "That layer was made for the file's own shapes"),
+    ],
+)
+def test_a_shape_that_the_model_does_not_take_is_told(
+    shape: str, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ["--backends", "CpuRef", "--shape", shape]
+    assert main(["benchmark", MODEL, *options, *QUICK]) == 1
+    assert words in capsys.readouterr().out.split("Failed\n")[1]
 
 
 @pytest.mark.parametrize(

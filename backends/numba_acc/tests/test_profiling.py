@@ -13,6 +13,7 @@ from armpy_numba_acc.runtime.profiling import NumbaProfilingContext, Recorder, r
 from armpy_numba_acc.runtime.roofline import roofline_us
 
 from armpy.backend import NetworkResources
+from armpy.benchmarking.layers import layer_costs
 from armpy.profiling import Profiler
 from armpy.runtime import Runtime
 from backends.numba_acc.tests.networks import convolutions, image, runtime_of, small
@@ -48,6 +49,8 @@ def test_commands_tell_operations_bytes_and_the_least_time() -> None:
         network = runtime.load_network(convolutions(size=16, channels=8, num_layers=1))
         runtime.enqueue_workload(network, image(16, 8))
         events = profiler_of(runtime, network).events
+        costs = layer_costs([profiler_of(runtime, network).summary().layers])
+    assert {cost.limit for cost in costs} <= {"compute", "memory", "overhead"}
     (product,) = [event for event in events if event.details.get("operations", 0) > 2 * 16**2 * 8]
     assert product.details["operations"] == 2 * 16 * 16 * 8 * 8 * 9
     assert product.details["bytes"] >= 4 * (2 * 16 * 16 * 8 + 8 * 8 * 9)
