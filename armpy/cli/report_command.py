@@ -12,6 +12,7 @@ import click
 from armpy.cli.load_request import LoadRequest, find_origin, load_model
 from armpy.cli.options import MODEL_FILE, WRITABLE_FILE, model_options, verbosity_options
 from armpy.cli.values import parse_size, parsed
+from armpy.errors import LayerValidationError
 
 if TYPE_CHECKING:
     from armpy.reporting import Subject
@@ -81,15 +82,22 @@ def report(
     tell("loading")
     with load_model(load_request, profiling=True) as model:
         subject = _subject(load_request, model, given)
-        sections = report_sections(
-            subject,
-            num_runs=runs,
-            backends=compared,
-            with_accuracy=not no_accuracy,
-            tell=tell,
-        )
+        try:
+            sections = report_sections(
+                subject,
+                num_runs=runs,
+                backends=compared,
+                with_accuracy=not no_accuracy,
+                tell=tell,
+            )
+        except LayerValidationError as error:
+            is_guessed = not (given["image"] or given["inputs"] or given["size"])
+            if is_guessed and any(not spec.info.is_fully_shaped for spec in model.inputs):
+                error.fix = error.fix or "The model takes several sizes; choose one with --size HxW"
+            raise
+        finally:
+            tell.close()
         about = str(model.placement).partition(";")[0] if model.placement is not None else ""
-    tell.close()
     write_page(path, f"Report of {subject.name}", sections, about)
     click.echo(f"{path}: {path.stat().st_size / 1024:.0f} KiB")
     if opens:

@@ -131,8 +131,13 @@ class Bars:
 
     def percent(self, value: float) -> float:
         """How far a value is along the longest bar, in percent."""
-        longest = max((max(bar.value, *(bar.interval or (0.0,))) for bar in self.bars), default=0)
+        longest = self._longest
         return round(100 * min(max(value / longest, 0.0), 1.0), 3) if longest else 0.0
+
+    @cached_property
+    def _longest(self) -> float:
+        """The largest value, intervals included."""
+        return max((max(bar.value, *(bar.interval or (0.0,))) for bar in self.bars), default=0.0)
 
 
 @dataclass(frozen=True)

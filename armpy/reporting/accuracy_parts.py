@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from armpy.errors import ArmpyError
 from armpy.pages import Facts, Lines, Part, Series, Table, Text
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from armpy.testing.layer_errors import LayerError
 
 _MOST_ROWS = 40
+
+_Names: TypeAlias = Mapping[str, tuple[str, str]]
+"""Short name and operator by layer."""
 
 
 def accuracy_parts(
@@ -48,7 +51,14 @@ def accuracy_parts(
             row.error = max(row.error or 0.0, found.alone)
             row.total_error = found.together
     shorts = short_names(error.layer for error in errors)
-    return _parts(errors, backend, shorts)
+    names = {error.layer: (shorts[error.layer], _operator(error, known)) for error in errors}
+    return _parts(errors, backend, names)
+
+
+def _operator(error: LayerError, known: LayerRows) -> str:
+    """The kind of a layer in the file's words, where it is one of the file's."""
+    members = known.members(error.layer)
+    return members[0].facts.operator if members else error.operation
 
 
 def compared_backend(model: Model) -> BackendId | None:
@@ -71,9 +81,7 @@ def _errors(
     return layer_errors(sides, model.graph, given, name)
 
 
-def _parts(
-    errors: Sequence[LayerError], backend: BackendId, shorts: Mapping[str, str]
-) -> list[Part]:
+def _parts(errors: Sequence[LayerError], backend: BackendId, names: _Names) -> list[Part]:
     """What is shown of errors."""
     outside = [error for error in errors if not error.is_within]
     same = sum(error.alone == 0 for error in errors)
@@ -93,15 +101,15 @@ def _parts(
             ]
         ),
         _verdict(errors, outside),
-        *_pictures(errors, shorts),
+        *_pictures(errors, names),
     ]
 
 
-def _pictures(errors: Sequence[LayerError], shorts: Mapping[str, str]) -> list[Part]:
+def _pictures(errors: Sequence[LayerError], names: _Names) -> list[Part]:
     """Chart and table, where there is an error to show."""
     if not any(error.alone or error.together for error in errors):
         return []
-    return [_chart(errors, shorts), _table(errors, shorts)]
+    return [_chart(errors, names), _table(errors, names)]
 
 
 def _verdict(errors: Sequence[LayerError], outside: Sequence[LayerError]) -> Text:
@@ -115,10 +123,10 @@ def _verdict(errors: Sequence[LayerError], outside: Sequence[LayerError]) -> Tex
     return Text(f"{text}{first.operation} '{first.layer}' on {first.backend}.", "bad")
 
 
-def _chart(errors: Sequence[LayerError], shorts: Mapping[str, str]) -> Lines:
+def _chart(errors: Sequence[LayerError], names: _Names) -> Lines:
     """Errors by layer on a logarithmic scale; equal layers lie at its lower end."""
     numbers = [float(n) for n in range(len(errors))]
-    labels = [f"{error.operation} {shorts.get(error.layer, error.layer)}" for error in errors]
+    labels = [" ".join(reversed(names[error.layer])) for error in errors]
     return Lines(
         "Relative error by layer; at the lower end there is none",
         [
@@ -132,13 +140,12 @@ def _chart(errors: Sequence[LayerError], shorts: Mapping[str, str]) -> Lines:
     )
 
 
-def _table(errors: Sequence[LayerError], shorts: Mapping[str, str]) -> Table:
+def _table(errors: Sequence[LayerError], names: _Names) -> Table:
     """The worst layers."""
     worst = sorted(errors, key=lambda error: -error.alone if math.isfinite(error.alone) else -1e300)
     rows = [
         (
-            shorts.get(error.layer, error.layer),
-            error.operation,
+            *names[error.layer],
             error.backend,
             f"{error.alone:.3g}",
             f"{error.together:.3g}",
@@ -148,6 +155,6 @@ def _table(errors: Sequence[LayerError], shorts: Mapping[str, str]) -> Table:
         for error in worst[:_MOST_ROWS]
     ]
     columns = [
-        "layer", "operation", "backend", "alone>", "up to here>", "worst element>", "tolerance",
+        "layer", "operator", "backend", "alone>", "up to here>", "worst element>", "tolerance",
     ]  # fmt: skip
     return Table(f"The {len(rows)} layers with the largest errors alone", columns, rows)

@@ -78,8 +78,8 @@
       this.fit();
       if (this.view.scale < TEXT_FROM && this.count) {
         const [x, y] = this.data.boxes[0];
-        this.view.scale = Math.min(1, 0.9);
-        this.view.x = x - this.width / 2 / this.view.scale;
+        this.view.scale = 0.9;
+        this.view.x = x - (this.width - (this.hasMap() ? MAP : 0)) / 2 / this.view.scale;
         this.view.y = y - 60 / this.view.scale;
       }
       this.redraw();
