@@ -41,6 +41,11 @@ def print_benchmark(result: BenchmarkResult) -> None:
     if done:
         printer.heading("Warm runs (ms)")
         printer.table(*runs_table(result, done))
+        columns, rows = ratios_table(result, done)
+        if rows:
+            baseline = label_of(result, result.subjects[result.plan.baseline])
+            printer.heading(f"Times as fast as {baseline} (from, to: 95 %)")
+            printer.table(columns, rows)
         printer.heading("Loading (ms), memory (MiB), processors busy")
         printer.table(*costs_table(result, done))
     for subject in done:
@@ -81,18 +86,27 @@ Table: TypeAlias = tuple[list[str], list[tuple[str, ...]]]
 def runs_table(result: BenchmarkResult, subjects: Sequence[SubjectResult]) -> Table:
     """How long runs take."""
     columns = ["what", "min>", "median>", "p90>", "p99>", "runs>", "per second>"]
-    has_ratios = any(subject.ratio is not None for subject in subjects)
-    columns += ["times as fast (95 %)"] if has_ratios else []
     rows: list[tuple[str, ...]] = []
     for subject in subjects:
         latency = subject.latency
         assert latency is not None  # the caller has seen to it
         times = (latency.min_ms, latency.median_ms, latency.p90_ms, latency.p99_ms)
         row = (label_of(result, subject), *map(milliseconds, times), str(latency.runs))
-        is_baseline = subject is result.subjects[result.plan.baseline]
-        ratio = ("baseline" if is_baseline else ratio_text(subject.ratio),) if has_ratios else ()
-        rows.append((*row, f"{subject.per_second:,.1f}", *ratio))
+        rows.append((*row, f"{subject.per_second:,.1f}"))
     return columns, rows
+
+
+def ratios_table(result: BenchmarkResult, subjects: Sequence[SubjectResult]) -> Table:
+    """How many times as fast subjects are as the baseline; no rows if there is nothing to tell."""
+    rows: list[tuple[str, ...]] = []
+    for subject in subjects:
+        ratio = subject.ratio
+        if ratio is None or math.isnan(ratio.value):
+            continue
+        is_known = not math.isinf(ratio.high)
+        ends = (_times(ratio.low), _times(ratio.high)) if is_known else ("", "")
+        rows.append((label_of(result, subject), _times(ratio.value), *ends, ratio.verdict))
+    return ["what", "times>", "from>", "to>", "shows"], rows
 
 
 def costs_table(result: BenchmarkResult, subjects: Sequence[SubjectResult]) -> Table:

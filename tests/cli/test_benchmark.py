@@ -6,9 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from armpy.benchmarking import Subject, name_subjects
+from armpy.benchmarking import (
+    BenchmarkResult,
+    MachineState,
+    Plan,
+    Ratio,
+    Subject,
+    SubjectResult,
+    name_subjects,
+)
+from armpy.benchmarking.statistics import latency_of
 from armpy.cli.__main__ import main
 from armpy.cli.benchmark import subjects_of
+from armpy.cli.benchmark_report import print_benchmark
 
 for library in ("click", "rich", "PIL", "jinja2"):
     pytest.importorskip(library)
@@ -215,3 +225,27 @@ def test_an_engine_that_is_installed_is_measured_beside(
     assert (ours["name"], peer["name"]) == ("CpuRef", "litert")
     assert peer["latency"]["runs"] == 6
     assert peer["placement"].startswith("ai-edge-litert ")
+
+
+def test_ratios_are_a_table_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
+    ratio = Ratio(1 / 129, 1 / 167, 1 / 99.3, "slower", 5, "process")
+    unknown = Ratio(1.5, 0.0, float("inf"), "too few runs", 2, "process")
+    latency = latency_of([1000.0, 2000.0])
+    subject = Subject("a.tflite")
+    subjects = (
+        SubjectResult("first", subject, load_ms=(1.0,), first_ms=(1.0,), latency=latency),
+        SubjectResult(
+            "second", subject, load_ms=(1.0,), first_ms=(1.0,), latency=latency, ratio=ratio
+        ),
+        SubjectResult(
+            "third", subject, load_ms=(1.0,), first_ms=(1.0,), latency=latency, ratio=unknown
+        ),
+    )
+    print_benchmark(BenchmarkResult(Plan(), MachineState("a machine", 2), subjects, 1.0, 5))
+    lines = capsys.readouterr().out.splitlines()
+    first = lines.index("Times as fast as 1. first (from, to: 95 %)")
+    assert [line.split() for line in lines[first + 1 : first + 4]] == [
+        ["what", "times", "from", "to", "shows"],
+        ["2.", "second", "1/129", "1/167", "1/99.3", "slower"],
+        ["3.", "third", "1.5", "too", "few", "runs"],
+    ]
