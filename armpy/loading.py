@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
-from armpy.runtime.load_request import LoadRequest, begins_prepared
+from armpy.runtime.load_request import LoadRequest, as_source, begins_prepared, file_state
 from armpy.runtime.model_cache import cached_path, load_cached
 
 # A prepared file is loaded without what parses and prepares others.
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def load(
-    source: ModelSource,
+    source: ModelSource | BinaryIO,
     *,
     backends: Sequence[str] | None = None,
     num_threads: int | None = None,
@@ -35,15 +35,16 @@ def load(
     preference: str | None = None,
     trusted_keys: Sequence[KeySource] | None = None,
     code: str | None = None,
+    dequantize_outputs: bool = False,
 ) -> Model:
     """Load a model file, ready to be called.
 
     Parameters
     ----------
-    source : path or bytes-like
+    source : path, bytes-like or binary file
         A ``.tflite`` or ``.onnx`` file, a prepared one, one of a format that a plugin has
         registered, or the contents. A file is mapped, not read, and must stay as it is while the
-        model is in use.
+        model is in use. An open file is read from where it stands, and stays open.
     backends : sequence of str, optional
         Ids in order of preference; every installed backend if left out.
     num_threads : int, optional
@@ -75,6 +76,9 @@ def load(
     code : {"trusted", "signed", "never"}, optional
         Whose code in prepared files is used; "trusted" if left out; see `RuntimeOptions`.
 
+    dequantize_outputs : bool
+        Whether quantised outputs are handed over as the real numbers that they stand for.
+
     Returns
     -------
     Model
@@ -94,6 +98,7 @@ def load(
     >>> model = armpy.load("model.tflite")                          # doctest: +SKIP
     >>> outputs = model(image)                                      # doctest: +SKIP
     """
+    source = as_source(source)
     request = LoadRequest(
         source,
         backends,
@@ -109,8 +114,17 @@ def load(
         preference,
         trusted_keys,
         code,
+        dequantize_outputs,
     )
-    if front_end is None and begins_prepared(source):
+    state = file_state(source)
+    model = _loaded(request)
+    model.remember(request, state)
+    return model
+
+
+def _loaded(request: LoadRequest) -> Model:
+    """The model that is asked for; errors as for `load`."""
+    if request.front_end is None and begins_prepared(request.source):
         from armpy.runtime.quick_loading import load_prepared
 
         return load_prepared(request)

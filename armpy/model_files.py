@@ -27,8 +27,7 @@ from armpy.plugins.boundary import describe, let_user_interrupt
 from armpy.plugins.custom_operators import custom_operators
 from armpy.plugins.front_ends import FrontEnds, GuardedFrontEnd
 from armpy.runtime import Model, Runtime, RuntimeOptions
-from armpy.runtime.file_state import check_unchanged, file_state
-from armpy.runtime.load_request import LoadRequest
+from armpy.runtime.load_request import LoadRequest, check_unchanged, file_state
 from armpy.runtime.signatures import Signatures
 from armpy.types import DEFAULT_MEMORY_LIMIT_BYTES, REFERENCE_BACKEND_ID
 
@@ -62,6 +61,7 @@ def load_file(request: LoadRequest) -> Model:
             runtime,
             closes_runtime=is_own,
             quantize_inputs=request.quantize_inputs,
+            dequantize_outputs=request.dequantize_outputs,
             signatures=others,
             read_metadata=partial(origin.metadata, signature),
             properties=request.properties,
@@ -186,6 +186,7 @@ class ModelOrigin:
                 network,
                 first.runtime,
                 quantize_inputs=first.quantize_inputs,
+                dequantize_outputs=first.dequantize_outputs,
                 shares_state_with=first,
                 signatures=signatures,
                 read_metadata=partial(self.metadata, name),

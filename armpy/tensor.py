@@ -6,11 +6,15 @@ import math
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from armpy.errors import InvalidArgumentError
 from armpy.sizes import Size
 from armpy.types import DataType
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 Dimension: TypeAlias = int | None
 """Size along one axis; None is not known yet."""
@@ -89,6 +93,63 @@ class Quantization:
     def per_axis(cls, scales: Sequence[float], axis: int) -> Quantization:
         """One scale per index along `axis`, all zero points 0."""
         return cls(tuple(float(s) for s in scales), (0,) * len(scales), axis)
+
+    def quantize(self, real: npt.ArrayLike, data_type: DataType) -> npt.NDArray[np.integer[Any]]:
+        """Store real numbers as integers.
+
+        Parameters
+        ----------
+        real : array_like of float
+        data_type : DataType
+            Of the integers.
+
+        Returns
+        -------
+        ndarray, dtype of `data_type`, shape of `real`
+            ``round(real / scale) + zero point``, saturated.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If the type stores no integers, `real` has not as many channels as there are scales, or
+            is not finite or no numbers.
+
+        Notes
+        -----
+        As TensorFlow Lite: the division is one of float32, and halves are rounded away from zero.
+        Of a scale of 0, everything is the zero point.
+
+        References
+        ----------
+        TFLite AffineQuantize, PerChannelQuantize.
+        """
+        from armpy.stored import quantized  # noqa: PLC0415 - most models quantise nothing
+
+        return quantized(self, real, data_type)
+
+    def dequantize(self, stored: npt.ArrayLike) -> npt.NDArray[np.float32]:
+        """The real numbers that integers stand for: ``scale * (stored - zero point)``.
+
+        Parameters
+        ----------
+        stored : array_like of int
+
+        Returns
+        -------
+        ndarray, float32, shape of `stored`
+
+        Raises
+        ------
+        InvalidArgumentError
+            If `stored` are no integers, or has not as many channels as there are scales.
+
+        References
+        ----------
+        TFLite Dequantize, PerChannelDequantize.
+        """
+        from armpy.stored import dequantized  # noqa: PLC0415 - most models quantise nothing
+
+        return dequantized(self, stored)
 
     @property
     def scale(self) -> float:

@@ -183,6 +183,12 @@ class Placement:
             text += f"; cache: {_counted(hits, 'hit')}, {_counted(misses, 'miss', 'misses')}"
         return text
 
+    def _repr_html_(self) -> str:
+        """What notebooks show."""
+        from armpy.notebooks import placement_html  # noqa: PLC0415 - for notebooks alone
+
+        return placement_html(self)
+
     def _short_reasons(self) -> str:
         """The commonest refusals in a few words."""
         reasons = Counter((r.operation, r.backend, r.text) for r in self.refusals)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from armpy.errors import InvalidArgumentError
+from armpy.errors import InvalidArgumentError, ParserError
 from armpy.prepared.magic import is_prepared
 
 # What is imported here is paid for at every start of a prepared model.
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from armpy.runtime.runtime import Runtime
 
 _FIRST_BYTES = 8
+
+FileState: TypeAlias = tuple[int, int] | None
+"""Bytes and time of the last change; None for what is no file, or cannot be found."""
 
 
 class LoadRequest(NamedTuple):
@@ -39,6 +42,7 @@ class LoadRequest(NamedTuple):
     preference: str | None = None
     trusted_keys: Sequence[KeySource] | None = None
     code: str | None = None
+    dequantize_outputs: bool = False
 
     @property
     def path(self) -> str | os.PathLike[str] | None:
@@ -81,6 +85,64 @@ class LoadRequest(NamedTuple):
         return runtime.options
 
 
+def as_source(given: object) -> ModelSource:
+    """What `armpy.load` was given, as a path or as bytes.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If it is neither, nor a file that can be read.
+    """
+    if isinstance(given, str | os.PathLike):
+        if not os.fspath(given):
+            raise _no_source("the path is empty", given)
+        if isinstance(given, str) and given.startswith(("http://", "https://", "file://")):
+            raise _no_source("this is no path", given, "Download it, and load the file by its path")
+        return given
+    if isinstance(given, bytes):
+        return given
+    if callable(getattr(given, "read", None)):
+        return _contents(given)
+    try:
+        view = memoryview(given)  # type: ignore[arg-type]  # a TypeError is waited for
+    except TypeError:
+        raise _no_source("there is no model to load", given) from None
+    return view if view.c_contiguous else view.tobytes()
+
+
+def _contents(file: Any) -> bytes:  # Any: whatever can be read
+    """What is left to read of an open file."""
+    try:
+        read = file.read()
+    except (OSError, ValueError, TypeError) as error:  # ValueError: it is closed
+        raise _no_source(f"the file cannot be read: {error}", file) from error
+    if isinstance(read, str):
+        raise _no_source("the file was opened as a text", file, "Open it with open(path, 'rb')")
+    if not isinstance(read, bytes | bytearray | memoryview):
+        raise _no_source("the file does not read as bytes", file)
+    if not len(read):
+        raise _no_source("nothing is left to read of the file", file, "Go back with file.seek(0)")
+    return bytes(read)
+
+
+def _no_source(failed: str, given: object, fix: str = "") -> InvalidArgumentError:
+    """The error for what cannot be loaded."""
+    kind = type(given).__qualname__
+    fixes = {
+        "Network": "Make a model of it with armpy.Model(network)",
+        "Graph": "Make a model of it with armpy.Model(graph)",
+        "OptimizedNetwork": "Make a model of it with armpy.Model(network)",
+        "Model": "It is loaded already: call it",
+    }
+    return InvalidArgumentError(
+        failed,
+        where="load",
+        expected="a path, the bytes of a model file, or a file opened with open(path, 'rb')",
+        actual=repr(given) if isinstance(given, str) or given is None else kind,
+        fix=fix or fixes.get(kind, ""),
+    )
+
+
 def begins_prepared(source: ModelSource) -> bool:
     """Whether a file or its contents begin as a prepared file does; no if it cannot be read."""
     if not isinstance(source, str | os.PathLike):
@@ -95,3 +157,32 @@ def begins_prepared(source: ModelSource) -> bool:
         return False
     finally:
         os.close(handle)
+
+
+def file_state(source: object) -> FileState:
+    """What tells a file from what it was, without reading it."""
+    if not isinstance(source, (str, os.PathLike)):
+        return None
+    try:
+        found = os.stat(source)
+    except (OSError, ValueError):
+        return None
+    return found.st_size, found.st_mtime_ns
+
+
+def check_unchanged(source: object, state: object) -> None:
+    """Check that a file is what it was.
+
+    Raises
+    ------
+    ParserError
+        If it has been changed or is gone.
+    """
+    now = file_state(source)
+    if now == state:
+        return
+    raise ParserError(
+        "the model file is gone" if now is None else "the model file has changed since",
+        where=str(source),
+        fix="Load it again",
+    )

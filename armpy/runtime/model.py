@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from armpy.runtime.jobs import ExecutionFuture
     from armpy.runtime.loaded_network import LoadedNetwork
     from armpy.runtime.network_memory import NetworkMemory
+    from armpy.runtime.quick_network import QuickNetwork
+    from armpy.runtime.real_outputs import RealOutputs
 
 
 class Model(ShapedModel):
@@ -40,6 +42,9 @@ class Model(ShapedModel):
     quantize_inputs : bool
         Whether real numbers given for a quantised input are quantised. Otherwise they are
         an error, because they are most often a mistake.
+    dequantize_outputs : bool
+        Whether quantised outputs are handed over as the real numbers that they stand for (float32).
+        Arrays that are given for them take real numbers then. What `bind` gives is stored elements.
     shares_state_with : Model, optional
         A model on the same runtime whose variables it shares: those of the same keys.
     signatures : Signatures, optional
@@ -79,6 +84,10 @@ class Model(ShapedModel):
         """
         network = self._open or self._loaded  # the latter raises
         results = run_in_order(network, arrays, self.quantize_inputs)
+        if self.dequantize_outputs:
+            names = [spec.name for spec in self.outputs]
+            finish = self._real_outputs(None).finish
+            results = [*finish(dict(zip(names, results, strict=True))).values()]
         return results[0] if len(results) == 1 else tuple(results)
 
     def run(
@@ -129,14 +138,36 @@ class Model(ShapedModel):
         if outputs is not None and not isinstance(outputs, Mapping):
             variant = self.with_outputs(outputs)
             return variant.run(inputs, None, memory, debug, deadline_s)
+        if self.dequantize_outputs:
+            real = self._real_outputs(outputs)
+            return real.finish(self._run(inputs, real.stored, memory, debug, deadline_s))
+        if deadline_s is not None or memory is not None or debug is not None:
+            return self._run(inputs, outputs, memory, debug, deadline_s)
+        return run_by_name(network, inputs, outputs, self.quantize_inputs)
+
+    def _run(
+        self,
+        inputs: Mapping[str, object],
+        outputs: Mapping[str, object] | None,
+        memory: NetworkMemory | None,
+        debug: DebugCallback | None,
+        deadline_s: float | None,
+    ) -> dict[str, Array]:
+        """`run` that hands over what the network stores."""
         if deadline_s is not None:
             _check_alone(memory, debug)
             return self._run_until(self._loaded, inputs, outputs, deadline_s)
+        network: LoadedNetwork | QuickNetwork | NetworkMemory | DebuggedNetwork
+        network = self._open or self._loaded  # the latter raises
         if memory is not None or debug is not None:
-            return run_by_name(
-                _chosen(self._loaded, memory, debug), inputs, outputs, self.quantize_inputs
-            )
+            network = _chosen(self._loaded, memory, debug)
         return run_by_name(network, inputs, outputs, self.quantize_inputs)
+
+    def _real_outputs(self, given: object) -> RealOutputs:
+        """What becomes of outputs that are to be real numbers."""
+        from armpy.runtime.real_outputs import RealOutputs
+
+        return RealOutputs.of(self.outputs, given)
 
     def _run_until(
         self,
@@ -195,8 +226,18 @@ class Model(ShapedModel):
 
         network = self._loaded
         arrays = read_inputs(network, inputs, self.quantize_inputs)
+        finish = None
+        if self.dequantize_outputs:
+            real = self._real_outputs(outputs)
+            outputs, finish = real.stored, real.finish
         return starting.start(
-            network, arrays, outputs, priority=priority, deadline_s=deadline_s, keep_alive=self
+            network,
+            arrays,
+            outputs,
+            priority=priority,
+            deadline_s=deadline_s,
+            keep_alive=self,
+            finish=finish,
         )
 
     async def run_async(

@@ -62,7 +62,7 @@ def cached_path(request: LoadRequest) -> str | None:
     Only what is loaded by a path and without objects of the application's own is kept.
     """
     path = request.path
-    plain = request._replace(source="", quantize_inputs=False)
+    plain = request._replace(source="", quantize_inputs=False, dequantize_outputs=False)
     objects = (plain.runtime, plain.properties, plain.trusted_keys, plain.front_end_options)
     if path is None or any(one is not None for one in objects) or not is_on():
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from functools import partial
@@ -10,8 +11,7 @@ from typing import TYPE_CHECKING, Self
 from armpy.errors import InvalidArgumentError
 from armpy.runtime.quick_network import QuickNetwork
 from armpy.runtime.signatures import Signatures
-from armpy.runtime.tensor_spec import TensorSpec
-from armpy.runtime.variants import Variants
+from armpy.runtime.tensor_spec import TensorSpec, TensorSpecs
 
 # A model that was prepared ahead of time starts without what prepares others.
 # ruff: noqa: PLC0415
@@ -22,10 +22,12 @@ if TYPE_CHECKING:
     from armpy.network import Network
     from armpy.optimizer import OptimizedNetwork, Placement
     from armpy.profiling import Profiler
+    from armpy.runtime.load_request import FileState, LoadRequest
     from armpy.runtime.loaded_network import LoadedNetwork
     from armpy.runtime.model import Model
     from armpy.runtime.properties import NetworkProperties
     from armpy.runtime.runtime import Runtime
+    from armpy.runtime.variants import Variants
 
 
 class OpenedModel:
@@ -43,11 +45,12 @@ class OpenedModel:
         properties: NetworkProperties | None = None,
         read_metadata: Callable[[], ModelMetadata] | None = None,
         read_source: Callable[[], Graph] | None = None,
+        dequantize_outputs: bool = False,
     ) -> None:
         from armpy.runtime.properties import NetworkProperties
         from armpy.runtime.runtime import Runtime
 
-        self._set_up(quantize_inputs, signatures, read_metadata)
+        self._set_up(quantize_inputs, dequantize_outputs, signatures, read_metadata)
         self._read_source: Callable[[], Graph] | None = read_source or partial(_graph_of, network)
         self._closes_runtime = closes_runtime or runtime is None
         self._runtime: Runtime | None = Runtime() if runtime is None else runtime
@@ -66,16 +69,21 @@ class OpenedModel:
     def _set_up(
         self,
         quantize_inputs: bool,
+        dequantize_outputs: bool,
         signatures: Signatures | None,
         read_metadata: Callable[[], ModelMetadata] | None,
     ) -> None:
         """Set what does not depend on how the network is loaded."""
         self.quantize_inputs = quantize_inputs
+        self.dequantize_outputs = dequantize_outputs
+        self._request: LoadRequest | None = None
+        self._file_state: FileState = None
+        self._made_from: tuple[OpenedModel, str, object] | None = None
         self._signatures = signatures or Signatures()
         self._read_metadata = read_metadata
         self._metadata: ModelMetadata | None = None
         self._load_ordinary: Callable[[], Model] | None = None
-        self._variants = Variants()
+        self._variants: Variants | None = None
         self._read_placement: Callable[[], Placement] | None = None
         self._loading = threading.Lock()
 
@@ -86,6 +94,7 @@ class OpenedModel:
         load_ordinary: Callable[[], Model],
         *,
         quantize_inputs: bool = False,
+        dequantize_outputs: bool = False,
         signatures: Signatures | None = None,
         read_metadata: Callable[[], ModelMetadata] | None = None,
         read_placement: Callable[[], Placement] | None = None,
@@ -99,13 +108,13 @@ class OpenedModel:
         load_ordinary : callable
             Makes the ordinary model of the file, whose network takes its place when something is
             asked that only it can do. The model owns it.
-        quantize_inputs, signatures, read_metadata
+        quantize_inputs, dequantize_outputs, signatures, read_metadata
             As of the class.
         read_placement : callable, optional
             Reads the placement report.
         """
         model = cls.__new__(cls)
-        model._set_up(quantize_inputs, signatures, read_metadata)
+        model._set_up(quantize_inputs, dequantize_outputs, signatures, read_metadata)
         model._load_ordinary = load_ordinary
         model._read_placement, model._read_source = read_placement, None
         model._runtime = model._properties = model._network_id = None
@@ -185,18 +194,50 @@ class OpenedModel:
             self._properties = NetworkProperties()
         return self._properties
 
-    @property
-    def inputs(self) -> tuple[TensorSpec, ...]:
-        """Names, shapes, types and quantisation of the inputs."""
-        network = self._open or self._loaded  # the latter raises
-        return tuple(TensorSpec(v.name, v.info) for v in network.graph.inputs)
+    def remember(self, request: LoadRequest, state: FileState) -> None:
+        """Know what it was loaded from, and what the file was then, to be made again of it."""
+        self._request, self._file_state = request, state
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """How it is made again: what it was loaded from, with its options; not its state.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If it is closed, or an option cannot be pickled.
+        ParserError
+            If its file has changed since it was loaded.
+        """
+        from armpy.runtime.copying import make, recipe_of
+
+        return make, (recipe_of(self),)
+
+    def __deepcopy__(self, memo: object) -> Model:
+        """Another model of the same, with state of its own."""
+        from armpy.runtime.copying import recipe_of
+
+        return recipe_of(self)()
 
     @property
-    def outputs(self) -> tuple[TensorSpec, ...]:
-        """Names, shapes, types and quantisation of the outputs."""
+    def title(self) -> str:
+        """What the model is called: the name of its file, or of its network; may be empty."""
+        path = None if self._request is None else self._request.path
+        if path is not None:
+            return os.path.splitext(os.path.basename(os.fspath(path)))[0]
+        return "" if self.is_quick or self._open is None else self._loaded.title
+
+    @property
+    def inputs(self) -> TensorSpecs:
+        """Names, shapes, types and quantisation of the inputs."""
+        network = self._open or self._loaded  # the latter raises
+        return TensorSpecs([TensorSpec(v.name, v.info) for v in network.graph.inputs])
+
+    @property
+    def outputs(self) -> TensorSpecs:
+        """Names, shapes, types and quantisation of the outputs, as the network stores them."""
         graph = (self._open or self._loaded).graph  # the latter raises
         infos = [value.info for value in graph.outputs]
-        return tuple(map(TensorSpec, graph.output_names, infos))
+        return TensorSpecs(map(TensorSpec, graph.output_names, infos))
 
     @property
     def default_shapes(self) -> tuple[tuple[int, ...] | None, ...]:
@@ -276,7 +317,8 @@ class OpenedModel:
         if self._open is None:
             return
         self._signatures.close(self)
-        self._variants.close()
+        if self._variants is not None:
+            self._variants.close()
         with self._loading:  # another thread may be loading the whole network
             if self._runtime is None:
                 self._open = None
@@ -293,6 +335,25 @@ class OpenedModel:
 
     def __exit__(self, *exc_info: object) -> None:
         self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        from asyncio import to_thread
+
+        await to_thread(self.close)  # which may wait for executions
+
+    def __repr__(self) -> str:
+        from armpy.runtime.showing import describe
+
+        return describe(self)
+
+    def _repr_html_(self) -> str:
+        """What notebooks show."""
+        from armpy.runtime.showing import model_html
+
+        return model_html(self)
 
 
 def _graph_of(network: Network | Graph | OptimizedNetwork) -> Graph:

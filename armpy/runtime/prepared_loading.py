@@ -71,6 +71,7 @@ def _loaded(
             runtime,
             closes_runtime=closes_runtime,
             quantize_inputs=request.quantize_inputs,
+            dequantize_outputs=request.dequantize_outputs,
             shares_state_with=first,
             signatures=signatures,
             properties=request.properties if first is None else first.properties,

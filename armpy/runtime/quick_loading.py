@@ -193,6 +193,7 @@ def quick_model(file: PreparedFile, load_original: Callable[[], Model] | None = 
         make,
         ordinary,
         quantize_inputs=request.quantize_inputs,
+        dequantize_outputs=request.dequantize_outputs,
         signatures=signatures_of(file),
         read_metadata=lambda: _metadata(file),
         read_placement=placement,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from armpy.errors import InvalidArgumentError
 from armpy.runtime.opened_model import OpenedModel
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from armpy.runtime.imported_tensor import ImportedTensor
     from armpy.runtime.model import Model
     from armpy.runtime.network_memory import NetworkMemory
+
+    InputShapes: TypeAlias = Mapping[str, tuple[int, ...]]
 
 
 class ShapedModel(OpenedModel):
@@ -100,6 +102,57 @@ class ShapedModel(OpenedModel):
         """`prepare`, by the name that TensorFlow Lite has for it."""
         self.prepare(shapes)
 
+    def warm_up(
+        self,
+        shapes: Mapping[str, tuple[int, ...]]
+        | Sequence[Mapping[str, tuple[int, ...]]]
+        | None = None,
+    ) -> None:
+        """Prepare and run once, so that the first call takes no longer than the others.
+
+        Parameters
+        ----------
+        shapes : mapping of str to tuple of int, or several of them, optional
+            As for `prepare`: every input's shape, or those that differ from the default.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If a shape does not fit what the model leaves open, or more are given than the model
+            stays prepared for; what a run raises.
+
+        Notes
+        -----
+        It is run with zeros. A model with variables is prepared and not run, as that would change
+        them.
+
+        Examples
+        --------
+        >>> model.warm_up([{"image": (n, 224, 224, 3)} for n in (1, 8)])  # doctest: +SKIP
+        """
+        several = [shapes] if shapes is None or isinstance(shapes, Mapping) else [*shapes]
+        most = self.runtime.options.plan_cache_size
+        if len(several) > most:
+            raise InvalidArgumentError(
+                "the model does not stay prepared for so many shapes",
+                where="warm_up",
+                expected=f"at most {most} (RuntimeOptions.plan_cache_size)",
+                actual=str(len(several)),
+            )
+        for one in several:
+            self._warm_up(self._shapes(one or {}))
+
+    def _warm_up(self, shapes: Sequence[tuple[int, ...]]) -> None:
+        """Prepare for the inputs' shapes, and run once."""
+        import numpy as np
+
+        network = self._loaded
+        network.prepare(shapes)
+        if network.graph.variables:
+            return
+        pairs = zip(network.graph.inputs, shapes, strict=True)
+        network.run([np.zeros(shape, value.info.data_type.dtype) for value, shape in pairs])
+
     def reshape(self, shapes: Mapping[str, Sequence[int | None]]) -> Model:
         """The same network for inputs of other shapes, also where the file has fixed them.
 
@@ -136,8 +189,9 @@ class ShapedModel(OpenedModel):
         """
         from armpy.runtime.reshaping import with_input_shapes
 
-        source = self._source
-        return self._variant(with_input_shapes(source, shapes))
+        made = self._variant(with_input_shapes(self._source, shapes))
+        made._made_from = self, "reshape", dict(shapes)
+        return made
 
     def with_outputs(self, names: Sequence[str]) -> Model:
         """The same network with any of its tensors as outputs.
@@ -163,6 +217,7 @@ class ShapedModel(OpenedModel):
         >>> model.with_outputs(["block_3/relu"]).run({"image": image})  # doctest: +SKIP
         """
         from armpy.runtime.reshaping import checked_names, with_outputs
+        from armpy.runtime.variants import Variants
 
         chosen = checked_names(names)
 
@@ -174,9 +229,13 @@ class ShapedModel(OpenedModel):
                     where="outputs",
                     fix="Give them keys: Network.variable(..., key=...)",
                 )
-            return self._variant(graph, shares_state=True)
+            made = self._variant(graph, shares_state=True)
+            made._made_from = self, "with_outputs", chosen
+            return made
 
         self._loaded  # noqa: B018 - an error once the model is closed
+        with self._loading:
+            self._variants = self._variants or Variants()
         return self._variants.get(chosen, make)
 
     def _variant(self, graph: Graph, *, shares_state: bool = False) -> Model:
@@ -187,6 +246,7 @@ class ShapedModel(OpenedModel):
             graph,
             self.runtime,
             quantize_inputs=self.quantize_inputs,
+            dequantize_outputs=self.dequantize_outputs,
             shares_state_with=self if shares_state and graph.variables else None,
             properties=self.properties,
             read_metadata=self._read_metadata,

@@ -80,7 +80,9 @@ class Signatures:
                 expected=", ".join(f"'{known}'" for known in names)
                 or "none, as it has no signatures",
             )
-        return self._open_model(name, self, first)
+        made = self._open_model(name, self, first)
+        made._made_from = first, "signature", name
+        return made
 
     def close(self, model: object) -> None:
         """Close what was opened besides the first model, if that is the one that is closed."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from armpy.ops.operation import Array
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from armpy.runtime.loaded_network import LoadedNetwork
 
 Named: TypeAlias = dict[str, Array]
+Finish: TypeAlias = Callable[[Named], Named]
 
 
 def start(
@@ -25,6 +26,7 @@ def start(
     priority: Priority = Priority.MEDIUM,
     deadline_s: float | None = None,
     keep_alive: object = None,
+    finish: Finish | None = None,
 ) -> ExecutionFuture[Named]:
     """Execute once on a thread of the runtime's.
 
@@ -40,6 +42,8 @@ def start(
         How long it may take from now on, with the time that it waits.
     keep_alive : object
         What has to live as long; networks go with their runtime.
+    finish : callable, optional
+        Makes of the outputs what the caller is to have.
 
     Returns
     -------
@@ -51,7 +55,7 @@ def start(
     InvalidArgumentError
         If the runtime is closed. What is wrong with the outputs, the future tells.
     """
-    job = _job(network, arrays, outputs, priority, deadline_in(deadline_s))
+    job = _job(network, arrays, outputs, priority, deadline_in(deadline_s), finish)
     job.keep_alive = keep_alive
     future = job.submitted()
     network.executors.submit(job)
@@ -88,13 +92,15 @@ def _job(
     outputs: Mapping[str, object] | None,
     priority: Priority,
     deadline: float | None,
+    finish: Finish | None = None,
 ) -> Job[Named]:
     """What executes once."""
 
     def work(job: Job[Named]) -> Named:
         # Shapes that are new are planned here, which may take long and cannot be stopped.
         call = checked_call(network, arrays, outputs)
-        return shown(call.given, dict(zip(call.names, _made(call, job), strict=True)))
+        made = shown(call.given, dict(zip(call.names, _made(call, job), strict=True)))
+        return made if finish is None else finish(made)
 
     signal = StopSignal()
     signal.reset(deadline)

@@ -9,10 +9,14 @@ import numpy as np
 
 from armpy.errors import ArmpyError, InvalidArgumentError, MemoryLimitError
 from armpy.runtime.foreign import as_view
-from armpy.tensor import TensorInfo, check_shape_fits, format_shape, shapes_agree
+from armpy.tensor import Quantization, TensorInfo, check_shape_fits, format_shape, shapes_agree
 
 if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepared model
     from armpy.ops.operation import Array
+
+
+_NUMBERS = "biufc"
+"""Kinds of dtypes that are numbers, or booleans."""
 
 
 def as_input(
@@ -64,7 +68,7 @@ def as_input(
     if array.dtype != dtype:
         array = _converted(name, info, array, quantize)
     if array.shape != info.shape:
-        check_shape_fits(name, info.shape, array.shape)
+        _check_shape(name, info, array)
     flags = array.flags
     if not (flags.c_contiguous and flags.aligned):
         # ascontiguousarray would make a scalar one-dimensional.
@@ -72,17 +76,28 @@ def as_input(
     return array
 
 
+def _check_shape(name: str, info: TensorInfo, array: Array) -> None:
+    """Check an array's shape; the error says what would make it fit."""
+    try:
+        check_shape_fits(name, info.shape, array.shape)
+    except InvalidArgumentError as error:
+        from armpy.runtime.array_errors import shape_fix  # noqa: PLC0415 - seldom needed
+
+        fix = shape_fix(info.shape, array.shape)
+        error.fix = f"{fix}. {error.fix}" if fix else error.fix
+        raise
+
+
 def _as_array(name: str, info: TensorInfo, given: object) -> Array:
     """An array of something that is none: nested lists, numbers, other libraries' tensors."""
     try:
         if isinstance(given, (int, float, list, tuple)) and not isinstance(given, bool):
-            guess = np.asarray(given)
-            wanted = info.data_type.dtype
-            with np.errstate(over="raise"):
-                return guess.astype(wanted) if _is_lossless(guess, wanted) else guess
+            return _of_numbers(name, info, given)
         view = None if isinstance(given, np.ndarray) else as_view(info, given)
         array = np.asarray(given) if view is None else view
     except ArmpyError as error:
+        if error.where.startswith("input "):
+            raise
         from armpy.ops.operation import located  # noqa: PLC0415 - seldom needed
 
         raise located(lambda: f"input '{name}'", error) from error.__cause__
@@ -93,7 +108,29 @@ def _as_array(name: str, info: TensorInfo, given: object) -> Array:
             expected=f"an array of {info.data_type.dtype}",
             actual=type(given).__name__,
         ) from error
+    if array.dtype.kind not in _NUMBERS and array.dtype != info.data_type.dtype:
+        raise _no_array(name, info, given)
     return array
+
+
+def _of_numbers(name: str, info: TensorInfo, given: object) -> Array:
+    """An array of a number, or of nested lists of numbers."""
+    try:
+        guess = np.asarray(given)
+    except ValueError as error:
+        raise _no_array(name, info, given) from error
+    wanted = info.data_type.dtype
+    if guess.dtype.kind not in _NUMBERS:
+        raise _no_array(name, info, given)
+    with np.errstate(over="raise"):
+        return guess.astype(wanted) if _is_lossless(guess, wanted) else guess
+
+
+def _no_array(name: str, info: TensorInfo, given: object) -> InvalidArgumentError:
+    """The error for what is no array of numbers."""
+    from armpy.runtime.array_errors import no_array  # noqa: PLC0415 - seldom needed
+
+    return no_array(name, info, given)
 
 
 def _is_lossless(array: Array, dtype: np.dtype[np.generic]) -> bool:
@@ -109,6 +146,8 @@ def _converted(name: str, info: TensorInfo, array: Array, quantize: bool) -> Arr
     dtype = info.data_type.dtype
     if array.dtype.newbyteorder("=") == dtype:
         return array.astype(dtype)
+    if array.dtype.kind not in _NUMBERS:
+        raise _no_array(name, info, array)
     if quantize and info.data_type.is_quantized and array.dtype.kind == "f":
         try:
             return quantize_array(array, info)
@@ -138,36 +177,27 @@ def quantize_array(real: Array, info: TensorInfo) -> Array:
     ----------
     real : ndarray, any float dtype
     info : TensorInfo
-        Per-tensor quantised.
+        Quantised.
 
     Returns
     -------
     ndarray, dtype of `info`
-        ``round(real / scale) + zero point``, half away from zero, saturated.
+        As of `Quantization.quantize`.
 
     Raises
     ------
     InvalidArgumentError
         If a number is not finite.
     """
-    wide = np.asarray(real, np.float64)
-    if not np.isfinite(wide).all():
-        raise InvalidArgumentError(
-            "a number cannot be quantised", expected="finite numbers", actual="NaN or infinity"
-        )
-    scaled = wide / info.scale
-    stored = np.trunc(scaled + np.copysign(0.5, scaled)) + info.zero_point
-    low, high = info.data_type.integer_range
-    result: Array = np.clip(stored, low, high).astype(info.data_type.dtype)
-    return result
+    how = info.quantization or Quantization.per_tensor(1.0)
+    return how.quantize(real, info.data_type)
 
 
 def dequantize_array(stored: Array, info: TensorInfo) -> Array:
     """Real numbers (float32) that stored integers stand for; other types as they are."""
     if not info.data_type.is_quantized or info.quantization is None:
         return stored
-    real = (stored.astype(np.float64) - info.zero_point) * info.scale
-    return real.astype(np.float32)
+    return info.quantization.dequantize(stored)
 
 
 def check_output_array(name: str, info: TensorInfo, given: object) -> Array:

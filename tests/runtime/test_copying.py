@@ -1,0 +1,242 @@
+"""Models in other processes, and twice in one: what they are made of again."""
+
+from __future__ import annotations
+
+import copy
+import io
+import mmap
+import multiprocessing
+import os
+import pickle
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import armpy
+from armpy import DataType, Model, Network, Quantization, Runtime, RuntimeOptions, TensorInfo
+from armpy.errors import InvalidArgumentError, ParserError
+from tests.support.networks import ADD, RELU, f32, floats
+
+DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"
+IMAGE = np.random.default_rng(1).random((1, 16, 16, 1)).astype(np.float32)
+REAL: dict[str, Any] = {"backends": ["CpuRef"], "quantize_inputs": True, "dequantize_outputs": True}
+
+
+def relu(runtime: Runtime | None = None) -> Model:
+    net = Network("relu")
+    net.output("y", net.add(RELU, net.input("x", f32(None, 3)), name="relu"))
+    return Model(net, runtime or Runtime(RuntimeOptions(backends=["CpuRef"])))
+
+
+@pytest.mark.parametrize(
+    "twice", [lambda m: pickle.loads(pickle.dumps(m)), copy.copy, copy.deepcopy]
+)
+def test_a_copy_is_loaded_anew_with_the_same_options(twice: Any) -> None:
+    with armpy.load(DIGITS, **REAL) as model, twice(model) as other:
+        assert other.runtime is not model.runtime
+        assert other.runtime.options.backends == model.runtime.options.backends
+        np.testing.assert_array_equal(other(IMAGE), model(IMAGE))
+        model.close()
+        assert other(IMAGE).dtype == np.float32
+
+
+def test_a_model_made_of_a_network_is_copied_with_its_network() -> None:
+    with relu() as model:
+        text = pickle.dumps(model)
+    with pickle.loads(text) as other:
+        assert other(floats(-1, 0, 2)[None]).tolist() == [[0, 0, 2]]
+        assert [*(other.runtime.options.backends or ())] == ["CpuRef"]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [bytes, bytearray, memoryview, io.BytesIO, lambda data: np.frombuffer(data, np.uint8)],
+    ids=["bytes", "bytearray", "memoryview", "BytesIO", "ndarray"],
+)
+def test_a_model_of_contents_is_copied_with_them(source: Any) -> None:
+    with (
+        armpy.load(source(DIGITS.read_bytes()), **REAL) as model,
+        pickle.loads(pickle.dumps(model)) as other,
+    ):
+        np.testing.assert_array_equal(other(IMAGE), model(IMAGE))
+
+
+def test_an_open_file_is_read_from_where_it_stands_and_stays_open(tmp_path: Path) -> None:
+    path = tmp_path / "with a head"
+    path.write_bytes(b"head" + DIGITS.read_bytes())
+    with path.open("rb") as file:
+        file.seek(4)
+        with armpy.load(file, **REAL) as model:
+            assert model(IMAGE).shape == (1, 10)  # type: ignore[union-attr]
+        assert not file.closed
+
+
+def test_a_mapped_file_is_contents() -> None:
+    with DIGITS.open("rb") as file:
+        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    with armpy.load(mapped, **REAL) as model:
+        assert model.outputs[0].shape == (1, 10)
+
+
+def test_variants_are_copied_by_what_made_them() -> None:
+    with relu() as model:
+        both = model.reshape({"x": (2, 3)}).with_outputs(["relu"])
+        with pickle.loads(pickle.dumps(both)) as other:
+            made = other.run({"x": np.full((2, 3), -1, np.float32)})
+    assert [*made] == ["relu"]
+    assert made["relu"].shape == (2, 3)
+
+
+def test_a_copy_begins_with_initial_state() -> None:
+    net = Network("counting")
+    count = net.variable("count", f32(1), key="count")
+    following = net.add(ADD, count, net.constant(np.float32(1)))
+    net.assign(count, following)
+    net.output("y", net.add(ADD, net.input("x", f32(1)), following))
+    with Model(net, Runtime(RuntimeOptions(backends=["CpuRef"]))) as model:
+        assert model(floats(0)) == 1
+        with copy.deepcopy(model) as other:
+            assert other(floats(0)) == 1
+        assert model(floats(0)) == 2
+
+
+def test_a_file_that_has_changed_is_not_pickled_nor_taken_for_the_one_that_was(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "digits.tflite"
+    path.write_bytes(DIGITS.read_bytes())
+    with armpy.load(path, **REAL) as model:
+        text = pickle.dumps(model)
+        path.write_bytes(DIGITS.read_bytes() + b"more")
+        with pytest.raises(ParserError, match="the model file has changed since"):
+            pickle.dumps(model)
+    with pytest.raises(ParserError, match="is not the one whose model was pickled"):
+        pickle.loads(text)
+    path.unlink()
+    with pytest.raises(ParserError, match="cannot be read"):
+        pickle.loads(text)
+
+
+def test_what_cannot_be_pickled_is_named() -> None:
+    with relu() as closed:
+        pass
+    with pytest.raises(InvalidArgumentError, match="the model is closed"):
+        pickle.dumps(closed)
+    registry = armpy.BackendRegistry.discover(RuntimeOptions().plugin_options())
+    options = RuntimeOptions(backends=["CpuRef"], registry=registry)
+    with (
+        relu(Runtime(options)) as model,
+        pytest.raises(InvalidArgumentError, match=r"its runtime cannot be pickled.*the path"),
+    ):
+        pickle.dumps(model)
+
+
+def _answer(model: Model) -> Any:
+    """What a worker process computes."""
+    return os.getpid(), model(IMAGE)
+
+
+def test_a_model_goes_to_a_process_that_was_spawned() -> None:
+    with (
+        armpy.load(DIGITS, **REAL) as model,
+        ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as workers,
+    ):
+        process, answer = workers.submit(_answer, model).result(120)
+        assert process != os.getpid()
+        np.testing.assert_array_equal(answer, model(IMAGE))
+
+
+def test_quantised_outputs_are_real_numbers_where_that_is_asked_for() -> None:
+    with (
+        armpy.load(DIGITS, backends=["CpuRef"], quantize_inputs=True) as plain,
+        armpy.load(DIGITS, **REAL) as model,
+    ):
+        stored = plain(IMAGE)
+        wanted = (stored.astype(np.float64) + 128) / 256  # type: ignore[union-attr]  # as the file says
+        name, output = model.inputs[0].name, model.outputs[0].name
+        given = np.empty((1, 10), np.float32)
+        made = [
+            model(IMAGE),
+            model.run({name: IMAGE})[output],
+            model.run({name: IMAGE}, deadline_s=60)[output],
+            model.start({name: IMAGE}).result(60)[output],
+            model.run({name: IMAGE}, [output])[output],
+            model.run({name: IMAGE}, {output: given})[output],
+        ]
+        assert made[-1] is given
+        for array in made:
+            assert array.dtype == np.float32  # type: ignore[union-attr]
+            np.testing.assert_array_equal(array, wanted)
+        with pytest.raises(InvalidArgumentError, match="a writable C-contiguous float32 array"):
+            model.run({name: IMAGE}, {output: np.empty((1, 10), np.int8)})
+        np.testing.assert_array_equal(plain.outputs[0].dequantize(stored), wanted)
+
+
+def test_models_tell_what_they_are_in_a_line_and_in_a_notebook() -> None:
+    net = Network("<b>net</b>")
+    info = TensorInfo((1, 8), DataType.QASYMM_S8, Quantization.per_tensor(0.5, -3))
+    x = net.input("x<1>", info)
+    net.output("y", net.add_layer(RELU, [x], outputs=[info]).output)
+    with Model(net, Runtime(RuntimeOptions(backends=["CpuRef"]))) as model:
+        assert repr(model) == (
+            "Model('<b>net</b>': x<1> QASYMM_S8(1, 8) -> y QASYMM_S8(1, 8); on CpuRef)"
+        )
+        assert (
+            repr(model.inputs) == "(TensorSpec('x<1>', QASYMM_S8(1, 8) scale 0.5 zero point -3),)"
+        )
+        html = model._repr_html_()
+        for text in ("&lt;b&gt;net", "x&lt;1&gt;", "0.5 × (q − -3)", "CpuRef", "(1, 8)"):
+            assert text in html
+        assert "<b>net" not in html
+        assert "x&lt;1&gt;" in model.inputs._repr_html_()
+        assert model.placement is not None
+        assert "<td>CpuRef</td>" in model.placement._repr_html_()
+    assert repr(model) == "Model(closed)"
+    assert "closed" in model._repr_html_()
+
+
+def test_a_model_with_many_inputs_tells_the_first() -> None:
+    net = Network("many")
+    values = [net.input(f"x{i}", f32(1)) for i in range(5)]
+    net.output("y", values[4])
+    with Model(net, Runtime(RuntimeOptions(backends=["CpuRef"]))) as model:
+        assert "x2 FLOAT32(1,) and 2 more -> y" in repr(model)
+
+
+def test_warming_up_prepares_and_runs_every_shape_once() -> None:
+    with relu() as model:
+        model.warm_up({"x": (4, 3)})
+        assert model.runtime.get_network(model.network_id).latest.shapes == ((4, 3),)  # type: ignore[union-attr]
+        model.warm_up([{"x": (n, 3)} for n in (1, 2)])
+        assert len(model.runtime.get_network(model.network_id).plans) == 3
+        with pytest.raises(InvalidArgumentError, match="does not stay prepared for so many shapes"):
+            model.warm_up([{"x": (n, 3)} for n in range(1, 1000)])
+        with pytest.raises(InvalidArgumentError, match="an input has no shape yet"):
+            model.warm_up()
+
+
+def test_warming_up_leaves_state_alone() -> None:
+    net = Network("counting")
+    count = net.variable("count", f32(1))
+    net.assign(count, net.add(ADD, count, net.input("x", f32(1))))
+    net.output("y", count)
+    with Model(net, Runtime(RuntimeOptions(backends=["CpuRef"]))) as model:
+        model(floats(5))
+        model.warm_up()
+        assert model(floats(0)) == 5
+
+
+def test_a_model_is_closed_at_the_end_of_async_with() -> None:
+    import asyncio
+
+    async def run() -> Model:
+        async with relu() as model:
+            assert (await model.run_async({"x": floats(-1, 0, 1)[None]}))["y"].tolist() == [
+                [0, 0, 1]
+            ]
+        return model
+
+    assert asyncio.run(run()).is_closed

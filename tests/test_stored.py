@@ -1,0 +1,85 @@
+"""Quantization.quantize and dequantize, by TensorFlow Lite's rules."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from armpy import DataType, Quantization, TensorInfo
+from armpy.errors import InvalidArgumentError
+from armpy.runtime.tensor_spec import TensorSpec
+
+HALF = Quantization.per_tensor(0.5, 3)
+
+
+@pytest.mark.parametrize(
+    ("data_type", "expected"),
+    [  # by hand: halves go away from zero, and what is too large saturates
+        (DataType.QASYMM_S8, [3, 4, 2, 5, 127, -128]),
+        (DataType.QASYMM_U8, [3, 4, 2, 5, 255, 0]),
+        (DataType.QSYMM_S16, [3, 4, 2, 5, 2003, -1997]),
+        (DataType.SIGNED32, [3, 4, 2, 5, 2003, -1997]),
+    ],
+)
+def test_numbers_are_rounded_away_from_zero_and_saturated(
+    data_type: DataType, expected: list[int]
+) -> None:
+    stored = HALF.quantize([0.0, 0.25, -0.25, 0.75, 1000.0, -1000.0], data_type)
+    assert stored.dtype == data_type.dtype
+    assert stored.tolist() == expected
+
+
+def test_the_division_is_one_of_float32() -> None:
+    # 0.15 / 0.1 is 1.5 in float32 (rounds to 2), and below it in float64 of these float32 numbers.
+    scale, real = np.float32(0.1), np.float32(0.15)
+    assert float(real) / float(scale) < 1.5 or real / scale == np.float32(1.5)
+    stored = Quantization.per_tensor(float(scale)).quantize(real, DataType.QASYMM_S8)
+    assert stored == int(np.trunc(np.float64(real / scale) + 0.5))
+
+
+def test_channels_have_scales_of_their_own() -> None:
+    per_channel = Quantization((0.5, 0.0, 2.0), (0, 1, 0), 1)
+    real = np.array([[1, 5, 4], [-1, -5, -3]], np.float32)
+    stored = per_channel.quantize(real, DataType.QSYMM_S8)
+    assert stored.tolist() == [[2, 1, 2], [-2, 1, -2]]
+    assert per_channel.dequantize(stored).tolist() == [[1, 0, 4], [-1, 0, -4]]
+
+
+def test_stored_numbers_are_real_ones_again() -> None:
+    real = HALF.dequantize(np.array([3, 4, -128], np.int8))
+    assert real.dtype == np.float32
+    assert real.tolist() == [0.0, 0.5, -65.5]
+    every = np.arange(-128, 128).astype(np.int8)
+    np.testing.assert_array_equal(HALF.quantize(HALF.dequantize(every), DataType.QASYMM_S8), every)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: HALF.quantize([1.0], DataType.FLOAT32), "stores no integers.*got FLOAT32"),
+        (lambda: HALF.quantize([1.0], "int8"), "stores no integers.*got 'int8'"),  # type: ignore[arg-type]
+        (lambda: HALF.quantize([np.nan], DataType.QASYMM_S8), "NaN or infinity"),
+        (lambda: HALF.quantize([np.inf], DataType.QASYMM_S8), "NaN or infinity"),
+        (lambda: HALF.quantize(["a"], DataType.QASYMM_S8), "Expected real numbers; got <U1"),
+        (lambda: HALF.quantize([[1.0], []], DataType.QASYMM_S8), "cannot be made an array"),
+        (lambda: HALF.dequantize([1.5]), "Expected integers; got float64"),
+        (
+            lambda: Quantization.per_axis([1.0, 2.0], 1).dequantize([[1, 2, 3]]),
+            r"Expected 2 along axis 1; got \(1, 3\)",
+        ),
+        (lambda: Quantization.per_axis([1.0, 2.0], 3).dequantize([[1, 2]]), "along axis 3"),
+    ],
+)
+def test_what_cannot_be_stored_is_refused(call: Any, message: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=message):
+        call()
+
+
+def test_inputs_and_outputs_quantise_by_what_they_are() -> None:
+    spec = TensorSpec("x", TensorInfo((1,), DataType.QASYMM_U8, HALF))
+    assert spec.quantize([1.0]).tolist() == [5]
+    assert spec.dequantize([5]).tolist() == [1.0]
+    with pytest.raises(InvalidArgumentError, match="tensor 'y': the tensor is not quantised"):
+        TensorSpec("y", TensorInfo((1,), DataType.FLOAT32)).quantize([1.0])
