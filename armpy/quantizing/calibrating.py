@@ -9,12 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from armpy.errors import InvalidArgumentError
-from armpy.graph import Graph, Value
+from armpy.graph import Value
 from armpy.ops.operation import Array
 from armpy.quantizing.options import QuantizeOptions
-from armpy.quantizing.running import watched
+from armpy.quantizing.running import Watched
 from armpy.quantizing.scales import Range
-from armpy.runtime import Runtime
 
 NUM_BINS = 2048
 """Of a tensor's histogram."""
@@ -38,8 +37,7 @@ class Calibration:
 
 
 def calibrate(
-    runtime: Runtime,
-    graph: Graph,
+    watched: Watched,
     samples: Sequence[Sequence[Array]],
     values: Sequence[Value],
     options: QuantizeOptions,
@@ -48,12 +46,12 @@ def calibrate(
 
     Parameters
     ----------
-    runtime : Runtime
-    graph : Graph
+    watched : Watched
+        The float graph.
     samples : sequence of sequence of ndarray
         Arrays for the graph's inputs, in order; one at least.
     values : sequence of Value
-        Of the graph, no constants.
+        Among those that are watched.
     options : QuantizeOptions
         Its method.
 
@@ -68,7 +66,7 @@ def calibrate(
         )
     extremes = [Range(np.inf, -np.inf)] * len(values)
     sums: list[npt.NDArray[np.float64]] = [np.zeros(1)] * len(values)
-    for arrays in watched(runtime, graph, samples, values):
+    for arrays in watched.run(samples, values):
         for index, array in enumerate(arrays):
             if array.size:
                 low, high = float(array.min()), float(array.max())
@@ -81,7 +79,7 @@ def calibrate(
     if options.method != "minmax":
         from armpy.quantizing.histograms import narrowed  # noqa: PLC0415 - not for the usual
 
-        counts = _histograms(runtime, graph, samples, values, ranges)
+        counts = _histograms(watched, samples, values, ranges)
         ranges = [
             narrowed(found, count, options) for found, count in zip(ranges, counts, strict=True)
         ]
@@ -110,15 +108,14 @@ def _check_finite(value: Value, found: Range) -> None:
 
 
 def _histograms(
-    runtime: Runtime,
-    graph: Graph,
+    watched: Watched,
     samples: Sequence[Sequence[Array]],
     values: Sequence[Value],
     ranges: Sequence[Range],
 ) -> list[_Counts]:
     """How often elements of each tensor lie in each of `NUM_BINS` equal parts of its range."""
     counts = [np.zeros(NUM_BINS) for _ in values]
-    for arrays in watched(runtime, graph, samples, values):
+    for arrays in watched.run(samples, values):
         for array, found, count in zip(arrays, ranges, counts, strict=True):
             width = (found.high - found.low) / NUM_BINS
             if width > 0:

@@ -17,10 +17,11 @@ from armpy.quantizing.calibrating import calibrate
 from armpy.quantizing.data import Data, read_samples
 from armpy.quantizing.equalizing import equalized
 from armpy.quantizing.options import QuantizeOptions
-from armpy.quantizing.planning import check_names, choose_scales, make_plan
+from armpy.quantizing.planning import Plan, check_names, choose_scales, make_plan
 from armpy.quantizing.preparing import prepared_graph
-from armpy.quantizing.report import Pair, QuantizeReport, constant_bytes, judge
+from armpy.quantizing.report import Pair, QuantizeReport, constant_bytes, judge, judged_values
 from armpy.quantizing.rewriting import Rewriter
+from armpy.quantizing.running import Watched
 from armpy.quantizing.weights import with_small_weights
 from armpy.runtime import Model, Runtime, RuntimeOptions
 from armpy.types import DataType
@@ -212,10 +213,15 @@ class _Quantizing:
                 where=self._options.scheme,
                 fix="Give samples of the model's inputs, or choose 'float16' or 'dynamic'",
             )
-        pair = self._quantized(graph, samples)
+        if self._options.equalize and self._options.needs_data:
+            graph = equalized(graph)
+        plan = self._plan(graph)
         judged = samples[:judge_limit]
-        self._tell("judge")
-        layers, outputs = judge(self._runtime, pair, judged) if judged else ((), ())
+        shown = [*(plan.observed if plan else ()), *(judged_values(graph) if judged else ())]
+        with Watched(self._runtime, graph, shown) as before:
+            pair = self._quantized(graph, plan, before, samples)
+            self._tell("judge")
+            layers, outputs = judge(self._runtime, before, pair, judged) if judged else ((), ())
         report = QuantizeReport(
             self._options.scheme,
             self._options.method if self._options.needs_data else "none",
@@ -250,23 +256,29 @@ class _Quantizing:
             )
         return made
 
-    def _quantized(self, graph: Graph, samples: list[list[Array]]) -> Pair:
-        """The network of integers, with where its tensors are from."""
+    def _plan(self, graph: Graph) -> Plan | None:
+        """What becomes of each layer; None where weights alone change."""
         options = self._options
         if not options.needs_data:
-            return with_small_weights(graph, options.scheme, options.keep_float)
-        if options.equalize:
-            graph = equalized(graph)
-        data_type = _ACTIVATIONS[options.scheme]
-        plan = make_plan(graph, data_type, options.keep_float)
+            return None
+        plan = make_plan(graph, _ACTIVATIONS[options.scheme], options.keep_float)
         if not plan.rules:
             raise InvalidArgumentError(
                 "no layer of the model can be quantised",
                 where="quantize",
                 actual="; ".join(sorted(set(plan.refused.values()))) or "no float layers",
             )
+        return plan
+
+    def _quantized(
+        self, graph: Graph, plan: Plan | None, before: Watched, samples: list[list[Array]]
+    ) -> Pair:
+        """The network of integers, with where its tensors are from."""
+        options = self._options
+        if plan is None:
+            return with_small_weights(graph, options.scheme, options.keep_float)
         self._tell("calibrate")
-        found = calibrate(self._runtime, graph, samples, plan.observed, options)
+        found = calibrate(before, samples, plan.observed, options)
         scales = choose_scales(graph, plan, found.ranges)
         biases: dict[Layer, Array] = {}
         if options.correct_bias:

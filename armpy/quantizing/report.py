@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from armpy.graph import Graph, Layer, Value
 from armpy.ops.operation import Array
-from armpy.quantizing.running import watched
+from armpy.quantizing.running import Watched
 from armpy.quantizing.scales import real
 from armpy.runtime import Runtime
 from armpy.types import DataType
@@ -204,14 +204,22 @@ class Pair:
     refused: Mapping[Layer, str]
 
 
+def judged_values(graph: Graph) -> list[Value]:
+    """The tensors of a float graph that are compared with what they become."""
+    made = [value for layer in graph.layers for value in layer.outputs]
+    return [value for value in (*made, *graph.outputs) if value.info.data_type is DataType.FLOAT32]
+
+
 def judge(
-    runtime: Runtime, pair: Pair, samples: Sequence[Sequence[Array]]
+    runtime: Runtime, before: Watched, pair: Pair, samples: Sequence[Sequence[Array]]
 ) -> tuple[tuple[LayerAccuracy, ...], tuple[OutputAccuracy, ...]]:
     """Run both graphs on data and compare every tensor, and the outputs.
 
     Parameters
     ----------
     runtime : Runtime
+    before : Watched
+        The float graph, `judged_values` at least.
     pair : Pair
     samples : sequence of sequence of ndarray
         Arrays for the float graph's inputs, in order.
@@ -233,17 +241,17 @@ def judge(
     given = [pair.values[value] for value in wanted]
     tallies = [Tally() for _ in (*wanted, *results)]
     inputs = [given_inputs(pair.after, sample) for sample in samples]
-    for right, actual in zip(
-        watched(runtime, pair.before, samples, [*wanted, *results]),
-        watched(runtime, pair.after, inputs, [*given, *ends]),
-        strict=True,
-    ):
-        for tally, one, other, value in zip(tallies, right, actual, (*given, *ends), strict=True):
-            tally.add(one, other, value)
-        for tally, one, other in zip(
-            tallies[len(wanted) :], right[len(wanted) :], actual[len(wanted) :], strict=True
-        ):
-            tally.add_rows(one, other)
+    with Watched(runtime, pair.after, [*given, *ends]) as after:
+        _compare(
+            zip(
+                before.run(samples, [*wanted, *results]),
+                after.run(inputs, [*given, *ends]),
+                strict=True,
+            ),
+            (*given, *ends),
+            tallies,
+            len(wanted),
+        )
     layers = tuple(
         LayerAccuracy(
             layer.name,
@@ -265,6 +273,21 @@ def judge(
         for name, tally in zip(names, tallies[len(wanted) :], strict=True)
     )
     return layers, outputs
+
+
+def _compare(
+    runs: Iterable[tuple[list[Array], list[Array]]],
+    values: Sequence[Value],
+    tallies: Sequence[Tally],
+    first_output: int,
+) -> None:
+    """Take up the tensors of both graphs; those from `first_output` on are the outputs."""
+    for right, actual in runs:
+        for tally, one, other, value in zip(tallies, right, actual, values, strict=True):
+            tally.add(one, other, value)
+        rows = zip(tallies, right, actual, strict=True)
+        for tally, one, other in list(rows)[first_output:]:
+            tally.add_rows(one, other)
 
 
 def given_inputs(graph: Graph, sample: Sequence[Array]) -> list[Array]:
