@@ -93,7 +93,7 @@ def report(
         except LayerValidationError as error:
             is_guessed = not (given["image"] or given["inputs"] or given["size"])
             if is_guessed and any(not spec.info.is_fully_shaped for spec in model.inputs):
-                error.fix = error.fix or "The model takes several sizes; choose one with --size HxW"
+                error.fix = error.fix or _SIZES
             raise
         finally:
             tell.close()
@@ -102,6 +102,9 @@ def report(
     click.echo(f"{path}: {path.stat().st_size / 1024:.0f} KiB")
     if opens:
         _open(path)
+
+
+_SIZES = "The model takes several sizes; choose one with --size HxW, or give arrays with --input"
 
 
 def _subject(load_request: LoadRequest, model: Model, given: dict[str, Any]) -> Subject:

@@ -16,8 +16,10 @@ from armpy.pages import (
     GraphEdge,
     GraphNode,
     GraphView,
+    Lines,
     Part,
     Section,
+    Series,
     Table,
     lay_out,
     write_page,
@@ -54,6 +56,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "small": [
             chain(12, small),
             Table("Times", ["layer", "us>"], [("a", 10), ("b", 9), ("c", "1,200")]),
+            Lines("Lines", [Series("line", [0, 1], [2.0, 3.0])], "x", "ms"),
             Bars("Bars", [Bar(f"bar {n}", float(n)) for n in range(9, 0, -1)], shown=4),
         ],
         "hostile": [
@@ -64,7 +67,8 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "large": [chain(2000, [f"cell_{n // 10}/conv_{n}" for n in range(2000)])],
     }
     for name, found in parts.items():
-        write_page(folder / f"{name}.html", name, [Section("Parts", found)])
+        last = Section("Last", [Facts([("a", "b")])])
+        write_page(folder / f"{name}.html", name, [Section("Parts", found), last])
     return {name: (Path(folder) / f"{name}.html").as_uri() for name in parts}
 
 
@@ -218,6 +222,21 @@ def test_a_table_is_sorted_by_numbers_and_back(page: Any, pages: dict[str, str])
     assert cells.all_text_contents() == ["b", "a", "c"]
     heading.click()
     assert cells.all_text_contents() == ["c", "a", "b"]
+
+
+def test_a_chart_has_its_points_as_a_table(page: Any, pages: dict[str, str]) -> None:
+    page.goto(pages["small"])
+    page.get_by_text("The same as a table").click()
+    cells = page.locator("details.data td").all_text_contents()
+    assert cells == ["line", "x 0: 2 ms", "line", "x 1: 3 ms"]
+
+
+def test_the_contents_lead_to_a_section_that_was_not_drawn_yet(
+    page: Any, pages: dict[str, str]
+) -> None:
+    page.goto(pages["small"])
+    page.get_by_role("link", name="Last").click()
+    playwright.expect(page.locator("#section-2")).to_be_in_viewport()
 
 
 def test_long_charts_are_folded_out_when_asked(page: Any, pages: dict[str, str]) -> None:

@@ -56,6 +56,28 @@
     });
   }
 
+  // What a chart shows is read out of it when its table is asked for.
+  const tabled = (figure) => {
+    const table = document.createElement("table");
+    table.createCaption().textContent = figure.querySelector("figcaption").textContent;
+    const heads = table.createTHead().insertRow();
+    for (const text of ["line", "point"]) {
+      const heading = heads.appendChild(document.createElement("th"));
+      heading.scope = "col";
+      heading.textContent = text;
+    }
+    const body = table.createTBody();
+    for (const point of figure.querySelectorAll("circle")) {
+      const row = body.insertRow();
+      row.insertCell().textContent = point.parentElement.dataset.line;
+      row.insertCell().textContent = point.textContent;
+    }
+    return table;
+  };
+  for (const details of document.querySelectorAll("details.data")) {
+    details.addEventListener("toggle", () => details.append(tabled(details.closest("figure"))), { once: true });
+  }
+
   for (const table of document.querySelectorAll("table[data-shown]")) {
     const rows = [...table.tBodies[0].rows].slice(Number(table.dataset.shown));
     const control = document.createElement("button");
