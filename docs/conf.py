@@ -54,6 +54,7 @@ html_theme = "furo"
 html_title = "armpy"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = [("site.js", {"defer": "defer"})]
 html_extra_path = ["_root"]
 html_copy_source = False
 html_show_sphinx = False
