@@ -7,7 +7,7 @@ from statistics import median
 
 from armpy.benchmarking.results import MachineState
 from armpy.benchmarking.statistics import Latency
-from armpy.benchmarking.subjects import Plan, Subject
+from armpy.benchmarking.subjects import ARMPY, Plan, Subject
 
 BUSY = 0.15
 """Share of the processors that others may take before it is worth a remark."""
@@ -65,6 +65,6 @@ def remarks_on_subject(
         notes.append(f"{latency.runs} runs are few for percentiles; more show more")
     if len(load_ms) > 1 and load_ms[0] > _COLD * median(load_ms[1:]):
         notes.append("the first load took longer than later ones: it compiled, or read the disk")
-    if subject.num_threads is not None and subject.callers > 1:
+    if subject.engine == ARMPY and (subject.num_threads or 1) > 1 and subject.callers > 1:
         notes.append("callers share the threads of the backend")
     return tuple(notes)
