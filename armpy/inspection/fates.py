@@ -201,8 +201,14 @@ class Fates:
         return self._first_running(self._beyond(near)) if found is None else found
 
     def _first_running(self, places: Iterable[int]) -> int | None:
-        """The first of some operators that has layers of its own."""
-        return next((p for p in places if self.found[p].status is LayerStatus.RUNS), None)
+        """The first of some operators that has layers of its own, or what one of them is in."""
+        for place in places:
+            fate = self.found[place]
+            if fate.status is LayerStatus.RUNS:
+                return place
+            if fate.into is not None:
+                return fate.into
+        return None
 
     def _beyond(self, places: Collection[int]) -> list[int]:
         """Who writes what some operators read, and reads what they write."""

@@ -165,3 +165,29 @@ def test_refusals_are_told_of_the_layer() -> None:
     assert layers["b"].backends == ("CpuRef",)
     (refusal,) = layers["b"].refusals
     assert (refusal.backend, refusal.code) == ("Fast", "operation")
+
+
+def test_operators_between_quantisers_are_told_of_as_one(tmp_path: Path) -> None:
+    onnx = pytest.importorskip("onnx")
+    pairs = "QuantizeLinear(x, s, z)", "DequantizeLinear(q, s, z)"
+    text = f"""
+    <ir_version: 8, opset_import: ["" : 13]>
+    pairs (float[1, 1, 4, 4] x) => (float[1, 1, 3, 3] y)
+    <float s = {{0.5}}, int8 z = {{0}}, int8[1, 1, 2, 2] w = {{1, 2, 3, 4}}> {{
+        q = {pairs[0]}
+        d = {pairs[1]}
+        v = DequantizeLinear(w, s, z)
+        c = Conv(d, v)
+        r = Relu(c)
+        p = QuantizeLinear(r, s, z)
+        y = DequantizeLinear(p, s, z)
+    }}"""
+    path = tmp_path / "pairs.onnx"
+    onnx.save(onnx.parser.parse_model(text), path)
+    layers = described(path).layers
+    conv = layers[3]
+    assert (conv.operator, conv.status, conv.macs) == ("Conv", "runs", 9 * 4)
+    assert [layer.status for layer in layers] == [
+        *("runs", "fused", "constant", "runs", "fused", "fused", "runs")
+    ]
+    assert {layer.into for layer in layers if layer.status == "fused"} == {conv.name}

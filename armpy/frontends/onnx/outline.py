@@ -63,13 +63,32 @@ def _inferred(model: onnx.ModelProto, size_bytes: int) -> onnx.ModelProto:
 
 
 def _labels(model: onnx.ModelProto) -> dict[str, str]:
-    """What the parser names the layers of main nodes after, by their first output."""
-    nodes = fold_pairs(model.graph, versions_of(model).get("", 1))
-    return {
-        node.output[0]: node.name or f"{node.op_type}_{number}"
-        for number, node in enumerate(nodes)
-        if node.output
-    }
+    """What the parser names the layers of main nodes after, by their first output.
+
+    Notes
+    -----
+    A node that was folded with what quantises its output has the name that the folded one has.
+    """
+    written = {name: node for node in model.graph.node for name in node.output}
+    labels = {}
+    for number, node in enumerate(fold_pairs(model.graph, versions_of(model).get("", 1))):
+        if not node.output:
+            continue
+        made = written.get(node.output[0], node)
+        if made.op_type == "QuantizeLinear" and node.op_type != made.op_type:
+            made = _quantized_by(made, written)
+        labels[made.output[0]] = node.name or f"{node.op_type}_{number}"
+    return labels
+
+
+def _quantized_by(node: onnx.NodeProto, written: Mapping[str, onnx.NodeProto]) -> onnx.NodeProto:
+    """The operator whose output a node quantises, in front of an activation function."""
+    made = written.get(node.input[0], node)
+    if made.op_type in ("Relu", "Clip"):
+        before = written.get(made.input[0], made)
+        if before.op_type != "DequantizeLinear":
+            return before
+    return made
 
 
 class _Outline:
