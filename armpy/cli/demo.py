@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import click
 
 from armpy.cli.options import WRITABLE_FILE, json_option, verbosity_options
-from armpy.types import REFERENCE_BACKEND_ID
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -111,6 +110,7 @@ def demo(digit: int, browser: bool, report: str | None, as_json: bool) -> None:
 
     from armpy.cli.digits.drawing import draw_digit, label_of
     from armpy.cli.printer import print_json
+    from armpy.types import REFERENCE_BACKEND_ID
 
     picture = draw_digit(label_of(digit))
     size = picture.width
