@@ -191,9 +191,10 @@ def run(  # what is not a field of RunRequest
     if not is_table:
         request = RunRequest(image=given[0] if given else None, **request_options)
         with load() as loaded:
-            results = run_all(loaded, [request])
-        print_runs(load_request.model, results, as_json=as_json)
-        return
+            if not given or not _takes_several(loaded):
+                results = run_all(loaded, [request])
+                print_runs(load_request.model, results, as_json=as_json)
+                return
     report = _run_pictures(load, given, truth, batch, request_options)
     _print_pictures(load_request.model, report, shown=top or 1, as_json=as_json)
     if report.num_failed:
@@ -206,6 +207,12 @@ def _is_plain(given: list[str], output: str | None) -> bool:
     from armpy.cli.result_files import is_result_file
 
     return is_one_file(given) and not is_result_file(output)
+
+
+def _takes_several(model: Model) -> bool:
+    """Whether a model takes several pictures together, and no other number of them."""
+    shape = model.inputs[0].shape if len(model.inputs) == 1 else None
+    return shape is not None and len(shape) > 0 and (shape[0] or 1) > 1
 
 
 def _run_pictures(

@@ -20,6 +20,7 @@ from armpy.network import Network
 from armpy.runtime import Model
 from armpy.tensor import Shape
 from tests.support.networks import ADD, RELU, f32
+from tests.support.tflite_writer import TfliteModel
 
 for library in ("click", "rich", "PIL"):
     pytest.importorskip(library)
@@ -222,3 +223,20 @@ def test_what_the_model_remembers_is_forgotten_between_pictures(tmp_path: Path) 
     paths = greys(tmp_path, 255, 51, 102)
     report = PictureRun(Model(net), RunRequest(image=paths[0])).run(paths)
     assert [p.outputs[0].max for p in report.pictures] == pytest.approx([1, 0.2, 0.4])
+
+
+def test_one_picture_runs_on_a_model_that_takes_two(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = TfliteModel()
+    graph = model.subgraph()
+    x, y = (graph.tensor(name, (2, 2, 2, 1), "FLOAT32") for name in "xy")
+    graph.operator("RELU", [x], [y])
+    graph.inputs(x)
+    graph.outputs(y)
+    (tmp_path / "two.tflite").write_bytes(model.to_bytes())
+    (path,) = greys(tmp_path, 51)
+    options = ("--range", "0,1", "--backends", "CpuRef", "--json")
+    assert main(["run", str(tmp_path / "two.tflite"), path, *options]) == 0
+    (picture,) = json.loads(capsys.readouterr().out)["pictures"]
+    assert picture["outputs"][0]["max"] == pytest.approx(0.2)
