@@ -118,6 +118,8 @@ def demo(digit: int, browser: bool, report: str | None, as_json: bool) -> None:
     show = _Show(is_silent=as_json)
     with resources.as_file(resources.files("armpy.cli.digits") / "digits_int8.tflite") as file:
         path = str(file)
+        from armpy.types import REFERENCE_BACKEND_ID
+
         reference = read(path, pixels, (REFERENCE_BACKEND_ID,))
         shown = np.asarray(picture.reduce(size // _SHOWN_SIZE), np.uint8)
         show.answer(digit, shown, reference)
