@@ -30,9 +30,9 @@ def quantized_document(result: QuantizeResult) -> dict[str, object]:
 def print_quantized(result: QuantizeResult, *, with_layers: bool = False) -> None:
     """Print the result: outputs first, then layers."""
     printer, report = Printer(), result.report
-    smaller = result.model_bytes / max(result.output_bytes, 1)
+    share = result.output_bytes / max(result.model_bytes, 1)
     printer.line(
-        f"{result.output}: {size_text(result.output_bytes)}, {smaller:.1f} times smaller than "
+        f"{result.output}: {size_text(result.output_bytes)}, {share:.0%} of "
         f"{result.model} ({size_text(result.model_bytes)})"
     )
     printer.line(method_text(report))
