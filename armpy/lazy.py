@@ -101,8 +101,8 @@ class _Exports:
     def _loaded_first(self, name: str) -> Iterator[ModuleType]:
         """Families that may export a name; the others' texts are read if no imported one does."""
         for family in self._families:
-            if (module := sys.modules.get(family)) and hasattr(module, "__all__"):
-                yield module
+            if hasattr(sys.modules.get(family), "__all__"):
+                yield import_module(family)  # another thread may still be at it
         yield from self._tables.mentioning(name)
 
     def _module(self, name: str) -> object:

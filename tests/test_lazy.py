@@ -10,6 +10,8 @@ import pkgutil
 import shutil
 import subprocess
 import sys
+import textwrap
+import threading
 import zipfile
 from pathlib import Path
 from types import ModuleType
@@ -175,3 +177,34 @@ def test_armpy_can_be_used_without_its_text(tmp_path: Path) -> None:
         path.unlink()
     code = USE.replace('and "armpy.ops.lstm" not in sys.modules', "")
     assert run(code, tmp_path).endswith("__init__.pyc")
+
+
+def test_a_name_of_a_module_that_another_thread_imports_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "lazy_and_slow"
+    package.mkdir()
+    begin = "from armpy.lazy import offer\n__getattr__, __dir__ = offer(__name__)\n"
+    (package / "__init__.py").write_text(begin)
+    (package / "__init__.pyi").write_text("from lazy_and_slow.family import *\n")
+    slow = """
+    __all__ = ["late"]
+
+    import time
+
+    import lazy_and_slow
+
+    lazy_and_slow.begun.set()
+    time.sleep(0.2)
+    late = 1
+    """
+    (package / "family.py").write_text(textwrap.dedent(slow))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    lazy_and_slow = importlib.import_module("lazy_and_slow")
+    begun = threading.Event()
+    monkeypatch.setattr(lazy_and_slow, "begun", begun, raising=False)
+    importing = threading.Thread(target=importlib.import_module, args=["lazy_and_slow.family"])
+    importing.start()
+    assert begun.wait(10)
+    assert lazy_and_slow.late == 1
+    importing.join()

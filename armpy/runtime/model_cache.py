@@ -71,9 +71,11 @@ def cached_path(request: LoadRequest) -> str | None:
     name = os.fspath(path)
     if isinstance(name, bytes) or os.path.splitext(name)[1].lower() not in _KNOWN:
         return None
-    tuning = sys.modules.get("armpy.backend.tuning")
-    if tuning is not None and tuning.requested_tuning() is not None:
-        return None
+    if "armpy.backend.tuning" in sys.modules:  # else nobody tunes
+        from armpy.backend.tuning import requested_tuning
+
+        if requested_tuning() is not None:
+            return None
     if plain.on_fallback not in (None, "allow") or any(map(os.environ.get, _ORDINARY)):
         return None
     try:
