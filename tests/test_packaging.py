@@ -95,7 +95,7 @@ def test_tools_run_what_ci_runs() -> None:
     sessions = (ROOT / "noxfile.py").read_text("utf-8")
     hooks = (ROOT / ".pre-commit-config.yaml").read_text("utf-8")
     for script in (".ci/lint", ".ci/docs"):
-        assert re.search(f"^{re.escape(script)}$", run, re.MULTILINE)
+        assert re.search(rf"^ *{re.escape(script)}$", run, re.MULTILINE)
         assert f'"{script}"' in sessions
     linted = (ROOT / ".ci" / "lint").read_text("utf-8")
     tools = set(re.findall(r'^"\$bin/([\w-]+)"', linted, re.MULTILINE))
