@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -66,14 +67,14 @@ def calibrate(
         )
     extremes = [Range(np.inf, -np.inf)] * len(values)
     sums: list[npt.NDArray[np.float64]] = [np.zeros(1)] * len(values)
-    for arrays in watched.run(samples, values):
+    for number, arrays in enumerate(watched.run(samples, values), 1):
         for index, array in enumerate(arrays):
             if array.size:
                 low, high = float(array.min()), float(array.max())
+                if not math.isfinite(low) or not math.isfinite(high):
+                    raise _not_finite(values[index], low, high, f"{number} of {len(samples)}")
                 extremes[index] = extremes[index].joined(Range(low, high))
                 sums[index] = sums[index] + _channel_means(array)
-    for value, found in zip(values, extremes, strict=True):
-        _check_finite(value, found)
     ranges = [found if found.low <= found.high else Range(0.0, 0.0) for found in extremes]
     means = {value: total / len(samples) for value, total in zip(values, sums, strict=True)}
     if options.method != "minmax":
@@ -94,17 +95,15 @@ def _channel_means(array: Array) -> npt.NDArray[np.float64]:
     return np.asarray(rows.mean(axis=0, dtype=np.float64))
 
 
-def _check_finite(value: Value, found: Range) -> None:
-    """Check that a tensor's elements were numbers."""
-    if found.low > found.high:
-        return
-    if not (np.isfinite(found.low) and np.isfinite(found.high)):
-        raise InvalidArgumentError(
-            "a tensor holds infinity, or no number, on the data",
-            where=f"tensor '{value.name}'",
-            actual=f"{found.low:g} to {found.high:g}",
-            fix="Look whether the data are what the model was trained with",
-        )
+def _not_finite(value: Value, low: float, high: float, sample: str) -> InvalidArgumentError:
+    """What to say of a tensor whose elements are not all numbers."""
+    return InvalidArgumentError(
+        f"the tensor holds infinity, or no number, on sample {sample} of the data",
+        where=f"tensor '{value.name}'",
+        expected="finite numbers",
+        actual=f"{low:g} to {high:g}",
+        fix="Look whether the data are what the model was trained with",
+    )
 
 
 def _histograms(

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import tokenize
+import zipfile
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
@@ -17,6 +20,23 @@ from armpy.quantizing.running import Sample, in_order
 Data: TypeAlias = "str | os.PathLike[str] | Mapping[str, object] | Iterable[Sample]"
 """Samples; or a folder of .npy files, an .npz file, or a mapping, of the kind that holds N samples
 along the first axis of each array."""
+
+_UNREADABLE = (
+    OSError,
+    ValueError,
+    EOFError,
+    SyntaxError,
+    tokenize.TokenError,  # a header that ends early
+    TypeError,
+    KeyError,
+    OverflowError,
+    NotImplementedError,  # a compression that is not known
+    RuntimeError,  # a password
+    MemoryError,  # a shape that the file tells and does not hold
+    zipfile.BadZipFile,
+    zlib.error,
+)
+"""What reading a damaged file may raise."""
 
 
 def read_samples(graph: Graph, data: Data, limit: int | None = None) -> list[list[Array]]:
@@ -34,7 +54,7 @@ def read_samples(graph: Graph, data: Data, limit: int | None = None) -> list[lis
     Raises
     ------
     InvalidArgumentError
-        If a file cannot be read, or arrays do not fit the inputs.
+        If a file cannot be read, or arrays do not fit the inputs or hold what is no number.
     """
     if isinstance(data, str | os.PathLike):
         samples = _in_files(graph, Path(data))
@@ -47,11 +67,25 @@ def read_samples(graph: Graph, data: Data, limit: int | None = None) -> list[lis
         if limit is not None and len(found) == limit:
             break
         found.append(in_order(graph, sample))
+        _check_numbers(graph, found[-1], len(found))
     if not found:
         raise InvalidArgumentError(
             "there are no data", where="data", fix="Give one sample at least"
         )
     return found
+
+
+def _check_numbers(graph: Graph, sample: Sequence[Array], number: int) -> None:
+    """Check that no element of a sample is no number: one makes all that is learnt of it none."""
+    for value, array in zip(graph.inputs, sample, strict=True):
+        if array.dtype.kind == "f" and np.isnan(array).any():
+            raise InvalidArgumentError(
+                f"sample {number} of the data holds what is no number",
+                where=f"input '{value.name}'",
+                expected="finite numbers",
+                actual=f"NaN in {np.isnan(array).sum()} of {array.size} elements",
+                fix="Look how the data were made, or leave the sample out",
+            )
 
 
 def _in_files(graph: Graph, path: Path) -> Iterable[Sample]:
@@ -66,31 +100,50 @@ def _in_files(graph: Graph, path: Path) -> Iterable[Sample]:
             )
         name = graph.inputs[0].name
         for file in files:
-            yield from _rows(graph, {name: _array(file)}, str(file))
+            yield from _rows(graph, {name: _only_array(file)}, str(file))
         return
-    arrays = _array(path)
-    if not isinstance(arrays, np.lib.npyio.NpzFile):
+    arrays = _content(path)
+    if not isinstance(arrays, dict):
         yield from _rows(graph, {graph.inputs[0].name: arrays}, str(path))
         return
-    with arrays:
-        names = [value.name for value in graph.inputs]
-        keys = list(arrays)
-        if len(keys) == len(names) == 1:
-            yield from _rows(graph, {names[0]: arrays[keys[0]]}, str(path))
-        else:
-            yield from _rows(graph, {key: arrays[key] for key in keys}, str(path))
+    names = [value.name for value in graph.inputs]
+    if len(arrays) == len(names) == 1:
+        arrays = {names[0]: next(iter(arrays.values()))}
+    yield from _rows(graph, arrays, str(path))
 
 
-def _array(file: Path) -> Array:
-    """What a NumPy file holds."""
+def _content(file: Path) -> Array | dict[str, Array]:
+    """What a NumPy file holds: an array, or several by name.
+
+    Notes
+    -----
+    Members of an archive are read when they are asked for: all that can be wrong with them shows
+    here and nowhere else.
+    """
     try:
-        found: Array = np.load(file, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
+        with file.open("rb") as stream:
+            found = np.load(stream, allow_pickle=False)
+            if not isinstance(found, np.lib.npyio.NpzFile):
+                array: Array = found
+                return array
+            with found:
+                return {name: found[name] for name in found}
+    except _UNREADABLE as error:
+        told = error.args[0] if isinstance(error, tokenize.TokenError) else error
         raise InvalidArgumentError(
-            f"the file cannot be read: {error}",
+            f"the file cannot be read: {str(told).rstrip('.') or type(error).__name__}",
             where=str(file),
-            expected="arrays as .npy or .npz files hold them",
+            expected="arrays of numbers as .npy or .npz files hold them",
         ) from error
+
+
+def _only_array(file: Path) -> Array:
+    """The array that a file of one holds."""
+    found = _content(file)
+    if isinstance(found, dict):
+        raise InvalidArgumentError(
+            "the file is an archive", where=str(file), expected="one array, as np.save writes it"
+        )
     return found
 
 

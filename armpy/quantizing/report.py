@@ -141,7 +141,7 @@ class Tally:
         self._other += float(actual @ actual)
         if difference.size:
             magnitude = np.abs(difference)
-            self._max = max(self._max, float(magnitude.max()))
+            self._max = float(np.maximum(self._max, magnitude.max()))  # NaN stays
             self._sum += float(magnitude.sum())
         self._count += difference.size
 

@@ -177,8 +177,19 @@ def test_data_that_do_not_have_the_inputs_are_refused() -> None:
 
 def test_data_with_infinities_are_refused() -> None:
     sample = {"image": np.full((1, 8, 8, 3), np.inf, np.float32)}
-    with pytest.raises(InvalidArgumentError, match=r"tensor '.*': a tensor holds infinity"):
+    with pytest.raises(InvalidArgumentError, match=r"tensor '.*': the tensor holds infinity"):
         quantize(image_network(), [sample], backends=CPU)
+
+
+def test_a_tensor_that_becomes_no_number_is_refused_with_the_sample_that_does_it() -> None:
+    net = Network("roots")
+    value = net.input("x", TensorInfo((1, 4), FLOATS))
+    root = net.add(ops.ElementwiseUnary(ops.UnaryOperation.SQRT), value, name="root")
+    weights = net.constant(np.ones((2, 4), np.float32))
+    net.output("y", net.add(ops.FullyConnected(), root, weights, name="sum"))
+    samples = [{"x": np.full((1, 4), number, np.float32)} for number in (4.0, -1.0, 9.0)]
+    with pytest.raises(InvalidArgumentError, match=r"or no number, on sample 2 of 3 of the data"):
+        quantize(net, samples, backends=CPU)
 
 
 def test_integers_without_data_are_refused() -> None:
