@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-import time
+import os
 import weakref
 from collections.abc import Mapping, Sequence
 from concurrent.futures import CancelledError, Future
@@ -23,6 +23,7 @@ from armpy.errors import (
 )
 from armpy.runtime.deadlines import Watch
 from armpy.runtime.model import Model
+from armpy.runtime.stopping import deadline_in
 
 if TYPE_CHECKING:
     from armpy.ops.operation import Array
@@ -64,7 +65,8 @@ class Batcher:
     An item is checked, and what is handed in by `submit` or `run_async` copied, before it gets in
     line. If a batch fails, its items are run one by one, so that each gets its own answer or error.
     An item's row is the same as if it were alone as long as the model treats rows apart from each
-    other, as models do that were made for batches.
+    other, as models do that were made for batches. A process that forks goes on with workers of its
+    own in the child; what was handed in before is answered in the parent alone.
 
     Examples
     --------
@@ -112,6 +114,13 @@ class Batcher:
         )
         self._workers = Workers(self._model, self._items, chosen, self._tally, workers)
         self._finalizer = weakref.finalize(self, self._items.close, drops=False)
+        _batchers.add(self)
+
+    def _begin_again(self) -> None:
+        """Begin without items and workers, in a process that was forked."""
+        self._items.reset()
+        self._tally.reset()
+        self._workers.reset()
 
     def _prepare(self, sizes: Sequence[int]) -> None:
         """Prepare the model for every number of rows, if all other dimensions are known."""
@@ -212,13 +221,14 @@ class Batcher:
     def _read(self, inputs: Mapping[str, object], deadline_s: float | None) -> Item:
         """One item, checked."""
         if deadline_s is not None:
-            deadline_s = time.perf_counter() + _checked_seconds(deadline_s)
+            deadline_s = deadline_in(_checked_seconds(deadline_s))
         item = read_item(self._specs, inputs, self._model.quantize_inputs, deadline_s)
         item.future.add_done_callback(partial(_take_back, self._items, item))
         return item
 
     def _add(self, item: Item) -> Future[None] | None:
         """Let an item in; a future of the room for it if there is none yet."""
+        self._workers.start()  # none are there yet in a process that was forked
         try:
             room = self._items.add(item)
         except QueueFullError:
@@ -316,6 +326,19 @@ class Batcher:
         return f"Batcher({self._given!r}, {self._max_batch}, {self._max_wait_ms:g}; {state})"
 
 
+_batchers: weakref.WeakSet[Batcher] = weakref.WeakSet()
+
+
+def _begin_again() -> None:
+    """Let a child that was forked go on by itself."""
+    for batcher in [*_batchers]:
+        batcher._begin_again()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_again)
+
+
 def _take_back(items: WaitingItems, item: Item, future: Future[Answer]) -> None:
     """Free the room of an item that was cancelled."""
     if future.cancelled():
@@ -349,10 +372,10 @@ def _checked_wait(given: float) -> float:
 
 
 def _checked_seconds(given: float) -> float:
-    """How long an item may take."""
+    """How long an item may take: no time at all if its caller had less than that left."""
     if not isinstance(given, (int, float)) or math.isnan(given):
         raise _wrong("deadline_s", "a number of seconds", given)
-    return float(given)
+    return max(0.0, float(given))
 
 
 def _checked_sizes(given: Sequence[int] | None, max_batch: int) -> tuple[int, ...]:

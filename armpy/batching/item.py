@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import copy
+import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, InvalidStateError
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from armpy.errors import ExecutionTimeoutError
 from armpy.ops.operation import Array
 from armpy.runtime.deadlines import Watch, deadlines
 
+_log = logging.getLogger("armpy.batching")
+
 Answer: TypeAlias = dict[str, Array]
+
+T = TypeVar("T")
 
 
 class Item:
@@ -79,18 +84,12 @@ class Item:
     def answer(self, outputs: Answer) -> None:
         """Tell the caller what came of it, unless it has been told something else."""
         self._end()
-        try:
-            self.future.set_result(outputs)
-        except InvalidStateError:
-            return  # it came too late
+        _tell(self.future.set_result, outputs)
 
     def fail(self, error: BaseException) -> None:
         """Tell the caller what went wrong, unless it has been told something else."""
         self._end()
-        try:
-            self.future.set_exception(_own(error))
-        except InvalidStateError:
-            return  # it came too late
+        _tell(self.future.set_exception, _own(error))
 
     def expire(self) -> None:
         """Tell the caller that the deadline has passed."""
@@ -100,6 +99,16 @@ class Item:
         """Let nothing happen at the deadline any more."""
         if self._watch is not None:
             deadlines.end(self._watch)
+
+
+def _tell(tell: Callable[[T], object], what: T) -> None:
+    """Tell a future; what its callbacks raise costs no other item its answer."""
+    try:
+        tell(what)
+    except InvalidStateError:
+        return  # it came too late
+    except BaseException:  # noqa: BLE001 - even SystemExit, which would end a worker
+        _log.exception("a callback of an item's future has failed")
 
 
 def too_late() -> ExecutionTimeoutError:

@@ -53,6 +53,10 @@ class Tally:
     """Counts what a batcher does, from several threads."""
 
     def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin with nothing."""
         self._lock = threading.Lock()
         self._counts = dict.fromkeys(
             ("items", "batches", "failed", "expired", "refused", "padded_rows"), 0

@@ -10,6 +10,9 @@ from concurrent.futures import Future
 from armpy.batching.item import Item
 from armpy.errors import InvalidArgumentError, QueueFullError
 
+_LONGEST_S = 3600.0
+"""How long a worker sleeps at most: locks cannot wait for any number of seconds."""
+
 
 class WaitingItems:
     """Items in the order in which they came, handed out as batches.
@@ -33,11 +36,15 @@ class WaitingItems:
         self._max_wait_s = max_wait_s
         self._max_waiting = max_waiting
         self._refuses = refuses
+        self._is_closed = False
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin without items, as a process that was forked does: they are its parent's."""
         self._changed = threading.Condition(threading.Lock())
         self._items: deque[Item] = deque()
         self._outside: deque[tuple[Item, Future[None]]] = deque()
         self._counts: Counter[object] = Counter()
-        self._is_closed = False
 
     def __len__(self) -> int:
         return len(self._items)
@@ -128,7 +135,7 @@ class WaitingItems:
                     continue
                 key, wait_s = self._ready()
                 if wait_s > 0:
-                    self._changed.wait(wait_s)
+                    self._changed.wait(min(wait_s, _LONGEST_S))
                     continue
                 batch = self._take(key)
                 self._let_in()

@@ -38,12 +38,25 @@ class Workers:
         self._items = items
         self._sizes = sizes
         self._tally = tally
-        self._threads = [
-            threading.Thread(target=self._work, name=f"armpy-batcher-{number}", daemon=True)
-            for number in range(num_threads)
-        ]
-        for thread in self._threads:
-            thread.start()
+        self._num_threads = num_threads
+        self.reset()
+        self.start()
+
+    def reset(self) -> None:
+        """Begin without threads, as a process that was forked does."""
+        self._lock = threading.Lock()
+        self._threads: list[threading.Thread] = []
+
+    def start(self) -> None:
+        """Start the threads, unless they are there."""
+        if self._threads:
+            return
+        with self._lock:
+            for number in range(len(self._threads), self._num_threads):
+                name = f"armpy-batcher-{number}"
+                thread = threading.Thread(target=self._work, name=name, daemon=True)
+                thread.start()
+                self._threads.append(thread)
 
     def join(self) -> None:
         """Wait until all is done."""

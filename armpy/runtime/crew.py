@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 import time
@@ -9,6 +10,8 @@ from itertools import count
 
 from armpy.errors import InvalidArgumentError
 from armpy.runtime.fair_queue import AnyJob, FairQueue
+
+_log = logging.getLogger("armpy.runtime")
 
 MOST_ABANDONED = 16
 """So many threads may be busy with work that was abandoned before others have to wait for them."""
@@ -177,7 +180,7 @@ class _Worker:
             while job is not None:
                 started = time.perf_counter()
                 job.when_abandoned = self._abandon
-                job.run()
+                _run(job)
                 job = self._crew.next_job(self, job, time.perf_counter() - started)
             # Who hands it a job takes it off the idle ones first.
             self.wake.acquire(timeout=_IDLE_S)
@@ -187,3 +190,11 @@ class _Worker:
     def _abandon(self) -> None:
         """Go on without this thread."""
         self._crew.abandon(self)
+
+
+def _run(job: AnyJob) -> None:
+    """Run a job; what a callback of its future raises does not cost the others a thread."""
+    try:
+        job.run()
+    except BaseException:  # noqa: BLE001 - even SystemExit, which would end the thread
+        _log.exception("a callback of an execution's future has failed")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import logging
 import os
 import threading
 import time
@@ -11,6 +12,11 @@ from itertools import count
 
 _IDLE_S = 5.0
 """How long the thread waits for another deadline before it ends."""
+
+_LONGEST_S = 3600.0
+"""How long the thread sleeps at most: locks cannot wait for any number of seconds."""
+
+_log = logging.getLogger("armpy.runtime")
 
 _FEW = 64
 """So many watches that are over may lie about."""
@@ -85,14 +91,22 @@ class Deadlines:
             with self._changed:
                 timeout_s = self._heap[0][0] - time.perf_counter() if self._heap else _IDLE_S
                 if timeout_s > 0:
-                    is_notified = self._changed.wait(timeout_s)
+                    is_notified = self._changed.wait(min(timeout_s, _LONGEST_S))
                     if not is_notified and not self._heap:
                         self._thread = None
                         return
                     continue
                 stop = heapq.heappop(self._heap)[2].stop
             if stop is not None:
-                stop()
+                _call(stop)
+
+
+def _call(stop: Callable[[], object]) -> None:
+    """Stop something; what its caller's own callbacks raise is nothing to the others."""
+    try:
+        stop()
+    except BaseException:  # noqa: BLE001 - even SystemExit, which would end the thread
+        _log.exception("what was called at a deadline has failed")
 
 
 deadlines = Deadlines()

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import os
+import sys
 import threading
 from collections.abc import Iterator, Mapping
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
@@ -429,3 +432,62 @@ def test_what_a_batcher_has_done_is_told(model: Model) -> None:
         assert 0 < told.execution_ms_median <= told.execution_ms_p99
         assert "0 waiting" in repr(batcher)
     assert repr(batcher).endswith("closed)")
+
+
+@pytest.mark.parametrize("deadline_s", [1e10, 1e300, float("inf")])
+def test_a_deadline_that_never_comes_costs_others_not_theirs(
+    model: Model, gate: Gate, deadline_s: float
+) -> None:
+    with Batcher(model, 1, 0, max_waiting=1) as batcher, ThreadPoolExecutor(1) as callers:
+        running = batcher.submit({"x": floats(0, 0, 0)}, deadline_s=deadline_s)
+        assert gate.entered.wait(30)
+        inside = batcher.submit({"x": floats(1, 1, 1)})
+        outside = callers.submit(batcher.run, {"x": floats(2, 2, 2)}, deadline_s=deadline_s)
+        with pytest.raises(ExecutionTimeoutError, match="deadline"):
+            batcher.run({"x": floats(9, 9, 9)}, deadline_s=0.01)
+        gate.opened.set()
+        assert [f.result(30)["y"][0] for f in (running, inside, outside)] == [1, 2, 3]
+
+
+def test_items_that_wait_for_ages_run_when_a_batch_is_full(model: Model) -> None:
+    with Batcher(model, 2, 1e300) as batcher:
+        futures = [batcher.submit({"x": floats(i, i, i)}) for i in range(4)]
+        assert [f.result(30)["y"][0] for f in futures] == [1, 2, 3, 4]
+
+
+def test_a_callback_that_ends_its_thread_costs_no_other_item_its_answer(
+    model: Model, caplog: pytest.LogCaptureFixture
+) -> None:
+    with Batcher(model, 3, LONG_MS) as batcher, caplog.at_level(logging.ERROR, "armpy"):
+        ending = batcher.submit({"x": floats(0, 0, 0)})
+        ending.add_done_callback(lambda _: sys.exit(3))
+        others = [batcher.submit({"x": floats(i, i, i)}) for i in (1, 2)]
+        assert [f.result(30)["y"][0] for f in others] == [2, 3]
+        ending = batcher.submit({"x": floats(0, 0, 0)}, deadline_s=0.01)
+        ending.add_done_callback(lambda _: sys.exit(3))
+        with pytest.raises(ExecutionTimeoutError):  # the thread that watches lives, too
+            batcher.run({"x": floats(2, 2, 2)}, deadline_s=0.05)
+        assert ending.done()
+    assert "callback" in caplog.text
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing is forked")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_child_that_was_forked_has_workers_of_its_own(model: Model, gate: Gate) -> None:
+    with Batcher(model, 1, 0) as batcher:
+        running = hold(batcher, gate)
+        waiting = batcher.submit({"x": floats(1, 1, 1)})
+        child = os.fork()
+        if child == 0:
+            outcome = 1
+            try:
+                gate.opened = threading.Event()
+                gate.opened.set()
+                made = batcher.submit({"x": floats(2, 2, 2)}, deadline_s=20).result(30)
+                outcome = 0 if made["y"][0] == 3 and batcher.statistics.items == 1 else 2
+                batcher.close()
+            finally:
+                os._exit(outcome)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        gate.opened.set()
+        assert [f.result(30)["y"][0] for f in (running, waiting)] == [1, 2]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import gc
+import logging
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -21,6 +23,7 @@ from armpy.errors import (
 from armpy.graph import Graph
 from armpy.network import Network
 from armpy.runtime import Execution, Model
+from armpy.runtime.deadlines import Deadlines, Watch
 from tests.support.fake_backends import runtime_of
 from tests.support.networks import ADD, chain, f32, floats
 from tests.support.slow_backend import SlowBackend
@@ -184,6 +187,34 @@ def test_futures_are_those_of_the_standard_library(model: Model, backend: SlowBa
     assert seen == [future]
     assert future.result()["y"].tolist() == [3, 4, 5, 6]
     assert not future.cancelled()
+
+
+@LOOKS
+def test_a_callback_that_ends_its_thread_costs_others_neither_place_nor_deadline(
+    backend: SlowBackend, caplog: pytest.LogCaptureFixture
+) -> None:
+    model, x = Model(chain(1), runtime_of(backend, execution_threads=1)), {"x": floats(1, 2, 3, 4)}
+    with caplog.at_level(logging.ERROR, "armpy"):
+        first = model.start(x)
+        first.add_done_callback(lambda _: sys.exit(3))
+        late = model.start(x, deadline_s=0.01)
+        late.add_done_callback(lambda _: sys.exit(3))
+        with pytest.raises(ExecutionTimeoutError, match="deadline"):
+            model.start(x, deadline_s=0.02).result(30)
+        backend.gate.set()
+        assert model.start(x).result(30)["y"].tolist() == [2, 3, 4, 5]
+    assert first.done()
+    assert late.done()
+    assert caplog.text.count("has failed") == 2
+
+
+def test_the_thread_behind_deadlines_sleeps_as_long_as_any_lock_can() -> None:
+    deadlines, stopped = Deadlines(), threading.Event()
+    never = Watch(float("inf"), lambda: None)
+    deadlines.begin(never)
+    deadlines.begin(Watch(time.perf_counter() + 0.01, stopped.set))
+    assert stopped.wait(30)
+    deadlines.end(never)
 
 
 @LOOKS
