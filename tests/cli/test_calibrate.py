@@ -139,7 +139,7 @@ def test_what_was_measured_is_listed_checked_and_cleared(
     assert main(["cache", "list"]) == 0
     shown = capsys.readouterr().out
     assert f"armpy devices in {store.directory}: 1 entry" in shown
-    assert "answer about placement" in shown
+    assert "measured figure" in shown
     (path,) = store.files()
     path.write_text("{}")
     assert main(["cache", "verify"]) == 1
