@@ -136,6 +136,7 @@ FILES: Mapping[str, Callable[[Path], object]] = {
     "../broken": _copy(DIGITS.parent / "plugins" / "broken"),
     "mobilenet_v2.tflite": _classifier(224, 1001, "image", "scores"),
     "classifier.tflite": _classifier(32, 3, "input", "probability", with_metadata=True),
+    "vww_96_float.tflite": _classifier(32, 2, "image", "scores"),
     "mobilenet.tflite": _classifier(32, 10, "image", "scores"),
     "float.tflite": _classifier(32, 10, "image", "scores"),
     "model.onnx": _onnx(1, 3, 32, 32),
