@@ -48,7 +48,9 @@ def test_what_stands_on_the_right_is_there(page: str) -> None:
 
 def test_what_stands_on_the_right_for_nnapi_is_there() -> None:
     text = second_cells(TEXTS["nnapi"])
-    for owner, name in re.findall(r"\b(\w+)\.(\w+)", text):
+    found = re.findall(r"\b(\w+)\.(\w+)", text)
+    assert len(found) > 5
+    for owner, name in found:
         assert owner not in NNAPI or hasattr(NNAPI[owner], name), f"{owner}.{name}"
     for name in ("set_preference", "set_priority", "set_timeout", "set_caching"):
         assert hasattr(nnapi.Compilation, name)
@@ -60,7 +62,9 @@ def test_what_stands_on_the_right_for_nnapi_is_there() -> None:
 def test_what_stands_on_the_left_is_in_onnx_runtime() -> None:
     onnxruntime = pytest.importorskip("onnxruntime")
     text = TEXTS["onnxruntime"]
-    for name in re.findall(r"`session\.(\w+)", text):
+    found = re.findall(r"`session\.(\w+)", text)
+    assert found
+    for name in found:
         assert hasattr(onnxruntime.InferenceSession, name), name
     for name in re.findall(r"`SessionOptions\.(\w+)`", text):
         assert hasattr(onnxruntime.SessionOptions, name), name
@@ -69,5 +73,7 @@ def test_what_stands_on_the_left_is_in_onnx_runtime() -> None:
 def test_what_stands_on_the_left_is_in_litert() -> None:
     interpreter = pytest.importorskip("ai_edge_litert.interpreter").Interpreter
     text = TEXTS["litert"]
-    for name in re.findall(r"`((?:get|set|resize|reset|allocate)_\w+)\(", text):
+    found = re.findall(r"`((?:get|set|resize|reset|allocate)_\w+)\(", text)
+    assert len(found) > 5
+    for name in found:
         assert hasattr(interpreter, name), name
