@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tokenize
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -167,6 +168,19 @@ def items_of(subject: Subject, shapes: Sequence[Sequence[int]]) -> int:
     return sizes.pop() if subject.shapes and len(sizes) == 1 else 1
 
 
+_UNREADABLE = (
+    OSError,
+    ValueError,
+    EOFError,
+    SyntaxError,
+    TypeError,
+    OverflowError,
+    MemoryError,  # a shape that the file tells and does not hold
+    tokenize.TokenError,  # a header that ends early
+)
+"""What reading a damaged array may raise."""
+
+
 def read_arrays(files: Mapping[str, str], names: Sequence[str]) -> dict[str, Array]:
     """Arrays of files, by the inputs that they are for.
 
@@ -185,9 +199,11 @@ def read_arrays(files: Mapping[str, str], names: Sequence[str]) -> dict[str, Arr
                 actual=f"'{name}'",
             )
         try:
-            arrays[name] = np.load(path, allow_pickle=False)
-        except (OSError, ValueError) as error:
+            with open(path, "rb") as file:
+                arrays[name] = np.lib.format.read_array(file, allow_pickle=False)
+        except _UNREADABLE as error:
+            told = error.args[0] if isinstance(error, tokenize.TokenError) else error
             raise InvalidArgumentError(
-                f"the file holds no array: {error}", where=f"--input {name}"
+                f"the file holds no array: {told}", where=f"--input {name}={path}"
             ) from error
     return arrays

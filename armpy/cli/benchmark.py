@@ -14,6 +14,7 @@ from armpy.cli.options import (
     EXIT_PROBLEMS,
     MODEL_FILE,
     WRITABLE_FILE,
+    check_outputs,
     dynamic_backends_option,
     json_option,
     trust_options,
@@ -231,6 +232,12 @@ def benchmark_command(
     from armpy.cli.benchmark_report import print_benchmark, write_csv
     from armpy.cli.printer import print_json
 
+    arrays = [text.rpartition("=")[2] for text in choices["inputs"]]
+    check_outputs({"--csv": csv_path, "--html": page_path}, [*models, *arrays])
+    if page_path is not None:
+        from armpy.pages import render_page
+
+        render_page("", [])  # tells what is missing before anything is measured
     subjects = subjects_of(models, **choices)
     if baseline > len(subjects):
         raise click.UsageError(f"--baseline {baseline}: there are {len(subjects)} rows.")

@@ -14,6 +14,7 @@ from armpy.cli.load_request import LoadRequest
 from armpy.cli.options import (
     MODEL_FILE,
     WRITABLE_FILE,
+    check_outputs,
     json_option,
     model_options,
     verbosity_options,
@@ -84,6 +85,7 @@ def compile_command(
         raise click.UsageError("Missing argument 'MODEL'.")
     if output is None:
         raise click.UsageError("Missing option '-o' / '--output'.")
+    check_outputs({"--output": output}, [load_request.model, key])
     if targets:
         check_targets(targets, _backends(load_request))
     sign = None if key is None else signer(key)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import colorsys
 import re
+import tokenize
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -79,7 +80,10 @@ def read_npy(path: str) -> Array:
         ) from error
     except InvalidArgumentError:
         raise
-    except (ValueError, EOFError, SyntaxError, TypeError, OverflowError) as error:
+    except (
+        *(ValueError, EOFError, SyntaxError, TypeError, OverflowError),
+        tokenize.TokenError,  # a header that ends early
+    ) as error:
         raise InvalidArgumentError(
             f"the array cannot be read: {str(error).rstrip('.')}", where=path
         ) from error

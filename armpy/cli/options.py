@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from typing import Any, TypeVar
 
@@ -15,7 +16,52 @@ from armpy.cli.values import parse_names, parse_size, parsed
 Command = TypeVar("Command", bound=Callable[..., object])
 
 MODEL_FILE = click.Path(exists=True, dir_okay=False, readable=True)
-WRITABLE_FILE = click.Path(dir_okay=False, writable=True)
+
+
+class _OutputFile(click.Path):
+    """A file to be written: its folder is there before anything is computed."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Any:  # Any: as click has it
+        """The path, checked."""
+        path = super().convert(value, param, ctx)
+        name = os.fsdecode(path)
+        folder = os.path.dirname(name) or "."
+        if not os.path.isdir(folder):
+            self.fail(f"'{name}': there is no folder '{folder}'.", param, ctx)
+        return path
+
+
+WRITABLE_FILE = _OutputFile(dir_okay=False, writable=True)
+
+
+def check_outputs(outputs: Mapping[str, str | None], inputs: Iterable[str | None]) -> None:
+    """Check that no output takes the place of an input or of another output.
+
+    Parameters
+    ----------
+    outputs : mapping of str to (str or None)
+        Paths by the options that they were given with.
+    inputs : iterable of (str or None)
+        Files and folders that are read.
+
+    Raises
+    ------
+    click.UsageError
+        If one does.
+    """
+    taken = {os.path.realpath(path): "is read from" for path in inputs if path is not None}
+    for option, path in outputs.items():
+        if path is None or (os.path.exists(path) and not os.path.isfile(path)):
+            continue  # such as /dev/null
+        place = os.path.realpath(path)
+        if place in taken:
+            raise click.UsageError(
+                f"{option} {path}: this file {taken[place]}; give another name to write to."
+            )
+        taken[place] = f"is what {option} writes"
+
 
 EXIT_PROBLEMS = 1
 """Exit status of a command that was run and has found problems."""

@@ -8,7 +8,13 @@ from typing import Any
 import click
 
 from armpy.cli.load_request import LoadRequest
-from armpy.cli.options import WRITABLE_FILE, json_option, model_options, verbosity_options
+from armpy.cli.options import (
+    WRITABLE_FILE,
+    check_outputs,
+    json_option,
+    model_options,
+    verbosity_options,
+)
 from armpy.cli.values import (
     FiniteRange,
     parse_numbers,
@@ -142,6 +148,14 @@ def quantize(
     from armpy.cli.quantizing import QuantizeRequest, quantize_file
 
     with_layers, page_path = options.pop("with_layers"), options.pop("page_path")
+    check_outputs(
+        {"--output": options["output"], "--html": page_path},
+        [load_request.model, options["data"]],
+    )
+    if page_path is not None:
+        from armpy.pages import render_page
+
+        render_page("", [])  # tells what is missing before the model is quantised
     shape_sets = options.pop("shape_sets")
     if len(shape_sets) > 1:
         raise click.UsageError("--shapes: a model is quantised for one set of shapes.")

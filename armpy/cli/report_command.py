@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from armpy.cli.load_request import LoadRequest, find_origin, load_model
-from armpy.cli.options import MODEL_FILE, WRITABLE_FILE, model_options, verbosity_options
+from armpy.cli.options import (
+    MODEL_FILE,
+    WRITABLE_FILE,
+    check_outputs,
+    model_options,
+    verbosity_options,
+)
 from armpy.cli.values import parse_size, parsed
 from armpy.errors import LayerValidationError
 
@@ -78,6 +84,8 @@ def report(
 
     render_page("", [])  # tells what is missing before the model runs
     path = Path(output or f"{Path(load_request.model).stem}.html")
+    arrays = [text.rpartition("=")[2] for text in given["inputs"]]
+    check_outputs({"--output": str(path)}, [load_request.model, given["image"], *arrays])
     tell = _Teller()
     tell("loading")
     with load_model(load_request, profiling=True) as model:

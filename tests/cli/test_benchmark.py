@@ -249,3 +249,30 @@ def test_ratios_are_a_table_of_their_own(capsys: pytest.CaptureFixture[str]) -> 
         ["2.", "second", "1/129", "1/167", "1/99.3", "slower"],
         ["3.", "third", "1.5", "too", "few", "runs"],
     ]
+
+
+@pytest.mark.parametrize("option", ["--csv", "--html"])
+def test_figures_do_not_take_the_place_of_a_model(
+    option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = tmp_path / "model.tflite"
+    model.write_bytes(Path(MODEL).read_bytes())
+    assert main(["benchmark", str(model), option, str(model), *QUICK]) == 2
+    assert "this file is read from" in capsys.readouterr().err
+    assert model.read_bytes() == Path(MODEL).read_bytes()
+    assert main(["benchmark", str(model), option, str(tmp_path / "no" / "x"), *QUICK]) == 2
+    assert "there is no folder" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("content", [b"", b"\x93NUMPY\x01\x00\x05\x00{[(-\n"])
+def test_an_input_file_that_is_damaged_is_named(
+    content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "empty.npy"
+    path.write_bytes(content)
+    arguments = ["--backends", "CpuRef", "--input", f"{INPUT}={path}"]
+    assert main(["benchmark", MODEL, *arguments, *QUICK]) == 1
+    out = capsys.readouterr().out
+    assert "the file holds no array" in out
+    assert str(path) in out.replace("\n", "")
+    assert "raised" not in out

@@ -118,3 +118,10 @@ def test_every_colour_of_the_palette_differs() -> None:
     first = colours[:8].astype(int)
     distances = np.abs(first[:, None] - first[None]).sum(axis=-1) + 1000 * np.eye(8, dtype=int)
     assert distances.min() > 100
+
+
+def test_a_header_that_ends_early_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "cut.npy"
+    path.write_bytes(b"\x93NUMPY\x01\x00\x05\x00{[(-\n")
+    with pytest.raises(InvalidArgumentError, match=r"cut\.npy: the array cannot be read"):
+        read_npy(str(path))

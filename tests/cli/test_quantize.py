@@ -119,3 +119,35 @@ def test_a_tflite_file_and_a_page_are_written(float_model: str, tmp_path: Path) 
     text = page.read_text("utf-8")
     assert "has no integer form" in text
     assert "float.tflite as int8" in text
+
+
+def test_a_model_is_not_written_over_and_neither_is_the_data(
+    float_model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data, before = tmp_path / "data.npz", Path(float_model).read_bytes()
+    np.savez(data, image=np.zeros((1, 4, 4, 3), np.float32))
+    link = tmp_path / "link.tflite"
+    link.symlink_to(float_model)
+    for output in (float_model, str(link), str(data)):
+        assert main(["quantize", float_model, "--data", str(data), "-o", output]) == 2
+        assert "--output" in (err := capsys.readouterr().err)
+        assert "this file is read from" in err
+    assert Path(float_model).read_bytes() == before
+
+
+def test_two_outputs_cannot_be_one_file(
+    float_model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = str(tmp_path / "both")
+    arguments = ["--data", str(tmp_path), "-o", output, "--html", output]
+    assert main(["quantize", float_model, *arguments]) == 2
+    assert "is what --output writes" in capsys.readouterr().err
+
+
+def test_a_folder_that_is_not_there_is_told_before_the_data_are_read(
+    float_model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "data.npz").write_bytes(b"none")
+    arguments = ["--data", str(tmp_path / "data.npz"), "-o", str(tmp_path / "no" / "x.tflite")]
+    assert main(["quantize", float_model, *arguments]) == 2
+    assert f"there is no folder '{tmp_path / 'no'}'" in capsys.readouterr().err

@@ -80,3 +80,18 @@ def test_a_prepared_file_has_a_report_as_well(tmp_path: Path) -> None:
     )
     assert result.exit_code == 0, result.output
     assert "magnitude" in page.read_text("utf-8")
+
+
+def test_a_page_does_not_take_the_place_of_its_model(tmp_path: Path) -> None:
+    model = tmp_path / "model.tflite"
+    model.write_bytes(Path(MODEL).read_bytes())
+    result = CliRunner().invoke(app, ["report", str(model), "-o", str(model)])
+    assert result.exit_code == 2
+    assert "this file is read from" in result.output
+    assert model.read_bytes() == Path(MODEL).read_bytes()
+
+
+def test_a_folder_that_is_not_there_is_told_before_the_model_runs(tmp_path: Path) -> None:
+    code, output = report("-o", str(tmp_path / "no" / "page.html"))
+    assert code == 2
+    assert "there is no folder" in output
