@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -17,6 +18,10 @@ SUFFIXES = frozenset(
 )
 """Of files in folders that are taken for pictures; what is named itself may have any."""
 
+_SEPARATORS = re.escape(os.sep + (os.altsep or ""))
+_ANY_FOLDERS = re.compile(rf"(?:^|(?<=[{_SEPARATORS}]))\*\*(?:[{_SEPARATORS}]+|$)")
+"""The part of a pattern that stands for folders in folders."""
+
 
 def find_pictures(given: Sequence[str]) -> list[str]:
     """Paths of pictures, each once.
@@ -25,7 +30,8 @@ def find_pictures(given: Sequence[str]) -> list[str]:
     ----------
     given : sequence of str
         Each a file, a folder (with the folders in it), or a pattern such as ``photos/*.jpg`` or
-        ``photos/**/*.jpg``. A file whose name looks like a pattern is that file.
+        ``photos/**/*.jpg``. A file whose name looks like a pattern is that file. Links to folders
+        are followed where they are named, not where folders in folders are looked through.
 
     Raises
     ------
@@ -48,7 +54,7 @@ def _of(text: str) -> list[str]:
     if os.path.exists(text):
         return [text]
     if glob.has_magic(text):
-        matches = sorted(glob.glob(os.path.expanduser(text), recursive=True))
+        matches = sorted(_matches(os.path.expanduser(text)))
         paths = [
             path
             for match in matches
@@ -56,6 +62,32 @@ def _of(text: str) -> list[str]:
         ]
         return _required(paths, text, "no file matches the pattern")
     raise InvalidArgumentError(f"Path '{text}' does not exist", where="--image")
+
+
+def _matches(pattern: str) -> list[str]:
+    """What a pattern matches.
+
+    Notes
+    -----
+    `glob` follows links below ``**``: with two links to a folder above there is no end to it.
+    """
+    first, *others = _ANY_FOLDERS.split(pattern)
+    found = glob.glob(first) if first or not others else [""]
+    for rest in others:
+        folders = dict.fromkeys(folder for place in found for folder in _folders_in(place))
+        matches = (
+            match for folder in folders for match in glob.glob(glob.escape(folder) + (rest or "*"))
+        )
+        found = [path for path in matches if not (os.path.islink(path) and os.path.isdir(path))]
+    return list(dict.fromkeys(found))
+
+
+def _folders_in(place: str) -> Iterator[str]:
+    """A folder and those in it, each so that a name can follow; none of links or hidden ones."""
+    for path, folders, _ in os.walk(place or os.curdir):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        inner = path if place else os.path.relpath(path)
+        yield "" if inner == os.curdir else os.path.join(inner, "")
 
 
 def _in_folder(folder: str) -> Iterator[str]:

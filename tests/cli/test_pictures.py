@@ -63,3 +63,20 @@ def test_a_place_without_pictures_is_an_error(
         return
     with pytest.raises(InvalidArgumentError, match=message):
         find_pictures([str(folder / given)])
+
+
+def test_links_to_folders_above_end_and_repeat_nothing(folder: Path) -> None:
+    for name in ("up", "again"):
+        (folder / "in" / name).symlink_to(folder)
+    assert names(folder, [f"{folder}/**/*.bmp"]) == ["in/c.bmp"]
+    assert names(folder, [f"{folder}/**"]) == ["a.jpg", "b.PNG", "in/c.bmp", "notes.txt"]
+    assert names(folder, [f"{folder}/in/u*/*.jpg"]) == ["in/up/a.jpg"]
+
+
+@pytest.mark.parametrize("pattern", ["**/*.bmp", "./**/*.bmp", "in/**/c.*", "**/in/**/*.bmp"])
+def test_a_pattern_may_begin_where_we_are(
+    folder: Path, pattern: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    (found,) = find_pictures([pattern])
+    assert found == ("./in/c.bmp" if pattern.startswith("./") else "in/c.bmp")
