@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -24,6 +26,11 @@ Array: TypeAlias = npt.NDArray[np.generic]
 
 MODES = {1: "L", 3: "RGB", 4: "RGBA"}
 """Pillow's name for pixels of so many channels."""
+
+_MODES_WITH_RGB = frozenset(
+    {"1", "CMYK", "HSV", "L", "LA", "P", "PA", "RGB", "RGBA", "RGBX", "RGBa", "YCbCr"}
+)
+"""Pillow's modes that it can convert to RGB without loss of range."""
 
 RESIZE_METHODS = ("stretch", "crop", "pad")
 
@@ -224,16 +231,19 @@ def open_image(path: str) -> Image.Image:
     Raises
     ------
     InvalidArgumentError
-        If it is none, or damaged, or too large.
+        If it is none, or damaged, or too large, or its colours have no RGB.
     """
     from PIL import Image, ImageOps, UnidentifiedImageError  # noqa: PLC0415  # slow to import
 
     try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            # A pipe would be waited for without end.
+            raise InvalidArgumentError("not a file with a picture", where=path)
         with warnings.catch_warnings():
             # Half of the size that Pillow refuses is no reason to say anything.
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)
             with Image.open(path) as file:
-                return ImageOps.exif_transpose(_eight_bits(file))
+                return ImageOps.exif_transpose(_usual_mode(file, path))
     except UnidentifiedImageError as error:
         raise InvalidArgumentError("not a picture that can be read", where=path) from error
     except FileNotFoundError as error:
@@ -243,13 +253,30 @@ def open_image(path: str) -> Image.Image:
         raise InvalidArgumentError(f"the picture cannot be read: {error}", where=path) from error
 
 
-def _eight_bits(image: Image.Image) -> Image.Image:
-    """A grey picture of 16 bits in 8, where Pillow would cut off what is above 255."""
+def _usual_mode(image: Image.Image, path: str) -> Image.Image:
+    """A picture of 8 bits that has RGB, where Pillow would cut values off or could not tell."""
     from PIL import Image  # noqa: PLC0415
 
-    if not image.mode.startswith("I;16"):
-        return image
-    return Image.fromarray((np.asarray(image).astype(np.uint16) >> 8).astype(np.uint8))
+    is_sixteen = image.mode == "I" and image.format in ("PNG", "PPM")  # of older Pillows
+    if image.mode.startswith("I;16") or is_sixteen:
+        return Image.fromarray((np.asarray(image).astype(np.uint16) >> 8).astype(np.uint8))
+    if image.mode in ("I", "F"):
+        values = np.asarray(image)
+        low, high = values.min(), values.max()
+        is_plain = low >= 0 and high <= 255 and (image.mode == "I" or high > 1 or high == 0)
+        if not is_plain:
+            raise InvalidArgumentError(
+                "its pixels have 32 bits, and which number is white is not known",
+                where=path,
+                expected="numbers from 0 to 255",
+                actual=f"{low:g} to {high:g}",
+            )
+    elif image.mode not in _MODES_WITH_RGB:
+        raise InvalidArgumentError(
+            f"its colours ({image.mode}) cannot be turned into RGB", where=path
+        )
+    image.load()
+    return image
 
 
 def resized_pixels(image: Image.Image, layout: ImageLayout, method: str) -> Pixels:

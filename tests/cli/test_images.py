@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -288,3 +289,34 @@ def test_a_picture_that_unpacks_to_far_too_much_is_rejected(
     with pytest.raises(InvalidArgumentError, match=r"bomb\.png: the picture cannot be read"):
         open_image(str(tmp_path / "bomb.png"))
     assert open_image(str(tmp_path / "large.png")).size == (15, 10)
+
+
+def test_a_pipe_with_a_picture_s_name_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.png")
+    with pytest.raises(InvalidArgumentError, match="not a file with a picture"):
+        open_image(str(tmp_path / "pipe.png"))
+
+
+@pytest.mark.parametrize("high", [1.0, 65535.0])
+def test_pixels_of_which_no_number_is_known_to_be_white_are_rejected(
+    tmp_path: Path, high: float
+) -> None:
+    Image.fromarray(np.linspace(0, high, 16, dtype=np.float32).reshape(4, 4)).save(
+        tmp_path / "x.tif"
+    )
+    with pytest.raises(InvalidArgumentError, match=f"which number is white.*0 to {high:g}"):
+        open_image(str(tmp_path / "x.tif"))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
+def test_wide_pixels_from_0_to_255_are_taken_as_they_are(tmp_path: Path, dtype: str) -> None:
+    pixels = np.arange(256).reshape(16, 16).astype(dtype)
+    Image.fromarray(pixels).save(tmp_path / "x.tif")
+    taken = np.asarray(open_image(str(tmp_path / "x.tif")).convert("L"))
+    np.testing.assert_array_equal(taken, pixels)
+
+
+def test_colours_without_rgb_are_rejected(tmp_path: Path) -> None:
+    Image.new("LAB", (4, 4)).save(tmp_path / "x.tif")
+    with pytest.raises(InvalidArgumentError, match=r"\(LAB\) cannot be turned into RGB"):
+        open_image(str(tmp_path / "x.tif"))
