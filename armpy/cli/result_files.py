@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
@@ -72,11 +73,25 @@ def write_results(
     if suffix == ".npz":
         _write_arrays(path, pictures, arrays)
     elif suffix == ".jsonl":
-        with Path(path).open("w", encoding="utf-8") as file:
-            for picture in pictures:
-                file.write(json.dumps(plain(asdict(picture)), allow_nan=False) + "\n")
+        documents = (plain(asdict(picture)) for picture in pictures)
+        _write_text(path, "".join(json.dumps(one, allow_nan=False) + "\n" for one in documents))
     else:
         _write_table(path, pictures, top)
+
+
+def _write_text(path: str, text: str) -> None:
+    """Write a text at once: what it lacks is known before a file is there.
+
+    Notes
+    -----
+    Bytes of a file's name that are no UTF-8 are written as on a terminal: escaped.
+    """
+    Path(path).write_bytes(_named(text).encode("utf-8"))
+
+
+def _named(text: str) -> str:
+    """A text whose undecodable bytes are escaped."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _write_arrays(
@@ -88,7 +103,7 @@ def _write_arrays(
     -----
     Outputs whose shapes differ from picture to picture are one array each, ``name/number``.
     """
-    files = [picture.file for picture in pictures if not picture.error]
+    files = [_named(picture.file) for picture in pictures if not picture.error]
     names = list(arrays[0]) if arrays else []
     # A name that the archive's own entry has, or that differs in what no file system tells apart.
     stems = [stem if stem != "files" else "files_1" for stem in file_stems(names)]
@@ -119,19 +134,20 @@ def _write_table(path: str, pictures: Sequence[PictureResult], top: int) -> None
         *(("truth", "right") if has_truth else ()),
         *(("error",) if has_error else ()),
     ]
-    with Path(path).open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(heading)
-        for picture in pictures:
-            found = list(rows(picture)) if not picture.error else []
-            for cells in found or [[""] * len(columns)]:
-                row: list[object] = [picture.file, *cells]
-                if has_truth:
-                    right = "" if picture.is_right is None else int(picture.is_right)
-                    row += [picture.truth, right]
-                if has_error:
-                    row.append(picture.error)
-                writer.writerow(row)
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)
+    writer.writerow(heading)
+    for picture in pictures:
+        found = list(rows(picture)) if not picture.error else []
+        for cells in found or [[""] * len(columns)]:
+            row: list[object] = [picture.file, *cells]
+            if has_truth:
+                right = "" if picture.is_right is None else int(picture.is_right)
+                row += [picture.truth, right]
+            if has_error:
+                row.append(picture.error)
+            writer.writerow(row)
+    _write_text(path, text.getvalue())
 
 
 class _Rows:

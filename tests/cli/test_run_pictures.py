@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import Any  # JSON documents
@@ -240,3 +241,25 @@ def test_one_picture_runs_on_a_model_that_takes_two(
     assert main(["run", str(tmp_path / "two.tflite"), path, *options]) == 0
     (picture,) = json.loads(capsys.readouterr().out)["pictures"]
     assert picture["outputs"][0]["max"] == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "npz"])
+def test_a_name_that_is_no_utf_8_is_written_with_its_bytes_escaped(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], suffix: str
+) -> None:
+    place = tmp_path / "pictures"
+    place.mkdir()
+    odd = os.fsdecode(os.fsencode(place) + b"/caf\xe9.png")
+    try:
+        shutil.copy(DIGITS / "pictures" / "seven.png", odd)
+    except OSError:
+        pytest.skip("the file system takes UTF-8 alone")
+    path = tmp_path / f"results.{suffix}"
+    code, out, err = run(capsys, str(place), "--output", str(path))
+    assert (code, err) == (0, "")
+    assert "caf\\udce9.png" in out
+    if suffix == "npz":
+        with np.load(path) as arrays:
+            assert [Path(name).name for name in arrays["files"]] == ["caf\\udce9.png"]
+    else:
+        assert "caf\\udce9.png" in path.read_text("utf-8")
