@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, cast
 from armpy.cli.file_metadata import FileMetadata
 from armpy.cli.images import Normalization, image_input, open_image, sized_shapes
 from armpy.cli.load_request import LoadRequest, find_origin, make_runtime, registry_of
+from armpy.cli.pictures import find_pictures
 from armpy.cli.values import Shapes
 from armpy.errors import InvalidArgumentError
 from armpy.graph import Graph
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from armpy.model_files import ModelOrigin
     from armpy.ops.operation import Array
     from armpy.runtime import Model
-
-_ARRAYS = (".npy", ".npz")
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,22 +170,27 @@ class _Described:
 
 
 def _pictures(data: str | None) -> list[Path]:
-    """The picture files in a folder; none if it holds arrays, or is no folder."""
+    """The pictures in a folder, as `armpy run` finds them; none if it holds arrays, or is none."""
     if data is None or not os.path.isdir(data):
         return []
-    files = sorted(file for file in Path(data).rglob("*") if file.is_file())
-    if any(file.suffix.lower() in _ARRAYS for file in files):
-        return []
-    from PIL import Image  # noqa: PLC0415  # slow to import
-
-    known = Image.registered_extensions()
-    found = [file for file in files if file.suffix.lower() in known]
-    if not found:
+    has_arrays = any(Path(data).glob("*.npy"))
+    try:
+        found = [Path(path) for path in find_pictures([data])]
+    except InvalidArgumentError as error:
+        if has_arrays:
+            return []
         raise InvalidArgumentError(
             "there are neither pictures nor arrays in the folder",
-            where="--data",
-            expected="files such as .png, .jpg or .npy",
-            actual=f"{len(files)} other files" if files else "an empty folder",
+            where=f"--data {data}",
+            expected="pictures such as .png, there or in its folders, or .npy files there",
+            fix="Name an .npz file itself",
+        ) from error
+    if has_arrays:
+        raise InvalidArgumentError(
+            "there are both pictures and arrays in the folder",
+            where=f"--data {data}",
+            actual=f"{len(found)} pictures, and .npy files",
+            fix="Put one kind into a folder of its own",
         )
     return found
 

@@ -98,6 +98,12 @@ def _in_files(graph: Graph, path: Path) -> Iterable[Sample]:
                 where=str(path),
                 expected="an .npz file with " + ", ".join(f"'{v.name}'" for v in graph.inputs),
             )
+        if not files:
+            raise InvalidArgumentError(
+                "there are no .npy files in the folder",
+                where=str(path),
+                fix="Name the folder that they are in, or an .npz file itself",
+            )
         name = graph.inputs[0].name
         for file in files:
             yield from _rows(graph, {name: _only_array(file)}, str(file))

@@ -164,6 +164,13 @@ def quantize(
     >>> made.save("model_int8.tflite")                                  # doctest: +SKIP
     """
     options = options or QuantizeOptions()
+    if runtime is not None and backends is not None:
+        raise InvalidArgumentError(
+            "a runtime has its own backends",
+            where="quantize",
+            expected="a runtime or backends",
+            actual=f"both, with backends={list(backends)}",
+        )
     if runtime is None:
         with Runtime(RuntimeOptions(backends=backends)) as own:
             return quantize(

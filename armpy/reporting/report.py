@@ -89,8 +89,15 @@ def report_sections(
     Raises
     ------
     InvalidArgumentError
-        If the model was loaded without profiling.
+        If the model was loaded without profiling, or backends are to be compared and nothing loads
+        the model for them.
     """
+    if backends and subject.load is None:
+        raise InvalidArgumentError(
+            "backends cannot be compared",
+            where=subject.name,
+            expected="a Subject with `load`, which loads the model for a backend",
+        )
     model = subject.model
     profiler = model.profiler
     if profiler is None:

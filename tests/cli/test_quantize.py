@@ -151,3 +151,24 @@ def test_a_folder_that_is_not_there_is_told_before_the_data_are_read(
     arguments = ["--data", str(tmp_path / "data.npz"), "-o", str(tmp_path / "no" / "x.tflite")]
     assert main(["quantize", float_model, *arguments]) == 2
     assert f"there is no folder '{tmp_path / 'no'}'" in capsys.readouterr().err
+
+
+def test_a_folder_of_both_pictures_and_arrays_is_refused(
+    float_model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    np.save(tmp_path / "x.npy", np.zeros((1, 4, 4, 3), np.float32))
+    (tmp_path / "x.png").write_bytes(b"")
+    arguments = ["--data", str(tmp_path), "-o", str(tmp_path / "small.armpy")]
+    assert main(["quantize", float_model, *arguments]) == 2
+    assert "both pictures and arrays" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["deeper/x.npy", "x.npz", "._x.png"])
+def test_data_that_are_not_where_they_are_looked_for_are_told_of(
+    name: str, float_model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "deeper").mkdir()
+    (tmp_path / name).write_bytes(b"")
+    arguments = ["--data", str(tmp_path), "-o", str(tmp_path / "small.armpy")]
+    assert main(["quantize", float_model, *arguments]) == 2
+    assert "neither pictures nor arrays" in capsys.readouterr().err

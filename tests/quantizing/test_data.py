@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from armpy import DataType, InvalidArgumentError, Network, TensorInfo, ops
+from armpy import DataType, InvalidArgumentError, Network, Runtime, TensorInfo, ops, quantize
 from armpy.graph import Graph
 from armpy.quantizing.data import read_samples
 
@@ -106,3 +106,16 @@ def test_samples_behind_the_limit_are_not_looked_at(graph: Graph) -> None:
     samples = SAMPLES.copy()
     samples[2] = np.nan
     assert len(read_samples(graph, {"x": samples}, 2)) == 2
+
+
+def test_a_folder_without_arrays_is_named(graph: Graph, tmp_path: Path) -> None:
+    with pytest.raises(InvalidArgumentError, match=r"there are no \.npy files in the folder"):
+        read_samples(graph, tmp_path)
+
+
+def test_a_runtime_and_backends_do_not_go_together(graph: Graph) -> None:
+    with (
+        Runtime() as runtime,
+        pytest.raises(InvalidArgumentError, match="a runtime has its own backends"),
+    ):
+        quantize(graph, {"x": SAMPLES}, backends=["CpuRef"], runtime=runtime)

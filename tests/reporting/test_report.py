@@ -152,6 +152,14 @@ def test_a_wrong_layer_stands_out_by_itself_and_in_all_behind_it() -> None:
     assert together[wrong[0]] > 0
 
 
+def test_backends_are_not_compared_without_what_loads_the_model() -> None:
+    with (
+        armpy.load(DIGITS, backends=["CpuRef"]) as model,
+        pytest.raises(InvalidArgumentError, match="backends cannot be compared"),
+    ):
+        report_sections(Subject(model, "digits", {}), backends=["CpuRef"])
+
+
 def test_a_model_without_profiling_is_refused() -> None:
     with (
         armpy.load(DIGITS, backends=["CpuRef"]) as model,
