@@ -118,7 +118,7 @@ def load(
     )
     state = file_state(source)
     model = _loaded(request)
-    model.remember(request, state)
+    model.remember(request.settled(), state)
     return model
 
 
@@ -130,18 +130,21 @@ def _loaded(request: LoadRequest) -> Model:
         return load_prepared(request)
     path = cached_path(request)
 
-    def load_original() -> Model:
-        from armpy.model_files import load_file
-
-        return load_file(request)
-
+    if path is not None:
+        found = load_cached(request.settled(), path, lambda: _from_file(request.settled()))
+        if found is not None:
+            return found
+    model = _from_file(request)
     if path is None:
-        return load_original()
-    found = load_cached(request, path, load_original)
-    if found is not None:
-        return found
+        return model
     from armpy.runtime.keeping import keep_model
 
-    model = load_original()
     keep_model(path, model, request)
     return model
+
+
+def _from_file(request: LoadRequest) -> Model:
+    """The model as its front-end reads it; errors as for `load`."""
+    from armpy.model_files import load_file
+
+    return load_file(request)

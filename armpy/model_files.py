@@ -49,7 +49,7 @@ def load_file(request: LoadRequest) -> Model:
     file = open_model_file(source)
     state = file_state(source)
     about = request.front_end, request.front_end_options, limit_bytes
-    origin = ModelOrigin.find(file, source, registry, *about)
+    origin = ModelOrigin.find(file, request.settled().source, registry, *about)
     network = origin.parse(file, signature)
     del file  # the network keeps of it what it needs
     if runtime is None:

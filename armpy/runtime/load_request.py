@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from armpy.runtime.runtime import Runtime
 
 _FIRST_BYTES = 8
+_ADDRESSES = ("http://", "https://", "file://", "ftp://", "s3://", "gs://")
 
 FileState: TypeAlias = tuple[int, int] | None
 """Bytes and time of the last change; None for what is no file, or cannot be found."""
@@ -48,6 +49,13 @@ class LoadRequest(NamedTuple):
     def path(self) -> str | os.PathLike[str] | None:
         """Where the file is; None for contents in memory."""
         return self.source if isinstance(self.source, str | os.PathLike) else None
+
+    def settled(self) -> LoadRequest:
+        """The same for later, when the process may work in another directory."""
+        path = self.path
+        if path is None:
+            return self
+        return self._replace(source=os.path.abspath(os.fsdecode(path)))
 
     def options(self) -> RuntimeOptions:
         """The options of the runtime that is given, or of the one to be made.
@@ -96,7 +104,7 @@ def as_source(given: object) -> ModelSource:
     if isinstance(given, str | os.PathLike):
         if not os.fspath(given):
             raise _no_source("the path is empty", given)
-        if isinstance(given, str) and given.startswith(("http://", "https://", "file://")):
+        if isinstance(given, str) and given.lower().startswith(_ADDRESSES):
             raise _no_source("this is no path", given, "Download it, and load the file by its path")
         return given
     if isinstance(given, bytes):

@@ -8,6 +8,7 @@ import mmap
 import multiprocessing
 import os
 import pickle
+import shutil
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -118,6 +119,29 @@ def test_a_file_that_has_changed_is_not_pickled_nor_taken_for_the_one_that_was(
     path.unlink()
     with pytest.raises(ParserError, match="cannot be read"):
         pickle.loads(text)
+
+
+@pytest.mark.parametrize("is_kept", [True, False], ids=["kept", "read"])
+def test_a_model_does_not_care_where_the_process_works(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_kept: bool
+) -> None:
+    monkeypatch.setenv("ARMPY_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("ARMPY_MODEL_CACHE", "on" if is_kept else "off")
+    shutil.copy(DIGITS, tmp_path / "model.tflite")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "model.tflite").write_bytes(b"another file of that name")
+    for _ in range(1 + is_kept):  # the second time, it is there
+        monkeypatch.chdir(tmp_path)
+        with armpy.load("model.tflite", backends=["CpuRef"]) as model:
+            monkeypatch.chdir(tmp_path / "other")
+            name = model.inputs[0].name
+            image = np.zeros((1, 16, 16, 1), np.int8)
+            for other in (copy.copy(model), pickle.loads(pickle.dumps(model))):
+                np.testing.assert_array_equal(other(image), model(image))
+            assert model.signature("serving_default").inputs[0].name == "image"
+            assert model.reshape({name: (3, 16, 16, 1)}).outputs[0].shape == (3, 10)
+            assert model.run({name: image}, [name])[name].shape == image.shape
+            assert model.metadata.producer == "MLIR Converted."
 
 
 def test_what_cannot_be_pickled_is_named() -> None:
