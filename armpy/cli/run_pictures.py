@@ -292,7 +292,10 @@ class PictureRun:
         except LayerValidationError as error:
             if self._spec.info.is_fully_shaped:
                 raise
-            return [PictureResult(picture.file, error=str(error)) for picture in batch]
+            return [
+                PictureResult(picture.file, error=str(error), truth=truth)
+                for picture, truth in zip(batch, truths, strict=True)
+            ]
         return [
             self._result(picture, self._row(results, number, len(rows)), truth)
             for number, (picture, truth) in enumerate(zip(batch, truths, strict=True))

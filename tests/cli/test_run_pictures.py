@@ -16,6 +16,7 @@ from armpy import ops
 from armpy.cli.__main__ import main
 from armpy.cli.run import RunRequest
 from armpy.cli.run_pictures import PictureRun
+from armpy.cli.truth import Truths
 from armpy.errors import InvalidArgumentError
 from armpy.network import Network
 from armpy.runtime import Model
@@ -213,6 +214,18 @@ def test_a_batch_that_does_not_come_out_again_is_an_error(keep_dims: bool, tmp_p
     paths = greys(tmp_path, 0, 51)
     with pytest.raises(InvalidArgumentError, match=r"output 'y': .*no row for each.*--batch out"):
         PictureRun(Model(net), RunRequest(image=paths[0]), batch=2).run(paths)
+
+
+def test_a_picture_that_the_model_refuses_keeps_its_label(tmp_path: Path) -> None:
+    net = Network("two by two")
+    value = net.input("x", f32(1, None, None, 1))
+    net.output("y", net.add(ADD, value, net.constant(np.zeros((1, 2, 2, 1), np.float32))))
+    (path,) = greys(tmp_path, 0)
+    truths = Truths("truth.csv", (("0.png", "two"),))
+    run = PictureRun(Model(net), RunRequest(image=path), truths=truths)
+    (picture,) = run.run([path]).pictures
+    assert "(1, 2, 2, 1)" in picture.error
+    assert picture.truth == "two"
 
 
 def test_what_the_model_remembers_is_forgotten_between_pictures(tmp_path: Path) -> None:
