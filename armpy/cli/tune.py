@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from armpy.backend import TunedChoice, TuningRequest, TuningResult
     from armpy.plugins import BackendRegistry
 
+_COLUMNS = (
+    *("saves us>", "gain>", "us before>", "us now>"),
+    *("model's", "fastest", "choice", "layer"),
+)
 _LONGEST_NAME = 40
 
 # What a command needs is imported when it runs: --help and usage errors are quick.
@@ -168,8 +172,7 @@ def print_tuning(results: Sequence[TuningResult], *, shows_all: bool = False) ->
         gains = [each for each in choices if _saved_us(each) > 0]
         shown = choices if shows_all else gains
         if shown:
-            columns = ["saves us>", "gain>", "us>", "us>", "model's", "fastest", "choice", "layer"]
-            printer.table(columns, map(_row, shown))
+            printer.table(_COLUMNS, map(_row, shown))
         printer.line(_total(result))
         if not shows_all and (left := _left(choices)):
             printer.line(f"{left}; --all lists them")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -71,7 +72,7 @@ def test_what_was_found_is_shown(tune: Tune, capsys: pytest.CaptureFixture[str])
     assert tune() == 0
     lines = [line for line in capsys.readouterr().out.splitlines() if line]
     assert lines[0] == "Tuner: a part"
-    # By columns: saved, gain, before, now, what the model says, what is faster, choice, layer.
+    assert re.split(r"\s{2,}", lines[1])[:4] == ["saves us", "gain", "us before", "us now"]
     assert lines[2].split() == ["10", "1.50", "30", "20", "1x2", "3x4", "tile", "first"]
     assert lines[3] == "all together: 100 us before, 80 us now (1.25 times as fast)"
     assert lines[4] == (
