@@ -11,16 +11,22 @@ import click
 
 from armpy.cli.load_request import LoadRequest, find_origin, parse_backend_options, registry_of
 from armpy.cli.options import (
+    BACKENDS,
     EXIT_PROBLEMS,
     MODEL_FILE,
+    RUNS,
+    SECONDS,
+    THREADS,
     WRITABLE_FILE,
     check_outputs,
     dynamic_backends_option,
     json_option,
+    seed_option,
+    shapes_option,
     trust_options,
     verbosity_options,
 )
-from armpy.cli.values import FiniteRange, Shapes, parse_names, parse_shape_sets
+from armpy.cli.values import FiniteRange, Shapes, parse_name_lists
 
 if TYPE_CHECKING:
     from armpy.benchmarking import BenchmarkResult, Plan, Subject
@@ -31,16 +37,6 @@ if TYPE_CHECKING:
 _EXIT_INTERRUPTED = 130
 _MOST_SUBJECTS = 100
 _PEERS = ("litert", "onnxruntime", "openvino")
-
-
-def _backend_lists(
-    context: click.Context, param: click.Parameter, texts: tuple[str, ...]
-) -> list[tuple[str, ...]]:
-    """Each time that ``--backends`` is given, a list of ids."""
-    try:
-        return [parse_names(text) for text in texts]
-    except ValueError as error:
-        raise click.BadParameter(f"{error}.", context, param) from error
 
 
 def _counts(context: click.Context, param: click.Parameter, text: str | None) -> list[int]:
@@ -57,17 +53,17 @@ def _counts(context: click.Context, param: click.Parameter, text: str | None) ->
 
 _OPTIONS: Sequence[Callable[[Callable[..., object]], Callable[..., object]]] = (
     click.option(
-        "--backends",
+        *BACKENDS,
         "backend_lists",
         multiple=True,
         metavar="A,B",
-        callback=_backend_lists,
+        callback=parse_name_lists,
         help="Ids in order of preference. Give it again for each list to measure beside: "
         "--backends NumbaAcc --backends CpuRef.",
     ),
     click.option(
-        "--threads",
-        "--num-threads",
+        *THREADS,
+        "threads",
         metavar="N,N",
         callback=_counts,
         help="For backends that have threads of their own; several are measured beside each other.",
@@ -84,15 +80,9 @@ _OPTIONS: Sequence[Callable[[Callable[..., object]], Callable[..., object]]] = (
         callback=_counts,
         help="Size of the first axis of every input.",
     ),
-    click.option(
-        "--shapes",
-        "--shape",
-        "shape_sets",
-        multiple=True,
-        metavar="NAME=SIZES",
-        callback=parse_shape_sets,
-        help="Shape of an input, such as x=1,224,224,3; may be repeated. A name that comes again "
-        "begins a further set of shapes, which is measured beside.",
+    shapes_option(
+        "Shape of an input, such as x=1,224,224,3; may be repeated. A name that comes again "
+        "begins a further set of shapes, which is measured beside."
     ),
     click.option(
         "--backend-option",
@@ -122,10 +112,9 @@ _OPTIONS: Sequence[Callable[[Callable[..., object]], Callable[..., object]]] = (
         metavar="NAME=FILE.npy",
         help="An array for one input; the others are random.",
     ),
-    click.option("--seed", type=click.IntRange(min=0), default=0, help="Of random inputs."),
+    seed_option(),
     click.option(
-        "--time",
-        "seconds",
+        *SECONDS,
         type=FiniteRange(min=0, min_open=True),
         default=3.0,
         show_default=True,
@@ -133,7 +122,7 @@ _OPTIONS: Sequence[Callable[[Callable[..., object]], Callable[..., object]]] = (
         help="Of warm runs, about, for each that is measured.",
     ),
     click.option(
-        "--runs", type=click.IntRange(min=1), help="So many warm runs of each instead of a time."
+        *RUNS, type=click.IntRange(min=1), help="So many warm runs of each instead of a time."
     ),
     click.option(
         "--warm-up",

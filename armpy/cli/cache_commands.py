@@ -9,8 +9,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from armpy.cli.once import OnceGroup
-from armpy.cli.options import EXIT_PROBLEMS, dynamic_backends_option, json_option, verbosity_options
-from armpy.cli.values import parse_names, parsed
+from armpy.cli.options import (
+    EXIT_PROBLEMS,
+    backends_option,
+    dynamic_backends_option,
+    json_option,
+    verbosity_options,
+)
 
 if TYPE_CHECKING:
     from armpy.plugins import BackendRegistry
@@ -43,12 +48,7 @@ def _of_backends(command: Callable[..., object]) -> Callable[..., object]:
         options = PluginOptions(dynamic_backends_path=dynamic_backends_path)
         return command(BackendRegistry.discover(options), backends, **others)
 
-    ids = click.option(
-        "--backends",
-        metavar="A,B",
-        callback=parsed(parse_names),
-        help="Ids; all installed ones if left out.",
-    )
+    ids = backends_option("Ids; all installed ones if left out.")
     return ids(dynamic_backends_option(json_option(verbosity_options(gathered))))
 
 

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from armpy.cli.options import EXIT_PROBLEMS, dynamic_backends_option, json_option, verbosity_options
+from armpy.cli.options import (
+    EXIT_PROBLEMS,
+    SECONDS,
+    backends_option,
+    dynamic_backends_option,
+    json_option,
+    verbosity_options,
+)
 from armpy.cli.values import FiniteRange
 
 if TYPE_CHECKING:
@@ -22,15 +29,9 @@ _MOST_BUSY = 0.5
 
 
 @click.command(short_help="Measure how fast backends are on this machine, and keep it.")
+@backends_option("Measure these backends. Every installed one if left out.")
 @click.option(
-    "--backend",
-    "backend_ids",
-    metavar="ID",
-    multiple=True,
-    help="Measure this backend; may be repeated. Every installed one if left out.",
-)
-@click.option(
-    "--seconds",
+    *SECONDS,
     type=FiniteRange(min=0, min_open=True, max=3600),
     default=20.0,
     show_default=True,
@@ -42,7 +43,7 @@ _MOST_BUSY = 0.5
 @click.pass_context
 def calibrate(
     context: click.Context,
-    backend_ids: tuple[str, ...],
+    backends: tuple[str, ...] | None,
     seconds: float,
     dynamic_backends_path: tuple[str, ...],
     as_json: bool,
@@ -70,7 +71,7 @@ def calibrate(
             err=True,
         )
     with progress_shown():
-        reports = measure_backends(registry, backend_ids or None, store=store, seconds=seconds)
+        reports = measure_backends(registry, backends, store=store, seconds=seconds)
     if as_json:
         print_json(calibration_document(reports, store))
     else:

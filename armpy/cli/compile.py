@@ -13,13 +13,15 @@ import click
 from armpy.cli.load_request import LoadRequest
 from armpy.cli.options import (
     MODEL_FILE,
+    OUTPUT,
     WRITABLE_FILE,
     check_outputs,
     json_option,
     model_options,
+    shapes_option,
     verbosity_options,
 )
-from armpy.cli.values import Shapes, parse_shape_sets
+from armpy.cli.values import Shapes
 
 if TYPE_CHECKING:
     from armpy.plugins.guard import GuardedBackend
@@ -34,9 +36,7 @@ _HELP = "help"
 
 @click.command("compile", short_help="Prepare a model ahead of time: one file that starts at once.")
 @partial(model_options, is_optional=True)
-@click.option(
-    "-o", "--output", type=WRITABLE_FILE, metavar="FILE", help="The file to write; required."
-)
+@click.option(*OUTPUT, type=WRITABLE_FILE, metavar="FILE", help="The file to write; required.")
 @click.option(
     "--target",
     "targets",
@@ -45,14 +45,9 @@ _HELP = "help"
     help="A machine to compile for: 'host', which is this one, or a processor; 'help' lists them. "
     "May be repeated, the most wanted first; 'host' if left out.",
 )
-@click.option(
-    "--shapes",
-    "shape_sets",
-    multiple=True,
-    metavar="NAME=SIZES",
-    callback=parse_shape_sets,
-    help="Shape of an input, such as x=1,224,224,3; may be repeated. A name that comes again "
-    "begins a further set of shapes that the model is prepared for.",
+@shapes_option(
+    "Shape of an input, such as x=1,224,224,3; may be repeated. A name that comes again "
+    "begins a further set of shapes that the model is prepared for."
 )
 @click.option(
     "--sign", "key", type=MODEL_FILE, metavar="KEY", help="Sign the file with this private key."

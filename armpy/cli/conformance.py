@@ -13,7 +13,14 @@ from armpy.cli.conformance_crash import crash
 from armpy.cli.conformance_fuzz import fuzz
 from armpy.cli.conformance_options import backend_option, runtime_options, trial_options
 from armpy.cli.once import OnceGroup
-from armpy.cli.options import WRITABLE_FILE, dynamic_backends_option, json_option, verbosity_options
+from armpy.cli.options import (
+    OUTPUT,
+    WRITABLE_FILE,
+    dynamic_backends_option,
+    json_option,
+    seed_option,
+    verbosity_options,
+)
 
 if TYPE_CHECKING:
     from armpy.testing import ConformanceResult
@@ -131,14 +138,12 @@ def nnapi_vectors(
 @click.option(
     "--count", type=click.IntRange(min=1), default=1000, show_default=True, help="How many models."
 )
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the first model."
-)
+@seed_option("Of the first model.")
 @click.option(
     "--jobs", type=click.IntRange(min=1), help="Processes at a time; one per core if left out."
 )
 @click.option(
-    "--output",
+    *OUTPUT,
     type=click.Path(file_okay=False, writable=True),
     help="Keep the smallest failing part of each failure in this folder, as test vectors.",
 )

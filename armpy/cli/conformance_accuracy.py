@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING
 import click
 
 from armpy.cli.conformance_options import backend_option, runtime_options, trial_options
-from armpy.cli.options import MODEL_FILE, WRITABLE_FILE, json_option, verbosity_options
+from armpy.cli.options import (
+    MODEL_FILE,
+    SECONDS,
+    THREADS,
+    WRITABLE_FILE,
+    json_option,
+    seed_option,
+    verbosity_options,
+)
 from armpy.cli.values import FiniteRange
 
 if TYPE_CHECKING:
@@ -30,23 +38,21 @@ _SHOWN = 300
     show_default=True,
     help="Inputs of each model.",
 )
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of random inputs."
-)
+@seed_option()
 @click.option(
     "--inputs",
     type=click.Path(exists=True, file_okay=False, readable=True),
     help="A folder with <model>.npz: arrays by input, or samples as <sample>/in0, <sample>/in1.",
 )
 @click.option(
-    "--seconds",
+    *SECONDS,
     type=FiniteRange(min=0),
     default=2.0,
     show_default=True,
     help="How long each model is timed; 0 not to.",
 )
 @click.option(
-    "--num-threads",
+    *THREADS,
     type=click.IntRange(min=1),
     default=1,
     show_default=True,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from armpy.cli.conformance_options import backend_option, runtime_options, trial_options
-from armpy.cli.options import json_option, verbosity_options
+from armpy.cli.options import json_option, seed_option, verbosity_options
 from armpy.cli.values import FiniteRange
 
 if TYPE_CHECKING:
@@ -27,9 +27,7 @@ _CURRENT = "Current thread"
 @click.command(short_help="Load, threads, stops, kills and want of memory, each case apart.")
 @backend_option
 @click.option("--filter", "filter_", default="", metavar="TEXT", help="Only cases with this text.")
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of everything random."
-)
+@seed_option("Of everything random.")
 @click.option(
     "--timeout",
     "timeout_s",

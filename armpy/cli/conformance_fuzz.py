@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from armpy.cli.conformance_options import backend_option, runtime_options, trial_options
-from armpy.cli.options import json_option, verbosity_options
+from armpy.cli.options import OUTPUT, SECONDS, json_option, seed_option, verbosity_options
 from armpy.cli.values import FiniteRange
 
 if TYPE_CHECKING:
@@ -25,18 +25,16 @@ if TYPE_CHECKING:
     type=click.Choice(["atheris", "seeded"]),
     help="atheris where it is installed, if left out; else by chance.",
 )
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the search."
-)
+@seed_option("Of the search.")
 @click.option(
     "--count", type=click.IntRange(min=1), help="How many models; 1000 if no time is given."
 )
-@click.option("--seconds", type=FiniteRange(min=0, min_open=True), help="How long to search.")
+@click.option(*SECONDS, type=FiniteRange(min=0, min_open=True), help="How long to search.")
 @click.option(
     "--jobs", type=click.IntRange(min=1), help="Processes of a seeded search; one per core."
 )
 @click.option(
-    "--output",
+    *OUTPUT,
     type=click.Path(file_okay=False, writable=True),
     help="Keep findings, and the corpus of atheris, in this folder: armpy-fuzz if left out, or "
     "where the file of --reproduce is.",

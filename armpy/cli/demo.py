@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from armpy.cli.options import WRITABLE_FILE, json_option, verbosity_options
+from armpy.cli.options import OUTPUT, WRITABLE_FILE, json_option, verbosity_options
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -96,7 +96,13 @@ class OperationTime:
     default=True,
     help="Open a report of the model in a browser, where there is one. It is, by default.",
 )
-@click.option("--report", type=WRITABLE_FILE, help="Write the report to this file, and keep it.")
+@click.option(
+    "--report",
+    *OUTPUT,
+    "report",
+    type=WRITABLE_FILE,
+    help="Write the report to this file, and keep it.",
+)
 @json_option
 @verbosity_options
 def demo(digit: int, browser: bool, report: str | None, as_json: bool) -> None:

@@ -12,6 +12,7 @@ from armpy.cli.options import (
     MODEL_FILE,
     dynamic_backends_option,
     json_option,
+    seed_option,
     verbosity_options,
 )
 
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     metavar="NAME=FILE.npy",
     help="An array for one input; the others are random.",
 )
-@click.option("--seed", type=click.IntRange(min=0), default=0, help="Of random inputs.")
+@seed_option()
 @click.option("--exact", is_flag=True, help="Allow no difference in what is no floating point.")
 @dynamic_backends_option
 @json_option

@@ -12,10 +12,11 @@ from armpy.cli.options import (
     WRITABLE_FILE,
     json_option,
     model_options,
+    shapes_option,
     size_option,
     verbosity_options,
 )
-from armpy.cli.values import Shapes, parse_shape_sets
+from armpy.cli.values import Shapes
 
 if TYPE_CHECKING:
     from armpy.cli.inspect import ModelReport
@@ -30,14 +31,8 @@ if TYPE_CHECKING:
 @click.option("--layers", "with_layers", is_flag=True, help="List every layer of the file.")
 @click.option("--tensors", "with_tensors", is_flag=True, help="List every tensor of the file.")
 @size_option
-@click.option(
-    "--shape",
-    "--shapes",
-    "shape_sets",
-    multiple=True,
-    metavar="NAME=SIZES",
-    callback=parse_shape_sets,
-    help="Shape of an input that the file leaves open, such as x=1,224,224,3; may be repeated.",
+@shapes_option(
+    "Shape of an input that the file leaves open, such as x=1,224,224,3; may be repeated."
 )
 @click.option(
     "--svg",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from typing import Any, TypeVar
 
@@ -11,7 +11,7 @@ import click
 
 from armpy.cli.load_request import LoadRequest
 from armpy.cli.settings import Settings
-from armpy.cli.values import parse_names, parse_size, parsed
+from armpy.cli.values import parse_all_names, parse_shape_sets, parse_size, parsed
 
 Command = TypeVar("Command", bound=Callable[..., object])
 
@@ -66,6 +66,14 @@ def check_outputs(outputs: Mapping[str, str | None], inputs: Iterable[str | None
 EXIT_PROBLEMS = 1
 """Exit status of a command that was run and has found problems."""
 
+# One thing may have been learnt under several names: a command that takes one takes them all.
+BACKENDS = ("--backends", "--backend")
+OUTPUT = ("-o", "--output")
+RUNS = ("--runs", "--repeat")
+SECONDS = ("--seconds", "--time")
+SHAPES = ("--shapes", "--shape")
+THREADS = ("--num-threads", "--threads")
+
 size_option = click.option(
     "--size",
     metavar="HxW",
@@ -108,6 +116,37 @@ def verbosity_options(command: Command) -> Command:
     )(command)
 
 
+def shapes_option(text: str) -> Callable[[Command], Command]:
+    """Add ``--shapes``, which comes as a list of sets of shapes, with this help."""
+    return click.option(
+        *SHAPES,
+        "shape_sets",
+        multiple=True,
+        metavar="NAME=SIZES",
+        callback=parse_shape_sets,
+        help=text,
+    )
+
+
+def seed_option(text: str = "Of random inputs.") -> Callable[[Command], Command]:
+    """Add ``--seed``, which is 0 if left out, with this help."""
+    return click.option(
+        "--seed", type=click.IntRange(min=0), default=0, show_default=True, help=text
+    )
+
+
+def backends_option(text: str, names: Sequence[str] = BACKENDS) -> Callable[[Command], Command]:
+    """Add ``--backends``: ids by preference, all that are given, or None; with this help."""
+    return click.option(
+        *names,
+        "backends",
+        multiple=True,
+        metavar="A,B",
+        callback=parse_all_names,
+        help=text,
+    )
+
+
 def json_option(command: Command) -> Command:
     """Add ``--json``."""
     return click.option(
@@ -136,13 +175,7 @@ _TRUST_OPTIONS = (
 
 _MODEL_OPTIONS = (
     click.option(
-        "--backends",
-        metavar="A,B",
-        callback=parsed(parse_names),
-        help="Ids in order of preference; all installed ones if left out.",
-    ),
-    click.option(
-        "--num-threads",
+        *THREADS,
         type=click.IntRange(min=1),
         help="For backends that have threads of their own.",
     ),
@@ -185,6 +218,9 @@ _MODEL_OPTIONS = (
 )
 
 
+_PREFERRED = "Ids in order of preference; all installed ones if left out."
+
+
 def trust_options(command: Command) -> Command:
     """Add the options that say whose code in prepared files is used."""
     for option in reversed(_TRUST_OPTIONS):
@@ -193,7 +229,7 @@ def trust_options(command: Command) -> Command:
 
 
 def model_options(
-    command: Callable[..., object], *, is_optional: bool = False
+    command: Callable[..., object], *, is_optional: bool = False, takes_backend: bool = True
 ) -> Callable[..., object]:
     """Add the options of everything that loads a model; they come as one `LoadRequest`.
 
@@ -202,6 +238,8 @@ def model_options(
     command : callable
     is_optional : bool
         Whether the model may be left out; it is an empty string then.
+    takes_backend : bool
+        Whether ``--backend`` is ``--backends``; not where a command has its own.
     """
 
     @wraps(command)
@@ -241,4 +279,5 @@ def model_options(
 
     for option in reversed(_MODEL_OPTIONS):
         gathered = option(gathered)
+    gathered = backends_option(_PREFERRED, BACKENDS if takes_backend else BACKENDS[:1])(gathered)
     return click.argument("model", type=MODEL_FILE, required=not is_optional)(gathered)

@@ -9,18 +9,19 @@ import click
 
 from armpy.cli.load_request import LoadRequest
 from armpy.cli.options import (
+    OUTPUT,
     WRITABLE_FILE,
     check_outputs,
     json_option,
     model_options,
+    shapes_option,
+    size_option,
     verbosity_options,
 )
 from armpy.cli.values import (
     FiniteRange,
     parse_numbers,
     parse_range,
-    parse_shape_sets,
-    parse_size,
     parsed,
 )
 
@@ -40,8 +41,7 @@ from armpy.cli.values import (
     "an array of samples for each input.",
 )
 @click.option(
-    "-o",
-    "--output",
+    *OUTPUT,
     type=WRITABLE_FILE,
     required=True,
     metavar="FILE",
@@ -97,17 +97,10 @@ from armpy.cli.values import (
     help="Compare with the float model on so many of them.",
 )
 @click.option("--layers", "with_layers", is_flag=True, help="List every layer.")
-@click.option(
-    "--shapes",
-    "shape_sets",
-    multiple=True,
-    metavar="NAME=SIZES",
-    callback=parse_shape_sets,
-    help="Shape of an input that the model leaves open, such as x=1,224,224,3; may be repeated.",
+@shapes_option(
+    "Shape of an input that the model leaves open, such as x=1,224,224,3; may be repeated."
 )
-@click.option(
-    "--size", metavar="HxW", callback=parsed(parse_size), help="Size of images, where it is open."
-)
+@size_option
 @click.option(
     "--resize",
     type=click.Choice(["stretch", "crop", "pad"]),

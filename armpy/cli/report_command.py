@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,12 +13,15 @@ import click
 from armpy.cli.load_request import LoadRequest, find_origin, load_model
 from armpy.cli.options import (
     MODEL_FILE,
+    OUTPUT,
+    RUNS,
     WRITABLE_FILE,
     check_outputs,
     model_options,
+    seed_option,
+    size_option,
     verbosity_options,
 )
-from armpy.cli.values import parse_size, parsed
 from armpy.errors import LayerValidationError
 
 if TYPE_CHECKING:
@@ -29,13 +33,11 @@ if TYPE_CHECKING:
 
 
 @click.command(short_help="Write a page about a model: graph, placement, time, memory, accuracy.")
-@model_options
-@click.option(
-    "-o", "--output", type=WRITABLE_FILE, help="The page; MODEL.html in this folder if left out."
-)
+@partial(model_options, takes_backend=False)  # its own one compares
+@click.option(*OUTPUT, type=WRITABLE_FILE, help="The page; MODEL.html in this folder if left out.")
 @click.option("--open", "opens", is_flag=True, help="Open the page in a browser.")
 @click.option(
-    "--runs",
+    *RUNS,
     type=click.IntRange(min=1, max=10_000),
     default=10,
     show_default=True,
@@ -57,13 +59,8 @@ if TYPE_CHECKING:
     metavar="NAME=FILE.npy",
     help="An array for one input; once per input. Random numbers if left out.",
 )
-@click.option(
-    "--size",
-    metavar="HxW",
-    callback=parsed(parse_size),
-    help="Size of images for a model that takes any.",
-)
-@click.option("--seed", type=click.IntRange(min=0), default=0, help="Of random inputs.")
+@size_option
+@seed_option()
 @verbosity_options
 def report(
     load_request: LoadRequest,

@@ -11,9 +11,12 @@ from armpy.cli.load_request import LoadRequest, load_model
 from armpy.cli.options import (
     EXIT_PROBLEMS,
     MODEL_FILE,
+    OUTPUT,
+    RUNS,
     Command,
     json_option,
     model_options,
+    seed_option,
     size_option,
     verbosity_options,
 )
@@ -77,7 +80,7 @@ _INPUT_OPTIONS = (
         callback=parsed(parse_numbers),
         help="Divide by this after --mean.",
     ),
-    click.option("--seed", type=click.IntRange(min=0), default=0, help="Of random inputs."),
+    seed_option(),
     click.option(
         "--quantize-inputs", is_flag=True, help="Quantise float arrays given for quantised inputs."
     ),
@@ -107,7 +110,7 @@ _ANSWER_OPTIONS = (
         "folder that each is in. Tells how often the model is right.",
     ),
     click.option(
-        "--output",
+        *OUTPUT,
         type=click.Path(writable=True),
         help="Write the results to FILE.csv, FILE.jsonl or FILE.npz; each output to a folder "
         "as .npy otherwise.",
@@ -119,7 +122,8 @@ _ANSWER_OPTIONS = (
         "write them to this folder.",
     ),
     click.option(
-        "--repeat",
+        *RUNS,
+        "repeat",
         type=click.IntRange(min=1),
         help="Time so many runs, after one that is not timed.",
     ),

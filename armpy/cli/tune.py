@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from armpy.cli.load_request import LoadRequest, load_anything, load_model, registry_of
-from armpy.cli.options import json_option, model_options, verbosity_options
+from armpy.cli.options import SECONDS, json_option, model_options, verbosity_options
 from armpy.cli.values import FiniteRange
 
 if TYPE_CHECKING:
@@ -41,8 +41,7 @@ _LONGEST_NAME = 40
     "may be left out then.",
 )
 @click.option(
-    "--seconds",
-    "--time",
+    *SECONDS,
     "seconds",
     type=FiniteRange(min=0, min_open=True),
     default=60.0,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
+from itertools import chain
 from typing import Any, TypeVar
 
 import click
@@ -66,6 +67,26 @@ def parse_names(text: str) -> tuple[str, ...]:
     if not all(names):
         raise ValueError("expected names with commas between them")
     return names
+
+
+def parse_name_lists(
+    context: click.Context, param: click.Parameter, texts: tuple[str, ...]
+) -> list[tuple[str, ...]]:
+    """Names with commas between them, each time that the option is given; its callback."""
+    lists = []
+    for text in texts:
+        try:
+            lists.append(parse_names(text))
+        except ValueError as error:
+            raise click.BadParameter(f"'{text}': {error}.", context, param) from error
+    return lists
+
+
+def parse_all_names(
+    context: click.Context, param: click.Parameter, texts: tuple[str, ...]
+) -> tuple[str, ...] | None:
+    """All names of an option that may be repeated, or None if it is not given; its callback."""
+    return tuple(chain.from_iterable(parse_name_lists(context, param, texts))) or None
 
 
 def parse_trace(text: str) -> str:

@@ -1,0 +1,130 @@
+"""Options of all commands together: one thing is called alike everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from armpy.cli.app import app
+from armpy.cli.options import BACKENDS, OUTPUT, RUNS, SECONDS, SHAPES, THREADS
+
+_ALIASES = (BACKENDS, OUTPUT, RUNS, SECONDS, SHAPES, THREADS)
+
+_APART = {
+    ("report", "--backend"): "names one backend that is compared, --backends the preferred ones",
+    ("diff", "--backend"): "names the backend that may be wrong",
+    ("conformance accuracy", "--backend"): "names the backend that is tried out",
+    ("conformance crash", "--backend"): "names the backend that is tried out",
+    ("conformance fuzz", "--backend"): "names the backend that is tried out",
+    ("conformance nnapi-vectors", "--backend"): "names the backend that is tried out",
+    ("conformance random-graphs", "--backend"): "names the backend that is tried out",
+}
+"""Options whose name is another's alias elsewhere, and why."""
+
+_OF_OTHER_TYPES = {
+    ("benchmark", "--num-threads"): "several counts are measured beside each other",
+    ("benchmark", "--threads"): "several counts are measured beside each other",
+    ("benchmark", "--batch"): "several sizes are measured beside each other",
+    ("run", "--image"): "a pattern too; it may be repeated",
+}
+"""Options that take more than those of the same name, and why."""
+
+
+@cache
+def _options() -> tuple[tuple[str, click.Option], ...]:
+    """All options with the command that has them."""
+    return tuple(_options_below(app, ()))
+
+
+def _options_below(
+    command: click.Command, path: tuple[str, ...]
+) -> Iterator[tuple[str, click.Option]]:
+    for option in command.params:
+        if isinstance(option, click.Option):
+            yield " ".join(path), option
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            child = command.get_command(context, name)
+            assert child is not None, f"{name} is listed, but cannot be had"
+            yield from _options_below(child, (*path, name))
+
+
+def _click_type(option: click.Option) -> str:
+    """Click's type that an option's type is, or is made of."""
+    types = type(option.type).__mro__
+    return next(one.__name__ for one in types if one.__module__.startswith("click."))
+
+
+@pytest.mark.parametrize("aliases", _ALIASES, ids=" ".join)
+def test_an_option_is_taken_under_all_its_names(aliases: tuple[str, ...]) -> None:
+    commands = 0
+    for command, option in _options():
+        known = [name for name in aliases if name in option.opts]
+        if not known or any((command, name) in _APART for name in known):
+            continue
+        apart = [name for name in aliases if (command, name) in _APART]
+        assert sorted([*known, *apart]) == sorted(aliases), f"armpy {command}"
+        commands += 1
+    assert commands >= 2
+
+
+def test_options_that_stand_apart_are_there() -> None:
+    found = {(command, name) for command, option in _options() for name in option.opts}
+    assert {*_APART, *_OF_OTHER_TYPES} <= found
+
+
+def test_options_of_one_name_have_one_type() -> None:
+    kinds: dict[str, dict[tuple[str, bool, bool, int], list[str]]] = {}
+    for command, option in _options():
+        for name in option.opts:
+            if (command, name) in _OF_OTHER_TYPES or (command, name) in _APART:
+                continue
+            kind = (_click_type(option), option.is_flag, option.multiple, option.nargs)
+            kinds.setdefault(name, {}).setdefault(kind, []).append(command)
+    assert len(kinds) > 50
+    assert {name: found for name, found in kinds.items() if len(found) > 1} == {}
+
+
+def test_no_command_gives_one_name_to_two_options() -> None:
+    names: dict[str, list[str]] = {}
+    for command, option in _options():
+        names.setdefault(command, []).extend([*option.opts, *option.secondary_opts])
+    twice = {
+        command: sorted({name for name in given if given.count(name) > 1})
+        for command, given in names.items()
+    }
+    assert not any(twice.values()), twice
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--backends", "A,B"],
+        ["--backend", "A,B"],
+        ["--backend", "A", "--backend", "B"],
+        ["--backends=A", "--backend", " B "],
+    ],
+    ids=" ".join,
+)
+def test_backends_are_listed_at_once_or_one_by_one(arguments: list[str]) -> None:
+    command = app.get_command(click.Context(app), "inspect")
+    assert command is not None
+    context = command.make_context("inspect", [*arguments, __file__])
+    assert context.params["backends"] == ("A", "B")
+
+
+def test_backends_are_none_if_left_out() -> None:
+    command = app.get_command(click.Context(app), "inspect")
+    assert command is not None
+    assert command.make_context("inspect", [__file__]).params["backends"] is None
+
+
+def test_a_backend_without_name_is_refused() -> None:
+    result = CliRunner().invoke(app, ["inspect", __file__, "--backend", "A,"])
+    assert result.exit_code == 2
+    assert "'A,': expected names with commas between them." in result.output
