@@ -19,11 +19,10 @@ from armpy.cli.options import (
     THREADS,
     WRITABLE_FILE,
     check_outputs,
-    dynamic_backends_option,
     json_option,
+    loading_options,
     seed_option,
     shapes_option,
-    trust_options,
     verbosity_options,
 )
 from armpy.cli.values import FiniteRange, Shapes, parse_name_lists
@@ -85,13 +84,6 @@ _OPTIONS: Sequence[Callable[[Callable[..., object]], Callable[..., object]]] = (
         "begins a further set of shapes, which is measured beside."
     ),
     click.option(
-        "--backend-option",
-        "backend_options",
-        multiple=True,
-        metavar="ID.NAME=VALUE",
-        help="An option of a backend, as 'armpy doctor' lists them; may be repeated.",
-    ),
-    click.option(
         "--variant",
         "variants",
         multiple=True,
@@ -149,31 +141,7 @@ _OPTIONS: Sequence[Callable[[Callable[..., object]], Callable[..., object]]] = (
         help="Which row the others are compared with.",
     ),
     click.option("--layers", "with_layers", is_flag=True, help="Find out what limits each layer."),
-    click.option("--signature", metavar="NAME", help="Use this signature of the model."),
-    click.option("--front-end", metavar="NAME", help="What parses the model."),
-    click.option(
-        "--front-end-option",
-        "front_end_options",
-        multiple=True,
-        metavar="NAME=VALUE",
-        help="An option of the front-end; may be repeated.",
-    ),
-    click.option(
-        "--on-fallback",
-        type=click.Choice(["allow", "warn", "error"]),
-        default="allow",
-        show_default=True,
-        help="What to do when a layer does not run on the first preferred backend.",
-    ),
-    click.option(
-        "--preference",
-        type=click.Choice(["preference", "fastest", "low_power", "sustained"]),
-        default="preference",
-        show_default=True,
-        help="Place layers by the backends' order, or by what their devices cost.",
-    ),
-    trust_options,
-    dynamic_backends_option,
+    loading_options,
     click.option(
         "--csv", "csv_path", type=WRITABLE_FILE, help="Write a row for each to this file."
     ),

@@ -173,12 +173,7 @@ _TRUST_OPTIONS = (
     ),
 )
 
-_MODEL_OPTIONS = (
-    click.option(
-        *THREADS,
-        type=click.IntRange(min=1),
-        help="For backends that have threads of their own.",
-    ),
+_LOADING_OPTIONS = (
     click.option("--signature", metavar="NAME", help="Use this signature of the model."),
     click.option(
         "--front-end",
@@ -217,6 +212,15 @@ _MODEL_OPTIONS = (
     dynamic_backends_option,
 )
 
+_MODEL_OPTIONS = (
+    click.option(
+        *THREADS,
+        type=click.IntRange(min=1),
+        help="For backends that have threads of their own.",
+    ),
+    *_LOADING_OPTIONS,
+)
+
 
 _PREFERRED = "Ids in order of preference; all installed ones if left out."
 
@@ -224,6 +228,13 @@ _PREFERRED = "Ids in order of preference; all installed ones if left out."
 def trust_options(command: Command) -> Command:
     """Add the options that say whose code in prepared files is used."""
     for option in reversed(_TRUST_OPTIONS):
+        command = option(command)
+    return command
+
+
+def loading_options(command: Command) -> Command:
+    """Add the options of all that loads models, but for backends and threads."""
+    for option in reversed(_LOADING_OPTIONS):
         command = option(command)
     return command
 
