@@ -75,7 +75,7 @@ def _print_layers(
     blank = ("",) * (3 if has_details else 0)
     rows: list[_Row] = []
     for share, part in zip(shares, shown, strict=False):
-        cells = _detail_cells(part) if has_details else ()
+        cells = _detail_cells(part, runs) if has_details else ()
         names = part.backend or "armpy", part.operation, part.short_name or part.name
         rows.append((share, f"{part.total_us / runs:.1f}", *cells, *names))
     for share, (name, parts) in zip(shares[len(shown) :], sums, strict=True):
@@ -102,13 +102,13 @@ def _print_loading(printer: Printer, profile: ProfileReport) -> None:
     )
 
 
-def _detail_cells(part: PartReport) -> _Row:
-    """Millions of operations, memory, and how near to the device's limit a layer comes."""
-    found, count = part.details, max(part.count, 1)
+def _detail_cells(part: PartReport, runs: int) -> _Row:
+    """Millions of operations and memory of one run, and how near to its limit a layer comes."""
+    found = part.details
     roofline_us = found.get("roofline_us")
     return (
-        f"{found['operations'] / count / 1e6:.2f}" if "operations" in found else "",
-        f"{found['bytes'] / count / _KIB:.0f}" if "bytes" in found else "",
+        f"{found['operations'] / runs / 1e6:.2f}" if "operations" in found else "",
+        f"{found['bytes'] / runs / _KIB:.0f}" if "bytes" in found else "",
         f"{roofline_us / part.total_us:.0%}" if roofline_us is not None and part.total_us else "",
     )
 

@@ -159,6 +159,9 @@ def _converted(name: str, info: TensorInfo, array: Array, quantize: bool) -> Arr
     if dtype.kind in "iu":
         low, high = info.data_type.integer_range
         fix = f"Convert it to {dtype}, whose values are {low} to {high}"
+        if array.dtype.kind in "iu" and not _is_lossless(array, dtype):
+            there = f"Its values of {array.min()} to {array.max()} do not fit"
+            fix = f"{there} {low} to {high}, and astype would wrap them: shift or scale them first"
     if info.data_type.is_quantized and array.dtype.kind == "f":
         fix = "Pass quantize_inputs=True to have real numbers quantised, or quantise them yourself"
     raise InvalidArgumentError(

@@ -91,7 +91,7 @@ def test_the_table_shows_what_a_backend_says_about_its_layers(
 ) -> None:
     details = {"operations": 12e6, "bytes": 4 * 2048.0, "roofline_us": 20.0}
     layers = (
-        PartReport("Conv 'c'", "Npu", 80.0, 0.8, 4, "Conv", "m/c", "c", details),
+        PartReport("Conv 'c'", "Npu", 80.0, 0.8, 12, "Conv", "m/c", "c", details),
         PartReport("copy", "", 20.0, 0.2, 4),
     )
     profile = ProfileReport(4, 0.1, layers, layers, (), (), 0.0, ())

@@ -151,3 +151,14 @@ def test_a_closed_file_is_an_error_of_armpy(tmp_path: Path) -> None:
         pass
     with pytest.raises(InvalidArgumentError, match="cannot be read: read of closed file"):
         armpy.load(file)
+
+
+def test_integers_that_would_wrap_are_told_from_those_that_only_have_another_type() -> None:
+    net = Network("bytes")
+    info = armpy.TensorInfo((1, 2), armpy.DataType.QASYMM_S8, armpy.Quantization((1.0,), (0,)))
+    net.output("y", net.add(RELU, net.input("x", info)))
+    model = Model(net, Runtime(RuntimeOptions(backends=["CpuRef"])))
+    with pytest.raises(InvalidArgumentError, match="values of 0 to 200 do not fit -128 to 127"):
+        model(np.array([[0, 200]], np.uint8))
+    with pytest.raises(InvalidArgumentError, match="Convert it to int8, whose values are -128"):
+        model(np.array([[0, 100]], np.uint8))
