@@ -244,6 +244,8 @@ def open_image(path: str) -> Image.Image:
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)
             with Image.open(path) as file:
                 return ImageOps.exif_transpose(_usual_mode(file, path))
+    except InvalidArgumentError:  # a ValueError too
+        raise
     except UnidentifiedImageError as error:
         raise InvalidArgumentError("not a picture that can be read", where=path) from error
     except FileNotFoundError as error:
