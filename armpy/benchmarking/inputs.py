@@ -56,14 +56,14 @@ def chosen_shapes(
             )
     found = {}
     for spec, default in zip(specs, defaults, strict=True):
-        shape = tuple(shapes.get(spec.name) or default or _usual(spec.shape or ()))
+        shape = tuple(shapes.get(spec.name) or default or usual_shape(spec.shape or ()))
         if batch is not None and spec.name not in shapes:
             shape = _batched(spec, shape, batch)
         found[spec.name] = shape
     return found
 
 
-def _usual(shape: Shape) -> tuple[int, ...]:
+def usual_shape(shape: Shape) -> tuple[int, ...]:
     """A shape whose open sizes are what they are in most models."""
     is_image = len(shape) == 4
     return tuple(

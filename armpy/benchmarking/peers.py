@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from armpy.benchmarking.engines import ILoaded, items_of, read_arrays
-from armpy.benchmarking.inputs import Array
+from armpy.benchmarking.inputs import Array, usual_shape
 from armpy.benchmarking.subjects import Subject
 from armpy.errors import BackendUnavailableError
 
@@ -80,8 +80,8 @@ class _Peer(ILoaded):
             raise _refused(self._subject.engine, error) from error
 
     def _batched(self, shape: Sequence[int | None]) -> tuple[int, ...]:
-        """A shape whose first axis is the batch that is asked for, and whose open ones are 1."""
-        sizes = [1 if size is None or size < 0 else size for size in shape]
+        """A shape whose first axis is the batch that is asked for, and others as armpy's rows."""
+        sizes = [*usual_shape(tuple([None if s is None or s < 0 else s for s in shape]))]
         if self._subject.batch is not None and sizes:
             sizes[0] = self._subject.batch
         return tuple(sizes)

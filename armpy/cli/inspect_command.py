@@ -10,6 +10,7 @@ import click
 from armpy.cli.load_request import LoadRequest, load_model
 from armpy.cli.options import (
     WRITABLE_FILE,
+    check_outputs,
     json_option,
     model_options,
     shapes_option,
@@ -62,6 +63,7 @@ def inspect(
     from armpy.cli.printer import print_json
     from armpy.runtime.load_request import begins_prepared
 
+    check_outputs({"--svg": svg, "--dot": dot}, [load_request.model])
     found: dict[str, object] = {}
     after = None
     if begins_prepared(load_request.model):

@@ -387,6 +387,12 @@ def write_container(
         key, signature = bytes(made.public_key), bytes(made.signature)
         header = (signed + key + signature).ljust(HEADER_BYTES, b"\0")
     target = os.fspath(path)
+    if os.path.exists(target) and not os.path.isfile(target):
+        raise InvalidArgumentError(
+            "the prepared file cannot be written: what is there is no file",
+            where=target,
+            fix="Give the name of a file, or one that is not taken",
+        )
     unfinished = f"{target}.{os.getpid()}.{os.urandom(4).hex()}{_UNFINISHED}"
     try:
         with open(unfinished, "xb") as file:

@@ -8,12 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from armpy.cli.__main__ import main
 from armpy.cli.inspect import inspect_model, write_dot
 from armpy.cli.inspect_report import print_model
 from armpy.cli.printer import printable
 from armpy.network import Network
 from armpy.runtime import Model
 from tests.support.networks import ADD, RELU, f32
+
+MODEL = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"
 
 
 def open_model() -> Model:
@@ -87,3 +90,14 @@ def test_a_long_name_loses_its_middle_at_a_terminal_alone(
 
 def test_control_characters_are_escaped() -> None:
     assert printable("a\x1b[0m\nb\u202eä") == "a\\x1b[0m\\nb\\u202eä"
+
+
+@pytest.mark.parametrize("option", ["--svg", "--dot"])
+def test_a_drawing_does_not_take_the_place_of_its_model(
+    option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = tmp_path / "model.tflite"
+    model.write_bytes(MODEL.read_bytes())
+    assert main(["inspect", str(model), option, str(model)]) == 2
+    assert "this file is read from" in capsys.readouterr().err
+    assert model.read_bytes() == MODEL.read_bytes()

@@ -327,3 +327,12 @@ def test_code_is_a_copy_of_what_was_checked(path: Path) -> None:
 def test_a_container_can_be_made_of_an_array() -> None:
     data = np.frombuffer(newest_layout(SECTIONS), np.uint8)
     assert Container(data, "here").sections.keys() == SECTIONS.keys()
+
+
+def test_a_pipe_is_not_replaced_by_a_prepared_file(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(InvalidArgumentError, match="what is there is no file"):
+        write_container(pipe, {}, {})
+    assert pipe.is_fifo()
+    assert [*tmp_path.iterdir()] == [pipe]
