@@ -119,6 +119,21 @@ def resized(model: Model) -> object:
     return model.run(inputs_of(1))
 
 
+def warmed_up(model: Model) -> object:
+    model.warm_up({"x": (5, 4), "more": (5, 3)})
+    return model.run(inputs_of(5))
+
+
+def reshaped(model: Model) -> object:
+    with model.reshape({"x": (1, 4), "more": (1, 3)}) as other:
+        return other.run(inputs_of(1)), model.run(inputs_of())
+
+
+def with_one_output(model: Model) -> object:
+    with model.with_outputs(["y"]) as other:
+        return other.run(inputs_of()), model.run(inputs_of())
+
+
 def with_reset_state(model: Model) -> object:
     model.reset_state()
     return model.run(inputs_of())
@@ -155,6 +170,9 @@ MEMBERS: dict[str, Callable[[Model], object]] = {
     "import_outputs": imported_output,
     "prepare": with_other_shapes,
     "resize": resized,
+    "warm_up": warmed_up,
+    "reshape": reshaped,
+    "with_outputs": with_one_output,
     "create_working_memory": in_memory,
     "free_working_memory": with_freed_memory,
     "signatures": lambda model: model.signatures,
@@ -169,7 +187,7 @@ MEMBERS: dict[str, Callable[[Model], object]] = {
     "network_id": lambda model: model.network_id,
     "runtime": lambda model: model.runtime.options,
 }
-OTHERS = {"quick", "is_quick", "default_shapes"}
+OTHERS = {"quick", "is_quick", "default_shapes", "title", "remember"}
 CALLS: dict[str, Callable[[Model], object]] = {
     "in order": lambda model: model(*inputs_of().values()),
     "lists": lambda model: model.run({n: a.tolist() for n, a in inputs_of().items()}),
