@@ -266,10 +266,10 @@ def test_a_loaded_answer_is_checked_like_every_other(tmp_path: Path) -> None:
 
 
 def test_the_report_sums_up(tmp_path: Path) -> None:
-    assert "cache: 0 hits, 1 misses" in str(load(npu(), tmp_path).placement)
+    assert "cache: 0 hits, 1 miss" in str(load(npu(), tmp_path).placement)
     placement = load(npu(), tmp_path).placement
     assert placement is not None
-    assert "cache: 1 hits, 0 misses" in str(placement)
+    assert "cache: 1 hit, 0 misses" in str(placement)
     assert '"is_hit": true' in placement.to_json()
 
 

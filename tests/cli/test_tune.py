@@ -21,7 +21,6 @@ for library in ("click", "rich", "PIL"):
 DIGITS = str(Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite")
 
 TUNER = """
-    import os
     import signal
 
     from armpy.backend import TunedChoice, TuningResult, requested_tuning
@@ -34,7 +33,7 @@ TUNER = """
         if request is not None:
             assert 0 < request.remaining_s <= 7
             for _ in range(INTERRUPTS):
-                os.kill(os.getpid(), signal.SIGINT)
+                signal.raise_signal(signal.SIGINT)
             if INTERRUPTS:
                 assert request.remaining_s == 0
             choices = [
