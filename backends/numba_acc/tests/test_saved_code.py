@@ -61,8 +61,11 @@ def expected() -> Array:
 
 
 def test_a_program_runs_with_the_code_that_it_came_with(
-    compiled: tuple[Target, Program, dict[Kernel, bytes]], no_compiler: None
+    compiled: tuple[Target, Program, dict[Kernel, bytes]],
+    no_compiler: None,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(objects, "_ADDRESSES", {})
     aim, program, codes = compiled
     code = Code(program, aim.isa, addresses=addresses_of(codes))
     result = np.empty_like(X["x"])
