@@ -222,7 +222,7 @@ _MODEL_OPTIONS = (
 )
 
 
-_PREFERRED = "Ids in order of preference; all installed ones if left out."
+_PREFERRED = "Ids in order of preference; may be repeated; all installed ones if left out."
 
 
 def trust_options(command: Command) -> Command:

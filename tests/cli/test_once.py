@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -28,7 +29,7 @@ def refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
     [
         (["run", DIGITS, "--labels", DIGITS, "--top=1", "--labels", DIGITS], "--labels"),
         (["run", "--seed", "1", DIGITS, "--seed=2"], "--seed"),
-        (["run", DIGITS, "--backends", "CpuRef", "--backends", "NumbaAcc"], "--backends"),
+        (["run", DIGITS, "--resize", "crop", "--resize", "pad"], "--resize"),
         (["inspect", DIGITS, "--signature", "a", "--signature", "b"], "--signature"),
         (["diff", DIGITS, "--seed", "1", "--seed", "2"], "--seed"),
         (["conformance", "CpuRef", "--filter", "a", "--filter", "b"], "--filter"),
@@ -44,6 +45,15 @@ def test_an_option_of_a_backend_is_given_once(capsys: pytest.CaptureFixture[str]
     options = ["--backend-option", "NumbaAcc.num_threads=1"] * 2
     told = refused(["run", DIGITS, "--backends", "NumbaAcc,CpuRef", *options], capsys)
     assert "--backend-option NumbaAcc.num_threads: the option is given twice" in told
+
+
+def test_backends_that_are_given_one_by_one_are_one_list(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["run", DIGITS, "--backends", "CpuRef", "--backends", "Missing"]) == 1
+    assert "'Missing'" in capsys.readouterr().err
+    assert main(["run", DIGITS, "--json", "--backends", "CpuRef", "--backend", "NumbaAcc"]) == 0
+    assert json.loads(capsys.readouterr().out)["layers_by_backend"] == {"CpuRef": 10}
 
 
 def test_flags_and_options_of_many_values_may_be_repeated(
