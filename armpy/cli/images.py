@@ -32,8 +32,6 @@ _MODES_WITH_RGB = frozenset(
 )
 """Pillow's modes that it can convert to RGB without loss of range."""
 
-RESIZE_METHODS = ("stretch", "crop", "pad")
-
 _USUAL_RANGES = ((0.0, 255.0), (0.0, 1.0), (-1.0, 1.0))
 RANGE_TOLERANCE = 0.05
 """How far two real ranges may be apart to count as one, relative to their length."""

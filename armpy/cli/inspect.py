@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
@@ -11,7 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from armpy.cli.load_request import LoadRequest, find_origin, registry_of
-from armpy.cli.placed import PlacementReport
+from armpy.cli.placed import PlacementReport, RefusedLayers, refused_layers
 from armpy.errors import ParserError
 from armpy.graph import Graph, nested_graphs
 from armpy.graph.dump import to_dot
@@ -60,23 +59,6 @@ class TensorReport:
     type: str
     scale: float | None
     zero_point: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class RefusalReport:
-    """Why some layers do not run on a backend.
-
-    Parameters
-    ----------
-    operation, backend, reason : str
-    count : int
-        Of layers.
-    """
-
-    operation: str
-    backend: str
-    reason: str
-    count: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +141,7 @@ class ModelReport:
     signatures : tuple of SignatureReport
     placement : str
     layers_by_backend : dict of str to int
-    refusals : tuple of RefusalReport
+    refusals : tuple of RefusedLayers
     arena_bytes : int
         Working memory of one execution.
     weights_bytes, variables_bytes : int
@@ -182,7 +164,7 @@ class ModelReport:
     signatures: tuple[SignatureReport, ...] = ()
     placement: str = ""
     layers_by_backend: dict[str, int] = field(default_factory=dict)
-    refusals: tuple[RefusalReport, ...] = ()
+    refusals: tuple[RefusedLayers, ...] = ()
     arena_bytes: int = 0
     weights_bytes: int = 0
     variables_bytes: int = 0
@@ -394,7 +376,7 @@ def _report(graph: Graph, placement: Placement | None, facts: ModelFacts) -> Mod
         report,
         placement=str(named),
         layers_by_backend=dict(named.layers_by_backend),
-        refusals=_refusals(named),
+        refusals=refused_layers(named),
         arena_bytes=named.peak_bytes,
         alternatives=named.alternatives,
         placed=PlacementReport.of(named),
@@ -423,15 +405,6 @@ def _tensor(name: str, info: TensorInfo) -> TensorReport:
     scale = None if quantization is None else quantization.scale
     zero_point = None if quantization is None else quantization.zero_point
     return TensorReport(name, info.shape, info.data_type.name, scale, zero_point)
-
-
-def _refusals(placement: Placement) -> tuple[RefusalReport, ...]:
-    """Why layers do not run where they would have been preferred, commonest reason first."""
-    reasons = Counter((r.operation, r.backend, r.text) for r in placement.refusals)
-    return tuple(
-        RefusalReport(operation, backend, text, count)
-        for (operation, backend, text), count in reasons.most_common()
-    )
 
 
 def _weights_bytes(graph: Graph) -> int:

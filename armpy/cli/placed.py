@@ -27,6 +27,15 @@ class RefusedLayers:
     count: int
 
 
+def refused_layers(placement: Placement) -> tuple[RefusedLayers, ...]:
+    """Why layers do not run where they would have been preferred, the commonest reason first."""
+    refused = Counter((r.operation, str(r.backend), r.text) for r in placement.refusals)
+    return tuple(
+        RefusedLayers(operation, backend, text, count)
+        for (operation, backend, text), count in refused.most_common()
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class PlacementReport:
     """Where a model's layers run.
@@ -68,7 +77,6 @@ class PlacementReport:
     @classmethod
     def of(cls, placement: Placement) -> PlacementReport:
         """What a model's placement says."""
-        refused = Counter((r.operation, str(r.backend), r.text) for r in placement.refusals)
         hits = sum(use.is_hit for use in placement.cache_uses)
         return cls(
             str(placement),
@@ -82,8 +90,5 @@ class PlacementReport:
             placement.basis,
             hits,
             len(placement.cache_uses) - hits,
-            tuple(
-                RefusedLayers(operation, backend, text, count)
-                for (operation, backend, text), count in refused.most_common()
-            ),
+            refused_layers(placement),
         )

@@ -14,16 +14,11 @@ from armpy.cli.options import (
     check_outputs,
     json_option,
     model_options,
+    picture_options,
     shapes_option,
-    size_option,
     verbosity_options,
 )
-from armpy.cli.values import (
-    FiniteRange,
-    parse_numbers,
-    parse_range,
-    parsed,
-)
+from armpy.cli.values import FiniteRange
 
 # What a command needs is imported when it runs: --help and usage errors are quick.
 # ruff: noqa: PLC0415
@@ -100,30 +95,7 @@ from armpy.cli.values import (
 @shapes_option(
     "Shape of an input that the model leaves open, such as x=1,224,224,3; may be repeated."
 )
-@size_option
-@click.option(
-    "--resize",
-    type=click.Choice(["stretch", "crop", "pad"]),
-    default="stretch",
-    show_default=True,
-    help="How to bring a picture to the size of the input.",
-)
-@click.option(
-    "--range",
-    "value_range",
-    metavar="LOW,HIGH",
-    callback=parsed(parse_range),
-    help="Real numbers that black and white become.",
-)
-@click.option(
-    "--mean",
-    metavar="NUMBERS",
-    callback=parsed(parse_numbers),
-    help="Subtract this from pixels of 0 to 255; one number, or one per channel.",
-)
-@click.option(
-    "--std", metavar="NUMBERS", callback=parsed(parse_numbers), help="Divide by this after --mean."
-)
+@picture_options
 @click.option("--html", "page_path", type=WRITABLE_FILE, help="Write a page for browsers.")
 @json_option
 @verbosity_options

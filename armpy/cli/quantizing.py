@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from armpy.cli.file_metadata import FileMetadata
-from armpy.cli.images import Normalization, image_input, open_image, sized_shapes
+from armpy.cli.images import image_input, open_image, sized_shapes
 from armpy.cli.load_request import LoadRequest, find_origin, make_runtime, registry_of
+from armpy.cli.picture_options import PictureOptions
 from armpy.cli.pictures import find_pictures
 from armpy.cli.values import Shapes
 from armpy.errors import InvalidArgumentError
@@ -45,15 +46,7 @@ class QuantizeRequest:
     limit: int | None
     judge: int
     shapes: Shapes = field(default_factory=dict)
-    size: tuple[int, int] | None = None
-    resize: str = "stretch"
-    value_range: tuple[float, ...] | None = None
-    mean: tuple[float, ...] | None = None
-    std: tuple[float, ...] | None = None
-
-    def __post_init__(self) -> None:
-        if self.value_range is not None and (self.mean or self.std):
-            raise InvalidArgumentError("--range does not go with --mean and --std")
+    picture: PictureOptions = field(default_factory=PictureOptions)
 
     @property
     def options(self) -> QuantizeOptions:
@@ -68,15 +61,6 @@ class QuantizeRequest:
             keep_float=self.keep_float,
             io=self.io,
         )
-
-    @property
-    def normalization(self) -> Normalization | None:
-        """How pixels become real numbers; None if nothing was said about it."""
-        if self.value_range is not None:
-            return Normalization.from_range(*self.value_range)
-        if self.mean or self.std:
-            return Normalization.from_mean(self.mean or (0.0,), self.std or (1.0,))
-        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,9 +108,9 @@ def quantize_file(load_request: LoadRequest, request: QuantizeRequest) -> Quanti
     network = origin.parse(open_model_file(load_request.model), load_request.signature)
     graph = network if isinstance(network, Graph) else network.build()
     shapes = dict(request.shapes)
-    if request.size is not None:
+    if request.picture.size is not None:
         specs = [TensorSpec(value.name, value.info) for value in graph.inputs]
-        shapes = {**sized_shapes(specs, request.size), **shapes}
+        shapes = {**sized_shapes(specs, request.picture.size), **shapes}
     metadata = FileMetadata(cast("Model", _Described(origin, load_request.signature)))
     hints: list[str] = []
     data: object = request.data
@@ -211,14 +195,14 @@ def _image_samples(
             fix="Give an .npz file with an array for each input",
         )
     name, info = graph.inputs[0].name, graph.inputs[0].info
-    normalization = request.normalization or metadata.normalization(TensorSpec(name, info))
+    normalization = request.picture.normalization or metadata.normalization(TensorSpec(name, info))
     for file in files:
         array, hint = image_input(
             open_image(str(file)),
             name,
             info,
-            size=request.size,
-            resize=request.resize,
+            size=request.picture.size,
+            resize=request.picture.resize,
             normalization=normalization,
         )
         if hint:

@@ -36,12 +36,12 @@ def quick_run(arguments: Sequence[str]) -> bool:
         return False
     import armpy
     from armpy.cli.progress import progress_shown
-    from armpy.cli.run import RunRequest, print_runs, run_all
+    from armpy.cli.run import RunRequest, print_run, run_model
 
     with progress_shown():
         with armpy.load(path) as loaded:
-            results = run_all(loaded, [RunRequest(inputs=inputs)])
-        print_runs(path, results, as_json=as_json)
+            report = run_model(loaded, RunRequest(inputs=inputs))
+        print_run(path, report, as_json=as_json)
     return True
 
 

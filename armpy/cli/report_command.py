@@ -69,6 +69,7 @@ def report(
     runs: int,
     compared: tuple[str, ...],
     no_accuracy: bool,
+    size: tuple[int, int] | None,
     **given: Any,  # Any: click hands over the fields of RunRequest by name
 ) -> None:
     """Write a page about MODEL: one file that works in any browser, without network.
@@ -86,7 +87,7 @@ def report(
     tell = _Teller()
     tell("loading")
     with load_model(load_request, profiling=True) as model:
-        subject = _subject(load_request, model, given)
+        subject = _subject(load_request, model, size, given)
         try:
             sections = report_sections(
                 subject,
@@ -96,7 +97,7 @@ def report(
                 tell=tell,
             )
         except LayerValidationError as error:
-            is_guessed = not (given["image"] or given["inputs"] or given["size"])
+            is_guessed = not (given["image"] or given["inputs"] or size)
             if is_guessed and any(not spec.info.is_fully_shaped for spec in model.inputs):
                 error.fix = error.fix or _SIZES
             raise
@@ -112,14 +113,17 @@ def report(
 _SIZES = "The model takes several sizes; choose one with --size HxW, or give arrays with --input"
 
 
-def _subject(load_request: LoadRequest, model: Model, given: dict[str, Any]) -> Subject:
+def _subject(
+    load_request: LoadRequest, model: Model, size: tuple[int, int] | None, given: dict[str, Any]
+) -> Subject:
     """The model with its inputs, and what is known of its file."""
     from armpy.cli.file_metadata import FileMetadata
+    from armpy.cli.picture_options import PictureOptions
     from armpy.cli.run import RunRequest, prepare_inputs
     from armpy.reporting import Subject
     from armpy.runtime.load_request import begins_prepared
 
-    request = RunRequest(**given)
+    request = RunRequest(picture=PictureOptions(size), **given)
     metadata = FileMetadata(model) if request.image or request.inputs else None
     arrays, origin, _ = prepare_inputs(model, request, metadata)
     path = Path(load_request.model)
@@ -134,8 +138,8 @@ def _subject(load_request: LoadRequest, model: Model, given: dict[str, Any]) -> 
         return load_model(replace(load_request, backends=tuple(dict.fromkeys([backend, *behind]))))
 
     facts = [("format", title)]
-    size = path.stat().st_size
-    return Subject(model, path.name, arrays, origin, facts, outline, size, load)
+    num_bytes = path.stat().st_size
+    return Subject(model, path.name, arrays, origin, facts, outline, num_bytes, load)
 
 
 def _open(path: Path) -> None:

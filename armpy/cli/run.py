@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from armpy.cli.output_reader import OutputReader, ReadOutputs
+from armpy.cli.picture_options import PictureOptions
 from armpy.cli.placed import PlacementReport
 from armpy.cli.results import Array, OutputReport
 from armpy.errors import InvalidArgumentError, LayerValidationError
@@ -21,7 +22,6 @@ from armpy.types import DataType
 if TYPE_CHECKING:
     from armpy.cli.file_metadata import FileMetadata
     from armpy.cli.findings import Findings
-    from armpy.cli.images import Normalization
     from armpy.cli.labels import Labels
     from armpy.cli.profile import ProfileReport, StepReport
     from armpy.optimizer import Alternative
@@ -51,11 +51,8 @@ class RunRequest:
         Folder for the outputs.
     repeat : int, optional
         How many executions to time.
-    size : tuple of int, optional
-        Height and width of images where the model leaves them open.
-    resize : {"stretch", "crop", "pad"}
-    value_range, mean, std : tuple of float, optional
-        How pixels become real numbers; as the model's file says if left out.
+    picture : PictureOptions
+        How pictures become an input.
     seed : int
         For random inputs.
     trace : str, optional
@@ -74,11 +71,7 @@ class RunRequest:
     top: int = 5
     output: str | None = None
     repeat: int | None = None
-    size: tuple[int, int] | None = None
-    resize: str = "stretch"
-    value_range: tuple[float, ...] | None = None
-    mean: tuple[float, ...] | None = None
-    std: tuple[float, ...] | None = None
+    picture: PictureOptions = field(default_factory=PictureOptions)
     seed: int = 0
     trace: str | None = None
     softmax: bool = False
@@ -88,25 +81,12 @@ class RunRequest:
     def __post_init__(self) -> None:
         if self.image is not None and self.inputs:
             raise InvalidArgumentError("--image and --input do not go together")
-        if self.value_range is not None and (self.mean or self.std):
-            raise InvalidArgumentError("--range does not go with --mean and --std")
         if self.image is None and self.save_pictures is not None:
             raise InvalidArgumentError("--save-pictures needs pictures to draw on")
-        if self.inputs and self.size:
+        if self.inputs and self.picture.size:
             raise InvalidArgumentError("--size does not go with --input")
-        if self.image is None and (self.value_range or self.mean or self.std):
+        if self.image is None and self.picture.is_normalizing:
             raise InvalidArgumentError("--range, --mean and --std need --image")
-
-    @property
-    def normalization(self) -> Normalization | None:
-        """How pixels become real numbers; None if nothing was said about it."""
-        from armpy.cli.images import Normalization
-
-        if self.value_range is not None:
-            return Normalization.from_range(*self.value_range)
-        if self.mean or self.std:
-            return Normalization.from_mean(self.mean or (0.0,), self.std or (1.0,))
-        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,32 +151,17 @@ class RunReport:
     findings: Findings | None = None
 
 
-def run_all(model: Model, requests: Sequence[RunRequest]) -> list[RunReport]:
-    """Run a model that was just loaded on each of some things; errors as of `run_model`."""
-    results = []
-    for number, request in enumerate(requests):
-        if number:
-            model.reset_state()
-        results.append(run_model(model, request))
-    return results
-
-
-def print_runs(path: str, results: Sequence[RunReport], *, as_json: bool = False) -> None:
-    """Print what runs of a model file have shown, and what was assumed without knowing."""
+def print_run(path: str, result: RunReport, *, as_json: bool = False) -> None:
+    """Print what a run of a model file has shown, and what was assumed without knowing."""
     from armpy.cli import report
     from armpy.cli.printer import print_json
 
-    hints = dict.fromkeys(hint for result in results for hint in result.hints)
     if sys.stderr is not None:
-        for hint in hints:
+        for hint in dict.fromkeys(result.hints):
             print(f"armpy: hint: {hint}", file=sys.stderr)
     if as_json:
-        documents = [report.run_document(path, result) for result in results]
-        print_json(documents if len(documents) > 1 else documents[0])
-        return
-    for number, result in enumerate(results):
-        if number:
-            print()
+        print_json(report.run_document(path, result))
+    else:
         report.print_run(result)
 
 
@@ -264,7 +229,7 @@ def _found(
     findings = reader.find(results, shown, Frame(), request.min_score)
     if findings is None and request.save_pictures is None:
         return None
-    frame = Frame.of(open_image(request.image).size, shown, request.resize)
+    frame = Frame.of(open_image(request.image).size, shown, request.picture.resize)
     findings = reader.find(results, shown, frame, request.min_score)
     if request.save_pictures is not None:
         from armpy.cli.drawing import draw_picture, save_drawn
@@ -335,7 +300,7 @@ def _run(model: Model, arrays: dict[str, Array], request: RunRequest) -> dict[st
     try:
         return model.run(arrays)
     except LayerValidationError as error:
-        is_guessed = not (request.image or request.inputs or request.size)
+        is_guessed = not (request.image or request.inputs or request.picture.size)
         if is_guessed and any(not spec.info.is_fully_shaped for spec in model.inputs):
             error.fix = error.fix or "The model takes several sizes; choose one with --size HxW"
         raise
@@ -359,7 +324,7 @@ def prepare_inputs(
         arrays = read_inputs(request.inputs, [spec.name for spec in model.inputs])
         _refuse_real_numbers(model, arrays)
         return arrays, ", ".join(request.inputs), []
-    arrays = random_inputs(model, request.seed, request.size)
+    arrays = random_inputs(model, request.seed, request.picture.size)
     return arrays, f"random numbers, seed {request.seed}", []
 
 
@@ -392,15 +357,15 @@ def _image_inputs(
 
     spec = model.inputs[0]
     image = open_image(path)
-    normalization = request.normalization
+    normalization = request.picture.normalization
     if normalization is None and metadata is not None:
         normalization = metadata.normalization(spec)
     array, hint = image_input(
         image,
         spec.name,
         spec.info,
-        size=request.size,
-        resize=request.resize,
+        size=request.picture.size,
+        resize=request.picture.resize,
         normalization=normalization,
     )
     origin = f"{path}, {image.width}x{image.height} pixels, as {spec.data_type.name}"

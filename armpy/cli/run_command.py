@@ -16,11 +16,11 @@ from armpy.cli.options import (
     Command,
     json_option,
     model_options,
+    picture_options,
     seed_option,
-    size_option,
     verbosity_options,
 )
-from armpy.cli.values import parse_numbers, parse_range, parse_trace, parsed
+from armpy.cli.values import parse_trace, parsed
 
 if TYPE_CHECKING:
     from armpy.cli.run_pictures import PicturesReport
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 # ruff: noqa: PLC0415
 
 _TOP = 5
-_FOLDER = click.Path(file_okay=False, writable=True)
 
 _INPUT_OPTIONS = (
     click.argument("pictures", nargs=-1, metavar="[PICTURES]..."),
@@ -53,33 +52,7 @@ _INPUT_OPTIONS = (
         type=click.IntRange(min=1),
         help="Give the model so many pictures together, if it takes any number.",
     ),
-    size_option,
-    click.option(
-        "--resize",
-        type=click.Choice(["stretch", "crop", "pad"]),
-        default="stretch",
-        show_default=True,
-        help="How to bring a picture to the size of the input.",
-    ),
-    click.option(
-        "--range",
-        "value_range",
-        metavar="LOW,HIGH",
-        callback=parsed(parse_range),
-        help="Real numbers that black and white become.",
-    ),
-    click.option(
-        "--mean",
-        metavar="NUMBERS",
-        callback=parsed(parse_numbers),
-        help="Subtract this from pixels of 0 to 255; one number, or one per channel.",
-    ),
-    click.option(
-        "--std",
-        metavar="NUMBERS",
-        callback=parsed(parse_numbers),
-        help="Divide by this after --mean.",
-    ),
+    picture_options,
     seed_option(),
     click.option(
         "--quantize-inputs", is_flag=True, help="Quantise float arrays given for quantised inputs."
@@ -177,7 +150,7 @@ def run(  # what is not a field of RunRequest
     --labels does.
     """
     from armpy.cli.result_files import check_output
-    from armpy.cli.run import RunRequest, print_runs, run_all
+    from armpy.cli.run import RunRequest, print_run, run_model
 
     given = [*pictures, *images]
     output = options["output"]
@@ -196,12 +169,12 @@ def run(  # what is not a field of RunRequest
         request = RunRequest(image=given[0] if given else None, **request_options)
         with load() as loaded:
             if not given or not _takes_several(loaded):
-                results = run_all(loaded, [request])
-                print_runs(load_request.model, results, as_json=as_json)
+                report = run_model(loaded, request)
+                print_run(load_request.model, report, as_json=as_json)
                 return
-    report = _run_pictures(load, given, truth, batch, request_options)
-    _print_pictures(load_request.model, report, shown=top or 1, as_json=as_json)
-    if report.num_failed:
+    table = _run_pictures(load, given, truth, batch, request_options)
+    _print_pictures(load_request.model, table, shown=top or 1, as_json=as_json)
+    if table.num_failed:
         click.get_current_context().exit(EXIT_PROBLEMS)
 
 

@@ -189,7 +189,7 @@ class PictureRun:
         self._sink = Sink() if sink is None else sink
         self._metadata = FileMetadata(model)
         self._normalization: Normalization | None = (
-            request.normalization or self._metadata.normalization(_one(self._spec))
+            request.picture.normalization or self._metadata.normalization(_one(self._spec))
         )
         labels = None if request.labels is None else read_labels(request.labels)
         self._reader = OutputReader(
@@ -260,11 +260,11 @@ class PictureRun:
             image,
             self._spec.name,
             info,
-            size=self._request.size,
-            resize=self._request.resize,
+            size=self._request.picture.size,
+            resize=self._request.picture.resize,
             normalization=self._normalization,
         )
-        frame = Frame.of(image.size, shown_size(elements), self._request.resize)
+        frame = Frame.of(image.size, shown_size(elements), self._request.picture.resize)
         return _Picture(path, elements, frame, hint)
 
     def _run_batch(self, batch: Sequence[_Picture], truths: Sequence[str]) -> list[PictureResult]:

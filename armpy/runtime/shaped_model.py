@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from armpy.errors import InvalidArgumentError
 from armpy.runtime.opened_model import OpenedModel
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from armpy.runtime.imported_tensor import ImportedTensor
     from armpy.runtime.model import Model
     from armpy.runtime.network_memory import NetworkMemory
-
-    InputShapes: TypeAlias = Mapping[str, tuple[int, ...]]
 
 
 class ShapedModel(OpenedModel):

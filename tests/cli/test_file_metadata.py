@@ -11,6 +11,7 @@ import armpy
 from armpy.cli.__main__ import main
 from armpy.cli.file_metadata import FileMetadata
 from armpy.cli.output_reader import LOGITS_HINT
+from armpy.cli.picture_options import PictureOptions
 from armpy.cli.run import RunReport, RunRequest, prepare_inputs, run_model
 from tests.support.tflite_metadata import (
     AXIS_LABELS,
@@ -90,7 +91,10 @@ def test_pixels_are_normalised_and_classes_named_as_the_file_says(picture: str) 
 def test_options_come_before_what_the_file_says(picture: str, tmp_path: Path) -> None:
     (tmp_path / "labels.txt").write_text("u\nv\nw\nx\ny\nz\n")
     request = RunRequest(
-        image=picture, top=6, value_range=(0, 2), labels=str(tmp_path / "labels.txt")
+        image=picture,
+        top=6,
+        picture=PictureOptions(value_range=(0, 2)),
+        labels=str(tmp_path / "labels.txt"),
     )
     scores, report = run(image_model([127.5], [127.5], SIX), request)
     assert scores == [0, 0, 0, 2, 2, 2]

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from armpy.cli.inspect import ModelReport, RefusalReport
+from armpy.cli.inspect import ModelReport
 from armpy.cli.inspect_report import print_model
 from armpy.cli.placed import PlacementReport, RefusedLayers
 from armpy.cli.printer import print_json
@@ -77,7 +77,7 @@ def test_an_output_without_elements_is_printed_without_figures(
 
 
 def test_refusals_are_printed_with_their_reason(capsys: pytest.CaptureFixture[str]) -> None:
-    refusal = RefusalReport("Softmax", "A", "rank 5 is not supported", 7)
+    refusal = RefusedLayers("Softmax", "A", "rank 5 is not supported", 7)
     print_model(replace(MODEL, refusals=(refusal,)))
     lines = capsys.readouterr().out.splitlines()
     assert lines[-1].split(maxsplit=3) == ["7", "Softmax", "A", "rank 5 is not supported"]

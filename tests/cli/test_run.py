@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from armpy.cli.picture_options import PictureOptions
 from armpy.cli.run import RunRequest, random_inputs, run_model
 from armpy.errors import InvalidArgumentError
 from armpy.network import Network
@@ -141,10 +142,9 @@ def test_outputs_are_those_of_the_first_run_where_there_is_state() -> None:
     ("options", "message"),
     [
         ({"image": "a", "inputs": ("b",)}, "--image and --input do not go together"),
-        ({"image": "a", "value_range": (0, 1), "mean": (1,)}, "--range does not go with --mean"),
-        ({"value_range": (0, 1)}, "need --image"),
-        ({"std": (0, 1)}, "need --image"),
-        ({"inputs": ("b",), "size": (1, 1)}, "--size does not go with --input"),
+        ({"picture": PictureOptions(value_range=(0, 1))}, "need --image"),
+        ({"picture": PictureOptions(std=(0, 1))}, "need --image"),
+        ({"inputs": ("b",), "picture": PictureOptions((1, 1))}, "--size does not go with --input"),
     ],
 )
 def test_options_that_do_not_go_together_are_rejected(
@@ -152,3 +152,8 @@ def test_options_that_do_not_go_together_are_rejected(
 ) -> None:
     with pytest.raises(InvalidArgumentError, match=message):
         RunRequest(**options)  # type: ignore[arg-type]  # checked by the test itself
+
+
+def test_ways_to_normalise_that_do_not_go_together_are_rejected() -> None:
+    with pytest.raises(InvalidArgumentError, match="--range does not go with --mean"):
+        PictureOptions(value_range=(0, 1), mean=(1,))
