@@ -28,7 +28,7 @@ The tree::
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 
@@ -191,6 +191,41 @@ class QueueFullError(ArmpyError):
 
 class ExecutionCancelledError(ArmpyError):
     """The caller has stopped an execution before it was done."""
+
+
+def did_you_mean(
+    name: object, known: Iterable[object], otherwise: str = "", cutoff: float = 0.6
+) -> str:
+    """What to do about a name that is not known: use the nearest that is.
+
+    Parameters
+    ----------
+    name : object
+        Its text was given.
+    known : iterable of object
+        Their texts may be given; the first of several that differ only by case or punctuation.
+    otherwise : str
+        What to do if none is near.
+    cutoff : float
+        From 0, where the nearest counts however far it is, to 1, where only the same does.
+
+    Returns
+    -------
+    str
+        For the `fix` of an error.
+    """
+    import difflib  # noqa: PLC0415  # for those who mistype
+
+    spelled: dict[str, object] = {}
+    for other in known:
+        spelled.setdefault(_without_style(other), other)
+    near = difflib.get_close_matches(_without_style(name), spelled, 1, cutoff)
+    return f"Did you mean '{spelled[near[0]]}'?" if near else otherwise
+
+
+def _without_style(name: object) -> str:
+    """A name's letters and digits, in lower case."""
+    return "".join(filter(str.isalnum, str(name).casefold()))
 
 
 class UnimplementedError(ArmpyError, NotImplementedError):

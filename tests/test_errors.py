@@ -94,3 +94,12 @@ def test_locating_one_exception_object_again_and_again_adds_nothing() -> None:
     for _ in range(3):
         error = located(lambda: "conv", error)
     assert str(error) == "conv / weights: it failed."
+
+
+def test_the_nearest_known_name_is_meant_however_it_is_written() -> None:
+    known = ["NumbaAcc", "CpuRef"]
+    assert errors.did_you_mean("numba-acc", known) == "Did you mean 'NumbaAcc'?"
+    assert errors.did_you_mean("cpu", known, "Install it") == "Did you mean 'CpuRef'?"
+    assert errors.did_you_mean("xyz", known, "Install it") == "Install it"
+    assert errors.did_you_mean("xyz", known, cutoff=0.0).startswith("Did you mean '")
+    assert errors.did_you_mean("xyz", [], "Install it", cutoff=0.0) == "Install it"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TypeAlias
 
-from armpy.errors import InvalidArgumentError
+from armpy.errors import InvalidArgumentError, did_you_mean
 
 OptionValue: TypeAlias = bool | int | float | str
 """What an option can be."""
@@ -164,14 +164,11 @@ def check_options(
     by_name = {option.name: option for option in declared}
     for name in given:
         if name not in by_name:
-            import difflib  # noqa: PLC0415 - for the message only
-
-            near = difflib.get_close_matches(str(name), by_name, n=1, cutoff=0.0)
             raise InvalidArgumentError(
                 f"the {whose} has no option '{name}'",
                 where=where,
                 expected=", ".join(sorted(by_name)) or "no options: it has none",
-                fix=f"Did you mean '{near[0]}'?" if near else "Leave it out",
+                fix=did_you_mean(name, by_name, "Leave it out", cutoff=0.0),
             )
     values: dict[OptionScope, dict[str, OptionValue]] = {scope: {} for scope in OptionScope}
     for option in declared:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from armpy.backend import CacheEntry, GroupedCacheEntry
-from armpy.errors import InvalidArgumentError
+from armpy.errors import InvalidArgumentError, did_you_mean
 
 if TYPE_CHECKING:
     from armpy.cli.caches import CacheReport
@@ -111,12 +110,11 @@ def check_patterns(patterns: Sequence[str], models: Sequence[KeptModel]) -> None
     for pattern in patterns:
         if any(is_chosen(name, [pattern]) for name in names):
             continue
-        near = get_close_matches(pattern, names, n=1)
         more = f" and {len(names) - _MOST_SHOWN} more" if len(names) > _MOST_SHOWN else ""
         raise InvalidArgumentError(
             "nothing is kept of this model",
             where="--model",
             expected=", ".join(f"'{name}'" for name in names[:_MOST_SHOWN]) + more or "any model",
             actual=f"'{pattern}'" if names else f"'{pattern}', and nothing is kept at all",
-            fix=f"Did you mean '{near[0]}'?" if near else "'armpy cache list' shows all of them.",
+            fix=did_you_mean(pattern, names, "'armpy cache list' shows all of them."),
         )

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from armpy.cli.results import Array, Mask
-from armpy.errors import InvalidArgumentError
+from armpy.errors import InvalidArgumentError, did_you_mean
 
 _NPY_MAGIC = b"\x93NUMPY"
 _LONGEST_NAME = 100
@@ -32,11 +32,13 @@ def split_input(option: str, names: Sequence[str]) -> tuple[str, str]:
     if not fitting and len(names) == 1 and ("=" not in option or Path(option).is_file()):
         return names[0], option
     if not fitting:
+        named = option.partition("=")[0]
         raise InvalidArgumentError(
             "the model has no such input" if "=" in option else "not of the form name=file.npy",
             where="--input",
             expected="one of " + ", ".join(f"'{name}'" for name in names),
-            actual=f"'{option.partition('=')[0]}'",
+            actual=f"'{named}'",
+            fix=did_you_mean(named, names),
         )
     name = max(fitting, key=len)
     return name, option[len(name) + 1 :]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import difflib
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -11,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from armpy.cli.labels import Labels
-from armpy.errors import InvalidArgumentError
+from armpy.errors import InvalidArgumentError, did_you_mean
 
 FOLDERS = "folders"
 """For a file of truths: the folder that each picture is in is its class."""
@@ -181,17 +180,12 @@ class Classes:
             return found
         if re.fullmatch(r"\d{1,9}", text) and int(text) < self.num_classes:
             return int(text)
-        near = difflib.get_close_matches(_plain(text), self._by_name, 1)
-        fix = "Name the classes with --labels"
-        if self._names:
-            fix = "Give a label or an index"
-        if near:
-            fix = f"Did you mean '{self.name(self._by_name[near[0]])}'?"
+        fix = "Give a label or an index" if self._names else "Name the classes with --labels"
         raise InvalidArgumentError(
             f"'{text}' is no class of the model",
             where=f"--truth {self._source}",
             expected=f"a label or an index below {self.num_classes}",
-            fix=fix,
+            fix=did_you_mean(text, map(self.name, self._by_name.values()), fix),
         )
 
 

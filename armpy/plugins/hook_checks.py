@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 
+from armpy.errors import did_you_mean
 from armpy.hooks.specifications import PROJECT, HookSpecifications
 from armpy.plugins.candidate import RejectionError
 
@@ -33,10 +34,7 @@ def check_plugin(plugin: object) -> list[str]:
         if hook.startswith("_") or specification is None:
             if options["optionalhook"]:  # of another version
                 continue
-            import difflib  # noqa: PLC0415 - for the message only
-
-            near = difflib.get_close_matches(hook, HOOKS, n=1, cutoff=0.0)
-            raise RejectionError(f"its {name} is no hook. Did you mean '{near[0]}'?")
+            raise RejectionError(f"its {name} is no hook. {did_you_mean(hook, HOOKS, cutoff=0.0)}")
         _check_arguments(name, getattr(plugin, name), specification)
         found.append(name)
     if not found:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from armpy.backend import IBackendInternal
-from armpy.errors import BackendUnavailableError, InvalidArgumentError
+from armpy.errors import BackendUnavailableError, InvalidArgumentError, did_you_mean
 from armpy.plugins import directories
 from armpy.plugins.aftermath import Changes, InterpreterState, undo
 from armpy.plugins.boundary import ask_backend
@@ -523,19 +523,9 @@ class BackendRegistry:
         return BackendUnavailableError(
             f"there is no backend '{backend_id}'",
             expected="one of " + (", ".join(self.backend_ids) or "none: no backend is installed"),
-            fix=_remedy(backend_id, self.backend_ids)
+            fix=did_you_mean(backend_id, self.backend_ids, "Install the package that brings it")
             + ("".join(f"; left out is {reason}" for reason in unknown)),
         )
-
-
-def _remedy(backend_id: BackendId, known: Iterable[BackendId]) -> str:
-    """What to do about an id that is not known: another spelling of one that is, or a package."""
-    import difflib  # noqa: PLC0415  # for those who mistype
-
-    spelled = {str(other).lower().replace("-", "").replace("_", ""): other for other in known}
-    wanted = str(backend_id).lower().replace("-", "").replace("_", "")
-    near = difflib.get_close_matches(wanted, spelled, 1)
-    return f"Did you mean '{spelled[near[0]]}'?" if near else "Install the package that brings it"
 
 
 def preferred_backends(

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Sequence
 
 from armpy.backend.programs import HOST_TARGET
-from armpy.errors import BackendError, InvalidArgumentError
+from armpy.errors import BackendError, InvalidArgumentError, did_you_mean
 from armpy.plugins.boundary import describe, read_backend
 from armpy.plugins.guard import GuardedBackend
 from armpy.types import BackendId
@@ -55,11 +54,10 @@ def check_targets(names: Sequence[str], backends: Iterable[GuardedBackend]) -> N
     known = known_targets(backends)
     for name in names:
         if name not in known:
-            close = difflib.get_close_matches(name, known, n=1)
             raise InvalidArgumentError(
                 "there is no such target",
                 where="target",
                 expected=", ".join(known),
                 actual=repr(name),
-                fix=f"Did you mean '{close[0]}'?" if close else "",
+                fix=did_you_mean(name, known),
             )

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from armpy.errors import InvalidArgumentError
+from armpy.errors import InvalidArgumentError, did_you_mean
 from armpy.testing.result import CaseResult, Outcome
 
 
@@ -48,11 +47,10 @@ def read_known_failures(path: str | Path, case_ids: Collection[str]) -> dict[str
         if case in known:
             raise InvalidArgumentError(f"the case '{case}' is listed twice", where=where)
         if case not in case_ids:
-            near = difflib.get_close_matches(case, case_ids, 1)
             raise InvalidArgumentError(
                 f"there is no case '{case}'",
                 where=where,
-                fix=f"Is it '{near[0]}'?" if near else "Remove the line",
+                fix=did_you_mean(case, case_ids, "Remove the line"),
             )
         known[case] = reason
     return known

@@ -25,6 +25,8 @@ def test_names_may_hold_the_sign_that_ends_them() -> None:
 def test_an_unknown_name_is_told_with_the_known_ones() -> None:
     with pytest.raises(InvalidArgumentError, match=r"no such input.*'a', 'b'; got 'c'"):
         split_input("c=x.npy", ["a", "b"])
+    with pytest.raises(InvalidArgumentError, match="Did you mean 'image'"):
+        split_input("imag=x.npy", ["image", "mask"])
     with pytest.raises(InvalidArgumentError, match="not of the form name=file"):
         split_input("x.npy", ["a", "b"])
 

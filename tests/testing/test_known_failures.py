@@ -63,7 +63,7 @@ def test_comments_and_empty_lines_say_nothing(tmp_path: Path) -> None:
         (FAILING, f"line 1: the known failure '{FAILING}' has no reason"),
         (f"{FAILING} #", "has no reason"),
         (f"{FAILING} # a\n{FAILING} # b", "line 2: the case .* is listed twice"),
-        ("ElementwiseBinary/ad/float32 # a", f"Is it '{FAILING}'"),
+        ("ElementwiseBinary/ad/float32 # a", f"Did you mean '{FAILING}'"),
         ("zzz # a", "there is no case 'zzz'. Remove the line"),
     ],
 )

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from armpy.errors import InvalidArgumentError
+from armpy.errors import InvalidArgumentError, did_you_mean
 from armpy_numba_acc.machine.isa import NAMES as ISA_NAMES
 from armpy_numba_acc.machine.isa import Isa, make_isa
 from armpy_numba_acc.machine.processor import Processor, architecture_of, this_processor
@@ -124,15 +124,12 @@ def named_target(name: str) -> Target:
         If there is none of this name.
     """
     if name not in _TABLE:
-        import difflib  # noqa: PLC0415 - seldom needed
-
-        close = difflib.get_close_matches(name, [HOST, *PROCESSORS], n=1)
         raise InvalidArgumentError(
             "there is no such target",
             where="target",
             expected=" or ".join((HOST, *PROCESSORS)),
             actual=repr(name),
-            fix=f"Did you mean '{close[0]}'?" if close else "",
+            fix=did_you_mean(name, (HOST, *PROCESSORS)),
         )
     entry = _TABLE[name]
     lacking = frozenset({"sve"}) if entry.triple == _ARM else frozenset[str]()
