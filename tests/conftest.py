@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 import tempfile
+import threading
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
@@ -69,13 +72,24 @@ Tracing makes them take more than twice the time. What only they reach counts as
 """
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave tests that would cost much more with it out of the measurement of coverage."""
-    if not config.pluginmanager.hasplugin("_cov"):
-        return
-    for item in items:
-        if item.nodeid.startswith(_UNTRACED):
-            item.add_marker(pytest.mark.no_cover)
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Leave tests that would cost much more with it out of the measurement of coverage.
+
+    pytest-cov's own marker for that, ``no_cover``, has no effect in the processes of pytest-xdist:
+    there it has started two measurements, and stops one.
+    """
+    is_measured = item.config.pluginmanager.hasplugin("_cov")
+    if not is_measured or not item.nodeid.startswith(_UNTRACED):
+        return (yield)
+    here, in_threads = sys.gettrace(), threading.gettrace()
+    sys.settrace(None)
+    threading.settrace(None)
+    try:
+        return (yield)
+    finally:
+        threading.settrace(in_threads)
+        sys.settrace(here)
 
 
 def pytest_collection_finish() -> None:

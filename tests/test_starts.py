@@ -104,7 +104,7 @@ STARTS = [
     Start(
         "run what was run before",
         f"$ armpy run {MODEL}",
-        72,
+        74,
         HEAVY - {"armpy_numba_acc"} | {"armpy_numba_acc.backend", "tempfile"},
         keeps_models=True,
     ),

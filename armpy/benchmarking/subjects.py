@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from armpy.errors import InvalidArgumentError
+from armpy.units import counted
 
 ARMPY = "armpy"
 """The engine that subjects run on unless they name a peer."""
@@ -159,14 +160,9 @@ def _traits(subject: Subject) -> tuple[str, ...]:
     return (
         Path(subject.model).name,
         who if subject.engine == ARMPY else subject.engine,
-        "" if threads is None else _counted(threads, "thread"),
-        _counted(callers, "caller"),
+        "" if threads is None else counted(threads, "thread"),
+        counted(callers, "caller"),
         "own batch" if subject.batch is None else f"batch {subject.batch}",
         " ".join(f"{name} {'x'.join(map(str, s))}" for name, s in subject.shapes.items()),
         subject.variant,
     )
-
-
-def _counted(count: int, what: str) -> str:
-    """A number of things."""
-    return f"{count} {what}{'s' if count != 1 else ''}"

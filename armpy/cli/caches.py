@@ -18,6 +18,7 @@ from armpy.plugins.boundary import ask_method, call_backend, read_backend
 from armpy.plugins.guard import GuardedBackend
 from armpy.runtime.keeping import ModelCache
 from armpy.types import BackendId
+from armpy.units import bytes_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,11 +234,11 @@ def print_caches(reports: Sequence[CacheReport], *, shows_all: bool = False) -> 
 def _model_rows(models: Sequence[KeptModel]) -> list[tuple[str, ...]]:
     """A row per model, and their sum where there are several."""
     rows: list[tuple[str, ...]] = [
-        (_when(m.last_used_s), _size(m.size_bytes), str(m.num_files), m.model, m.kept_for)
+        (_when(m.last_used_s), bytes_text(m.size_bytes), str(m.num_files), m.model, m.kept_for)
         for m in models
     ]
     if len(models) > 1:
-        size = _size(sum(m.size_bytes for m in models))
+        size = bytes_text(sum(m.size_bytes for m in models))
         rows.append(("", size, str(sum(m.num_files for m in models)), "all together", ""))
     return rows
 
@@ -248,7 +249,7 @@ def _file_rows(reports: Sequence[CacheReport]) -> list[tuple[str, ...]]:
     return [
         (
             _when(entry.last_used_s),
-            _size(entry.size_bytes),
+            bytes_text(entry.size_bytes),
             model_of(report, entry),
             entry.description,
             entry.name,
@@ -274,20 +275,10 @@ def _summary(report: CacheReport) -> str:
     """One line about a cache."""
     if not report.location:
         return f"{report.backend} {report.name}: switched off"
-    limit = f" of at most {_size(report.limit_bytes)}" if report.limit_bytes else ""
+    limit = f" of at most {bytes_text(report.limit_bytes)}" if report.limit_bytes else ""
     entries = "1 entry" if len(report.entries) == 1 else f"{len(report.entries)} entries"
-    size = _size(report.size_bytes)
+    size = bytes_text(report.size_bytes)
     return f"{report.backend} {report.name} in {report.location}: {entries}, {size}{limit}"
-
-
-def _size(size_bytes: int) -> str:
-    """A number of bytes for people."""
-    size = float(size_bytes)
-    for unit in ("B", "KiB", "MiB"):
-        if size < 1024:
-            return f"{size:.3g} {unit}"
-        size /= 1024
-    return f"{size:.3g} GiB"
 
 
 def _when(time_s: float) -> str:

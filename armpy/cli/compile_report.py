@@ -9,8 +9,7 @@ from armpy.cli.prepared_file import FileBytes, LeftOut, PreparedContents
 from armpy.cli.printer import Printer
 from armpy.prepared.container import open_container
 from armpy.prepared.signing import NO_KEY, key_text
-
-_KIB = 1024
+from armpy.units import bytes_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +71,10 @@ def print_compiled(report: CompileReport) -> None:
     size = report.bytes
     ratio = size.total / max(report.original_bytes, 1)
     printer.line(
-        f"size: {kib(size.total)}, {ratio:.2f} times the original's "
-        f"{kib(report.original_bytes)}: constants {kib(size.constants)}, "
-        f"programs' data {kib(size.program_data)}, code {kib(size.code)}, "
-        f"graph {kib(size.graph)}, other {kib(size.other)}"
+        f"size: {bytes_text(size.total)}, {ratio:.2f} times the original's "
+        f"{bytes_text(report.original_bytes)}: constants {bytes_text(size.constants)}, "
+        f"programs' data {bytes_text(size.program_data)}, code {bytes_text(size.code)}, "
+        f"graph {bytes_text(size.graph)}, other {bytes_text(size.other)}"
     )
     rows = [
         (count, backend, ", ".join(report.targets_by_backend.get(backend, ())) or "nothing")
@@ -97,11 +96,6 @@ def print_compiled(report: CompileReport) -> None:
 def _explained(report: CompileReport, backend: str) -> bool:
     """Whether it is said already why a backend has no programs."""
     return any(one.backend == backend for one in report.left_out)
-
-
-def kib(size: int) -> str:
-    """Bytes for people."""
-    return f"{size / _KIB:.1f} KiB"
 
 
 def compiled_document(report: CompileReport) -> dict[str, object]:

@@ -7,7 +7,6 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from armpy.cli.compile_report import kib
 from armpy.cli.examine_file import ProgramExamination, examine_file
 from armpy.cli.inspect import (
     FormatReport,
@@ -37,6 +36,7 @@ from armpy.prepared.signing import (
 from armpy.prepared.trust import open_judged
 from armpy.runtime.file_reports import read_metadata
 from armpy.tensor import format_shape
+from armpy.units import bytes_text
 
 _SHOWN = ("isa", "version", "threads", "architecture")
 """What backends say of programs that is shown in the table, where they say it; JSON has all."""
@@ -276,7 +276,7 @@ def print_prepared(report: FileReport) -> None:
             f"not in it: {one.layers} layers of {one.backend} from '{one.first}'{where}: "
             f"{one.reason}"
         )
-    printer.heading(f"Sections ({kib(report.bytes.total)})")
+    printer.heading(f"Sections ({bytes_text(report.bytes.total)})")
     printer.table(["bytes>", "section"], [(n, name) for name, n in report.sections.items()])
 
 
@@ -289,7 +289,7 @@ def _program_row(program: ProgramReport, use: ProgramExamination) -> tuple[objec
         if isinstance(value, str | int):
             about.append(f"{name} {value}")
     here = use.status + (f": {use.reason}" if use.reason else "")
-    sizes = kib(program.code_bytes), kib(program.data_bytes)
+    sizes = bytes_text(program.code_bytes), bytes_text(program.data_bytes)
     return (
         program.backend,
         program.target,

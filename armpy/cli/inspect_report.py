@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from armpy.cli.printer import Printer
 from armpy.cli.report import print_alternatives, print_placement
 from armpy.tensor import format_shape
+from armpy.units import bytes_text, count_text
 
 if TYPE_CHECKING:
     from armpy.cli.inspect import FormatReport, MetadataReport, ModelReport, TensorReport
     from armpy.inspection import LayerFacts, ModelFacts, TensorFacts
 
-_KIB = 1024
 _WIDE = 120
 """Columns of a terminal from which on all is shown of layers."""
 
@@ -38,9 +38,9 @@ def print_model(
     if not facts.problem:
         print_placement(printer, report.placement, report.placed)
         printer.line(
-            f"memory: weights {report.weights_bytes / _KIB:.0f} KiB, working memory "
-            f"{report.arena_bytes / _KIB:.0f} KiB per execution, state "
-            f"{report.variables_bytes / _KIB:.0f} KiB"
+            f"memory: weights {bytes_text(report.weights_bytes)}, working memory "
+            f"{bytes_text(report.arena_bytes)} per execution, state "
+            f"{bytes_text(report.variables_bytes)}"
         )
     _print_edge(printer, "Inputs", report.inputs)
     _print_edge(printer, "Outputs", report.outputs)
@@ -76,10 +76,10 @@ def _print_problem(printer: Printer, facts: ModelFacts) -> None:
 
 def _totals(facts: ModelFacts) -> str:
     """Parameters and work in a line."""
-    learnt = f"{facts.parameters:,} in {_bytes_text(facts.parameter_bytes)}"
-    work = f"{_count_text(facts.macs)} multiply-adds"
+    learnt = f"{facts.parameters:,} in {bytes_text(facts.parameter_bytes)}"
+    work = f"{count_text(facts.macs)} multiply-adds"
     if facts.operations:
-        work += f", {_count_text(facts.operations)} operations in all"
+        work += f", {count_text(facts.operations)} operations in all"
     return f"parameters: {learnt}; work of one execution: {work}"
 
 
@@ -93,7 +93,7 @@ def _print_operators(printer: Printer, facts: ModelFacts) -> None:
         macs = sum(layer.macs for layer in layers)
         share = f"{macs / facts.macs:.1%}" if macs else ""
         remark = "not supported" if name in facts.unsupported else ""
-        numbers = f"{parameters:,}" if parameters else "", _count_text(macs) if macs else "", share
+        numbers = f"{parameters:,}" if parameters else "", count_text(macs) if macs else "", share
         rows.append((count, name, *numbers, remark))
     columns = ["count>", "operator", "parameters>", "multiply-adds>", "share>"]
     if facts.unsupported:
@@ -128,8 +128,8 @@ def _print_layers(printer: Printer, facts: ModelFacts) -> None:
         "parameters>": [
             f"{layer.parameters:,}" if layer.parameters else "" for layer in facts.layers
         ],
-        "multiply-adds>": [_count_text(layer.macs) if layer.macs else "" for layer in facts.layers],
-        "moved>": [_bytes_text(layer.bytes_moved) for layer in facts.layers],
+        "multiply-adds>": [count_text(layer.macs) if layer.macs else "" for layer in facts.layers],
+        "moved>": [bytes_text(layer.bytes_moved) for layer in facts.layers],
         "program": [", ".join(map(str, layer.programs)) for layer in facts.layers],
     }
     left_out = set() if has_programs else {"program"}
@@ -211,27 +211,10 @@ def _names(
     return short_names(names, max(_SHORTEST, printer.width - taken - _WHERE))
 
 
-def _count_text(count: int) -> str:
-    """A large number in a few digits: ``300.8 M``."""
-    for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
-        if count >= size:
-            return f"{count / size:.4g} {unit}"
-    return str(count)
-
-
-def _bytes_text(size_bytes: int) -> str:
-    """A size in a few digits: ``13.4 MiB``."""
-    if size_bytes < _KIB:
-        return f"{size_bytes} B"
-    if size_bytes < _KIB * _KIB:
-        return f"{size_bytes / _KIB:.1f} KiB"
-    return f"{size_bytes / _KIB / _KIB:.1f} MiB"
-
-
 def _print_format(printer: Printer, found: FormatReport, facts: ModelFacts) -> None:
     """Print what a file is."""
     source = f" of {found.plugin}" if found.plugin else ""
-    size = f", {_bytes_text(facts.file_bytes)}" if facts.file_bytes else ""
+    size = f", {bytes_text(facts.file_bytes)}" if facts.file_bytes else ""
     printer.line(f"format: {found.title} (front-end {found.front_end}{source}){size}")
     for name, text in found.facts.items():
         printer.line(f"  {name}: {text}")

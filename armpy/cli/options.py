@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 import click
 
 from armpy.cli.load_request import LoadRequest
-from armpy.cli.picture_options import PictureOptions
 from armpy.cli.settings import Settings
 from armpy.cli.values import (
     parse_all_names,
@@ -143,6 +142,8 @@ def picture_options(command: Callable[..., object]) -> Callable[..., object]:
         std: tuple[float, ...] | None,
         **others: Any,
     ) -> object:
+        from armpy.cli.picture_options import PictureOptions  # noqa: PLC0415  # --help is quick
+
         picture = PictureOptions(size, resize, value_range, mean, std)
         return command(*arguments, picture=picture, **others)
 

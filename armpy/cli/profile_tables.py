@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from armpy.cli.printer import Printer
+from armpy.units import counted
 
 if TYPE_CHECKING:
     from armpy.cli.profile import PartReport, ProfileReport
@@ -25,7 +26,7 @@ def print_profile(
     runs = max(profile.runs, 1)
     each_us = 1000 * profile.wall_ms / runs
     printer.heading(
-        f"Profile of {_counted(profile.runs, 'execution')}: {profile.wall_ms:.3f} ms of wall time, "
+        f"Profile of {counted(profile.runs, 'execution')}: {profile.wall_ms:.3f} ms of wall time, "
         f"{each_us:.1f} us each"
     )
     kinds = (
@@ -134,7 +135,7 @@ def print_comparison(printer: Printer, found: Comparison, *, most_layers: int) -
     printer.line(
         f"one execution: {found.before_us:.1f} us before, {found.after_us:.1f} us after "
         f"({_change_text(found.before_us, found.after_us)}); of "
-        f"{_counted(found.before_executions, 'execution')} and {found.after_executions}"
+        f"{counted(found.before_executions, 'execution')} and {found.after_executions}"
     )
     kinds = (
         ("operation", found.operations),
@@ -212,8 +213,3 @@ def _change_text(before: float, after: float) -> str:
     if after <= before:
         return f"{before / after:.2f} times as fast"
     return f"{after / before:.2f} times as slow"
-
-
-def _counted(count: int, what: str) -> str:
-    """A number of things."""
-    return f"{count} {what}{'s' if count != 1 else ''}"

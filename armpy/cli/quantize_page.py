@@ -6,11 +6,12 @@ import math
 from collections.abc import Iterator, Sequence
 
 import armpy
-from armpy.cli.quantize_report import decibels, method_text, short_name, size_text
+from armpy.cli.quantize_report import decibels, method_text, short_name
 from armpy.cli.quantizing import QuantizeResult
 from armpy.pages import Bar, Bars, Facts, Lines, Section, Series, Table, Text
 from armpy.pages import write_page as write
 from armpy.quantizing import LayerAccuracy, OutputAccuracy, QuantizeReport
+from armpy.units import bytes_text
 
 _NUM_WORST = 20
 
@@ -38,8 +39,8 @@ def _summary(result: QuantizeResult) -> Iterator[Facts | Text | Table]:
     report = result.report
     yield Facts(
         [
-            ("file", f"{result.output}, {size_text(result.output_bytes)}"),
-            ("made of", f"{result.model}, {size_text(result.model_bytes)}"),
+            ("file", f"{result.output}, {bytes_text(result.output_bytes)}"),
+            ("made of", f"{result.model}, {bytes_text(result.model_bytes)}"),
             ("how", method_text(report)),
             ("compared on", f"{report.num_judged} samples"),
         ]

@@ -7,6 +7,7 @@ import math
 from armpy.cli.printer import Printer
 from armpy.cli.quantizing import QuantizeResult
 from armpy.quantizing import LayerAccuracy, QuantizeReport
+from armpy.units import bytes_text, counted
 
 _NAME_LENGTH = 48
 """Characters of a name in a table."""
@@ -32,14 +33,16 @@ def print_quantized(result: QuantizeResult, *, with_layers: bool = False) -> Non
     printer, report = Printer(), result.report
     share = result.output_bytes / max(result.model_bytes, 1)
     printer.line(
-        f"{result.output}: {size_text(result.output_bytes)}, {share:.0%} of "
-        f"{result.model} ({size_text(result.model_bytes)})"
+        f"{result.output}: {bytes_text(result.output_bytes)}, {share:.0%} of "
+        f"{result.model} ({bytes_text(result.model_bytes)})"
     )
     printer.line(method_text(report))
     for used in result.metadata:
         printer.line(f"From the file: {used}")
     if report.outputs:
-        printer.heading(f"Outputs against the float model's, on {_samples(report.num_judged)}")
+        printer.heading(
+            f"Outputs against the float model's, on {counted(report.num_judged, 'sample')}"
+        )
         columns = ("output", "SQNR dB>", "cosine>", "mean error>", "max error>", "same class>")
         printer.table(
             columns,
@@ -109,21 +112,11 @@ def method_text(report: QuantizeReport) -> str:
     """What was made and how, in a line."""
     if report.method == "none":
         return report.scheme
-    return f"{report.scheme}, ranges by {report.method} from {_samples(report.num_samples)}"
-
-
-def _samples(count: int) -> str:
-    """A number of samples."""
-    return f"{count} sample" + ("" if count == 1 else "s")
+    return (
+        f"{report.scheme}, ranges by {report.method} from {counted(report.num_samples, 'sample')}"
+    )
 
 
 def decibels(number: float) -> str:
     """Decibels for a table."""
     return "exact" if number == math.inf else f"{number:.1f}"
-
-
-def size_text(size_bytes: int) -> str:
-    """Bytes as people read them."""
-    if size_bytes < 1 << 20:
-        return f"{size_bytes / 1024:.1f} KiB"
-    return f"{size_bytes / (1 << 20):.2f} MiB"

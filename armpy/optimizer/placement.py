@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, replace
 
 from armpy.backend import CacheUse
 from armpy.types import BackendId, Preference
+from armpy.units import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,9 +169,9 @@ class Placement:
     def __str__(self) -> str:
         total = sum(self.layers_by_backend.values())
         shares = ", ".join(f"{name} {count}" for name, count in self.layers_by_backend.items())
-        text = f"{_counted(total, 'layer')}: {shares or 'nothing to run'}"
-        text += f"; {_counted(self.num_partitions, 'partition')}"
-        text += f", {_counted(self.num_copies, 'copy', 'copies')}"
+        text = f"{counted(total, 'layer')}: {shares or 'nothing to run'}"
+        text += f"; {counted(self.num_partitions, 'partition')}"
+        text += f", {counted(self.num_copies, 'copy', 'copies')}"
         text += f", {self.peak_bytes / 1024:.0f} KiB working memory"
         if self.fallbacks:
             text += f"; {self.fallbacks} fell back: {self._short_reasons()}"
@@ -180,7 +181,7 @@ class Placement:
         if self.cache_uses:
             hits = sum(use.is_hit for use in self.cache_uses)
             misses = len(self.cache_uses) - hits
-            text += f"; cache: {_counted(hits, 'hit')}, {_counted(misses, 'miss', 'misses')}"
+            text += f"; cache: {counted(hits, 'hit')}, {counted(misses, 'miss', 'misses')}"
         return text
 
     def _repr_html_(self) -> str:
@@ -217,11 +218,6 @@ class Placement:
     def to_json(self, indent: int | None = None) -> str:
         """The complete report as JSON text."""
         return json.dumps(asdict(self) | {"peak_bytes": self.peak_bytes}, indent=indent)
-
-
-def _counted(number: int, noun: str, plural: str = "") -> str:
-    """A number of things in words."""
-    return f"{number} {noun}" if number == 1 else f"{number} {plural or noun + 's'}"
 
 
 def _short(alternative: Alternative) -> str:

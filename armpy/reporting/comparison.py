@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from armpy.errors import ArmpyError
 from armpy.pages import Bar, Bars, Part, Table, Text
-from armpy.reporting.units import bytes_text, time_text
 from armpy.testing.accuracy.measures import errors_of, take_turns
+from armpy.units import bytes_text, time_text
 
 if TYPE_CHECKING:
     from armpy.ops.operation import Array

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from armpy.inspection import LayerStatus, ModelFacts
 from armpy.pages import Colouring, GraphEdge, GraphNode, GraphView, lay_out
 from armpy.reporting.layers import LayerRow
-from armpy.reporting.units import bytes_text, count_text, time_text
 from armpy.tensor import format_shape
+from armpy.units import bytes_text, count_text, time_text
 
 WIDTH, HEIGHT = 230.0, 44.0
 EDGE_OF_MODEL = "input or output"

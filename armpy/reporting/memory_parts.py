@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from armpy.graph import Graph, Value
 from armpy.pages import Bar, Bars, Facts, Lines, Part, Series, Stack, Text
 from armpy.reporting.layers import LayerRow, graph_of, names_of
-from armpy.reporting.units import bytes_text
+from armpy.units import bytes_text
 
 if TYPE_CHECKING:
     from armpy.optimizer.memory_plan import MemoryPlan

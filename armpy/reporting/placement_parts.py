@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from armpy.pages import Bar, Details, Facts, Part, Stack, Table, Text
 from armpy.reporting.layers import LayerRow, times_by_backend
-from armpy.reporting.units import time_text
+from armpy.units import time_text
 
 if TYPE_CHECKING:
     from armpy.optimizer import Placement

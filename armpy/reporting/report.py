@@ -21,8 +21,8 @@ from armpy.reporting.layers import LayerRows
 from armpy.reporting.memory_parts import memory_parts
 from armpy.reporting.placement_parts import placement_parts
 from armpy.reporting.time_parts import loading_parts, time_parts
-from armpy.reporting.units import bytes_text, count_text, time_text
 from armpy.tensor import format_shape
+from armpy.units import bytes_text, count_text, time_text
 
 if TYPE_CHECKING:
     from armpy.hooks.outline import FileOutline

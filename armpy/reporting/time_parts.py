@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from armpy.pages import Bar, Bars, Details, Facts, Lines, Part, Series, Stack, Table, Text
 from armpy.profiling import EventKind
 from armpy.reporting.layers import LayerRow, LayerRows
-from armpy.reporting.units import count_text, percent_text, time_text
+from armpy.units import count_text, percent_text, time_text
 
 if TYPE_CHECKING:
     from armpy.profiling import Profiler, Share, Summary

@@ -161,7 +161,7 @@ def test_inspect_shows_what_the_model_is(armpy_command: Command) -> None:
     assert re.search(r"serving_default +image +output_0\n", out)
     assert re.search(r"\n0  CONV_2D +\(1, 16, 16, 16\)  INT8 .* CpuRef +\S", out)
     assert re.search(r"\n9  SOFTMAX +\(1, 10\) +INT8 .* CpuRef +\S", out)
-    assert re.search(r"memory: weights 7 KiB, working memory \d+ KiB per execution", out)
+    assert re.search(r"memory: weights 6.633 KiB, working memory [\d.]+ KiB per execution", out)
 
 
 def test_inspect_shows_the_files_layers_where_one_program_has_them_all(

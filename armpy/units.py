@@ -1,9 +1,14 @@
-"""Numbers for people."""
+"""Numbers in words, for people."""
 
 from __future__ import annotations
 
 _BYTES = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 _COUNTS = ((1e9, " G"), (1e6, " M"), (1e3, " k"))
+
+
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """``1 layer``, ``2 layers``; the noun with an s is the plural unless it is given."""
+    return f"{number} {noun}" if number == 1 else f"{number} {plural or noun + 's'}"
 
 
 def bytes_text(size_bytes: float) -> str:
