@@ -49,7 +49,7 @@ _UNTRACED = (
     "tests/runtime/test_containment.py",
     "tests/runtime/test_control_flow.py::TestMemory::test_memory_does_not_grow",
     "tests/runtime/test_leaks.py",
-    "tests/runtime/test_lifetimes.py::test_1000",
+    "tests/runtime/test_lifetimes.py::test_many",
     "tests/runtime/test_random_networks.py",
     "tests/runtime/test_stopping_soak.py",
     "tests/testing/test_breaking_backends.py",

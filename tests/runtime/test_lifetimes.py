@@ -29,6 +29,7 @@ from armpy.backend.memory import IMemoryManager
 from armpy.errors import ArmpyError, BackendError, InvalidArgumentError
 from armpy.plugins import BackendRegistry
 from armpy.runtime import Model, Runtime, RuntimeOptions
+from tests.support.effort import shortened
 from tests.support.fake_backends import (
     CompilingBackend,
     FakeBackend,
@@ -448,12 +449,13 @@ USES = [bare, with_networks, with_executions, in_a_ring, that_are_closed, that_f
 
 
 @pytest.mark.parametrize("use", USES)
-def test_1000_runtimes_leave_nothing(use: Callable[[BackendRegistry], list[object]]) -> None:
+def test_many_runtimes_leave_nothing(use: Callable[[BackendRegistry], list[object]]) -> None:
     log: Log = []
+    count = shortened(1_000, 200)
     registry = registry_of(Contextual(log), CompilingBackend(), ReferenceBackend())
     modules, threads = set(sys.modules), threading.active_count()
     alive: list[weakref.ref[object]] = []
-    for number in range(1_010):
+    for number in range(count + 10):
         if number == 10:  # what is made once for the process has been made
             gc.collect()
             log.clear()
@@ -469,7 +471,7 @@ def test_1000_runtimes_leave_nothing(use: Callable[[BackendRegistry], list[objec
     gc.collect()
     assert [one() for one in alive if one() is not None] == []
     events = [event for _, event, _ in log]
-    assert closed(log).count("A") == 1_000
+    assert closed(log).count("A") == count
     assert events.count("after_unload_network") == events.count("after_load_network")
     assert closed(log).count("model") == events.count("before_load_network")
     del events

@@ -2,4 +2,30 @@
 
 from __future__ import annotations
 
+import pytest
+
 import tests.conftest  # noqa: F401  # a profile for properties, and a cache of its own
+from tests.support.effort import IS_SHORTENED, first_and_another
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Where tests are shortened, run each on the best instruction set and on one of the others."""
+    if not IS_SHORTENED:
+        return
+    config.hook.pytest_deselected(items=[item for item in items if not _is_chosen(item)])
+    items[:] = [item for item in items if _is_chosen(item)]
+
+
+def _is_chosen(item: pytest.Item) -> bool:
+    """Whether a test is run on its instruction set, if it is for one."""
+    # Only now: what the tests share compiles, and asks for the cache's place as it is imported.
+    from backends.numba_acc.tests.support import ISA_NAMES, PRODUCT_NAMES
+
+    callspec = getattr(item, "callspec", None)
+    isa = None if callspec is None else callspec.params.get("isa")
+    name = str(getattr(isa, "name", isa))
+    if name not in PRODUCT_NAMES:
+        return True
+    names = ISA_NAMES if name in ISA_NAMES else PRODUCT_NAMES
+    is_best = name == names[0]
+    return is_best or name in first_and_another(names, item.nodeid.replace(name, ""))

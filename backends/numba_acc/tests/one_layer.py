@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from zlib import crc32
-
 import numpy as np
 from armpy_numba_acc.machine.isa import Isa
 
@@ -18,6 +16,7 @@ from backends.numba_acc.tests.support import (
     run_reference,
     without_subnormals,
 )
+from tests.support.effort import first_and_another
 
 BROADCASTS = [
     ((2, 3, 5, 67), (2, 3, 5, 67)),
@@ -75,8 +74,7 @@ def network_of(operation: Operation, inputs: list[TensorInfo], output: TensorInf
 
 def isas_for(operation: Operation) -> list[Isa]:
     """The best instruction set and one of the others, each of which gets its part of a table."""
-    others = ISAS[1:]
-    return [ISAS[0], *others[crc32(repr(operation).encode()) % max(1, len(others)) :][:1]]
+    return first_and_another(ISAS, repr(operation))
 
 
 def check_layer(

@@ -31,6 +31,7 @@ from armpy.tensor import TensorInfo
 from armpy.testing.diff import behind_floats
 from armpy.testing.tolerance import EXACT, Tolerance, compare
 from armpy.types import DataType
+from tests.support.effort import IS_SHORTENED, first_and_another
 
 ISAS = tuple(isa for isa in host_isas() if not isa.has_matrix_unit)
 PRODUCT_ISAS = (
@@ -45,6 +46,15 @@ PRODUCT_ISAS = (
 
 ISA_NAMES = [isa.name for isa in ISAS]
 PRODUCT_NAMES = [isa.name for isa in PRODUCT_ISAS]
+
+
+def isas_of_this_test(isas: Sequence[Isa] = ISAS) -> Sequence[Isa]:
+    """Some instruction sets; two of them, other ones for each test, where tests are shortened."""
+    if not IS_SHORTENED:
+        return isas
+    test = os.environ["PYTEST_CURRENT_TEST"].rpartition(" ")[0]
+    return first_and_another(isas, test)
+
 
 _KERNEL = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
 _PAGE = mmap.PAGESIZE

@@ -12,7 +12,12 @@ from armpy_numba_acc.passes.region import lower_region
 from armpy import DataType, Network, Quantization, TensorInfo, ops
 from armpy.graph import SubgraphView
 from armpy.testing.tolerance import EXACT
-from backends.numba_acc.tests.support import ISAS, check_against_reference, run_reference
+from backends.numba_acc.tests.support import (
+    ISAS,
+    check_against_reference,
+    isas_of_this_test,
+    run_reference,
+)
 
 S8, U8 = DataType.QASYMM_S8, DataType.QASYMM_U8
 ADD, SUB, MUL = ops.BinaryOperation.ADD, ops.BinaryOperation.SUB, ops.BinaryOperation.MUL
@@ -67,7 +72,7 @@ def check(network: Network, kind: DataType) -> None:
     every = np.arange(256, dtype=np.uint8).view(kind.dtype).reshape(256, 1)
     feeds = {"x": np.ascontiguousarray(np.broadcast_to(every, (256, CHANNELS)))}
     expected = run_reference(network, feeds)
-    for isa in ISAS:
+    for isa in isas_of_this_test():
         check_against_reference(network, feeds, isa, expected, EXACT)
 
 

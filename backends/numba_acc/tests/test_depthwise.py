@@ -12,8 +12,8 @@ from armpy.ops.shapes import PaddingSpec
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
 from backends.numba_acc.tests.support import (
-    ISAS,
     check_against_reference,
+    isas_of_this_test,
     random_array,
     run_reference,
 )
@@ -82,7 +82,7 @@ def check_everywhere(network: Network, source: TensorInfo) -> None:
     """Check a network on every instruction set of this processor."""
     inputs = {"x": random_array(source, 5)}
     expected = run_reference(network, inputs)
-    for isa in ISAS:
+    for isa in isas_of_this_test():
         check_against_reference(network, inputs, isa, expected)
 
 

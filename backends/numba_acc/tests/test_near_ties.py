@@ -11,7 +11,7 @@ from armpy.ops import Convolution2d, DepthwiseConvolution2d, FusedActivation
 from armpy.ops.operation import Array
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
-from backends.numba_acc.tests.support import ISAS, run_compiled, run_reference
+from backends.numba_acc.tests.support import isas_of_this_test, run_compiled, run_reference
 
 SCALES = [0.7, 0.5, 0.011, 1e-3, 3.1e-5, 2.0**-16 * 1.3, 4.1e-6]
 
@@ -51,7 +51,7 @@ def test_results_are_exactly_the_references(
     shape = net.build().inputs[0].info.known_shape
     inputs = {"x": np.full(shape, 5, np.int8)}
     expected = run_reference(net, inputs)["y"]
-    for isa in ISAS:
+    for isa in isas_of_this_test():
         np.testing.assert_array_equal(run_compiled(net, inputs, isa)["y"], expected, isa.name)
 
 

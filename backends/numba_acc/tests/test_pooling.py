@@ -10,8 +10,8 @@ from armpy.tensor import Quantization, TensorInfo
 from armpy.testing.tolerance import EXACT, Tolerance
 from armpy.types import DataType
 from backends.numba_acc.tests.support import (
-    ISAS,
     check_against_reference,
+    isas_of_this_test,
     random_array,
     run_reference,
 )
@@ -42,7 +42,7 @@ def check_everywhere(
     network.output("y", network.add(operation, network.input("x", source)))
     inputs = {"x": random_array(source, 5)}
     expected = run_reference(network, inputs)
-    for isa in ISAS:
+    for isa in isas_of_this_test():
         check_against_reference(network, inputs, isa, expected, tolerance)
 
 

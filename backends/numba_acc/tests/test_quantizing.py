@@ -9,7 +9,7 @@ from armpy.tensor import Quantization, TensorInfo
 from armpy.testing.tolerance import EXACT
 from armpy.types import DataType
 from backends.numba_acc.tests.one_layer import check_layer, network_of, quantized
-from backends.numba_acc.tests.support import ISAS, run_compiled
+from backends.numba_acc.tests.support import ISAS, isas_of_this_test, run_compiled
 
 F32, S8, U8, BOOL = (
     DataType.FLOAT32,
@@ -147,7 +147,7 @@ def test_casts_within_a_region_see_signed_bytes_as_they_are(behind: DataType) ->
     again = network.add(ops.Cast(), real, output=quantized((256,), behind, 0.5, 3))
     network.output("y", network.add(ops.ReverseV2(axes=(0,)), again))
     expected = stored if behind is S8 else np.maximum(stored, 0)
-    for isa in ISAS:
+    for isa in isas_of_this_test():
         np.testing.assert_array_equal(run_compiled(network, {"x": stored}, isa)["y"], expected)
 
 

@@ -14,7 +14,12 @@ from armpy.ops import BinaryOperation, Convolution2d, ElementwiseBinary, FusedAc
 from armpy.ops.operation import Array
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
-from backends.numba_acc.tests.support import PRODUCT_ISAS, run_compiled, run_reference
+from backends.numba_acc.tests.support import (
+    PRODUCT_ISAS,
+    isas_of_this_test,
+    run_compiled,
+    run_reference,
+)
 
 U8, S8 = DataType.QASYMM_U8, DataType.QASYMM_S8
 NONE, RELU, RELU6 = FusedActivation.NONE, FusedActivation.RELU, FusedActivation.RELU6
@@ -93,7 +98,7 @@ def test_sums_are_the_references(name: str) -> None:
     expected = run_reference(net, inputs)["y"].astype(int)
     assert len(np.unique(expected)) > 10, "the case compares constants"
     assert not any(kernel.startswith("elementwise") for kernel in kernels(net))
-    for isa in PRODUCT_ISAS:
+    for isa in isas_of_this_test(PRODUCT_ISAS):
         actual = run_compiled(net, inputs, isa)["y"].astype(int)
         np.testing.assert_array_equal(actual, expected, err_msg=isa.name)
 
