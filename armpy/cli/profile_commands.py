@@ -66,6 +66,8 @@ def compare(before: str, after: str, top: int, as_json: bool) -> None:
     from armpy.profiling import read_summary
 
     found = read_summary(before).compare(read_summary(after))
+    if found.layers and not any(layer.before_us and layer.after_us for layer in found.layers):
+        click.echo("armpy: hint: no layer is in both profiles: are they of one model?", err=True)
     if as_json:
         print_json({"before": before, "after": after, "comparison": asdict(found)})
     else:

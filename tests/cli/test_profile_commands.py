@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from armpy.cli.__main__ import main
 from armpy.cli.profile_tables import shown_shares
+from tests.support.tflite_writer import TfliteModel
 
 for library in ("click", "rich", "PIL"):
     pytest.importorskip(library)
@@ -97,6 +98,25 @@ def test_a_comparison_is_a_table_for_people(
     ]
     assert "CpuRef -> NumbaAcc" in "".join(lines[first + 2 :])
     assert any(line.startswith("By layer, the largest change first (2 of ") for line in lines)
+
+
+def test_profiles_of_two_models_have_a_hint(
+    traces: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["profile", "compare", *traces]) == 0
+    assert "hint" not in capsys.readouterr().err
+    file = TfliteModel()
+    graph = file.subgraph("main")
+    x, y = (graph.tensor(name, (1, 4), "FLOAT32") for name in ("x", "y"))
+    graph.operator("RELU", [x], [y])
+    graph.inputs(x)
+    graph.outputs(y)
+    (tmp_path / "other.tflite").write_bytes(file.to_bytes())
+    other = str(tmp_path / "other.json")
+    options = ["--backends", "CpuRef", "--profile", other]
+    assert main(["run", str(tmp_path / "other.tflite"), *options]) == 0
+    assert main(["profile", "compare", traces[0], other]) == 0
+    assert "hint: no layer is in both profiles" in capsys.readouterr().err
 
 
 def test_a_file_that_is_no_profile_is_an_error(
