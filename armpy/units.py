@@ -16,7 +16,7 @@ def bytes_text(size_bytes: float) -> str:
     for unit, name in _BYTES:
         if abs(size_bytes) >= unit:
             return f"{size_bytes / unit:.4g} {name}"
-    return f"{size_bytes:.4g} bytes"
+    return f"{size_bytes:.4g} B"
 
 
 def count_text(number: float) -> str:

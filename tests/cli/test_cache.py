@@ -86,7 +86,7 @@ def test_what_is_kept_is_listed(options: list[str], capsys: pytest.CaptureFixtur
     assert main(["cache", "list", *options]) == 0
     out = capsys.readouterr().out
     assert "Keeper models in " in out
-    assert "2 entries, 8 bytes of at most 4 MiB" in out
+    assert "2 entries, 8 B of at most 4 MiB" in out
     # By columns: date and time, size, files, of what, what for.
     (row,) = [line.split()[2:] for line in out.splitlines()[1:2]]
     assert row == ["8", "B", "2", "unknown", "a", "start", "without", "preparing", "(2)"]
@@ -235,7 +235,7 @@ def test_sizes_are_told_in_units_that_people_read(capsys: pytest.CaptureFixture[
     entries = [CacheEntry(f"e{n}", size, 0.0) for n, size in enumerate((5, 5 << 10, 5 << 30))]
     print_caches(list_caches(registry_of(Keeping(Cache(entries))), None), shows_all=True)
     out = capsys.readouterr().out
-    for size in ("5 bytes", "5 KiB", "5 GiB"):
+    for size in ("5 B", "5 KiB", "5 GiB"):
         assert size in out
     assert "Keeping things in /somewhere: 3 entries, 5 GiB\n" in out
 
@@ -260,9 +260,9 @@ def test_what_is_kept_is_summed_up_per_model(capsys: pytest.CaptureFixture[str])
     # By columns: date and time, size, how many, of what, what for; the last used first.
     rows = [line.split()[2:] for line in lines[1:4]]
     assert rows == [
-        ["100", "bytes", "1", "kernels", "things"],
+        ["100", "B", "1", "kernels", "things"],
         ["2", "KiB", "2", "mobilenet", "things", "(2)"],
-        ["5", "bytes", "1", "unknown", "things"],
+        ["5", "B", "1", "unknown", "things"],
     ]
     assert lines[4].split() == ["2.103", "KiB", "4", "all", "together"]
     print_caches(reports, shows_all=True)
