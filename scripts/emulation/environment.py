@@ -25,6 +25,9 @@ PROCESSORS = ("max", "neoverse-n1", "cortex-a72")
 """What qemu calls a processor with everything, with dot products, and with neither."""
 
 _EMULATOR = "qemu-aarch64"
+_PACKAGES = ("python3:arm64", "libstdc++6:arm64")
+"""The interpreter, and what wheels expect of a system."""
+
 _WHEELS = ("numpy", "numba", "llvmlite", "pluggy", "packaging")
 _TEST_WHEELS = ("click", "rich", "pillow", "pytest", "hypothesis")
 _GLIBC = ("2_17", "2_27", "2_28")
@@ -50,7 +53,9 @@ class Environment:
 
     @property
     def interpreter(self) -> Path | None:
-        """Python for arm64, if it is there."""
+        """Python for arm64, if it is there with what wheels need."""
+        if not any((self.home / "root").glob("usr/lib/*/libstdc++.so.6")):
+            return None
         found = sorted((self.home / "root/usr/bin").glob("python3.[0-9]*[0-9]"))
         return found[-1] if found else None
 
@@ -129,8 +134,8 @@ def _unpack_interpreter(home: Path) -> None:
         if shutil.which(_EMULATOR) is None:
             _run(["apt-get", "install", "-y", "-qq", "qemu-user"])
     without = [f"--no-{kind}" for kind in _DEPENDENCIES]
-    listed = _run(["apt-cache", "depends", "--recurse", *without, "python3:arm64"])
-    names = sorted(set(re.findall(r"^([a-z0-9][^ ]*):arm64$", listed, re.MULTILINE)))
+    listed = _run(["apt-cache", "depends", "--recurse", *without, *_PACKAGES])
+    names = sorted(set(re.findall(r"^(\S+):arm64$", listed, re.MULTILINE)))
     names = [name for name in names if not name.startswith(_UNNEEDED)]
     if not names:
         raise MissingError("apt knows no python3:arm64: run apt-get update")

@@ -25,9 +25,11 @@ def test_without_debians_tools_it_says_which_is_missing(tmp_path: Path) -> None:
 
 def test_without_an_emulator_it_says_so(tmp_path: Path) -> None:
     home = tmp_path / "armpy-arm64"
-    for name in ("root/usr/bin", "site/numpy", "site/numba", "site/llvmlite"):
+    libraries = "root/usr/lib/aarch64-linux-gnu"
+    for name in ("root/usr/bin", libraries, "site/numpy", "site/numba", "site/llvmlite"):
         (home / name).mkdir(parents=True)
     (home / "root/usr/bin/python3.11").touch()
+    (home / libraries / "libstdc++.so.6").touch()
     done = emulate("python", "-c", "1", PATH=str(tmp_path), XDG_CACHE_HOME=str(tmp_path))
     assert done.returncode == 77
     assert "qemu-aarch64 is not installed" in done.stderr
