@@ -7,7 +7,6 @@ import io
 import json
 import re
 import shutil
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any  # JSON documents
@@ -92,12 +91,11 @@ def of(document: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def visit(ward: Path) -> tuple[int, dict[str, Any], float]:
+def visit(ward: Path) -> tuple[int, dict[str, Any]]:
     """The whole ward examined: exit code, document, duration in seconds."""
-    start = time.monotonic()
     with contextlib.redirect_stdout(io.StringIO()) as written:
         code = main(["doctor", "--json", "--dynamic-backends-path", str(ward)])
-    return code, json.loads(written.getvalue()), time.monotonic() - start
+    return code, json.loads(written.getvalue())
 
 
 def test_every_broken_module_has_a_known_cause() -> None:
@@ -106,7 +104,7 @@ def test_every_broken_module_has_a_known_cause() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(CAUSES))
-def test_the_true_cause_is_named(name: str, visit: tuple[int, dict[str, Any], float]) -> None:
+def test_the_true_cause_is_named(name: str, visit: tuple[int, dict[str, Any]]) -> None:
     status, cause = CAUSES[name]
     found = of(visit[1], f"Broken_{name}_backend")
     assert found["status"] == status
@@ -115,8 +113,8 @@ def test_the_true_cause_is_named(name: str, visit: tuple[int, dict[str, Any], fl
     assert found["remedy"]
 
 
-def test_good_ones_beside_broken_ones_are_well(visit: tuple[int, dict[str, Any], float]) -> None:
-    code, document, _ = visit
+def test_good_ones_beside_broken_ones_are_well(visit: tuple[int, dict[str, Any]]) -> None:
+    code, document = visit
     well = [c["id"] for c in document["candidates"] if c["status"] == "ok"]
     assert {"CpuRef", "NumbaAcc"} <= set(well)
     assert any(Path(c["path"]).stem.startswith("Good_") for c in document["candidates"])
@@ -126,16 +124,11 @@ def test_good_ones_beside_broken_ones_are_well(visit: tuple[int, dict[str, Any],
 
 
 def test_a_missing_module_names_the_package_to_install(
-    visit: tuple[int, dict[str, Any], float],
+    visit: tuple[int, dict[str, Any]],
 ) -> None:
     found = of(visit[1], "Broken_MissingDependency_backend")
     assert found["missing"] == "module acme_accelerator_runtime"
     assert found["remedy"] == "Run: pip install acme_accelerator_runtime"
-
-
-def test_the_wait_is_for_the_slowest_not_for_all(visit: tuple[int, dict[str, Any], float]) -> None:
-    # One hangs until the limit of 10 s.
-    assert visit[2] < 20
 
 
 def test_the_place_of_a_hang_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
