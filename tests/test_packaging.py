@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import re
 import tomllib
@@ -40,6 +41,27 @@ def test_setup_cfg_lists_the_packages_of_the_tree() -> None:
         for path in (root / name).rglob("__init__.py")
     ]
     assert sorted(listed) == sorted(found)
+
+
+def imported_packages(path: Path) -> set[str]:
+    """The top-level packages that a module imports, wherever it does."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.add(node.module.partition(".")[0])
+    return found
+
+
+def test_backends_are_folders_of_their_own_which_the_core_does_not_import() -> None:
+    folders = {"armpy_numba_acc": "numba_acc", "armpy_reference": "reference"}
+    for package, folder in folders.items():
+        home = ROOT / "backends" / folder
+        assert (home / package / "__init__.py").is_file()
+        assert (home / "pyproject.toml").is_file()
+    modules = {*(ROOT / "armpy").rglob("*.py")} - {*(ROOT / "armpy/cli/templates").rglob("*.py")}
+    assert {path for path in modules if imported_packages(path) & folders.keys()} == set()
 
 
 def project_of(folder: Path) -> dict[str, Any]:  # Any: TOML

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import shutil
+import sys
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -67,9 +70,14 @@ def test_it_passes_the_conformance_kit(options: RuntimeOptions) -> None:
     assert result.layers_run > 0
 
 
-def test_nothing_is_left_when_the_runtime_is_closed(options: RuntimeOptions) -> None:
+def test_neither_module_nor_instance_outlives_the_runtime(options: RuntimeOptions) -> None:
     runtime = Runtime(options)
-    backend = runtime.registry.get(BACKEND_ID)
+    instance = weakref.ref(runtime.registry.get(BACKEND_ID))
+    module = type(instance()).__module__
+    assert module in sys.modules
     runtime.close()
     assert BACKEND_ID not in runtime.registry.backend_ids
-    assert backend.backend_id == BACKEND_ID
+    assert module not in sys.modules
+    del runtime
+    gc.collect()
+    assert instance() is None

@@ -156,6 +156,49 @@ def test_other_networks_and_threads_notice_nothing_of_a_death() -> None:
             np.testing.assert_array_equal(result, negative(faulty.DOZE))
 
 
+@pytest.mark.parametrize("how", ["its worker dies", "it is killed"])
+def test_another_application_of_the_device_notices_nothing(how: str) -> None:
+    """It has a worker of its own, and comes to no harm by the first one's."""
+    program = (
+        "import sys\n"
+        "from armpy.errors import DeadObjectError\n"
+        "from tests.support import faulty_backend as faulty\n"
+        "from tests.support.injections import isolated, negation, run\n"
+        "with isolated() as runtime:\n"
+        "    network = runtime.load_network(negation())\n"
+        "    run(runtime, network, 0)\n"
+        "    print(runtime.isolation[faulty.NAME].pid, flush=True)\n"
+        "    sys.stdin.readline()\n"
+        "    try:\n"
+        "        run(runtime, network, faulty.ABORT)\n"
+        "    except DeadObjectError:\n"
+        "        print('dead', flush=True)\n"
+        "    sys.stdin.readline()\n"
+    )
+    command = [sys.executable, "-c", program]
+    pipe = subprocess.PIPE
+    with (
+        isolated() as runtime,
+        subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as other,
+    ):
+        assert other.stdin is not None
+        assert other.stdout is not None
+        network = runtime.load_network(negation())
+        np.testing.assert_array_equal(run(runtime, network, 30), negative(30))
+        before = runtime.isolation[faulty.NAME]
+        assert int(other.stdout.readline()) != before.pid
+        if how == "it is killed":
+            other.kill()
+        else:
+            other.stdin.write("\n")
+            other.stdin.flush()
+            assert other.stdout.readline() == "dead\n"
+        np.testing.assert_array_equal(run(runtime, network, 31), negative(31))
+        after = runtime.isolation[faulty.NAME]
+        assert (after.pid, after.num_failures) == (before.pid, 0)
+        other.kill()
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing is forked")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_child_that_the_application_forks_has_workers_of_its_own() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,10 +23,11 @@ from armpy.nnapi import (
     OperationCode,
     PaddingCode,
 )
-from armpy.ops import ElementwiseBinary
+from armpy.ops import ElementwiseBinary, Pooling2d
 from armpy.ops.operation import Array, OperandInfos, Operation
 from armpy.runtime import RuntimeOptions
 from armpy.tensor import TensorInfo
+from armpy.types import DataType
 from tests.support.fake_backends import FakeBackend
 from tests.support.nnapi_models import BOOL_1, devices_of, fails, floats
 
@@ -208,6 +210,62 @@ def test_an_operation_that_no_chosen_device_has_is_refused_whatever_its_dimensio
         model = builder.finish(builder.floor(builder.add(x, np.array([1], np.float32))))
         compilation = Compilation.create_for_devices(model, manager.devices[:1])
         with fails(ResultCode.BAD_DATA, r"operation 1 \(FLOOR\): none of .* \(Adder\) supports"):
+            compilation.finish()
+
+
+class Small(FakeBackend):
+    """Has neither 8-bit arithmetic, nor windows above 3x3, nor memory for large images."""
+
+    def get_layer_support(self) -> ILayerSupport:
+        return _Small()
+
+
+class _Small(ILayerSupport):
+    def is_layer_supported(
+        self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
+    ) -> Support:
+        if outputs[0].data_type is not DataType.FLOAT32:
+            return Support.no(ReasonCode.DATA_TYPE, "real numbers only")
+        if isinstance(operation, Pooling2d) and max(operation.pool_size) > 3:
+            return Support.no(ReasonCode.ATTRIBUTE, "windows of 3x3 at most")
+        if outputs[0].num_elements > 1 << 16:
+            return Support.no(ReasonCode.SHAPE, "65,536 elements at most")
+        return Support.yes()
+
+
+def pooled(manager: DeviceManager, window: int, size: int = 8, dtype: type = np.float32) -> Model:
+    builder = ModelBuilder(manager)
+    scale = 0.0 if dtype is np.float32 else 0.5
+    image = builder.input(dtype, (1, size, size, 1), scale)
+    made = builder.max_pool_2d(
+        image,
+        padding=PaddingCode.SAME,
+        stride_width=1,
+        stride_height=1,
+        filter_width=window,
+        filter_height=window,
+    )
+    return builder.finish(made)
+
+
+@pytest.mark.parametrize(
+    ("form", "reason"),
+    [
+        ({"window": 3}, ""),
+        ({"window": 3, "dtype": np.uint8}, "real numbers only"),
+        ({"window": 5}, "windows of 3x3 at most"),
+        ({"window": 3, "size": 512}, "65,536 elements at most"),
+    ],
+)
+def test_a_device_refuses_by_type_parameter_and_size(form: dict[str, Any], reason: str) -> None:
+    with devices_of(Small("Small")) as manager:
+        model, small = pooled(manager, **form), manager.devices[0]
+        assert small.get_supported_operations(model) == [not reason]
+        compilation = Compilation.create_for_devices(model, [small])
+        if not reason:
+            compilation.finish()
+            return
+        with fails(ResultCode.BAD_DATA, reason):
             compilation.finish()
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
 import weakref
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -13,19 +15,27 @@ import pytest
 from armpy_reference import ReferenceBackend
 
 from armpy.backend import (
+    BackendOption,
     IBackendContext,
+    ILayerSupport,
     IMemoryManager,
     ITensorHandle,
     IWorkload,
     IWorkloadFactory,
     OptionValues,
+    Support,
     WorkloadInfo,
 )
 from armpy.network import Network
-from armpy.ops.operation import Operation
-from armpy.plugins import BackendRegistry
+from armpy.ops import Convolution2d
+from armpy.ops.operation import OperandInfos, Operation
+from armpy.plugins import BackendRegistry, PluginOptions
 from armpy.plugins.directories import find_modules
 from armpy.runtime import Model, Runtime, RuntimeOptions
+from armpy.tensor import Quantization, TensorInfo
+from armpy.types import DataType
+from tests.support.compiled_modules import compile_backend
+from tests.support.fake_backends import registry_of
 from tests.support.networks import ADD, f32, floats
 
 
@@ -55,6 +65,43 @@ class Recorder(ReferenceBackend):
         context = RecordedContext(self.calls)
         self.contexts.append(weakref.ref(context))
         return context
+
+
+class WithOptions(Recorder):
+    """Has an option, and keeps what its context is made with."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.values: list[OptionValues] = []
+
+    @property
+    def options(self) -> Sequence[BackendOption]:
+        return [BackendOption("level", 1, "How much."), BackendOption("name", "", "Its name.")]
+
+    def create_backend_context(self, options: OptionValues) -> IBackendContext:
+        self.values.append(options)
+        return super().create_backend_context(options)
+
+
+class WithoutContext(Recorder):
+    """Needs none."""
+
+    def create_backend_context(self, options: OptionValues) -> None:  # type: ignore[override]  # a kind of it
+        self.calls.append("create_backend_context")
+
+
+class Asked(ILayerSupport):
+    """Keeps what it is asked, and takes everything that the reference takes."""
+
+    def __init__(self) -> None:
+        self.questions: list[tuple[Operation, OperandInfos, Sequence[TensorInfo]]] = []
+
+    def is_layer_supported(
+        self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
+    ) -> Support:
+        self.questions.append((operation, inputs, outputs))
+        support = ReferenceBackend().get_layer_support()
+        return support.is_layer_supported(operation, inputs, outputs)
 
 
 class RecordedManager(IMemoryManager):
@@ -167,6 +214,46 @@ def test_a_context_is_made_with_the_runtime_and_kept_as_long(
     assert context() is None
 
 
+def test_a_context_is_made_with_the_backends_own_options_defaults_included() -> None:
+    backend = WithOptions()
+    given = {"Recorder": {"level": 3}}
+    Runtime(RuntimeOptions(registry=registry_of(backend), backend_options=given)).close()
+    assert backend.values == [{"level": 3, "name": ""}]
+
+
+def test_a_backend_may_have_no_context() -> None:
+    backend = WithoutContext()
+    with Runtime(RuntimeOptions(registry=registry_of(backend))) as runtime:
+        assert backend.calls == ["create_backend_context"]
+        model = load(runtime)
+        np.testing.assert_array_equal(model(floats(1, 3)), floats(3, 5))
+        model.close()
+
+
+def test_layer_support_is_given_the_operation_its_tensors_and_what_is_constant() -> None:
+    asked = Asked()
+    backend = Recorder()
+    backend.get_layer_support = lambda: asked  # type: ignore[method-assign]  # for this object
+    of_channels = Quantization((0.5, 0.25), (0, 0), axis=0)
+    image = TensorInfo((1, 4, 4, 1), DataType.QASYMM_S8, Quantization.per_tensor(0.5, 3))
+    made = TensorInfo((1, 1, 4, 2), DataType.QASYMM_S8, Quantization.per_tensor(1.0))
+    net = Network()
+    weights = net.constant(
+        np.ones((2, 3, 3, 1), np.int8), data_type=DataType.QSYMM_S8, quantization=of_channels
+    )
+    convolution = Convolution2d(stride=(2, 1), padding=((0, 0), (1, 1)))
+    net.output("y", net.add(convolution, net.input("x", image), weights, output=made))
+    with Runtime(RuntimeOptions(registry=registry_of(backend))) as runtime:
+        Model(net, runtime)
+    operation, inputs, outputs = asked.questions[0]
+    assert operation == convolution
+    assert inputs[0] == image
+    assert inputs[1] is not None
+    assert (inputs[1].shape, inputs[1].quantization) == ((2, 3, 3, 1), of_channels)
+    assert inputs[1].is_constant
+    assert [*outputs] == [made]
+
+
 VALID = [
     "Arm_GpuAcc_backend.so",
     "Arm_GpuAcc_backend.so.1",
@@ -197,6 +284,19 @@ LINKS = {
     "Arm_CpuAcc_backend.so.1.2": "Arm_CpuAcc_backend.so.1",
     "Arm_CpuAcc_backend.so.1.2.3": "Arm_CpuAcc_backend.so.1.2",
 }
+
+
+def test_libraries_of_valid_names_are_loaded_and_others_are_not(tmp_path: Path) -> None:
+    stems = {name.partition(".")[0] for name in VALID}
+    made = {stem: compile_backend(tmp_path / "made", stem, "Npu") for stem in stems}
+    for number, name in enumerate((*VALID, *NOT_VALID)):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        library = made.get(name.partition(".")[0], made["Arm_GpuAcc_backend"])
+        shutil.copy(library, folder / name)
+        with closing(BackendRegistry.discover(PluginOptions(folder))) as registry:
+            ids = {backend.backend_id for backend in registry.available()}
+        assert ("Npu" in ids) == (name in VALID), name
 
 
 def test_the_guides_table_of_names(tmp_path: Path) -> None:

@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import logging
 import sys
+import tomllib
 from collections.abc import Iterator
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from armpy_reference import ReferenceBackend
 from armpy.errors import BackendUnavailableError, InvalidArgumentError
 from armpy.plugins import BackendRegistry, Candidate, CandidateStatus, preferred_backends
 from armpy.runtime import Runtime, RuntimeOptions
+from armpy.types import REFERENCE_BACKEND_ID
 from tests.support.fake_backends import FakeBackend, registry_of
 from tests.support.fake_distributions import FakeSite, fake_site
 
@@ -47,6 +50,18 @@ def test_listing_imports_no_backend(site: FakeSite) -> None:
 
 def test_the_installed_backends_of_armpy_are_found() -> None:
     assert {"CpuRef", "NumbaAcc"} <= set(BackendRegistry.discover().backend_ids)
+
+
+def test_the_reference_backend_is_a_project_like_a_third_partys() -> None:
+    """It is found by the entry point that its project states, and by nothing else."""
+    home = Path(__file__).parents[2] / "backends" / "reference"
+    project = tomllib.loads((home / "pyproject.toml").read_text("utf-8"))["project"]
+    (reference,) = project["entry-points"]["armpy.backends"].values()
+    found = {point.name: point for point in entry_points(group="armpy.backends")}
+    assert found[REFERENCE_BACKEND_ID].value == reference
+    registry = BackendRegistry.discover()
+    assert candidate(registry, REFERENCE_BACKEND_ID).name == reference
+    assert type(registry.get(REFERENCE_BACKEND_ID)) is found[REFERENCE_BACKEND_ID].load()
 
 
 def test_of_two_backends_of_one_id_the_first_distribution_by_name_wins(site: FakeSite) -> None:
