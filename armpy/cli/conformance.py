@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +25,7 @@ from armpy.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from armpy.runtime import RuntimeOptions
     from armpy.testing import ConformanceResult
 
 # What a command needs is imported when it runs: --help and usage errors are quick.
@@ -54,8 +57,22 @@ def conformance() -> None:
 
 
 @conformance.command(short_help="Cases made from the operations' definitions; the default.")
-@click.argument("backend")
-@click.option("--filter", "filter_", default="", metavar="TEXT", help="Only cases with this text.")
+@click.argument("backend", required=False, default="")
+@click.option("--all", "every", is_flag=True, help="Every backend that there is, one by one.")
+@click.option(
+    "--filter",
+    "filters",
+    multiple=True,
+    metavar="TEXT",
+    help="Only cases with this text; may be repeated, for cases with any of them.",
+)
+@click.option("--list", "only_list", is_flag=True, help="Print the cases' ids, and run none.")
+@click.option("--fail-fast", is_flag=True, help="End with the first case that fails.")
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    help="Run the cases in so many processes, of which one that ends takes no other with it.",
+)
 @click.option(
     "--known-failures",
     type=_FILE,
@@ -69,7 +86,11 @@ def conformance() -> None:
 def cases(
     context: click.Context,
     backend: str,
-    filter_: str,
+    every: bool,
+    filters: tuple[str, ...],
+    only_list: bool,
+    fail_fast: bool,
+    jobs: int | None,
     known_failures: str | None,
     html: str | None,
     backend_options: tuple[str, ...],
@@ -81,13 +102,77 @@ def cases(
     What it says it does not support is skipped, with its reason. Exit code 1 if a case
     fails, or if a known failure does not.
     """
-    from armpy.testing import run_conformance
+    from armpy.testing import cases_of, run_conformance
 
+    if every == bool(backend):
+        raise click.UsageError("Give the id of a backend, or --all for every one.")
+    if every and (known_failures or html):
+        raise click.UsageError("--known-failures and --html go with one backend.")
     options = runtime_options(dynamic_backends_path, backend_options)
-    result = run_conformance(
-        backend, runtime_options=options, filter=filter_, known_failures=known_failures
-    )
-    _report(context, result, as_json=as_json, html=html)
+    ids, unusable = _usable_backends(options) if every else ([backend], [])
+    if only_list:
+        _list({name: cases_of(name, runtime_options=options, filter=filters) for name in ids})
+        return
+    results = []
+    for name in ids:
+        result = run_conformance(
+            name,
+            runtime_options=options,
+            filter=filters,
+            known_failures=known_failures,
+            fail_fast=fail_fast,
+            jobs=jobs,
+        )
+        results.append(result)
+        if not as_json or not every:
+            _report(result, as_json=as_json, html=html)
+        if fail_fast and not result.is_passed:
+            break
+    if every:
+        _report_all(results, unusable, as_json=as_json)
+    if unusable or not all(result.is_passed for result in results):
+        context.exit(1)
+
+
+def _usable_backends(options: RuntimeOptions) -> tuple[list[str], list[str]]:
+    """Ids of the backends that can be loaded; what could not be, with the reason."""
+    from armpy.plugins import BackendRegistry, CandidateStatus
+
+    with closing(BackendRegistry.discover(options.plugin_options())) as registry:
+        ids = [backend.backend_id for backend in registry.available()]
+        # A duplicate stands back behind one that is tried.
+        fine = (CandidateStatus.REGISTERED, CandidateStatus.DUPLICATE)
+        unusable = [
+            f"{candidate.label}: {candidate.reason}"
+            for candidate in registry.candidates
+            if candidate.status not in fine and not candidate.is_plugin
+        ]
+    return ids, unusable
+
+
+def _list(ids: Mapping[str, Sequence[str]]) -> None:
+    """Print the ids of cases, behind the backend's if there are several backends."""
+    for name, found in ids.items():
+        for case in found:
+            click.echo(case if len(ids) == 1 else f"{name}  {case}")
+
+
+def _report_all(
+    results: Sequence[ConformanceResult], unusable: Sequence[str], *, as_json: bool
+) -> None:
+    """Show what came of all backends, one line each; or everything as one document."""
+    from armpy.cli.printer import Printer, print_json
+
+    if as_json:
+        documents = [result.to_document() for result in results]
+        print_json({"backends": documents, "unusable": list(unusable)})
+        return
+    printer = Printer()
+    printer.heading("All backends")
+    for result in results:
+        printer.line(f"{'passed' if result.is_passed else 'FAILED'}  {result}")
+    for line in unusable:
+        printer.line(f"cannot be used  {line}")
 
 
 @conformance.command("nnapi-vectors", short_help="NNAPI's published operation tests, as data.")
@@ -130,7 +215,9 @@ def nnapi_vectors(
         filter=filter_,
         jobs=jobs,
     )
-    _report(context, result, as_json=as_json, html=html)
+    _report(result, as_json=as_json, html=html)
+    if not result.is_passed:
+        context.exit(1)
 
 
 @conformance.command("random-graphs", short_help="Random NNAPI models, compared with CpuRef.")
@@ -177,7 +264,9 @@ def random_graphs(
         jobs=jobs,
         folder=output,
     )
-    _report(context, result, as_json=as_json)
+    _report(result, as_json=as_json)
+    if not result.is_passed:
+        context.exit(1)
 
 
 conformance.add_command(crash)
@@ -185,10 +274,8 @@ conformance.add_command(accuracy)
 conformance.add_command(fuzz)
 
 
-def _report(
-    context: click.Context, result: ConformanceResult, *, as_json: bool, html: str | None = None
-) -> None:
-    """Show a result as it is asked for; exit code 1 unless all is well."""
+def _report(result: ConformanceResult, *, as_json: bool, html: str | None = None) -> None:
+    """Show a result as it is asked for."""
     from armpy.cli.printer import print_json
 
     if html is not None:
@@ -197,8 +284,6 @@ def _report(
         print_json(result.to_document())
     else:
         print_conformance(result)
-    if not result.is_passed:
-        context.exit(1)
 
 
 def print_conformance(result: ConformanceResult) -> None:

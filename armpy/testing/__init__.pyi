@@ -1,5 +1,9 @@
 from armpy.testing.case import Case as Case, CaseInput as CaseInput
-from armpy.testing.conformance import all_cases as all_cases, run_conformance as run_conformance
+from armpy.testing.conformance import (
+    all_cases as all_cases,
+    cases_of as cases_of,
+    run_conformance as run_conformance,
+)
 from armpy.testing.diff import (
     LayerDifference as LayerDifference,
     ModelDifference as ModelDifference,

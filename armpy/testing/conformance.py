@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 
@@ -16,12 +17,19 @@ from armpy.testing.contract import CONTRACT_CASES, judge_contract
 from armpy.testing.judge import judge
 from armpy.testing.known_failures import apply_known_failures, read_known_failures
 from armpy.testing.patterns import judge_declared, judge_pattern
-from armpy.testing.result import CaseResult, ConformanceResult
+from armpy.testing.result import CONTRACT, CaseResult, ConformanceResult, Outcome
 from armpy.testing.subject import Subject
+from armpy.testing.workers import Lost, judge_in_workers
 from armpy.types import BackendId
 
 Progress = Callable[[CaseResult], None]
 """Is told about each case when it has been judged."""
+
+_BATCH = 64
+"""Cases that a process takes at a time."""
+
+_TIMEOUT_S = 300.0
+"""How long one case may take in a process of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +72,34 @@ def cases_for(subject: Subject) -> Iterator[NamedCase]:
         yield NamedCase(name, partial(judge_declared, case=name, pattern=pattern))
 
 
+def cases_of(
+    backend_id: BackendId,
+    *,
+    runtime_options: RuntimeOptions | None = None,
+    filter: str | Sequence[str] = "",
+) -> tuple[str, ...]:
+    """Ids of the cases that `run_conformance` would run, in its order; nothing is run.
+
+    Parameters
+    ----------
+    backend_id : str
+    runtime_options : RuntimeOptions, optional
+    filter : str or sequence of str
+        As of `run_conformance`, which raises the same.
+    """
+    subject = Subject(backend_id, runtime_options)
+    return tuple(case.id for case in _selected(list(cases_for(subject)), filter))
+
+
 def run_conformance(
     backend_id: BackendId,
     *,
     runtime_options: RuntimeOptions | None = None,
-    filter: str = "",
+    filter: str | Sequence[str] = "",
     known_failures: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
+    fail_fast: bool = False,
+    jobs: int | None = None,
 ) -> ConformanceResult:
     """Find out whether a backend keeps its contract and gives right answers.
 
@@ -79,16 +108,22 @@ def run_conformance(
     backend_id : str
     runtime_options : RuntimeOptions, optional
         Where backends are found, and the backend's options; its `backends` does not count.
-    filter : str
-        Run only cases whose ids contain this text.
+    filter : str or sequence of str
+        Run only cases whose ids contain this text, or one of these texts.
     known_failures : path, optional
         File of failures that do not fail the run; see `read_known_failures`.
     progress : callable, optional
         Is given each `CaseResult` as it comes.
+    fail_fast : bool
+        End with the first case that fails and is no known failure.
+    jobs : int, optional
+        Judge the cases in so many processes: one that the backend ends, or a case that takes
+        longer than five minutes, has crashed, and the others go on. In this process if left out.
 
     Returns
     -------
     ConformanceResult
+        Of the cases in their order; without those that an early end has left out.
 
     Raises
     ------
@@ -97,7 +132,8 @@ def run_conformance(
     BackendError
         If its declaration of patterns cannot be read; see `Pattern`.
     InvalidArgumentError
-        If no case is selected, or the file of known failures cannot be read.
+        If no case is selected, or the file of known failures cannot be read; with several
+        processes also if the options have a registry, which these do not share.
 
     Examples
     --------
@@ -107,20 +143,24 @@ def run_conformance(
     """
     subject = Subject(backend_id, runtime_options)
     everything = list(cases_for(subject))
-    chosen = [case for case in everything if filter.lower() in case.id.lower()]
-    if not chosen:
-        raise InvalidArgumentError("no case is selected", where="filter", actual=repr(filter))
+    chosen = _selected(everything, filter)
     known = {}
     if known_failures is not None:
         known = read_known_failures(os.fspath(known_failures), {case.id for case in everything})
     started = time.perf_counter()
-    results = []
-    for case in chosen:
-        result = case.judge(subject)
-        results.append(result)
-        if progress is not None:
-            progress(result)
-    judged, unused = apply_known_failures(results, known)
+    results: dict[str, CaseResult] = {}
+    judged_here = (case.judge(subject) for case in chosen)
+    options = runtime_options or RuntimeOptions()
+    coming = judged_here if jobs is None else _judged_in_processes(chosen, subject, options, jobs)
+    with closing(coming):
+        for result in coming:
+            results[result.case] = result
+            if progress is not None:
+                progress(result)
+            if fail_fast and result.outcome.is_bad and result.case not in known:
+                break
+    in_order = [results[case.id] for case in chosen if case.id in results]
+    judged, unused = apply_known_failures(in_order, known)
     backend = subject.backend
     return ConformanceResult(
         backend.backend_id,
@@ -130,3 +170,49 @@ def run_conformance(
         unused,
         time.perf_counter() - started,
     )
+
+
+def _selected(everything: Sequence[NamedCase], filter: str | Sequence[str]) -> list[NamedCase]:
+    """The cases whose ids have one of some texts; raises InvalidArgumentError if none has."""
+    texts = [filter] if isinstance(filter, str) else [*filter] or [""]
+    chosen = [c for c in everything if any(text.lower() in c.id.lower() for text in texts)]
+    if not chosen:
+        given = " or ".join(map(repr, texts))
+        raise InvalidArgumentError("no case is selected", where="filter", actual=given)
+    return chosen
+
+
+def _judged_in_processes(
+    chosen: Sequence[NamedCase], subject: Subject, options: RuntimeOptions, jobs: int
+) -> Generator[CaseResult, None, None]:
+    """Results as they come; of the contract's cases each process makes what they share anew."""
+    if options.registry is not None:
+        raise InvalidArgumentError(
+            "backends of a registry cannot be tried in other processes",
+            where="jobs",
+            fix="Leave jobs out, or give the folder or distribution that the backend is found in",
+        )
+    # Neighbours have samples and sizes in common, which a process then finds once.
+    ids = [case.id for case in chosen]
+    size = max(1, min(_BATCH, -(-len(ids) // jobs)))
+    batches = [ids[i : i + size] for i in range(0, len(ids), size)]
+    make_judge = partial(_ById, subject.backend_id, options)
+    found = judge_in_workers(batches, make_judge, CaseResult, jobs=jobs, timeout_s=_TIMEOUT_S)
+    for result in found:
+        if isinstance(result, Lost):
+            operation = CONTRACT if result.item.startswith("contract/") else result.item
+            name = operation.partition("/")[0]
+            yield CaseResult(result.item, name, "", Outcome.CRASHED, result.reason)
+        else:
+            yield result
+
+
+class _ById:
+    """Judges cases by their ids, in a process of its own."""
+
+    def __init__(self, backend_id: BackendId, options: RuntimeOptions) -> None:
+        self._subject = Subject(backend_id, options)
+        self._cases = {case.id: case for case in cases_for(self._subject)}
+
+    def __call__(self, case_id: str) -> CaseResult:
+        return self._cases[case_id].judge(self._subject)

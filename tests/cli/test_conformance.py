@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from pathlib import Path
 
 import pytest
@@ -75,6 +76,115 @@ def test_problems_exit_with_1_and_are_told(
 def test_a_filter_that_selects_nothing_exits_with_2(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["conformance", "CpuRef", "--filter", "nothing like it"]) == 2
     assert "no case is selected" in capsys.readouterr().err
+
+
+def test_several_filters_take_what_has_any_of_them(capsys: pytest.CaptureFixture[str]) -> None:
+    both = ["--filter", "Rank/basic/float32", "--filter", "by-hand-arm-nn-sample"]
+    assert main(["conformance", "CpuRef", "--list", *both]) == 0
+    listed = capsys.readouterr().out.split()
+    assert listed == [
+        "ElementwiseBinary/by-hand-arm-nn-sample/float32",
+        "Rank/basic/float32-to-signed32",
+        "Rank/basic/float32-to-signed32+many-elements",
+    ]
+
+
+def test_listed_cases_are_those_that_are_run(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["conformance", "CpuRef", "--filter", "by-hand", "--list"]) == 0
+    listed = capsys.readouterr().out.split()
+    assert main(["conformance", "CpuRef", "--filter", "by-hand", "--json"]) == 0
+    results = json.loads(capsys.readouterr().out)["results"]
+    assert [result["case"] for result in results] == listed
+
+
+def broken_options(folder: Path, name: str) -> list[str]:
+    """Options that find one of the broken examples, and nothing else."""
+    broken = ROOT / "backends" / "dynamic_examples" / "broken" / f"Broken_{name}_backend.py"
+    (folder / broken.name).write_bytes(broken.read_bytes())
+    return ["--dynamic-backends-path", str(folder)]
+
+
+def test_the_first_failure_ends_a_run_that_fails_fast(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = [*broken_options(tmp_path, "WrongResults"), "--filter", "ElementwiseBinary/"]
+    run = ["conformance", "BrokenWrongResults", *options, "--json"]
+    assert main(run) == 1
+    whole = json.loads(capsys.readouterr().out)
+    assert whole["counts"]["failed"] > 1
+    assert main([*run, "--fail-fast"]) == 1
+    first = json.loads(capsys.readouterr().out)
+    outcomes = [result["outcome"] for result in first["results"]]
+    assert outcomes.index("failed") == len(outcomes) - 1
+    assert not first["is_passed"]
+
+
+def test_a_known_failure_does_not_end_a_run_that_fails_fast(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    case = "ElementwiseBinary/by-hand-arm-nn-sample/float32"
+    (tmp_path / "known.txt").write_text(f"{case}  # for years", "utf-8")
+    options = [*broken_options(tmp_path, "WrongResults"), "--filter", case, "--fail-fast"]
+    options += ["--known-failures", str(tmp_path / "known.txt")]
+    main(["conformance", "BrokenWrongResults", *options, "--json"])
+    assert json.loads(capsys.readouterr().out)["counts"]["known failure"] == 1
+
+
+def test_processes_give_the_same_results(capsys: pytest.CaptureFixture[str]) -> None:
+    run = ["conformance", "CpuRef", "--filter", "by-hand", "--json"]
+    found = []
+    for options in ([], ["--jobs", "2"]):
+        assert main([*run, *options]) == 0
+        document = json.loads(capsys.readouterr().out)
+        found.append({**document, "duration_s": 0})
+    assert found[0] == found[1]
+
+
+def test_a_case_that_ends_its_process_takes_no_other_with_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    folder = str(ROOT / "backends" / "dynamic_examples" / "drivers")
+    options = ["--dynamic-backends-path", folder, "--jobs", "1"]
+    options += ["--filter", "ElementwiseBinary/by-hand"]
+    options += ["--backend-option", "SampleFaulty.faults=execute=segfault:3", "--json"]
+    assert main(["conformance", "SampleFaulty", *options]) == 1
+    results = json.loads(capsys.readouterr().out)["results"]
+    crashed = [result for result in results if result["outcome"] == "crashed"]
+    assert crashed
+    assert crashed[0]["text"] == f"the process ended with code {-signal.SIGSEGV}"
+    assert any(result["outcome"] == "passed" for result in results)
+
+
+def test_all_backends_are_tried_and_those_that_cannot_be_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ["--all", "--filter", "by-hand-arm-nn-sample"]
+    assert main(["conformance", *options]) == 0
+    out = capsys.readouterr().out
+    assert "passed  CpuRef: 1 passed" in out
+    assert "passed  NumbaAcc: 1 passed" in out
+    spoilt = broken_options(tmp_path, "MissingDependency")
+    assert main(["conformance", *options, *spoilt]) == 1
+    out = capsys.readouterr().out
+    assert "passed  CpuRef: 1 passed" in out
+    assert "cannot be used  " in out
+    assert main(["conformance", *options, *broken_options(tmp_path, "WrongResults")]) == 1
+    assert "FAILED  BrokenWrongResults: 1 failed" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["cases"], "Give the id of a backend, or --all"),
+        (["CpuRef", "--all"], "Give the id of a backend, or --all"),
+        (["--all", "--html", "page.html"], "--known-failures and --html go with one backend"),
+    ],
+)
+def test_options_that_do_not_go_together_exit_with_2(
+    options: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["conformance", *options]) == 2
+    assert said in capsys.readouterr().err
 
 
 WRONG_DENSE = """

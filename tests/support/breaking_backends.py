@@ -254,6 +254,16 @@ class StopsTooLate(CannotBeStopped):
             cancellation.check()
 
 
+class GoesOn(CannotBeStopped):
+    """Is long about it once somebody wants it to stop."""
+
+    def execute(self, inputs: Handles, outputs: Outputs) -> None:
+        super().execute(inputs, outputs)
+        cancellation = current_cancellation()
+        if cancellation is not None:
+            time.sleep(2.5)
+
+
 class CallsDeadlinesCancellations(Wrapped):
     """Raises the same whyever it stops."""
 
@@ -541,6 +551,7 @@ BREAKERS: dict[str, tuple[tuple[Callable[[], ExampleDeviceBackend], str], ...]] 
     "executions/executions-stop-when-they-are-cancelled": (
         (lambda: with_workloads(CannotBeStopped), "as if nothing had happened"),
         (lambda: with_workloads(StopsTooLate), "a cancelled execution stops after .* ms"),
+        (lambda: with_workloads(GoesOn), "goes on 2 s after it was cancelled, and has ended only"),
     ),
     "executions/bound-executions-stop-as-well": (
         (lambda: with_workloads(CannotBeStoppedOnceBound), "as if nothing had happened"),
