@@ -27,7 +27,7 @@ from armpy.plugins.boundary import describe, let_user_interrupt
 from armpy.plugins.custom_operators import custom_operators
 from armpy.plugins.front_ends import FrontEnds, GuardedFrontEnd
 from armpy.runtime import Model, Runtime, RuntimeOptions
-from armpy.runtime.load_request import LoadRequest, check_unchanged, file_state
+from armpy.runtime.load_request import FileState, LoadRequest, check_unchanged, file_state
 from armpy.runtime.signatures import Signatures
 from armpy.types import DEFAULT_MEMORY_LIMIT_BYTES, REFERENCE_BACKEND_ID
 
@@ -46,27 +46,32 @@ def load_file(request: LoadRequest) -> Model:
     is_own = runtime is None
     registry = _registry(options) if runtime is None else runtime.registry
     source, signature = request.source, request.signature
-    file = open_model_file(source)
     state = file_state(source)
+    file = open_model_file(source)
     about = request.front_end, request.front_end_options, limit_bytes
     origin = ModelOrigin.find(file, request.settled().source, registry, *about)
     network = origin.parse(file, signature)
+    files = {**state, **file.others}
     del file  # the network keeps of it what it needs
     if runtime is None:
         runtime = Runtime(options, found=registry)
-    others = Signatures(origin.signature_names, origin.open_signature, signature)
+    signatures = Signatures(
+        origin.signature_names, partial(origin.open_signature, files), signature
+    )
     with _named_errors(runtime, origin, network):
-        return Model(
+        model = Model(
             network,
             runtime,
             closes_runtime=is_own,
             quantize_inputs=request.quantize_inputs,
             dequantize_outputs=request.dequantize_outputs,
-            signatures=others,
+            signatures=signatures,
             read_metadata=partial(origin.metadata, signature),
             properties=request.properties,
-            read_source=partial(origin.read_again, signature, state),
+            read_source=partial(origin.read_again, signature, files),
         )
+    model.remember_files(files, are_all=origin.front_end.is_own)
+    return model
 
 
 def parse(source: ModelSource, registry: BackendRegistry | None = None) -> Graph:
@@ -133,7 +138,7 @@ class ModelOrigin:
         settings = ParseSettings(signature, self.memory_limit_bytes, dict(self.options), custom)
         return self.front_end.parse(file, settings)
 
-    def read_again(self, signature: str | None, state: object) -> Graph:
+    def read_again(self, signature: str | None, state: FileState) -> Graph:
         """The graph of the file, or of one of its signatures, unless the file has changed.
 
         Raises
@@ -141,7 +146,7 @@ class ModelOrigin:
         ParserError
             If it has.
         """
-        check_unchanged(self.source, state)
+        check_unchanged(state)
         network = self.parse(open_model_file(self.source), signature)
         return network.build() if isinstance(network, Network) else network
 
@@ -177,9 +182,11 @@ class ModelOrigin:
         """Names of the file's signatures."""
         return tuple(found.name for found in self.signatures())
 
-    def open_signature(self, name: str, signatures: Signatures, first: Model) -> Model:
-        """The model for another signature of the file."""
-        state = file_state(self.source)
+    def open_signature(
+        self, state: FileState, name: str, signatures: Signatures, first: Model
+    ) -> Model:
+        """The model for another signature of the file, which has to be what it was."""
+        check_unchanged(state)
         network = self.parse(open_model_file(self.source), name)
         with _named_errors(first.runtime, self, network):
             return Model(

@@ -14,7 +14,7 @@ import stat
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:  # slow to import, and needed at every start of a prepared model otherwise
     from pathlib import Path
@@ -24,6 +24,21 @@ HAS_OWNERS = sys.platform != "win32"
 
 _MOST_LINKS = 40
 """As many as Linux follows on one path."""
+
+
+class FileStamp(NamedTuple):
+    """What tells one state of a file from its others; times in nanoseconds since 1970."""
+
+    device: int
+    inode: int
+    size: int
+    changed_ns: int
+    status_ns: int
+
+    @classmethod
+    def of(cls, info: os.stat_result) -> FileStamp:
+        """The stamp of a file that was looked at."""
+        return cls(info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns)
 
 
 def trusted_owners() -> frozenset[int]:

@@ -126,7 +126,7 @@ def quantize_file(load_request: LoadRequest, request: QuantizeRequest) -> Quanti
             shapes=shapes,
             limit=request.limit,
             judge_limit=request.judge,
-            keep_open=Path(load_request.model).suffix.lower() == ".tflite",
+            keep_open=origin.front_end.name == "tflite",
         )
         size = made.save(request.output, runtime=runtime, like=load_request.model)
     return QuantizeResult(

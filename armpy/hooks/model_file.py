@@ -6,11 +6,12 @@ import importlib
 import mmap
 import os
 import stat
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
 from armpy.errors import InvalidArgumentError, ParserError
+from armpy.places import FileStamp
 
 ModelSource: TypeAlias = str | os.PathLike[str] | bytes | bytearray | memoryview | mmap.mmap
 """A path, or the bytes of a file."""
@@ -28,11 +29,32 @@ class ModelFile:
         What messages call it: the path, or "model" for bytes.
     path : Path, optional
         Where it lies, for formats of several files; None for bytes.
+    others : dict of str to FileStamp
+        The other files that the model is made of, by their paths, as `also_read` has noted them.
     """
 
     data: memoryview
     label: str
     path: Path | None = None
+    others: dict[str, FileStamp] = field(default_factory=dict)
+
+    def also_read(self, path: str | os.PathLike[str]) -> None:
+        """Note another file of the model; to be called before it is opened.
+
+        Parameters
+        ----------
+        path : path
+
+        Raises
+        ------
+        OSError
+            If there is no such file.
+
+        Notes
+        -----
+        What is made of the model later on is refused if one of its files has changed by then.
+        """
+        self.others.setdefault(os.path.abspath(path), FileStamp.of(os.stat(path)))
 
     @property
     def stem(self) -> str:

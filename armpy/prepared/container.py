@@ -61,21 +61,6 @@ class Section(NamedTuple):
     digest: bytes
 
 
-class Stamp(NamedTuple):
-    """What tells one state of a file from its others; times in nanoseconds since 1970."""
-
-    device: int
-    inode: int
-    size: int
-    changed_ns: int
-    status_ns: int
-
-    @classmethod
-    def of(cls, info: os.stat_result) -> Stamp:
-        """The stamp of a file that was looked at."""
-        return cls(info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns)
-
-
 class Container:
     """A prepared file that was opened; its sections are read-only arrays over the mapped file.
 

@@ -17,8 +17,8 @@ import time
 from collections.abc import Sequence
 
 from armpy.caching.own_files import UnusableError, is_switched_off, opened, write_whole
-from armpy.places import cache_folder
-from armpy.prepared.container import Container, Stamp
+from armpy.places import FileStamp, cache_folder
+from armpy.prepared.container import Container
 
 FOLDER = "verified"
 """Of armpy's cache directory."""
@@ -47,7 +47,7 @@ def check_once(container: Container, always: Sequence[str] = ()) -> None:
     if container.info is None or container.path is None:
         container.check(always)
         return
-    stamp = Stamp.of(container.info)
+    stamp = FileStamp.of(container.info)
     record = [*stamp, container.digest.hex()]
     place = _place(container.path)
     if place is not None and _read(place) == record:
@@ -67,7 +67,7 @@ def content_digest(path: str) -> str:
         If it cannot be read.
     """
     info = os.stat(path)
-    stamp = Stamp.of(info)
+    stamp = FileStamp.of(info)
     place = _place(path)
     if place is not None:
         known = _read(place)
@@ -76,9 +76,9 @@ def content_digest(path: str) -> str:
     now = time.time_ns()  # as in `check_once`
     with open(path, "rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-        stamp = Stamp.of(os.fstat(file.fileno()))
+        stamp = FileStamp.of(os.fstat(file.fileno()))
     latest_ns = max(stamp.changed_ns, stamp.status_ns)
-    if place is not None and latest_ns < now - SETTLED_NS and stamp == Stamp.of(info):
+    if place is not None and latest_ns < now - SETTLED_NS and stamp == FileStamp.of(info):
         _write(place, [*stamp, digest])
     return digest
 

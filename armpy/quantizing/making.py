@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from armpy.errors import InvalidArgumentError
+from armpy.frontends.tflite.source import is_tflite
 from armpy.graph import Graph, Layer
 from armpy.model_files import parse
 from armpy.network import Network
@@ -91,11 +92,11 @@ class QuantizedModel:
         UnimplementedError
             If an operation cannot be written to such a file.
         """
-        if _is_tflite(path):
+        if Path(path).suffix.lower() == ".tflite":
             from armpy.writing.tflite import read_extras, write_tflite  # noqa: PLC0415 - few ask
 
             like = self.source if like is None else like
-            extras = read_extras(like) if like is not None and _is_tflite(like) else None
+            extras = read_extras(like) if like is not None and is_tflite(like) else None
             return write_tflite(self.graph, path, f"armpy: {self.report.scheme}", extras)
         with self.load(runtime) as model:
             model.prepare()
@@ -185,7 +186,7 @@ def quantize(
                 progress=progress,
             )
     if keep_open is None:
-        keep_open = isinstance(source, str | os.PathLike) and _is_tflite(source)
+        keep_open = not isinstance(source, Network | Graph) and is_tflite(source)
     quantizing = _Quantizing(runtime, options, progress)
     graph = quantizing.read(source, shapes, keep_open=keep_open)
     made = quantizing.run(graph, data, limit, judge_limit)
@@ -297,8 +298,3 @@ class _Quantizing:
         )
         made = rewriter.run()
         return Pair(graph, made.graph, made.values, {**plan.refused, **made.refused})
-
-
-def _is_tflite(path: str | os.PathLike[str]) -> bool:
-    """Whether a file's name says that it is TFLite's."""
-    return Path(path).suffix.lower() == ".tflite"

@@ -27,8 +27,8 @@ class FileRecipe:
     ----------
     source : str or bytes
         A path, or contents.
-    digest : str
-        SHA-256 of the file; empty for contents.
+    digests : mapping of str to str
+        SHA-256 of each file that the model was made of, by path; empty for contents.
     arguments : mapping of str to object
         Of `armpy.load`.
     options : RuntimeOptions, optional
@@ -36,7 +36,7 @@ class FileRecipe:
     """
 
     source: str | bytes
-    digest: str
+    digests: Mapping[str, str]
     arguments: Mapping[str, Any]  # Any: as `armpy.load` takes them
     options: RuntimeOptions | None
 
@@ -50,12 +50,13 @@ class FileRecipe:
         """
         import armpy  # noqa: PLC0415 - the room above this one, as an application calls it
 
-        if isinstance(self.source, str) and _digest(self.source) != self.digest:
-            raise ParserError(
-                "the model file is not the one whose model was pickled",
-                where=self.source,
-                fix="Pickle the model anew, or load the file by its path",
-            )
+        for path, digest in self.digests.items():
+            if _digest(path) != digest:
+                raise ParserError(
+                    "the model file is not the one whose model was pickled",
+                    where=path,
+                    fix="Pickle the model anew, or load the file by its path",
+                )
         arguments = dict(self.arguments)
         if self.options is not None:
             arguments["runtime"] = armpy.Runtime(self.options)
@@ -142,10 +143,11 @@ def _file_recipe(model: OpenedModel) -> FileRecipe:
     }
     options = None if request.runtime is None else request.runtime.options
     if request.path is None:
-        return FileRecipe(bytes(memoryview(request.source)), "", arguments, options)  # type: ignore[arg-type]  # no path
-    path = os.path.abspath(os.fspath(request.path))
-    check_unchanged(path, model._file_state)
-    return FileRecipe(path, _digest(path), arguments, options)
+        return FileRecipe(bytes(memoryview(request.source)), {}, arguments, options)  # type: ignore[arg-type]  # no path
+    path = os.path.abspath(os.fsdecode(request.path))
+    check_unchanged(model._file_state)
+    digests = {file: _digest(file) for file in model._file_state}
+    return FileRecipe(path, digests, arguments, options)
 
 
 def _network_recipe(model: OpenedModel) -> NetworkRecipe:

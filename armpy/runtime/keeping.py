@@ -39,8 +39,8 @@ def keep_model(path: str, model: Model, request: LoadRequest) -> None:
     `path` names what the file held before it was loaded. Another may have taken its place until it
     was read, or it was written to while it was: nothing is kept then.
     """
-    source = request.path
-    if source is None or not can_be_quick(model) or _has_other_files(source):
+    # Elements in other files have contents of their own, which name nothing.
+    if not model.is_of_one_file or not can_be_quick(model):
         return
     place = Path(path)
     unfinished = Path(f"{path}.{os.getpid()}.{os.urandom(4).hex()}{_UNFINISHED}")
@@ -55,18 +55,6 @@ def keep_model(path: str, model: Model, request: LoadRequest) -> None:
         _make_room(place.parent)
     except (ArmpyError, OSError) as error:
         _log.info("%s is not kept: %s", path, error)
-
-
-def _has_other_files(source: str | os.PathLike[str]) -> bool:
-    """Whether a model's elements may be in files beside it, whose contents name nothing.
-
-    References
-    ----------
-    ONNX: the key ``location`` of ``TensorProto.external_data``.
-    """
-    if os.fspath(source).lower().endswith(".onnx"):
-        return b"location" in Path(source).read_bytes()
-    return False
 
 
 def _make_room(folder: Path) -> None:

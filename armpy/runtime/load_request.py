@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from armpy.errors import InvalidArgumentError, ParserError
+from armpy.places import FileStamp
 from armpy.prepared.magic import is_prepared
 
 # What is imported here is paid for at every start of a prepared model.
@@ -22,8 +24,8 @@ if TYPE_CHECKING:
 _FIRST_BYTES = 8
 _ADDRESSES = ("http://", "https://", "file://", "ftp://", "s3://", "gs://")
 
-FileState: TypeAlias = tuple[int, int] | None
-"""Bytes and time of the last change; None for what is no file, or cannot be found."""
+FileState: TypeAlias = Mapping[str, FileStamp | None]
+"""What the files of a model were like, by their paths; None for what cannot be found."""
 
 
 class LoadRequest(NamedTuple):
@@ -168,29 +170,33 @@ def begins_prepared(source: ModelSource) -> bool:
 
 
 def file_state(source: object) -> FileState:
-    """What tells a file from what it was, without reading it."""
+    """What tells a file from what it was, without reading it; empty for contents."""
     if not isinstance(source, (str, os.PathLike)):
-        return None
-    try:
-        found = os.stat(source)
-    except (OSError, ValueError):
-        return None
-    return found.st_size, found.st_mtime_ns
+        return {}
+    path = os.fsdecode(source)
+    with suppress(OSError):  # the working directory is gone, and with it what lies there
+        path = os.path.abspath(path)
+    return {path: _stamp(path)}
 
 
-def check_unchanged(source: object, state: object) -> None:
-    """Check that a file is what it was.
+def check_unchanged(state: FileState) -> None:
+    """Check that a model's files are what they were.
 
     Raises
     ------
     ParserError
-        If it has been changed or is gone.
+        If one has been changed, replaced, or is gone.
     """
-    now = file_state(source)
-    if now == state:
-        return
-    raise ParserError(
-        "the model file is gone" if now is None else "the model file has changed since",
-        where=str(source),
-        fix="Load it again",
-    )
+    for path, before in state.items():
+        now = _stamp(path)
+        if now != before:
+            failed = "is gone" if now is None else "has changed since"
+            raise ParserError(f"the model file {failed}", where=path, fix="Load it again")
+
+
+def _stamp(path: str) -> FileStamp | None:
+    """A file's stamp; None if there is none."""
+    try:
+        return FileStamp.of(os.stat(path))
+    except (OSError, ValueError):
+        return None

@@ -41,7 +41,6 @@ SUFFIX = ".armpy"
 LIMIT_BYTES = 1 << 30
 """Of all files together."""
 
-_KNOWN = (".tflite", ".onnx")
 _ORDINARY = ("ARMPY_DUMP_GRAPHS", "ARMPY_VLOG")
 _INSTALLED = ("site-packages", "dist-packages")
 
@@ -69,7 +68,7 @@ def cached_path(request: LoadRequest) -> str | None:
     if plain.signature is not None or plain.front_end is not None or plain.code is not None:
         return None
     name = os.fspath(path)
-    if isinstance(name, bytes) or os.path.splitext(name)[1].lower() not in _KNOWN:
+    if isinstance(name, bytes):
         return None
     if "armpy.backend.tuning" in sys.modules:  # else nobody tunes
         from armpy.backend.tuning import requested_tuning
@@ -89,7 +88,8 @@ def cached_path(request: LoadRequest) -> str | None:
     cores = sorted(affinity(0)) if affinity is not None else os.cpu_count()
     asked = plain.backends, plain.num_threads, plain.preference, plain.memory_limit_bytes
     machine = (*os.uname()[1:], cores) if hasattr(os, "uname") else (sys.platform, cores)
-    parts = (contents, asked, __version__, sys.version, machine, choices_state())
+    ending = os.path.splitext(name)[1].lower()  # tells the front-end where contents do not
+    parts = (contents, ending, asked, __version__, sys.version, machine, choices_state())
     digest = hashlib.sha256(repr(parts).encode(errors="surrogatepass"))
     digest.update(environment_digest())
     return os.path.join(folder, f"{digest.hexdigest()[:32]}{SUFFIX}")

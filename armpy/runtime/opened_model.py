@@ -77,7 +77,8 @@ class OpenedModel:
         self.quantize_inputs = quantize_inputs
         self.dequantize_outputs = dequantize_outputs
         self._request: LoadRequest | None = None
-        self._file_state: FileState = None
+        self._file_state: FileState = {}
+        self._others_are_known = False
         self._made_from: tuple[OpenedModel, str, object] | None = None
         self._signatures = signatures or Signatures()
         self._read_metadata = read_metadata
@@ -196,7 +197,23 @@ class OpenedModel:
 
     def remember(self, request: LoadRequest, state: FileState) -> None:
         """Know what it was loaded from, and what the file was then, to be made again of it."""
-        self._request, self._file_state = request, state
+        self._request, self._file_state = request, {**self._file_state, **state}
+
+    def remember_files(self, state: FileState, *, are_all: bool) -> None:
+        """Know which files it was made of, and what they were then.
+
+        Parameters
+        ----------
+        state : FileState
+        are_all : bool
+            Whether there can be no others: front-ends of plugins need not tell of theirs.
+        """
+        self._file_state, self._others_are_known = state, are_all
+
+    @property
+    def is_of_one_file(self) -> bool:
+        """Whether it is known to be made of the file that it was loaded from, and no other."""
+        return self._others_are_known and len(self._file_state) == 1
 
     def __reduce__(self) -> tuple[object, ...]:
         """How it is made again: what it was loaded from, with its options; not its state.

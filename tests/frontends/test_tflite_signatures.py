@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from pathlib import Path
 
@@ -146,6 +147,18 @@ def test_an_unknown_signature_is_an_error_that_lists_the_known_ones() -> None:
         expected = r"no signature 'train'. Expected 'show', 'add', 'keep'"
         with pytest.raises(InvalidArgumentError, match=expected):
             model.signature("train")
+
+
+def test_another_signature_is_not_read_from_a_file_that_was_replaced(tmp_path: Path) -> None:
+    path, other = tmp_path / "counters.tflite", tmp_path / "other.tflite"
+    for file in (path, other):
+        file.write_bytes(counters().to_bytes())
+    times = path.stat()
+    os.utime(other, ns=(times.st_atime_ns, times.st_mtime_ns))
+    with armpy.load(path, backends=["CpuRef"], signature="show") as model:
+        other.replace(path)
+        with pytest.raises(ParserError, match="the model file has changed since"):
+            model.signature("add")
 
 
 def test_a_model_that_is_no_file_has_no_signatures() -> None:

@@ -12,6 +12,7 @@ import pytest
 import armpy
 from armpy import model_files
 from armpy.backend import request_tuning
+from armpy.plugins.hooks import HookPlugins
 from armpy.prepared import verified
 from armpy.runtime import model_cache
 from armpy.runtime.keeping import ModelCache
@@ -190,23 +191,68 @@ def test_tuning_goes_by_no_kept_model_and_makes_them_old(digits: Path) -> None:
     assert armpy.load(digits).is_quick
 
 
-def test_elements_in_other_files_are_not_taken_for_known(tmp_path: Path, cache: Path) -> None:
+@pytest.mark.parametrize("name", ["big.onnx", "big.tflite", "big.ONNX", "big"])
+def test_elements_in_other_files_are_not_taken_for_known(
+    tmp_path: Path, cache: Path, name: str
+) -> None:
+    weights = np.arange(4096, dtype=np.float32)
+    path = save_sum(tmp_path / name, weights, location="weights.data")
+    armpy.load(path)
+    weights[::-1].tofile(tmp_path / "weights.data")
+    made = armpy.load(path)(np.zeros(4096, np.float32))
+    np.testing.assert_array_equal(made, weights[::-1])
+    assert not files(cache)
+
+
+@pytest.mark.parametrize("name", ["location.onnx", "sum.tflite", "sum"])
+def test_a_model_of_one_file_is_kept_whatever_it_is_called(
+    tmp_path: Path, cache: Path, name: str
+) -> None:
+    weights = np.arange(4096, dtype=np.float32)
+    path = save_sum(tmp_path / name, weights)
+    armpy.load(path)
+    again = armpy.load(path)
+    assert again.is_quick
+    np.testing.assert_array_equal(again(np.zeros(4096, np.float32)), weights)
+
+
+def test_a_model_whose_front_end_may_read_other_files_is_not_kept(
+    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = save_sum(tmp_path / "sum.onnx", np.arange(8, dtype=np.float32))
+    monkeypatch.setattr(HookPlugins, "is_own", lambda *_: False)  # as if a plugin had brought it
+    armpy.load(path)
+    assert not files(cache)
+
+
+def test_links_that_are_exchanged_lead_to_other_models(digits: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.tflite"
+    other.write_bytes(shifted(digits.read_bytes()))
+    os.utime(other, ns=(digits.stat().st_atime_ns, digits.stat().st_mtime_ns))
+    expected = [armpy.load(path.read_bytes())(image()) for path in (digits, other)]
+    link = tmp_path / "link.tflite"
+    for path, answer in [(digits, 0), (other, 1)] * 2:
+        link.unlink(missing_ok=True)
+        link.symlink_to(path)
+        np.testing.assert_array_equal(armpy.load(link)(image()), expected[answer])
+
+
+def save_sum(path: Path, weights: np.ndarray, location: str = "") -> Path:
+    """An ONNX model that adds weights, which lie in a file beside it if that has a name."""
     onnx = pytest.importorskip("onnx")
     value = onnx.helper.make_tensor_value_info
-    weights = onnx.numpy_helper.from_array(np.arange(4096, dtype=np.float32), "w")
-    node = onnx.helper.make_node("Add", ["x", "w"], ["y"])
-    shape = [4096]
+    shape = list(weights.shape)
     graph = onnx.helper.make_graph(
-        [node], "g", [value("x", 1, shape)], [value("y", 1, shape)], [weights]
+        [onnx.helper.make_node("Add", ["x", "w"], ["y"])],
+        "location",
+        [value("x", 1, shape)],
+        [value("y", 1, shape)],
+        [onnx.numpy_helper.from_array(weights, "w")],
     )
     model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)])
-    path = tmp_path / "big.onnx"
-    onnx.save(model, path, save_as_external_data=True, location="big.data", size_threshold=0)
-    armpy.load(path)
-    np.arange(4096, dtype=np.float32)[::-1].tofile(tmp_path / "big.data")
-    made = armpy.load(path)(np.zeros(4096, np.float32))
-    np.testing.assert_array_equal(made, np.arange(4096, dtype=np.float32)[::-1])
-    assert not files(cache)
+    options = {"location": location, "size_threshold": 0} if location else {}
+    onnx.save(model, path, save_as_external_data=bool(location), format="protobuf", **options)
+    return path
 
 
 def test_the_oldest_go_when_there_is_no_room(

@@ -121,6 +121,31 @@ def test_a_file_that_has_changed_is_not_pickled_nor_taken_for_the_one_that_was(
         pickle.loads(text)
 
 
+def test_elements_beside_a_model_that_have_changed_are_not_taken_for_what_they_were(
+    tmp_path: Path,
+) -> None:
+    """Of equal size and time, moved to where the others were."""
+    onnx = pytest.importorskip("onnx")
+    text = '<ir_version: 9, opset_import: ["" : 18]> g (float[N, 4] x) => (float[N, 4] y)'
+    model = onnx.parser.parse_model(text + "{ y = Add (x, w) }")
+    model.graph.initializer.append(onnx.numpy_helper.from_array(floats(1, 2, 3, 4), "w"))
+    path, beside = tmp_path / "sum.onnx", tmp_path / "w.bin"
+    onnx.save(model, path, save_as_external_data=True, location="w.bin", size_threshold=0)
+    with armpy.load(path, backends=["CpuRef"]) as loaded:
+        copied = pickle.dumps(loaded)
+        other = tmp_path / "other.bin"
+        other.write_bytes(floats(5, 6, 7, 8).tobytes())
+        times = beside.stat()
+        os.utime(other, ns=(times.st_atime_ns, times.st_mtime_ns))
+        other.replace(beside)
+        with pytest.raises(ParserError, match=r"w\.bin: the model file has changed since"):
+            pickle.dumps(loaded)
+        with pytest.raises(ParserError, match=r"w\.bin: the model file has changed since"):
+            loaded.reshape({"x": (2, 4)})
+    with pytest.raises(ParserError, match=r"w\.bin: the model file is not the one"):
+        pickle.loads(copied)
+
+
 @pytest.mark.parametrize("is_kept", [True, False], ids=["kept", "read"])
 def test_a_model_does_not_care_where_the_process_works(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_kept: bool

@@ -20,6 +20,7 @@ from onnx import TensorProto
 from armpy.errors import ArmpyError, ParserError
 from armpy.frontends.onnx.element_types import data_type_of, read_tensor
 from armpy.frontends.onnx.reading import is_external
+from armpy.hooks.model_file import ModelFile
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
@@ -39,12 +40,12 @@ class ExternalData:
 
     Parameters
     ----------
-    folder : Path or None
-        The model's; None if it came as bytes.
+    file : ModelFile, optional
+        The model's, which is told what is read beside it.
     """
 
-    def __init__(self, folder: Path | None) -> None:
-        self._folder = folder
+    def __init__(self, file: ModelFile | None = None) -> None:
+        self._file = file
         self._files: dict[Path, memoryview] = {}
 
     def read(self, tensor: onnx.TensorProto, where: str) -> tuple[Array, DataType]:
@@ -59,7 +60,7 @@ class ExternalData:
             return read_tensor(tensor, where)
         data_type = data_type_of(tensor.data_type, where)
         entries = {entry.key: entry.value for entry in tensor.external_data}
-        data = self._file(entries.get("location", ""), where)
+        data = self._mapped(entries.get("location", ""), where)
         offset = _number(entries.get("offset", "0"), where)
         size = _size_bytes(tensor, data_type, where)
         length = _number(entries["length"], where) if "length" in entries else size
@@ -78,9 +79,9 @@ class ExternalData:
         array = np.frombuffer(part, little).reshape(tuple(tensor.dims))
         return (array if array.flags.aligned else array.copy()), data_type
 
-    def _file(self, location: str, where: str) -> memoryview:
+    def _mapped(self, location: str, where: str) -> memoryview:
         """A file in the model's folder."""
-        if self._folder is None:
+        if self._file is None or self._file.path is None:
             raise ParserError(
                 "the tensor lies in another file",
                 where=where,
@@ -88,7 +89,7 @@ class ExternalData:
                 fix="Load the model by its path",
             )
         try:
-            folder = self._folder.resolve()
+            folder = self._file.path.parent.resolve()
             path = (folder / location).resolve()
             if not location or not path.is_relative_to(folder) or Path(location).is_absolute():
                 raise ParserError(
@@ -97,6 +98,7 @@ class ExternalData:
                     actual=repr(location),
                 )
             if path not in self._files:
+                self._file.also_read(path)
                 self._files[path] = _mapped(path)
         except ArmpyError:
             raise

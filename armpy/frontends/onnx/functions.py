@@ -51,7 +51,7 @@ class Functions:
     """
 
     def __init__(self, model: onnx.ModelProto, external: ExternalData | None = None) -> None:
-        self.external = external or ExternalData(None)
+        self.external = external or ExternalData()
         self._local = {
             (function.domain, function.name, function.overload): function
             for function in model.functions

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import onnx
 
 from armpy.errors import InvalidArgumentError, LayerValidationError, ParserError
@@ -45,8 +43,7 @@ def parse_file(file: ModelFile, settings: ParseSettings) -> Network:
     UnsupportedOperatorError
         If it uses operators that armpy does not have; it lists all of them.
     """
-    folder = None if file.path is None else file.path.parent
-    return parse_model(read_model(file), file.label, file.stem, settings, folder)
+    return parse_model(read_model(file), file.label, file.stem, settings, file)
 
 
 def parse_model(
@@ -54,23 +51,23 @@ def parse_model(
     label: str,
     name: str,
     settings: ParseSettings,
-    folder: Path | None = None,
+    file: ModelFile | None = None,
 ) -> Network:
     """`parse_file` of a model that has been read and checked."""
     try:
-        return _parsed(model, name, settings, folder)
+        return _parsed(model, name, settings, file)
     except ParserError as error:
         located(lambda: label, error)
         raise
 
 
 def _parsed(
-    model: onnx.ModelProto, name: str, settings: ParseSettings, folder: Path | None
+    model: onnx.ModelProto, name: str, settings: ParseSettings, file: ModelFile | None
 ) -> Network:
     """The network of a model's graph."""
     graph, network, refusals = model.graph, Network(name), Refusals()
     scope = Scope({"": None}, versions_of(model), {}, name=name)
-    walker = Walker(NetworkBuilder(network), Functions(model, ExternalData(folder)), refusals)
+    walker = Walker(NetworkBuilder(network), Functions(model, ExternalData(file)), refusals)
     walker.initialize(graph, scope)
     inputs = Inputs(network, settings)
     inputs.check_names(graph)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from armpy.errors import ParserError
+from armpy.hooks.model_file import ModelSource, open_model_file
 
 IDENTIFIER = b"TFL3"
 _IDENTIFIER_END = 8
@@ -18,6 +19,22 @@ _KNOWN_BEGINNINGS: tuple[tuple[bytes, str], ...] = (
 )
 
 
+def is_tflite(source: ModelSource) -> bool:
+    """Whether a model is a .tflite file by its contents, whatever it is called.
+
+    Raises
+    ------
+    ParserError
+        If it cannot be read.
+    """
+    return _has_identifier(open_model_file(source).data)
+
+
+def _has_identifier(data: memoryview) -> bool:
+    """Whether bytes say of themselves that they are a .tflite file."""
+    return data[4:_IDENTIFIER_END] == IDENTIFIER
+
+
 def check_identifier(data: memoryview) -> None:
     """Check that the bytes say of themselves that they are a .tflite file.
 
@@ -26,7 +43,7 @@ def check_identifier(data: memoryview) -> None:
     ParserError
         If they do not; the text says what they look like instead.
     """
-    if data[4:_IDENTIFIER_END] != IDENTIFIER:
+    if not _has_identifier(data):
         raise ParserError(
             "not a .tflite file",
             expected=f"the identifier {IDENTIFIER.decode()} at byte 4",

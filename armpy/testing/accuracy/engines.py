@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from armpy.errors import UnimplementedError
+from armpy.frontends.tflite.source import is_tflite
 from armpy.ops.operation import Array
 from armpy.runtime import Model
 
@@ -57,7 +58,7 @@ def peer_engine(path: Path, names: Sequence[str], num_threads: int) -> Engine:
     UnimplementedError
         If it is not installed, or the file is another engine's.
     """
-    if path.suffix != ".tflite":
+    if not is_tflite(path):
         raise UnimplementedError(f"{PEER} reads .tflite files only", where=path.name)
     try:
         from ai_edge_litert import interpreter as litert  # noqa: PLC0415 - optional
