@@ -118,6 +118,13 @@ def links_to(path: str) -> list[str]:
     return [place for place, info in steps_to(path) if stat.S_ISLNK(info.st_mode)]
 
 
+def why_not_own(opened: os.stat_result) -> str:
+    """Why others can have written a file that was opened, wherever it lies; empty if not."""
+    if not HAS_OWNERS:  # pragma: no cover - of Windows
+        return ""
+    return why_foreign(opened, "file", trusted_owners()) or why_writable(opened, "file")
+
+
 def is_private_group(gid: int) -> bool:
     """Whether a group is a user's own, and nobody else's, whose files count as the user's own.
 
@@ -229,6 +236,32 @@ def cache_folder(environment: Mapping[str, str] | None = None) -> str:
     return os.path.join(folder, "armpy")
 
 
+def make_own_folder(path: str | os.PathLike[str]) -> None:
+    """Make a folder, and those above it that are missing, for the user alone.
+
+    Notes
+    -----
+    `os.makedirs` makes those above as the process's umask says: for everybody, where it is 0, who
+    could then put other folders in the place of what is in them.
+
+    Raises
+    ------
+    OSError
+        If it cannot be made, or is no folder.
+    """
+    try:
+        os.mkdir(path, 0o700)
+    except FileNotFoundError:
+        above = os.path.dirname(os.path.abspath(path))
+        if above == os.path.abspath(path):
+            raise
+        make_own_folder(above)
+        make_own_folder(path)
+    except OSError:  # another process may have made it
+        if not os.path.isdir(path):
+            raise
+
+
 _CHOICES = "choices"
 """A file of the cache directory that is made anew when measurements have been made."""
 
@@ -246,6 +279,6 @@ def mark_choices() -> None:
     """Have models that were kept prepared anew, as measurements decide otherwise now."""
     with suppress(OSError, RuntimeError):
         mark = cache_directory() / _CHOICES
-        mark.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_own_folder(mark.parent)
         mark.unlink(missing_ok=True)
-        mark.touch()
+        mark.touch(mode=0o600)

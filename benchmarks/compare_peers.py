@@ -4,7 +4,9 @@ Every model is measured in a process of its own, pinned to as many cores as ther
 All engines are prepared in it, and then take turns: one call each, in an order that changes
 every round, so that whatever else the machine does falls on all of them alike. A ratio is the
 fastest peer's median divided by armpy's: above 1, armpy is faster. Its interval comes from
-resampling the rounds.
+resampling the rounds. Every engine has inputs and outputs bound beforehand. An engine that ends
+the process is looked for by measuring each beside armpy alone; its cell says so, and the others are
+measured without it.
 
 Usage::
 
@@ -24,11 +26,12 @@ import json
 import math
 import platform
 import random
+import signal
 import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -43,8 +46,15 @@ BURST_S = 2e-4
 """Calls that are shorter than this are timed several at a time."""
 
 
-def measure(path: Path, num_threads: int, seconds: float, *, is_relaxed: bool = False) -> Figures:
-    """Time every engine on one model, in this process."""
+def measure(
+    path: Path,
+    num_threads: int,
+    seconds: float,
+    *,
+    is_relaxed: bool = False,
+    without: Collection[str] = (),
+) -> Figures:
+    """Time every engine on one model, in this process, but for those that are left out."""
     from benchmarks.peers import (  # noqa: PLC0415  # threads are limited first
         ENGINES,
         RELAXED_ENGINES,
@@ -61,6 +71,8 @@ def measure(path: Path, num_threads: int, seconds: float, *, is_relaxed: bool = 
     prepared: dict[str, Prepared] = {}
     missing: dict[str, str] = {}
     for name, prepare in (RELAXED_ENGINES if is_relaxed else ENGINES).items():
+        if name in without:
+            continue
         try:
             engine = prepare(path, inputs, num_threads)
             engine.run()
@@ -156,15 +168,46 @@ def interval(theirs: Sequence[float], ours: Sequence[float]) -> tuple[float, flo
 def measure_apart(
     path: Path, num_threads: int, seconds: float, *, is_relaxed: bool = False
 ) -> Figures:
-    """`measure` in a process of its own."""
-    command = [sys.executable, "-m", "benchmarks.compare_peers", "--one", str(path)]
-    command += ["--threads", str(num_threads), "--seconds", str(seconds)]
-    command += ["--relaxed"] * is_relaxed
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    if done.returncode:
-        return {"model": path.name, "threads": num_threads, "error": done.stderr[-2000:]}
-    figures: Figures = json.loads(done.stdout.splitlines()[-1])
+    """`measure` in a process of its own, without the peers that would end it.
+
+    Notes
+    -----
+    What has damaged memory may end the process in another's turn, so that who has run last says
+    nothing: each peer is measured beside armpy alone.
+    """
+
+    def measured(without: Collection[str] = ()) -> Figures:
+        command = [sys.executable, "-m", "benchmarks.compare_peers", "--one", str(path)]
+        command += ["--threads", str(num_threads), "--seconds", str(seconds)]
+        command += ["--relaxed"] * is_relaxed + ["--without", ",".join(without)]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        if done.returncode == 0:
+            figures: Figures = json.loads(done.stdout.splitlines()[-1])
+            return figures
+        figures = {"model": path.name, "threads": num_threads, "error": done.stderr[-2000:]}
+        if done.returncode < 0:
+            figures["signal"] = signal_name(-done.returncode)
+            figures["error"] = f"ended by {figures['signal']}"
+        return figures
+
+    figures = measured()
+    if "signal" not in figures:
+        return figures
+    peers = [name for name in COLUMNS if name != "armpy"]
+    alone = {name: measured([other for other in peers if other != name]) for name in peers}
+    crashed = {name: each["signal"] for name, each in alone.items() if "signal" in each}
+    figures = measured([*crashed])
+    if "error" not in figures:
+        figures["crashed"] = crashed
     return figures
+
+
+def signal_name(number: int) -> str:
+    """What a signal is called."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 def processor_name() -> str:
@@ -187,7 +230,10 @@ def row(figures: Figures) -> list[str]:
     if "error" in figures:
         return [figures["model"], str(figures["threads"]), "failed", figures["error"][-80:]]
     medians = figures["median_us"]
-    shown = [f"{medians[name]:.4g}" if name in medians else "-" for name in COLUMNS]
+    crashed = figures.get("crashed", {})
+    shown = [
+        f"{medians[name]:.4g}" if name in medians else crashed.get(name, "-") for name in COLUMNS
+    ]
     low, high = figures.get("interval", (math.nan, math.nan))
     ratio = f"{figures.get('ratio', math.nan):.2f} ({low:.2f} to {high:.2f})"
     return [figures["model"], str(figures["threads"]), *shown, ratio]
@@ -223,11 +269,11 @@ def write_csv(path: Path, results: Sequence[Figures]) -> None:
         writer = csv.writer(file)
         writer.writerow(["model", "kind", "threads", *COLUMNS, "best_peer", "ratio", "low", "high"])
         for figures in results:
-            medians = figures.get("median_us", {})
+            medians, crashed = figures.get("median_us", {}), figures.get("crashed", {})
             low, high = figures.get("interval", ("", ""))
             writer.writerow(
                 [figures["model"], figures.get("kind", ""), figures["threads"]]
-                + [medians.get(name, "") for name in COLUMNS]
+                + [medians.get(name, crashed.get(name, "")) for name in COLUMNS]
                 + [figures.get("best_peer", ""), figures.get("ratio", ""), low, high]
             )
 
@@ -265,6 +311,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("models", nargs="*", type=Path, metavar="MODEL")
     parser.add_argument("--one", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--without", default="", help=argparse.SUPPRESS)
     parser.add_argument("--threads", default="1")
     parser.add_argument("--seconds", type=float, default=3.0, help="for each model")
     parser.add_argument("--relaxed", action="store_true", help="float32 may be less")
@@ -273,8 +320,14 @@ def main() -> None:
     parser.add_argument("--svg", type=Path)
     arguments = parser.parse_args()
     if arguments.one:
-        threads, seconds = int(arguments.threads), arguments.seconds
-        print(json.dumps(measure(arguments.one, threads, seconds, is_relaxed=arguments.relaxed)))
+        figures = measure(
+            arguments.one,
+            int(arguments.threads),
+            arguments.seconds,
+            is_relaxed=arguments.relaxed,
+            without=arguments.without.split(","),
+        )
+        print(json.dumps(figures))
         return
     results = []
     print(f"{processor_name()}, {time.strftime('%Y-%m-%d')}", flush=True)

@@ -97,7 +97,7 @@ def kind_of_model(path: Path) -> str:
 def armpy_numba(
     path: Path, inputs: Sequence[Array], num_threads: int, *, is_relaxed: bool = False
 ) -> Prepared:
-    """Armpy with NumbaAcc, through `Model.run` with preallocated outputs."""
+    """Armpy with NumbaAcc, its inputs and outputs bound."""
     import armpy  # noqa: PLC0415
 
     options = armpy.RuntimeOptions(
@@ -106,8 +106,8 @@ def armpy_numba(
     )
     model = armpy.load(path, runtime=armpy.Runtime(options))
     feeds = {info.name: array for info, array in zip(model.inputs, inputs, strict=True)}
-    outputs = model.run(feeds)
-    return Prepared(lambda: model.run(feeds, outputs), lambda: list(outputs.values()))
+    execution = model.bind(feeds, cancellable=False)
+    return Prepared(execution, lambda: list(execution.outputs.values()))
 
 
 def litert(path: Path, inputs: Sequence[Array], num_threads: int) -> Prepared:

@@ -43,9 +43,13 @@ class ILoaded(ABC):
             If the model does not take them.
         """
 
+    def first_caller(self) -> Callable[[], object]:
+        """What runs it for the first time, as an application does that has just loaded it."""
+        return self.caller()
+
     @abstractmethod
     def caller(self) -> Callable[[], object]:
-        """What runs the model once, for one thread, with arrays of its own."""
+        """What runs the model once, for one thread, with arrays of its own that are bound."""
 
     @property
     @abstractmethod
@@ -101,7 +105,7 @@ def load_model(subject: Subject, *, profiling: bool = False) -> Model:
 
 
 class ArmpyLoaded(ILoaded):
-    """A model that armpy runs, by `Model.run` with inputs by name.
+    """A model that armpy runs, with its inputs and outputs bound, as those of other engines are.
 
     Parameters
     ----------
@@ -133,11 +137,17 @@ class ArmpyLoaded(ILoaded):
             array = random_array(spec.info, self._shapes[spec.name], generator)
             self.feeds.setdefault(spec.name, array)
 
+    def first_caller(self) -> Callable[[], object]:
+        """A call of `Model.run`: to bind takes what shapes have been prepared."""
+        return lambda: self.model.run(self.feeds)
+
     def caller(self) -> Callable[[], object]:
-        """A call of `Model.run`."""
+        """An execution that is bound; of a model that runs from a file `Model.run` with arrays."""
         feeds = {name: array.copy() for name, array in self.feeds.items()}
-        run = self.model.run
-        return lambda: run(feeds)
+        if not self.model.is_quick:
+            return self.model.bind(feeds, cancellable=False)
+        run, outputs = self.model.run, self.model.run(feeds)
+        return lambda: run(feeds, outputs)
 
     @property
     def items(self) -> int:

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from armpy.benchmarking.bursts import Burst
 from armpy.benchmarking.results import LayerCost, Memory
 from armpy.benchmarking.subjects import Subject
+from armpy.errors import DeadObjectError
 from armpy.processes.worker import Worker, WorkerSettings
 
 _LONGEST_S = 24 * 3600.0
@@ -65,11 +66,17 @@ class SubjectProcess:
     def __init__(self, subject: Subject) -> None:
         self._subject = subject
         settings = WorkerSettings(memory_bytes=0)
-        self._worker = Worker("armpy.benchmarking.child:make_handler", settings)
+        self._worker = Worker(
+            "armpy.benchmarking.child:make_handler", settings, where=subject.engine
+        )
 
     def _ask(self, order: str, **arguments: object) -> dict[str, Any]:  # Any: as it answers
-        """Ask the process for something."""
-        return self._worker.request({"order": order, **arguments}, timeout_s=_LONGEST_S)
+        """Ask the process for something; if it crashes, that is the subject's result."""
+        try:
+            return self._worker.request({"order": order, **arguments}, timeout_s=_LONGEST_S)
+        except DeadObjectError as error:
+            failed = f"its process has crashed: {self._worker.reason}"
+            raise DeadObjectError(failed, where=self._subject.engine) from error
 
     def prepare(self, seed: int) -> Prepared:
         """Load it, and run it once on random inputs; raises ArmpyError."""

@@ -21,6 +21,7 @@ from armpy.caching.forgetting import IForgettingCache
 from armpy.caching.locks import locked
 from armpy.caching.own_files import UnusableError, opened, refuse, write_whole
 from armpy.ops.operation import Array
+from armpy.places import make_own_folder
 
 Part: TypeAlias = bytes | Array
 
@@ -40,6 +41,10 @@ _STALE_S = 3600.0
 """Age of unfinished files whose writer must have died."""
 _SLACK = 32
 """So small a part of the limit may be written before the folder is listed again."""
+_MODELS_PART = 4
+"""One model takes at most this part of the limit, in however many shapes it is used."""
+_FRESH_S = 86400.0
+"""What was used so lately makes no room for other entries of its model."""
 
 _log = logging.getLogger("armpy.caching")
 
@@ -53,6 +58,11 @@ class _Header:
     description: str
     group: str
     sizes: tuple[int, ...]
+
+    @property
+    def part(self) -> tuple[str, str, str]:
+        """What it has in common with entries for other shapes or options."""
+        return self.kind, self.group, self.description
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +106,12 @@ class Entries(IForgettingCache):
     limit, so that what a write costs does not grow with what is there. A process begins anywhere
     in that: many that write little list as often as one that writes as much as all of them.
     Processes that write side by side may exceed the limit by that much each.
+
+    A model that is used with ever other shapes would drop what all others have kept. So each of its
+    parts is kept once, and further entries of the same part as long as the model takes no more than
+    a fourth of the limit. A large entry beyond that is not written, unless it takes the place of
+    others that have not been used for a day; of small ones, those go that were used longest ago,
+    when the folder is listed.
     """
 
     def __init__(
@@ -121,6 +137,11 @@ class Entries(IForgettingCache):
     def limit_bytes(self) -> int:
         """Of all entries together."""
         return self._limit_bytes
+
+    @property
+    def model_limit_bytes(self) -> int:
+        """Of all entries of one model."""
+        return self._limit_bytes // _MODELS_PART
 
     def read(self, kind: str, key: str) -> list[Array] | None:
         """What was written under a key, as `look_up` finds it; None if nothing can be used."""
@@ -211,11 +232,11 @@ class Entries(IForgettingCache):
         return self._folder / f"{kind}-{key}{_SUFFIX}"
 
     def _write(self, path: Path, header: _Header, parts: Sequence[Part]) -> int:
-        """Write a file and put it in its place; how many bytes it has, 0 if it is too large."""
+        """Write a file and put it in its place; how many bytes it has, 0 if there is no room."""
         arrays = [np.frombuffer(part, np.uint8) for part in parts]
         pieces = _pieces(header, arrays)
         size = sum(map(len, pieces))
-        if size > self._limit_bytes:
+        if size > self._limit_bytes or not self._has_room(path, header, size):
             return 0
         self._make_folder()
         write_whole(path, pieces, _UNFINISHED)
@@ -223,17 +244,58 @@ class Entries(IForgettingCache):
 
     def _make_folder(self) -> None:
         """Make the folder, if it is not there."""
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_own_folder(self._folder)
+
+    def _has_room(self, path: Path, header: _Header, size: int) -> bool:
+        """Whether a model may have one more entry, for which what it no longer uses is dropped."""
+        if not header.group or size <= self._limit_bytes // _SLACK:
+            return True
+        others = [
+            (other, info, found)
+            for other, info in self._files()
+            if other != path and (found := _peeked(other)).group == header.group
+        ]
+        twins = [(other, info) for other, info, found in others if found.part == header.part]
+        excess = sum(info.st_size for _, info, _ in others) + size - self.model_limit_bytes
+        while excess > 0 and twins and time.time() - twins[-1][1].st_mtime > _FRESH_S:
+            other, info = twins.pop()
+            excess -= info.st_size
+            with contextlib.suppress(OSError):
+                other.unlink(missing_ok=True)
+        if excess > 0 and twins:
+            _log.info("%s is not kept: '%s' has its share of the cache", path, header.group)
+            return False
+        return True
+
+    def _drop_beyond_shares(
+        self, files: Sequence[tuple[Path, os.stat_result]]
+    ) -> list[tuple[Path, os.stat_result]]:
+        """Drop what models have beyond their shares; the files that are left."""
+        used: dict[str, int] = {}
+        seen: set[tuple[str, str, str]] = set()
+        left = []
+        for path, info in files:
+            header = _peeked(path)
+            total = used.get(header.group, 0) + info.st_size
+            is_beyond = bool(header.group) and total > self.model_limit_bytes
+            if is_beyond and header.part in seen:
+                with contextlib.suppress(OSError):
+                    path.unlink(missing_ok=True)
+                continue
+            used[header.group] = total
+            seen.add(header.part)
+            left.append((path, info))
+        return left
 
     def _make_room(self) -> int:
-        """Drop what was used longest ago, if the limit is exceeded; how much may now be added.
+        """Drop what was used longest ago, if a limit is exceeded; how much may now be added.
 
         Notes
         -----
         What has to be dropped makes room for a while, too: a full folder would be listed at
         every write otherwise.
         """
-        files = self._files()
+        files = self._drop_beyond_shares(self._files())
         slack = self._limit_bytes // _SLACK
         room = self._limit_bytes - sum(info.st_size for _, info in files)
         if room < 0:
@@ -334,6 +396,14 @@ def _peek(path: Path) -> _Header:
     with opened(path) as handle:
         start = os.read(handle, _HEAD.size + _LONGEST_JSON)
         return _header(start, os.fstat(handle).st_size)[0]
+
+
+def _peeked(path: Path) -> _Header:
+    """The header of a file, without any words if it cannot be read."""
+    try:
+        return _peek(path)
+    except (OSError, UnusableError):
+        return _Header("", "", "", "", ())
 
 
 def _check_size(contents: bytes, size: int) -> int:

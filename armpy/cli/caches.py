@@ -28,8 +28,8 @@ class CacheReport:
     Parameters
     ----------
     backend, name, location : str
-    limit_bytes : int
-        0 if there is none.
+    limit_bytes, model_limit_bytes : int
+        Of all entries, and of one model's; 0 if there is none.
     entries : tuple of CacheEntry
     """
 
@@ -37,6 +37,7 @@ class CacheReport:
     name: str
     location: str
     limit_bytes: int
+    model_limit_bytes: int
     entries: tuple[CacheEntry, ...]
 
     @property
@@ -76,6 +77,7 @@ def list_caches(
             read_backend(backend_id, cache, "name", str),
             read_backend(backend_id, cache, "location", str),
             read_backend(backend_id, cache, "limit_bytes", int),
+            cache.model_limit_bytes if isinstance(cache, IForgettingCache) else 0,
             _entries(backend_id, cache, "verify" if verify else "list_entries"),
         )
         for backend_id, cache in _caches(registry, backend_ids)
@@ -276,6 +278,8 @@ def _summary(report: CacheReport) -> str:
     if not report.location:
         return f"{report.backend} {report.name}: switched off"
     limit = f" of at most {bytes_text(report.limit_bytes)}" if report.limit_bytes else ""
+    if limit and report.model_limit_bytes:
+        limit += f", {bytes_text(report.model_limit_bytes)} for the shapes of one model"
     entries = "1 entry" if len(report.entries) == 1 else f"{len(report.entries)} entries"
     size = bytes_text(report.size_bytes)
     return f"{report.backend} {report.name} in {report.location}: {entries}, {size}{limit}"

@@ -15,7 +15,7 @@ from typing import TypeVar
 from armpy.backend import cache_directory
 from armpy.devices.machine import machine_identity
 from armpy.devices.records import DeviceRecord, Fields, record_fields, record_from
-from armpy.places import mark_choices
+from armpy.places import make_own_folder, mark_choices, why_not_own
 from armpy.types import BackendId
 
 T = TypeVar("T")
@@ -179,6 +179,8 @@ class FiguresStore:
         try:
             path = self._path(kind, key)
             with open(path, "rb") as file:
+                if reason := why_not_own(os.fstat(file.fileno())):
+                    raise OSError(reason)
                 content = file.read(_LARGEST_BYTES)
         except FileNotFoundError:
             return None
@@ -196,7 +198,7 @@ class FiguresStore:
         unfinished = ""
         try:
             path = self._path(kind, key)
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_own_folder(path.parent)
             handle, unfinished = tempfile.mkstemp(dir=path.parent)
             with open(handle, "wb") as file:
                 file.write(_sealed(body, self._machine, key))

@@ -10,6 +10,7 @@ from typing import Any
 from armpy.isolation.limits import IsolationLimits
 from armpy.isolation.messages import CONFIGURE, LOAD
 from armpy.isolation.source import BackendSource
+from armpy.places import make_own_folder
 from armpy.processes.worker import Worker, WorkerSettings
 
 HANDLER = "armpy.worker.serving:BackendServer"
@@ -61,7 +62,7 @@ class WorkerProcess(Worker):
         writable = tuple(os.fspath(path) for path in limits.writable_paths)
         if (folder := source.caching.folder) is not None:
             with suppress(OSError):  # then nothing is kept there
-                os.makedirs(folder, exist_ok=True)  # what is not there cannot be allowed
+                make_own_folder(folder)  # what is not there cannot be allowed
             writable += (os.fspath(folder),)
         settings = WorkerSettings(limits.memory_bytes, limits.confined, writable)
         super().__init__(HANDLER, settings, where=source.backend_id)

@@ -22,7 +22,7 @@ from importlib.machinery import PathFinder
 from typing import NamedTuple
 
 from armpy.caching.own_files import UnusableError, is_switched_off, opened, refuse, write_whole
-from armpy.places import cache_folder
+from armpy.places import cache_folder, make_own_folder
 
 BACKENDS_GROUP = "armpy.backends"
 """Distributions announce backends here: ``CpuRef = "armpy_reference:ReferenceBackend"``."""
@@ -296,7 +296,7 @@ def _remember(path: str, state: _State, found: tuple[InstalledEntryPoint, ...]) 
     text = json.dumps([state.all, found]).encode()
     with suppress(OSError):
         folder = os.path.dirname(path)
-        os.makedirs(folder, mode=0o700, exist_ok=True)
+        make_own_folder(folder)
         write_whole(path, [hashlib.sha256(text).hexdigest().encode(), b"\n", text], ".tmp")
         files = sorted(os.scandir(folder), key=lambda file: file.stat().st_mtime_ns)
         for file in files[:-_MOST_FILES]:

@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from armpy.backend import cache_directory
+from armpy.places import make_own_folder
 from armpy.plugins.candidate import Candidate, CandidateKind
 from armpy.plugins.digests import file_digest, read_regular
 from armpy.plugins.directories import module_files
@@ -100,7 +101,7 @@ def remember(candidate: Candidate, state: str, result: ProbeResult) -> None:
     fields = json.dumps({"fingerprint": state, "result": result.as_fields()})
     unfinished = ""
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_own_folder(path.parent)
         handle, unfinished = tempfile.mkstemp(dir=path.parent)
         with open(handle, "w") as file:
             file.write(fields)

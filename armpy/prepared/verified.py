@@ -17,7 +17,7 @@ import time
 from collections.abc import Sequence
 
 from armpy.caching.own_files import UnusableError, is_switched_off, opened, write_whole
-from armpy.places import FileStamp, cache_folder
+from armpy.places import FileStamp, cache_folder, make_own_folder
 from armpy.prepared.container import Container
 
 FOLDER = "verified"
@@ -107,5 +107,5 @@ def _read(place: str) -> object:
 def _write(place: str, record: Sequence[object]) -> None:
     """Keep a record, if that can be done; it appears whole."""
     with contextlib.suppress(OSError):
-        os.makedirs(os.path.dirname(place), mode=0o700, exist_ok=True)
+        make_own_folder(os.path.dirname(place))
         write_whole(place, [json.dumps(record).encode()], ".tmp")

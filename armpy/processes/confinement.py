@@ -53,9 +53,11 @@ def _give_up_rights(writable: Sequence[str]) -> dict[str, str]:
     """Give up rights, and make temporary files where that is allowed yet."""
     folders = [*writable]
     if (cache := _cache()) is not None:
+        from armpy.places import make_own_folder  # noqa: PLC0415 - see `_cache`
+
         folders.insert(0, str(cache))
         with suppress(OSError):
-            (cache / "tmp").mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_own_folder(cache / "tmp")
         tempfile.tempdir = os.environ["TMPDIR"] = str(cache / "tmp")
     return restrict(folders)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from armpy.backend import GroupedCacheEntry
 from armpy.caching.forgetting import IForgettingCache
 from armpy.errors import ArmpyError
-from armpy.places import cache_directory
+from armpy.places import cache_directory, make_own_folder
 from armpy.prepared.container import open_container
 from armpy.runtime.load_request import LoadRequest
 from armpy.runtime.model import Model
@@ -45,9 +45,10 @@ def keep_model(path: str, model: Model, request: LoadRequest) -> None:
     place = Path(path)
     unfinished = Path(f"{path}.{os.getpid()}.{os.urandom(4).hex()}{_UNFINISHED}")
     try:
-        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_own_folder(place.parent)
         try:
             size = save_model(model, unfinished, shares=False, entry=place.name)
+            unfinished.chmod(0o600)  # code that others can write is not used
             if size <= LIMIT_BYTES // 4 and cached_path(request) == path:
                 unfinished.replace(place)
         finally:

@@ -199,7 +199,7 @@ def test_files_that_were_not_written_together_are_not_used(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EDQUOT])
-@pytest.mark.parametrize("place", ["makedirs", "open", "write", "replace"])
+@pytest.mark.parametrize("place", ["folder", "open", "write", "replace"])
 def test_a_disk_that_takes_nothing_stops_nothing(
     code: int, place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -207,7 +207,7 @@ def test_a_disk_that_takes_nothing_stops_nothing(
         raise OSError(code, os.strerror(code))
 
     owner, name = {
-        "makedirs": (Path, "mkdir"),
+        "folder": (os, "mkdir"),
         "open": (tempfile, "mkstemp"),
         "write": (own_files, "open"),
         "replace": (os, "replace"),

@@ -347,7 +347,7 @@ def test_the_folder_is_the_users_own(tmp_path: Path) -> None:
 def test_what_was_used_longest_ago_makes_room(tmp_path: Path) -> None:
     sizes = []
     for number in range(12):
-        net = Network()
+        net = Network(f"model {number}")
         x = net.input("x", f32(1000))
         constant = net.constant(np.full(1000, number, np.float32))
         net.output("y", net.add(ADD, x, constant))

@@ -186,7 +186,6 @@ def test_only_the_user_can_look_into_the_folder(entries: Entries) -> None:
 
 FAILURES = [
     (os, "replace", errno.EACCES),
-    (Path, "mkdir", errno.EROFS),
     (tempfile, "mkstemp", errno.EROFS),
     (own_files, "open", errno.ENOSPC),
 ]
@@ -328,6 +327,33 @@ def test_what_is_larger_than_the_limit_is_not_kept(tmp_path: Path) -> None:
     entries.write("a", "1", [bytes(1000)], "")
     entries.write("a", "2", [bytes(3000)], "")
     assert [entry.name for entry in entries.list_entries()] == ["a-1.entry"]
+
+
+@pytest.mark.parametrize("size", [LIMIT // 10, LIMIT // 100])
+def test_a_model_with_many_shapes_leaves_what_others_have(entries: Entries, size: int) -> None:
+    entries.write("a", "1", [bytes(LIMIT // 4)], "2 layers", "another")
+    for number in range(3 * LIMIT // size):
+        entries.write("a", f"s{number}", [bytes(size)], "9 layers", "model")
+    assert entries.read("a", "1") is not None
+    own = [entry for entry in entries.list_entries() if entry.group == "model"]
+    assert LIMIT // 8 < sum(e.size_bytes for e in own) < entries.model_limit_bytes + LIMIT // 16
+
+
+def test_every_part_of_a_model_is_kept_once(entries: Entries) -> None:
+    for number in range(3):
+        assert entries.write("a", str(number), [bytes(LIMIT // 5)], f"part {number}", "model")
+    assert not entries.write("a", "3", [bytes(LIMIT // 5)], "part 0", "model")
+    assert entries.write("a", "3", [bytes(LIMIT // 5)], "part 0", "another")
+    assert len(entries.list_entries()) == 4
+
+
+def test_what_a_model_has_not_used_for_a_day_makes_room_for_other_shapes(entries: Entries) -> None:
+    for number in range(2):
+        assert entries.write("a", str(number), [bytes(LIMIT // 10)], "part", "model")
+    assert not entries.write("a", "2", [bytes(LIMIT // 10)], "part", "model")
+    os.utime(Path(entries.location) / "a-0.entry", (time.time() - 90000,) * 2)
+    assert entries.write("a", "2", [bytes(LIMIT // 10)], "part", "model")
+    assert [entries.read("a", str(number)) is None for number in range(3)] == [True, False, False]
 
 
 def test_what_dead_writers_left_goes_after_an_hour(entries: Entries) -> None:

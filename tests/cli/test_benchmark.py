@@ -227,6 +227,47 @@ def test_an_engine_that_is_installed_is_measured_beside(
     assert peer["placement"].startswith("ai-edge-litert ")
 
 
+CRASHING = """
+import os, signal
+import numpy as np
+
+
+class Interpreter:
+    def __init__(self, **_):
+        self.runs = 0
+
+    def get_input_details(self):
+        detail = {"index": 0, "name": "x", "dtype": np.int8}
+        return [{**detail, "shape": np.array([1]), "shape_signature": np.array([1])}]
+
+    def allocate_tensors(self):
+        pass
+
+    def set_tensor(self, index, array):
+        pass
+
+    def invoke(self):
+        self.runs += 1
+        if self.runs == 2:
+            os.kill(os.getpid(), signal.SIGABRT)
+"""
+
+
+def test_an_engine_that_crashes_is_one_row_and_the_others_are_complete(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "ai_edge_litert"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "interpreter.py").write_text(CRASHING)
+    monkeypatch.syspath_prepend(tmp_path)
+    options = ["--backends", "CpuRef", "--peer", "litert", "--json"]
+    assert main(["benchmark", MODEL, *options, *QUICK]) == 1
+    ours, peer = json.loads(capsys.readouterr().out)["subjects"]
+    assert peer["failure"] == "litert: its process has crashed: it was ended by SIGABRT."
+    assert (ours["failure"], ours["latency"]["runs"]) == ("", 6)
+
+
 def test_ratios_are_a_table_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
     ratio = Ratio(1 / 129, 1 / 167, 1 / 99.3, "slower", 5, "process")
     unknown = Ratio(1.5, 0.0, float("inf"), "too few runs", 2, "process")

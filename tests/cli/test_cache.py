@@ -281,11 +281,12 @@ def test_models_are_chosen_by_patterns() -> None:
 
 def test_what_one_model_has_is_added_up_over_all_caches() -> None:
     reports = [
-        CacheReport("A", "models", "/a", 0, (grouped("x.armpy", "net", 100, 20.0),)),
+        CacheReport("A", "models", "/a", 0, 0, (grouped("x.armpy", "net", 100, 20.0),)),
         CacheReport(
             "B",
             "compiled",
             "/b",
+            0,
             0,
             (grouped("program-0a.entry", "net", 10, 30.0), grouped("tuned-0a.entry", "net", 1, 1)),
         ),

@@ -4,14 +4,16 @@ import os
 import re
 import shutil
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import armpy
-from armpy import model_files
+from armpy import model_files, places
 from armpy.backend import request_tuning
+from armpy.places import mark_choices
 from armpy.plugins.hooks import HookPlugins
 from armpy.prepared import verified
 from armpy.runtime import model_cache
@@ -181,6 +183,30 @@ def test_a_cache_that_others_can_write_to_is_not_used(digits: Path, cache: Path)
     armpy.load(digits)
     cache.chmod(0o777)
     assert not armpy.load(digits).is_quick
+
+
+@pytest.fixture
+def open_umask() -> Iterator[None]:
+    """What is made is for everybody, unless it is said otherwise."""
+    before = os.umask(0)
+    yield
+    os.umask(before)
+
+
+@pytest.mark.usefixtures("open_umask")
+def test_what_is_kept_is_the_users_own_whatever_the_umask(
+    digits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "above" / "cache"
+    monkeypatch.setenv("ARMPY_CACHE_DIR", str(folder))
+    for module in (model_cache, verified):
+        monkeypatch.setattr(module, "cache_folder", places.cache_folder)
+    digits.chmod(0o600)
+    mark_choices()
+    assert [armpy.load(digits).is_quick for _ in range(2)] == [False, True]
+    made = [folder.parent, folder, *folder.rglob("*")]
+    assert {path.name for path in made} >= {"models", "numba_acc", "choices"}
+    assert [path for path in made if path.stat().st_mode & 0o077] == []
 
 
 def test_tuning_goes_by_no_kept_model_and_makes_them_old(digits: Path) -> None:
