@@ -46,6 +46,7 @@ _UNTRACED = (
     "tests/nnapi/test_execution_soak.py",
     "tests/nnapi/test_versions.py::test_published",
     "tests/optimizer/passes/test_random_graphs.py",
+    "tests/prepared/test_mutations.py::test_changed_files",
     "tests/runtime/test_containment.py",
     "tests/runtime/test_control_flow.py::TestMemory::test_memory_does_not_grow",
     "tests/runtime/test_leaks.py",

@@ -188,13 +188,15 @@ def test_names_that_are_taken_get_a_number() -> None:
         assert [spec.name for spec in (*model.inputs, *model.outputs)] == ["same", "y"]
 
 
-def test_metadata_and_labels_of_the_original_go_along(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["with.tflite", "with.onnx", "with"])
+def test_metadata_and_labels_of_the_original_go_along(tmp_path: Path, name: str) -> None:
     net = Network()
-    x = net.input("x", TensorInfo((1, 2), FLOATS))
+    x = net.input("x", TensorInfo((None, 2), FLOATS))
     net.output("y", net.add(ops.ElementwiseBinary(), x, x))
     extras = Extras({"TFLITE_METADATA": b"told"}, {"labels.txt": b"cat\ndog\n"})
-    write_tflite(net.build(), tmp_path / "with.tflite", extras=extras)
-    assert read_extras(tmp_path / "with.tflite") == extras
-    made = quantize(tmp_path / "with.tflite", {"x": np.ones((2, 2), np.float32)}, backends=CPU)
+    write_tflite(net.build(), tmp_path / name, extras=extras)
+    assert read_extras(tmp_path / name) == extras
+    made = quantize(tmp_path / name, {"x": np.ones((2, 2), np.float32)}, backends=CPU)
+    assert made.graph.inputs[0].info.shape == (None, 2)
     made.save(tmp_path / "small.tflite")
     assert read_extras(tmp_path / "small.tflite") == extras
