@@ -27,7 +27,7 @@ class BackendReport:
     api_version, device_type : str
         Empty for one that was not loaded.
     reason : str
-        Why it cannot be used.
+        Why it cannot be used, or what is wrong with it all the same.
     """
 
     id: str
@@ -109,10 +109,8 @@ def print_backends(
     shown = [report for report in reports if with_rejected or report.is_usable]
     if shown:
         columns = ["id", "version", "API", "device", "status", "source", "reason"]
-        printer.table(
-            columns if with_rejected else columns[:-1],
-            [_row(report)[: None if with_rejected else -1] for report in shown],
-        )
+        end = None if with_rejected or any(report.reason for report in shown) else -1
+        printer.table(columns[:end], [_row(report)[:end] for report in shown])
     else:
         printer.line("no backend can be used" if reports else "no backend is installed")
     if with_rejected and skipped:

@@ -18,6 +18,7 @@ from armpy.plugins.boundary import call_method
 from armpy.plugins.entry_points import find_entry_points
 from armpy.plugins.guard import GuardedBackend
 from armpy.plugins.references import load_reference
+from armpy.plugins.spelling import gathered_remarks, remark_on
 from armpy.runtime import RuntimeOptions
 from armpy.tensor import TensorInfo
 from armpy.testing.case import Case, CaseInput
@@ -47,12 +48,15 @@ def examine_backend(backend: IBackendInternal) -> dict[str, object]:
     BackendError
         If a property of the backend is not what the contract says.
     """
-    guarded = GuardedBackend(backend)
-    problems = _why_unavailable(guarded)
-    trials = [] if problems else _trials(Subject(guarded.backend_id, _options(backend)))
+    with gathered_remarks() as remarks:
+        remark_on(backend.backend_id, backend)
+        guarded = GuardedBackend(backend)
+        problems = _why_unavailable(guarded)
+        trials = [] if problems else _trials(Subject(guarded.backend_id, _options(backend)))
     failed = [f"{t['operation']} {t['text']}" for t in trials if t["outcome"] == FAILED]
     problems += failed[:1]  # the others are among the trials
     problems += _why_without_figures(guarded)
+    problems += remarks
     return {
         "version": guarded.version,
         "options": [_option(option) for option in guarded.options],

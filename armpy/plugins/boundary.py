@@ -11,6 +11,7 @@ from typing import ParamSpec, TypeVar
 
 from armpy.errors import ArmpyError, BackendError
 from armpy.ops.operation import located
+from armpy.plugins.spelling import remark_on
 from armpy.types import BackendId
 from armpy.vlog import is_on, vlog
 
@@ -64,6 +65,7 @@ def ask_backend(
     """
     answer = call_backend(backend_id, method, *args, **kwargs)
     if is_a(answer, kind):
+        remark_on(backend_id, answer)
         return exact(answer)  # type: ignore[return-value]  # just checked
     kinds = kind if isinstance(kind, tuple) else (kind,)
     name = getattr(method, "__name__", method)

@@ -62,7 +62,7 @@ class Candidate:
         Empty until it is loaded or probed.
     status : CandidateStatus
     reason : str
-        Why it is not registered.
+        Why it is not registered; of one that is, what is wrong with it all the same.
     traceback : str
         Of the exception that loading it raised, or what a probe's process wrote last.
     missing_module, missing_library : str

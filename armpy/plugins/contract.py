@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from armpy.backend import IBackendInternal
 from armpy.plugins.boundary import describe, exact
 from armpy.plugins.candidate import RejectionError
+from armpy.plugins.spelling import remark_on, remarks_on
 from armpy.plugins.versions import why_incompatible
 from armpy.types import BackendId, DeviceType
 
@@ -23,12 +24,15 @@ class CheckedBackend:
     backend : IBackendInternal
     api_version : str
     device_type : DeviceType
+    remarks : tuple of str
+        On methods that were meant for the contract and are called otherwise there.
     """
 
     backend_id: BackendId
     backend: IBackendInternal
     api_version: str
     device_type: DeviceType
+    remarks: tuple[str, ...] = ()
 
 
 def check_backend(backend_id: BackendId, backend: object) -> CheckedBackend:
@@ -58,7 +62,8 @@ def check_backend(backend_id: BackendId, backend: object) -> CheckedBackend:
         raise RejectionError(f"its API version {describe(version)} is not of the form major.minor")
     if reason := why_incompatible(version):
         raise RejectionError(reason)
-    return CheckedBackend(backend_id, backend, version, device_type)
+    remark_on(backend_id, backend)
+    return CheckedBackend(backend_id, backend, version, device_type, remarks_on(type(backend)))
 
 
 def _check_method(backend: IBackendInternal, name: str, contract: Callable[..., object]) -> None:

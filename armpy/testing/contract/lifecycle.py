@@ -5,7 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
+from armpy.backend import NO_OPTIONS
+from armpy.plugins.spelling import gathered_remarks, remark_on
+from armpy.profiling import Profiler
 from armpy.runtime import Runtime
+from armpy.runtime.backend_profiling import BackendProfiling
 from armpy.testing.contract.case import check
 from armpy.testing.contract.networks import Bench, sample_bench, samples
 from armpy.testing.subject import Subject
@@ -29,6 +33,18 @@ def id_is_constant(subject: Subject) -> None:
             another.backend_id == subject.backend_id,
             f"another instance calls itself {another.backend_id!r}",
         )
+
+
+def names_are_the_contracts(subject: Subject) -> None:
+    """No method is nearly one of the contract's: nobody would call it."""
+    with gathered_remarks() as found:
+        remark_on(subject.backend_id, subject.raw_backend)
+        for case in samples(subject):
+            bench = sample_bench(subject, case)
+            network_id = subject.runtime.load_network(bench.graph)
+            bench.run(subject.runtime, network_id, "")
+            subject.runtime.unload_network(network_id)
+    check(not found, "; ".join(found))
 
 
 def properties_are_constant(subject: Subject) -> None:
@@ -59,7 +75,8 @@ def objects_can_be_made_again(subject: Subject) -> None:
         manager = backend.create_memory_manager()
         backend.create_workload_factory(manager)
         backend.get_layer_support()
-        backend.create_backend_profiling_context()
+        profiling = BackendProfiling(Profiler(), backend.backend_id)
+        backend.create_profiling_context(NO_OPTIONS, profiling)
 
 
 def load_and_unload_again_and_again(subject: Subject) -> None:

@@ -21,7 +21,11 @@ from armpy.testing.contract import (
 from armpy.testing.contract.case import Check, ContractCase
 
 _RULES: dict[str, tuple[Check, ...]] = {
-    "identity": (lifecycle.id_is_constant, lifecycle.properties_are_constant),
+    "identity": (
+        lifecycle.id_is_constant,
+        lifecycle.properties_are_constant,
+        lifecycle.names_are_the_contracts,
+    ),
     "lifecycle": (
         lifecycle.objects_can_be_made_again,
         lifecycle.load_and_unload_again_and_again,
