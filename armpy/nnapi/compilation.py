@@ -107,13 +107,16 @@ class Compilation:
         Raises
         ------
         NnapiError
-            UNEXPECTED_NULL without a model, list or device; BAD_DATA without devices, or if one
-            is given twice or is another manager's; BAD_STATE if the model is not finished.
+            UNEXPECTED_NULL without a model, list or device; BAD_DATA without devices, if one is
+            given twice, or if they are of several managers or of another one than the model was
+            made for; BAD_STATE if the model is not finished.
         """
         where = "Compilation.create_for_devices"
         if model is None or devices is None:
             raise unexpected_null("the model or list of devices", where=where)
-        compilation = cls(model, common_manager(devices, where))
+        manager = common_manager(devices, where)
+        compilation = cls(model, manager)
+        model.check_manager(manager, where)
         compilation._devices = tuple(devices)
         return compilation
 
@@ -288,6 +291,7 @@ class Compilation:
             priority=self._priority,
             feature_levels=self._manager.layer_levels(self._description, devices),
             caching=self._caching,
+            relaxed=self._description.relaxed,
         )
         # What a device fails to execute others do, unless the application chose the devices.
         on_failure = "next" if self._devices is None else "error"

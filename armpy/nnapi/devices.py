@@ -335,7 +335,8 @@ class DeviceManager:
         ------
         NnapiError
             UNEXPECTED_NULL without a model or device; BAD_DATA without devices, or if one is
-            given twice or is another manager's; BAD_STATE if the model is not finished.
+            given twice or is another manager's, also than the model's; BAD_STATE if the model is
+            not finished.
         """
         where = "get_supported_operations_for_devices"
         if model is None or devices is None:
@@ -346,6 +347,7 @@ class DeviceManager:
             raise bad_data(
                 "the devices are another manager's", where=where, actual=repr(devices[0])
             )
+        model.check_manager(self, where)
         supported = [False] * len(order)
         answers = self.ask(model.description, devices)
         for number, answer in zip(order, answers, strict=True):

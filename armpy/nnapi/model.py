@@ -377,6 +377,22 @@ class Model:
         """Whose extensions it can use, and whose devices run it if nobody says otherwise."""
         return self._manager or default_manager()
 
+    def check_manager(self, manager: DeviceManager, where: str) -> None:
+        """Check that a manager is the one that the model was made for, if it was made for one.
+
+        Raises
+        ------
+        NnapiError
+            BAD_DATA if it is another one.
+        """
+        if self._manager is not None and self._manager is not manager:
+            raise bad_data(
+                "the devices are of another manager than the model",
+                where=where,
+                expected="devices of model.manager",
+                fix="Take them from there, or say no manager when the model is made",
+            )
+
     @property
     def _type_manager(self) -> TypeManager:
         """Who knows the extensions."""

@@ -229,6 +229,18 @@ def test_the_question_is_checked(
         ask(manager, sum_model())
 
 
+def test_a_models_manager_is_that_of_its_devices(manager: DeviceManager) -> None:
+    other = devices_of()
+    model = sum_model(manager=other)
+    with fails(ResultCode.BAD_DATA, "the devices are of another manager than the model"):
+        Compilation.create_for_devices(model, [manager.devices[0]])
+    with fails(ResultCode.BAD_DATA, "the devices are of another manager than the model"):
+        manager.get_supported_operations_for_devices(model, [manager.devices[0]])
+    Compilation.create_for_devices(model, [other.devices[0]])
+    # One that was made for nobody's can be compiled for all.
+    Compilation.create_for_devices(sum_model(), [manager.devices[0]])
+
+
 def test_a_set_of_devices_has_one_runtime(manager: DeviceManager) -> None:
     adder, nothing, reference = manager.devices
     assert manager.runtime([adder, reference]) is manager.runtime([reference, adder])
