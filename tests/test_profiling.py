@@ -41,7 +41,9 @@ class Measured(FakeBackend):
         self.context = context
         self.asked = 0
 
-    def create_backend_profiling_context(self) -> IBackendProfilingContext | None:
+    def create_backend_profiling_context(  # type: ignore[override]  # as before 1.6
+        self,
+    ) -> IBackendProfilingContext | None:
         self.asked += 1
         return self.context
 

@@ -25,6 +25,10 @@ from armpy.backend.context import (
     LayerMeasurement as LayerMeasurement,
     Measurement as Measurement,
 )
+from armpy.backend.control_flow import (
+    control_flow_time_left_s as control_flow_time_left_s,
+    loop_timeout_s as loop_timeout_s,
+)
 from armpy.backend.device_figures import DeviceFigures as DeviceFigures
 from armpy.backend.device_memory import (
     DeviceMemoryRequest as DeviceMemoryRequest,

@@ -30,6 +30,10 @@ class Capability(enum.StrEnum):
     shapes sizes are traced (`armpy.sizes.Size` in the place of integers), and its programs of
     those are `IResizableProgram`.
 
+    ``LoopTimeout`` (since 1.6): its workloads end every loop that they execute in time, by
+    `control_flow_time_left_s`, with an `armpy.errors.ExecutionTimeoutError`. Loops of others are
+    stopped by the core: their executions run on a thread of their own, and are abandoned.
+
     Deprecated since 1.1, as the core does not ask about them: ``ConstantTensorsAsInputs``
     (constants are values of the subgraph like others), ``PreImportIOTensors``
     (`ITensorHandleFactory.import_sources` says it), ``ExternallyManagedMemory`` (the two
@@ -54,6 +58,7 @@ class Capability(enum.StrEnum):
     DYNAMIC_OUTPUT_SHAPES = "DynamicOutputShapes"
     CANCELLABLE_EXECUTION = "CancellableExecution"
     TRACED_SIZES = "TracedSizes"
+    LOOP_TIMEOUT = "LoopTimeout"
 
 
 Capabilities: TypeAlias = Mapping[str, OptionValue]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from armpy.backend.caches import IBackendCache
 from armpy.backend.capabilities import Capabilities, PerformanceFigures
@@ -28,8 +28,27 @@ from armpy.types import BackendId, DataType, DeviceType
 if TYPE_CHECKING:  # few backends have extensions
     from armpy.backend.extension import Extension
 
-BACKEND_API_VERSION = "1.5"
+BACKEND_API_VERSION = "1.6"
 """Version of this contract. A backend made for the same major and at most this minor loads."""
+
+
+_VAR_ARGUMENTS = 0x04
+"""``inspect.CO_VARARGS``, without what is slow to import."""
+
+
+def _with_parameters(method: Any) -> Any:  # Any: whatever a class holds
+    """A method that is given its parameters only if it takes any besides its object."""
+    code = getattr(method, "__code__", None)
+    if code is None or code.co_argcount != 1 or code.co_flags & _VAR_ARGUMENTS:
+        return method
+
+    def create_backend_profiling_context(
+        self: IBackendInternal, options: OptionValues, profiling: IBackendProfiling
+    ) -> object:
+        return method(self)
+
+    create_backend_profiling_context.__doc__ = method.__doc__
+    return create_backend_profiling_context
 
 
 class IBackendInternal(ABC):
@@ -50,6 +69,13 @@ class IBackendInternal(ABC):
 
     api_version: str = BACKEND_API_VERSION
     """The `BACKEND_API_VERSION` that the backend was written for."""
+
+    def __init_subclass__(cls, **kwargs: object) -> None:
+        """Let a profiling context's method without parameters, as before 1.6, be called."""
+        super().__init_subclass__(**kwargs)
+        name = "create_backend_profiling_context"
+        if name in cls.__dict__:
+            setattr(cls, name, _with_parameters(cls.__dict__[name]))
 
     @property
     @abstractmethod
@@ -111,7 +137,16 @@ class IBackendInternal(ABC):
         return ()
 
     def get_capabilities(self) -> Capabilities:
-        """What it can do beyond running layers; see `Capability` for what the core asks about."""
+        """What it can do beyond running layers; see `Capability` for what the core asks about.
+
+        Notes
+        -----
+        A sequence of pairs of names and values will do as well; since 1.6.
+
+        References
+        ----------
+        Arm NN IBackendInternal::GetCapabilities.
+        """
         return {}
 
     def get_performance(self, data_type: DataType) -> PerformanceFigures:
@@ -188,8 +223,25 @@ class IBackendInternal(ABC):
         """Make what belongs to one network's options; kept as long as the network."""
         return None
 
-    def create_backend_profiling_context(self) -> IBackendProfilingContext | None:
-        """Make the object that adds the backend's own measurements to a profile."""
+    def create_backend_profiling_context(
+        self, options: OptionValues, profiling: IBackendProfiling
+    ) -> IBackendProfilingContext | None:
+        """Make the object that adds the backend's own measurements to a profile.
+
+        Parameters
+        ----------
+        options, profiling
+            As of `create_profiling_context`.
+
+        Notes
+        -----
+        The parameters are new in 1.6. A class that overrides the method without them is called
+        without them.
+
+        References
+        ----------
+        Arm NN IBackendInternal::CreateBackendProfilingContext.
+        """
         return None
 
     def create_memory_manager(self) -> IMemoryManager | None:
@@ -210,8 +262,13 @@ class IBackendInternal(ABC):
         """
         return ()
 
-    def use_custom_memory_allocator(self, allocator: ICustomAllocator) -> None:
+    def use_custom_memory_allocator(self, allocator: ICustomAllocator) -> bool | None:
         """Take working memory from an application's allocator from now on.
+
+        Returns
+        -------
+        bool or None
+            False if it cannot; since 1.6.
 
         Raises
         ------
@@ -222,6 +279,10 @@ class IBackendInternal(ABC):
         -----
         A backend whose tensors are in planned arenas need do nothing: the core takes these
         from the allocator. It overrides the method to say so.
+
+        References
+        ----------
+        Arm NN IBackendInternal::UseCustomMemoryAllocator.
         """
         raise BackendCapabilityError(
             "the backend does not use custom memory allocators", where=self.backend_id
@@ -239,9 +300,11 @@ class IBackendInternal(ABC):
         1.2 need not override.
         """
         try:
-            self.use_custom_memory_allocator(allocator)
+            can = self.use_custom_memory_allocator(allocator)
         except BackendCapabilityError as error:
             return Support.no(ReasonCode.DEVICE, str(error))
+        if can is False:
+            return Support.no(ReasonCode.DEVICE, "the backend does not use this allocator")
         return Support.yes()
 
     def for_runtime(self, options: OptionValues) -> IBackendInternal:
@@ -309,7 +372,7 @@ class IBackendInternal(ABC):
         of which the backend gets layers; by default it goes on to
         `create_backend_profiling_context`.
         """
-        return self.create_backend_profiling_context()
+        return self.create_backend_profiling_context(options, profiling)
 
     def get_default_allocator(self) -> ICustomAllocator | None:
         """What arenas are taken from if the application says nothing; None for host memory."""

@@ -23,6 +23,9 @@ class PreparationRequest:
     deadline_s : float, optional
         By `time.perf_counter`, when the preparation is no longer waited for: its layers go to the
         next backend then. None if there is no limit.
+    relaxed : bool
+        Whether the application allows float32 to be computed with the range and precision of
+        float16. Since 1.6.
 
     Notes
     -----
@@ -30,13 +33,14 @@ class PreparationRequest:
 
     References
     ----------
-    NNAPI ``IDevice::prepareModel_1_3``.
+    NNAPI ``IDevice::prepareModel_1_3``, ``relaxComputationFloat32toFloat16``.
     """
 
     model_options: OptionValues = field(default_factory=lambda: NO_OPTIONS)
     preference: Preference = Preference.ORDER
     priority: Priority = Priority.MEDIUM
     deadline_s: float | None = None
+    relaxed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

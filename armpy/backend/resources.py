@@ -31,6 +31,8 @@ class NetworkResources:
         What `IBackendInternal.create_profiling_context` returned.
     input_sources, output_sources : MemorySource
         Kinds of memory that the network's inputs and outputs are imported from.
+    relaxed : bool
+        As of `PreparationRequest`. Since 1.6.
 
     Notes
     -----
@@ -45,3 +47,4 @@ class NetworkResources:
     profiling_context: IBackendProfilingContext | None = None
     input_sources: MemorySource = MemorySource.UNDEFINED
     output_sources: MemorySource = MemorySource.UNDEFINED
+    relaxed: bool = False

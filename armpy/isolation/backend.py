@@ -56,6 +56,7 @@ _NOT_ACROSS = (
     Capability.EXTERNALLY_MANAGED_MEMORY,
     Capability.PRE_IMPORT_IO_TENSORS,
     Capability.TRACED_SIZES,
+    Capability.LOOP_TIMEOUT,
 )
 """Capabilities that concern what is in the application's process, where the backend is not."""
 
@@ -226,11 +227,11 @@ class IsolatedBackend(IBackendInternal):
 
     def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
         """What makes workloads of prepared parts."""
-        return _Factory(self._running(), NO_OPTIONS)
+        return _Factory(self._running(), NO_OPTIONS, relaxed=False)
 
     def create_workload_factory_for_network(self, network: NetworkResources) -> IWorkloadFactory:
         """What makes workloads of prepared parts."""
-        return _Factory(self._running(), network.model_options)
+        return _Factory(self._running(), network.model_options, relaxed=network.relaxed)
 
     def optimize_subgraph(self, view: SubgraphView) -> OptimizationViews:
         """Let it prepare a part."""
@@ -275,7 +276,7 @@ def _prepared(supervisor: Supervisor, view: SubgraphView, request: PreparationRe
     ArmpyError
         If it cannot be prepared.
     """
-    part = Part(graph_of_view(view), request.model_options)
+    part = Part(graph_of_view(view), request.model_options, relaxed=request.relaxed)
     supervisor.add(part)
     for is_last in (False, True):
         timeout_s = None
@@ -328,15 +329,18 @@ class _Support(ILayerSupport):
 class _Factory(IWorkloadFactory):
     """Makes workloads of prepared parts, and of layers that were left alone."""
 
-    def __init__(self, supervisor: Supervisor, model_options: OptionValues) -> None:
+    def __init__(
+        self, supervisor: Supervisor, model_options: OptionValues, *, relaxed: bool
+    ) -> None:
         self._supervisor = supervisor
         self._options = model_options
+        self._relaxed = relaxed
 
     def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
         if isinstance(operation, PreCompiled) and isinstance(operation.program, IsolatedProgram):
             return IsolatedWorkload(PartRunner(operation.program.part, self._supervisor))
         graph, taken = graph_of_layer(operation, info)
-        part = Part(graph, self._options)
+        part = Part(graph, self._options, relaxed=self._relaxed)
         self._supervisor.add(part)
         self._supervisor.prepare(part, self._supervisor.worker())
         return IsolatedWorkload(PartRunner(part, self._supervisor), taken)

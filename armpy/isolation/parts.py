@@ -89,7 +89,7 @@ def is_sendable(infos: Sequence[TensorInfo]) -> bool:
     return all(info.is_fully_shaped for info in infos)
 
 
-def pack(graph: Graph, model_options: OptionValues) -> PackedPart:
+def pack(graph: Graph, model_options: OptionValues, *, relaxed: bool = False) -> PackedPart:
     """Write a part into shared memory.
 
     Raises
@@ -99,7 +99,8 @@ def pack(graph: Graph, model_options: OptionValues) -> PackedPart:
     """
     arrays: list[pickle.PickleBuffer] = []
     try:
-        text = pickle.dumps((graph, dict(model_options)), protocol=5, buffer_callback=arrays.append)
+        about = graph, dict(model_options), relaxed
+        text = pickle.dumps(about, protocol=5, buffer_callback=arrays.append)
     except Exception as error:
         raise BackendCapabilityError(f"the part cannot be sent to a worker: {error}") from error
     views = [array.raw() for array in arrays]

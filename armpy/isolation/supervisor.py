@@ -35,6 +35,8 @@ class Part:
     ----------
     graph : Graph
     model_options : mapping of str to value
+    relaxed : bool
+        Whether float32 may be computed less exactly.
 
     Attributes
     ----------
@@ -45,13 +47,13 @@ class Part:
     layout : TensorLayout
     """
 
-    def __init__(self, graph: Graph, model_options: OptionValues) -> None:
+    def __init__(self, graph: Graph, model_options: OptionValues, *, relaxed: bool) -> None:
         self.number = next(_numbers)
         self.infos = tuple(v.info for v in (*graph.inputs, *graph.outputs))
         self.num_inputs = len(graph.inputs)
         self.layout = TensorLayout(self.infos)
         self.description = f"{len(graph.layers)} layers from {graph.layers[0].where}"
-        self.packed: PackedPart = pack(graph, model_options)
+        self.packed: PackedPart = pack(graph, model_options, relaxed=relaxed)
         weakref.finalize(self, os.close, self.packed.descriptor)
 
     def __str__(self) -> str:

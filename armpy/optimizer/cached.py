@@ -212,7 +212,7 @@ def key_of(
     """
     num_files = backend.number_of_cache_files, backend.number_of_data_cache_files
     options = backend.runtime_options if isinstance(backend, GuardedBackend) else NO_OPTIONS
-    told = (*num_files, request.preference.value, int(request.priority))
+    told = (*num_files, request.preference.value, int(request.priority), request.relaxed)
     machine = machine_identity(), backend.backend_id, backend.version, __version__
     contents = digest_of(view, options, request.model_options, *told, *machine)
     if token is None:

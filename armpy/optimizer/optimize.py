@@ -232,7 +232,7 @@ class _Rounds:
         """Offer one part; what the backend cannot take is excluded from it."""
         key = (backend.backend_id, tuple(layer.id for layer in part.layers))
         if key not in self._answers:
-            request = self._request(backend.backend_id)
+            request = self._request(backend)
             prepare = self._preparation(backend, part, request)
             try:
                 about = f"{len(part.layers)} layers from {part.layers[0].where}"
@@ -281,14 +281,15 @@ class _Rounds:
 
         return cached_preparation(self._graph, backend, part, request, caching)
 
-    def _request(self, backend_id: BackendId) -> PreparationRequest:
+    def _request(self, backend: IBackendInternal) -> PreparationRequest:
         """What a backend is told that is about to prepare a part."""
         options = self._options
         return PreparationRequest(
-            options.model_options.get(backend_id, NO_OPTIONS),
+            options.model_options.get(backend.backend_id, NO_OPTIONS),
             options.preference,
             Priority(options.priority),
             next_deadline(),
+            options.relaxes(backend),
         )
 
     def _exclude(

@@ -12,6 +12,7 @@ from armpy.errors import InvalidArgumentError
 from armpy.types import BackendId, Preference, Priority
 
 if TYPE_CHECKING:
+    from armpy.backend import IBackendInternal
     from armpy.optimizer.passes.context import OptimizerPass
 
 ON_FALLBACK = ("allow", "warn", "error")
@@ -19,6 +20,9 @@ ON_FALLBACK = ("allow", "warn", "error")
 
 SHAPE_INFERENCE = ("infer_and_validate", "validate_only")
 """What `OptimizerOptions.shape_inference` can be."""
+
+FIRST_LEVEL_WITH_RELAXED = 28
+"""NNAPI's feature level from which devices are told of float32 that may be less exact."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +68,9 @@ class OptimizerOptions:
     dump_graphs : str
         A folder for drawings of the graph at each stage, for Graphviz; what the environment
         variable ``ARMPY_DUMP_GRAPHS`` says if empty.
+    relaxed : bool
+        Whether backends may compute float32 with the range and precision of float16, which they
+        are told when they prepare; unlike `reduce_fp32_to_fp16` it changes no network.
 
     Raises
     ------
@@ -72,7 +79,7 @@ class OptimizerOptions:
 
     References
     ----------
-    Arm NN OptimizerOptionsOpaque.
+    Arm NN OptimizerOptionsOpaque; NNAPI ``relaxComputationFloat32toFloat16``.
     """
 
     on_fallback: str = "allow"
@@ -88,6 +95,7 @@ class OptimizerOptions:
     feature_levels: Mapping[str, int] = field(default_factory=dict)
     caching: CompilationCaching | None = None
     dump_graphs: str = ""
+    relaxed: bool = False
 
     def __post_init__(self) -> None:
         _check_choice("on_fallback", self.on_fallback, ON_FALLBACK)
@@ -114,6 +122,10 @@ class OptimizerOptions:
             from armpy.optimizer.passes.pipeline import check_passes  # noqa: PLC0415
 
             check_passes(self.passes)
+
+    def relaxes(self, backend: IBackendInternal) -> bool:
+        """Whether a backend is told that it may compute float32 less exactly."""
+        return self.relaxed and backend.feature_level >= FIRST_LEVEL_WITH_RELAXED
 
 
 def _check_choice(name: str, value: object, choices: tuple[str | int, ...]) -> None:

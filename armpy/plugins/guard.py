@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -61,6 +63,11 @@ from armpy.plugins.boundary import (
 from armpy.plugins.deprecated import warn_of_deprecated
 from armpy.tensor import TensorInfo
 from armpy.types import BackendId, DataType, DeviceType
+
+_figures: weakref.WeakKeyDictionary[
+    IBackendInternal, tuple[DeviceFigures | None] | BackendError
+] = weakref.WeakKeyDictionary()
+"""What backends have declared of their devices, which is to be the same at any time."""
 
 T = TypeVar("T")
 _NOTHING = type(None)
@@ -203,8 +210,13 @@ class GuardedBackend(IBackendInternal):
         """What the backend lists, copied."""
 
         def get_capabilities() -> object:
-            found = self._backend.get_capabilities()
-            return dict(found) if isinstance(found, Mapping) else found
+            found: object = self._backend.get_capabilities()
+            if isinstance(found, Mapping):
+                return dict(found)
+            are_pairs = isinstance(found, Sequence) and not isinstance(found, (str, bytes))
+            if are_pairs and all(type(one) is tuple and len(one) == 2 for one in found):  # type: ignore[attr-defined]
+                return dict(found)  # type: ignore[call-overload]  # as was just checked
+            return found
 
         capabilities = ask_backend(self._id, Mapping, get_capabilities)
         warn_of_deprecated(self._id, self._backend, capabilities)
@@ -288,8 +300,11 @@ class GuardedBackend(IBackendInternal):
         name = "create_backend_model_context"
         return self._ask_or_none(IBackendModelContext, name, model_options)
 
-    def create_backend_profiling_context(self) -> IBackendProfilingContext | None:
-        return self._ask_or_none(IBackendProfilingContext, "create_backend_profiling_context")
+    def create_backend_profiling_context(
+        self, options: OptionValues, profiling: IBackendProfiling
+    ) -> IBackendProfilingContext | None:
+        name = "create_backend_profiling_context"
+        return self._ask_or_none(IBackendProfilingContext, name, options, profiling)
 
     def create_memory_manager(self) -> IMemoryManager | None:
         return self._ask_or_none(IMemoryManager, "create_memory_manager")
@@ -300,9 +315,8 @@ class GuardedBackend(IBackendInternal):
     def get_handle_factory_preferences(self) -> Sequence[str]:
         return self._entries("get_handle_factory_preferences", str, self._backend)
 
-    def use_custom_memory_allocator(self, allocator: ICustomAllocator) -> None:
-        # A backend that answers False has understood the contract otherwise.
-        ask_method(self._id, _NOTHING, self._backend, "use_custom_memory_allocator", allocator)
+    def use_custom_memory_allocator(self, allocator: ICustomAllocator) -> bool | None:
+        return self._ask_or_none(bool, "use_custom_memory_allocator", allocator)
 
     def overrides(self, name: str) -> bool:
         """Whether the backend has a method of its own in the place of the contract's."""
@@ -356,14 +370,30 @@ class GuardedBackend(IBackendInternal):
         return self._num_data_cache_files
 
     def get_device_figures(self) -> DeviceFigures | None:
-        figures = self._ask_or_none(DeviceFigures, "get_device_figures")
-        if figures is None:
-            return None
+        """As they were when they were first asked for, by whichever runtime."""
+        try:
+            said = _figures.get(self._backend)
+            if said is None:
+                said = _figures.setdefault(self._backend, self._read_figures())
+        except TypeError:  # nothing can refer to it weakly, or tell it from others
+            said = self._read_figures()
+        if isinstance(said, BackendError):
+            raise copy(said)  # which keeps the frames that it is raised by
+        return said[0]
 
-        def get_device_figures() -> DeviceFigures:
-            return check_figures(figures, self._id)
+    def _read_figures(self) -> tuple[DeviceFigures | None] | BackendError:
+        """What the backend declares of its device, or how it failed to."""
+        try:
+            figures = self._ask_or_none(DeviceFigures, "get_device_figures")
+            if figures is None:
+                return (None,)
 
-        return call_backend(self._id, get_device_figures)
+            def get_device_figures() -> DeviceFigures:
+                return check_figures(figures, self._id)
+
+            return (call_backend(self._id, get_device_figures),)
+        except BackendError as error:
+            return error.with_traceback(None)
 
     def get_programs(self) -> IPrograms | None:
         return self._ask_or_none(IPrograms, "get_programs")

@@ -159,7 +159,7 @@ class IfWorkload(IWorkload):
         end_s, token = begin_control_flow(self._timeout_s)
         try:
             if token is None and time.perf_counter() >= end_s:
-                raise _timed_out(current_timeout_s(self._timeout_s), "more choices to make")
+                raise timed_out(current_timeout_s(self._timeout_s), "more choices to make")
             self._choose(inputs, outputs)
         finally:
             end_control_flow(token)
@@ -274,7 +274,7 @@ class WhileWorkload(IWorkload):
         except ArmpyError as error:
             raise graph.named(error) from error.__cause__
         if is_late:
-            raise _timed_out(current_timeout_s(self._timeout_s), f"{num_turns} turns and no end")
+            raise timed_out(current_timeout_s(self._timeout_s), f"{num_turns} turns and no end")
         return values[:num_carried]
 
 
@@ -337,7 +337,7 @@ def _hand_over(arrays: Sequence[Array], outputs: Sequence[ITensorHandle]) -> Non
         handle.copy_in_from(array)
 
 
-def _timed_out(limit_s: float | None, actual: str) -> ExecutionTimeoutError:
+def timed_out(limit_s: float | None, actual: str) -> ExecutionTimeoutError:
     """The error for control flow that takes too long."""
     return ExecutionTimeoutError(
         "control flow takes too long",

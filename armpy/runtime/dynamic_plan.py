@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 
 import numpy as np
 
@@ -12,6 +13,8 @@ from armpy.errors import BackendError
 from armpy.graph import Layer, Value
 from armpy.ops.operation import Array
 from armpy.optimizer import OptimizedNetwork, Placement
+from armpy.runtime.executors import Executors
+from armpy.runtime.loop_limits import limited_layers, limited_steps, run_apart
 from armpy.runtime.measuring import Measure
 from armpy.runtime.session import BackendSession
 from armpy.runtime.steps import finish, memory_of, prepare_steps, raise_for_step
@@ -29,6 +32,8 @@ class DynamicPlan:
         By backend id.
     limit_bytes : int
         Most that an output may take up.
+    executors : Executors
+        Run what has loops that the core has to stop.
     measure : callable, optional
         Gives each step with its time taken.
 
@@ -43,11 +48,16 @@ class DynamicPlan:
         network: OptimizedNetwork,
         sessions: Mapping[BackendId, BackendSession],
         limit_bytes: int,
+        executors: Executors,
         measure: Measure | None = None,
     ) -> None:
         self.network = network
         self._limit_bytes = limit_bytes
-        self._steps = prepare_steps(network, sessions, measure)
+        self._limited = limited_layers(network, sessions)
+        self._executors = executors
+        self._steps = limited_steps(
+            network, prepare_steps(network, sessions, measure), self._limited
+        )
         self._held = memory_of(network, sessions)
 
     @property
@@ -69,6 +79,12 @@ class DynamicPlan:
         self, sources: Sequence[Array], cancellation: Cancellation | None = None
     ) -> list[Array]:
         """Execute every layer once; parameters and result as for `StaticPlan.run`."""
+        if self._limited:
+            return run_apart(self._executors, partial(self._run, sources), cancellation)
+        return self._run(sources, cancellation)
+
+    def _run(self, sources: Sequence[Array], cancellation: Cancellation | None) -> list[Array]:
+        """Execute every layer once, on this thread."""
         graph = self.network.graph
         arrays: dict[Value, Array] = dict(zip(graph.inputs, sources, strict=True))
         with ExitStack() as stack:

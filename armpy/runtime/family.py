@@ -185,6 +185,7 @@ def _open_session(
                 settings.profiler,
                 settings.properties.input_source,
                 settings.properties.output_source,
+                relaxed=settings.optimizer.relaxes(backends[backend_id]),
             )
             if settings.protected_mode:
                 return replace(session, allocator=UnseenAllocator())

@@ -149,5 +149,9 @@ def host_session(subnetworks: Subnetworks, loop_timeout_s: float | None) -> Back
     """The core's own session; parameters as for `HostWorkloadFactory`."""
     workloads = HostWorkloadFactory(subnetworks, loop_timeout_s)
     return BackendSession(
-        HOST, workloads, HOST_FACTORIES, CheckedAllocator.of(HOST, DefaultAllocator())
+        HOST,
+        workloads,
+        HOST_FACTORIES,
+        CheckedAllocator.of(HOST, DefaultAllocator()),
+        keeps_loop_timeout=True,
     )

@@ -14,6 +14,7 @@ from armpy.backend import Cancellation, IMemoryOptimizerStrategy, ITensorHandle
 from armpy.ops.operation import Array
 from armpy.optimizer.imported import ImportedNetwork, import_tensors
 from armpy.runtime.control_flow import Targets
+from armpy.runtime.executors import Executors
 from armpy.runtime.imported_tensor import ImportedTensor
 from armpy.runtime.imports import shapes_depend_on_values
 from armpy.runtime.measuring import Measure
@@ -49,6 +50,8 @@ class ImportingPlan(StaticPlan):
     network : ImportedNetwork
     sessions : mapping of str to BackendSession
         By backend id.
+    executors : Executors
+        Run what has loops that the core has to stop.
     measure : callable, optional
         Gives each step with its time taken.
     known : mapping of int to Step
@@ -61,11 +64,13 @@ class ImportingPlan(StaticPlan):
     """
 
     network: ImportedNetwork
+    _in_place = True  # what is imported cannot be left alone
 
     def __init__(
         self,
         network: ImportedNetwork,
         sessions: Mapping[BackendId, BackendSession],
+        executors: Executors,
         measure: Measure | None,
         known: Mapping[int, Step],
     ) -> None:
@@ -73,7 +78,7 @@ class ImportingPlan(StaticPlan):
             weakref.WeakKeyDictionary()
         )
         # Nobody knows yet whether some outputs are imported as well.
-        super().__init__(network, sessions, measure, known, makes_memory=False)
+        super().__init__(network, sessions, executors, measure, known, makes_memory=False)
 
     def run(
         self,
@@ -191,6 +196,7 @@ def importing_plan(
     targets: Sequence[Array | ImportedTensor | None],
     sessions: Sessions,
     strategies: Mapping[BackendId, IMemoryOptimizerStrategy],
+    executors: Executors,
     measure: Measure | None,
 ) -> ImportingPlan:
     """The plan for a call with imported tensors, for all calls with such ones.
@@ -202,6 +208,7 @@ def importing_plan(
     inputs, targets : sequence of (ndarray or ImportedTensor)
     sessions : Sessions
     strategies : mapping of str to IMemoryOptimizerStrategy
+    executors : Executors
     measure : callable, optional
 
     Raises
@@ -225,7 +232,7 @@ def importing_plan(
         strategies,
     )
     try:
-        return ImportingPlan(network, sessions, measure, plan.steps)
+        return ImportingPlan(network, sessions, executors, measure, plan.steps)
     except PreparationError as error:
         cause = error.failures[0].cause
         raise cause from cause.__cause__

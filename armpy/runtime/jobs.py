@@ -11,7 +11,12 @@ from contextvars import Context, copy_context
 from typing import Generic, TypeVar
 
 from armpy.backend import cancellable
-from armpy.errors import ExecutionCancelledError, ExecutionTimeoutError, InvalidArgumentError
+from armpy.errors import (
+    ArmpyError,
+    ExecutionCancelledError,
+    ExecutionTimeoutError,
+    InvalidArgumentError,
+)
 from armpy.profiling import note_queue
 from armpy.runtime.deadlines import Watch, deadlines
 from armpy.runtime.stopping import StopSignal
@@ -179,11 +184,11 @@ class Job(Generic[T]):
             self.signal.check()
             self._state = _State.IN_PLACE
 
-    def stop(self, *, is_late: bool = False) -> bool:
-        """Stop it; whether it could still be stopped."""
+    def stop(self, *, is_late: bool = False, reason: ArmpyError | None = None) -> bool:
+        """Stop it, with an error of its own or the usual ones; whether it could be stopped."""
         with self.signal.lock:
             state = self._state
-            if state is _State.OVER or not self.signal.set(is_late=is_late):
+            if state is _State.OVER or not self.signal.set(is_late=is_late, reason=reason):
                 return False
             if state is _State.IN_PLACE:
                 return True  # it ends by itself as soon as it looks

@@ -86,6 +86,7 @@ class Planner:
     def static_plan(self, graph: Graph) -> StaticPlan:
         """Optimise and prepare."""
         sessions, backends = self._family.sessions, self._family.backends
+        executors = self._settings.executors
         factories = HandleFactories(sessions)
         options = self._settings.optimizer
         refused: ImportRefusals = {}
@@ -104,7 +105,9 @@ class Planner:
 
         def make(network: OptimizedNetwork) -> StaticPlan:
             try:
-                return StaticPlan(network, sessions, self._measure, makes_memory=self._makes_memory)
+                return StaticPlan(
+                    network, sessions, executors, self._measure, makes_memory=self._makes_memory
+                )
             except ImportRefusedError as error:
                 refused[error.key] = error.answer
                 raise
@@ -120,9 +123,12 @@ class Planner:
             If a backend fails.
         """
         sessions, makes_memory = self._family.sessions, self._makes_memory
+        executors = self._settings.executors
         return self._made(
             network,
-            lambda made: StaticPlan(made, sessions, self._measure, makes_memory=makes_memory),
+            lambda made: StaticPlan(
+                made, sessions, executors, self._measure, makes_memory=makes_memory
+            ),
         )
 
     def _decide(self, graph: Graph) -> Decision | None:
@@ -146,16 +152,17 @@ class Planner:
         """The plan for calls with tensors imported as these are; errors as of that module's."""
         strategies = self._settings.optimizer.memory_strategies
         sessions = self._family.sessions
-        return importing_plan(plan, inputs, targets, sessions, strategies, self._measure)
+        executors = self._settings.executors
+        return importing_plan(plan, inputs, targets, sessions, strategies, executors, self._measure)
 
     def dynamic_plan(self, graph: Graph) -> DynamicPlan:
         """Place and prepare layers whose output shapes only their workloads can tell."""
         sessions, limit = self._family.sessions, self._settings.memory_limit_bytes
-        options = self._settings.optimizer
+        options, executors = self._settings.optimizer, self._settings.executors
         return self._prepared(
             graph,
             lambda excluded: place_layers(graph, self._family.backends, options, excluded),
-            lambda network: DynamicPlan(network, sessions, limit, self._measure),
+            lambda network: DynamicPlan(network, sessions, limit, executors, self._measure),
         )
 
     def _prepared(

@@ -306,7 +306,7 @@ def quick_record(network: LoadedNetwork, programs: _Programs) -> dict[str, objec
     """What a quick network is made of; None if it takes more than programs to run the model."""
     latest = network.latest
     plan = _static_plan(network)
-    if plan is None or network.graph.variables:
+    if plan is None or plan.stops_loops or network.graph.variables:
         return None
     optimized = plan.network
     graph = optimized.graph

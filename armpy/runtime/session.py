@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from armpy.backend import (
     NO_OPTIONS,
+    Capability,
     DefaultAllocator,
     IBackendModelContext,
     ICustomAllocator,
@@ -16,6 +17,7 @@ from armpy.backend import (
     NetworkResources,
     OptionValues,
     ReasonCode,
+    has_matching_capability,
 )
 from armpy.errors import ArmpyError, BackendError
 from armpy.optimizer.assign import Failed
@@ -44,6 +46,8 @@ class BackendSession:
         Gives the arenas; checks what it gives.
     memory : SharedMemory or None
         Held during executions of the backend's layers.
+    keeps_loop_timeout : bool
+        Whether its loops end in time by themselves.
     model_context : ModelContext or None
         Closed with the last plan of the network, executions under way included.
     constants : ConstantHandles
@@ -54,6 +58,7 @@ class BackendSession:
     factories: Factories
     allocator: ICustomAllocator
     memory: SharedMemory | None = None
+    keeps_loop_timeout: bool = False
     model_context: ModelContext | None = None
     constants: ConstantHandles = field(default_factory=ConstantHandles)
 
@@ -156,6 +161,8 @@ def open_session(
     profiler: Profiler | None = None,
     input_sources: MemorySource = MemorySource.UNDEFINED,
     output_sources: MemorySource = MemorySource.UNDEFINED,
+    *,
+    relaxed: bool = False,
 ) -> BackendSession:
     """Let a backend make what a loaded network needs.
 
@@ -169,6 +176,8 @@ def open_session(
         The network's, if it is profiled.
     input_sources, output_sources : MemorySource
         Kinds of memory that the network's inputs and outputs are imported from.
+    relaxed : bool
+        Whether float32 may be computed less exactly.
 
     Raises
     ------
@@ -190,6 +199,7 @@ def open_session(
         measured,
         input_sources,
         output_sources,
+        relaxed,
     )
     if context is None:
         return _session(backend, resources)
@@ -216,4 +226,9 @@ def _session(backend: GuardedBackend, resources: NetworkResources) -> BackendSes
     if managers:
         is_profiled = resources.profiling is not None
         memory = SharedMemory(backend.backend_id, managers, is_profiled=is_profiled)
-    return BackendSession(backend.backend_id, workloads, factories, allocator, memory)
+    keeps_loop_timeout = has_matching_capability(
+        Capability.LOOP_TIMEOUT, True, backend.get_capabilities()
+    )
+    return BackendSession(
+        backend.backend_id, workloads, factories, allocator, memory, keeps_loop_timeout
+    )

@@ -232,7 +232,11 @@ class BackendSetup:
         if allocator is None:
             return
         if not backend.overrides("can_use_allocator"):  # before 1.2, and it keeps it
-            backend.use_custom_memory_allocator(allocator)
+            if backend.use_custom_memory_allocator(allocator) is False:
+                raise BackendCapabilityError(
+                    "the backend cannot use the custom allocator",
+                    where=f"{backend_id} / use_custom_memory_allocator",
+                )
         elif not (answer := backend.can_use_allocator(allocator)):
             raise BackendCapabilityError(
                 f"the backend cannot use the custom allocator: {answer.text}",

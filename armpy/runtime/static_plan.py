@@ -11,6 +11,8 @@ from armpy.optimizer import OptimizedNetwork, Placement
 from armpy.profiling import phase
 from armpy.runtime.arenas import OutOfMemoryError, make_constants
 from armpy.runtime.blame import blamed
+from armpy.runtime.executors import Executors
+from armpy.runtime.loop_limits import LimitedMemory, limited_layers, limited_steps
 from armpy.runtime.measuring import Measure
 from armpy.runtime.session import BackendSession
 from armpy.runtime.step_memory import PooledPlan
@@ -34,6 +36,8 @@ class StaticPlan(PooledPlan[WorkingMemory]):
         Fully shaped.
     sessions : mapping of str to BackendSession
         By backend id.
+    executors : Executors
+        Run what has loops that the core has to stop.
     measure : callable, optional
         Gives each step with its time taken.
     known : mapping of int to Step, optional
@@ -50,10 +54,13 @@ class StaticPlan(PooledPlan[WorkingMemory]):
         If a backend does not import a tensor of another one.
     """
 
+    _in_place = False
+
     def __init__(
         self,
         network: OptimizedNetwork,
         sessions: Mapping[BackendId, BackendSession],
+        executors: Executors,
         measure: Measure | None = None,
         known: Mapping[int, Step] | None = None,
         *,
@@ -63,7 +70,10 @@ class StaticPlan(PooledPlan[WorkingMemory]):
         self.network = network
         self._sessions = sessions
         graph = network.graph
-        self._steps = prepare_steps(network, sessions, measure, known)
+        self._executors = executors
+        self._limited = limited_layers(network, sessions)
+        steps = prepare_steps(network, sessions, measure, known)
+        self._steps = limited_steps(network, steps, self._limited - (known or {}).keys())
         self._held = memory_of(network, sessions)
         self.result_infos = tuple(value.info for value in graph.results)
         # Now and not in the first execution: where a device is full, its layers move elsewhere.
@@ -73,6 +83,11 @@ class StaticPlan(PooledPlan[WorkingMemory]):
                 self._idle.append(self._make_memory())
         except OutOfMemoryError as error:
             raise _preparation_error(network, error) from error
+
+    @property
+    def stops_loops(self) -> bool:
+        """Whether it has loops that the core has to stop."""
+        return bool(self._limited)
 
     @property
     def placement(self) -> Placement:
@@ -154,6 +169,10 @@ class StaticPlan(PooledPlan[WorkingMemory]):
         """`new_memory`, with errors as of `WorkingMemory`."""
         made_of = (self.network, self._steps, self._sessions, self._constants)
         with phase("make working memory"):
+            if self._limited:
+                return LimitedMemory(
+                    *made_of, self._held, executors=self._executors, in_place=self._in_place
+                )
             if self._held:
                 return HoldingMemory(*made_of, self._held)
             return WorkingMemory(*made_of)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import time
+from copy import copy
 
 from armpy.backend import Cancellation
 from armpy.errors import (
@@ -25,20 +26,28 @@ class StopSignal(Cancellation):
         Held while it is decided whether an execution is stopped or has come to its end.
     """
 
-    __slots__ = ("_is_committed", "_was_late", "lock")
+    __slots__ = ("_is_committed", "_reason", "_was_late", "lock")
 
     def __init__(self) -> None:
         super().__init__()
         self.lock = threading.Lock()
         self._is_committed = False
         self._was_late = False
+        self._reason: ArmpyError | None = None
 
-    def set(self, *, is_late: bool) -> bool:
-        """Stop what is under way, with `lock` held; whether that can be."""
+    def set(self, *, is_late: bool, reason: ArmpyError | None = None) -> bool:
+        """Stop what is under way, with `lock` held, for a reason of its own or the usual ones.
+
+        Returns
+        -------
+        bool
+            Whether that can be.
+        """
         if self._is_committed:
             return False
         if not self._flag[0]:
             self._was_late = is_late
+            self._reason = reason
             self._flag[0] = 1
         return True
 
@@ -59,11 +68,14 @@ class StopSignal(Cancellation):
         """Be as new for the next execution; nobody uses it any more for the last one."""
         self.deadline_s = deadline_s
         self._is_committed = self._was_late = False
+        self._reason = None
         self._flag[0] = 0
 
     @property
     def error(self) -> ArmpyError:
         """What an execution that it stops raises."""
+        if self._reason is not None:
+            return copy(self._reason)  # which keeps the frames that it is raised by
         if self._was_late or not self._flag[0]:
             return ExecutionTimeoutError("the execution was stopped at its deadline")
         return ExecutionCancelledError("the execution was cancelled")

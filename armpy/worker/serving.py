@@ -11,6 +11,7 @@ import pickle
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -157,7 +158,7 @@ class BackendServer:
         """Prepare a part of a network."""
         block = map_block(descriptors[0], writable=False)
         whole = memoryview(block)
-        graph, model_options = pickle.loads(
+        graph, model_options, relaxed = pickle.loads(
             whole[:pickle_bytes],
             buffers=[whole[start : start + size] for start, size in buffers],
         )
@@ -165,7 +166,8 @@ class BackendServer:
         assert self._source is not None
         assert isinstance(graph, Graph)  # the application's word
         options = {self._source.backend_id: model_options} if model_options else {}
-        properties = NetworkProperties(model_options=options)
+        optimizer = replace(self._runtime.options.optimizer_options(), relaxed=relaxed)
+        properties = NetworkProperties(model_options=options, optimizer=optimizer)
         self._parts[number] = self._runtime.load_network(graph, properties)
         return {}
 

@@ -27,6 +27,8 @@ from armpy.errors import BackendCapabilityError
 from armpy.graph import SubgraphView
 from armpy.ops import PreCompiled
 from armpy.plugins.guard import GuardedBackend
+from armpy.profiling import Profiler
+from armpy.runtime.backend_profiling import BackendProfiling
 from armpy.types import DataType, DeviceType
 from tests.support.networks import chain, diamond, f32, floats
 
@@ -43,6 +45,9 @@ class Smallest(IBackendInternal):
 
     def get_layer_support(self) -> ILayerSupport:
         return ReferenceBackend().get_layer_support()
+
+
+SILENT = BackendProfiling(Profiler(), "Smallest")
 
 
 def test_three_methods_make_a_backend() -> None:
@@ -68,7 +73,7 @@ def test_three_methods_make_a_backend() -> None:
     assert backend.create_memory_manager() is None
     assert backend.create_backend_context({}) is None
     assert backend.create_backend_model_context({}) is None
-    assert backend.create_backend_profiling_context() is None
+    assert backend.create_backend_profiling_context({}, SILENT) is None
     assert backend.get_default_allocator() is None
     answer = backend.optimize_subgraph(view)
     assert (answer.substitutions, answer.failed, answer.untouched) == ([], [], [view])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from pathlib import Path
 from typing import Any
@@ -81,6 +82,29 @@ def test_facts_are_what_the_backend_says(tmp_path: Path) -> None:
     assert (facts.num_cache_files, facts.num_data_cache_files) == (2, 1)
     assert facts.figures == DECLARED
     assert facts.figures_source is FigureSource.DECLARED
+
+
+def test_a_backend_is_asked_once_for_its_figures_whoever_wants_them(tmp_path: Path) -> None:
+    """Each answer of this one is another."""
+    times = itertools.count(1)
+
+    class Changing(Declaring):
+        def get_device_figures(self) -> Any:
+            return tensors(float(next(times)))
+
+    backend, store = Changing(None), FiguresStore(tmp_path)
+    facts = [device_facts(GuardedBackend(backend), store) for _ in range(3)]
+    assert [one.figures for one in facts] == [tensors(1.0)] * 3
+    assert next(times) == 2
+
+
+def test_a_backend_that_failed_to_declare_figures_is_not_asked_again(tmp_path: Path) -> None:
+    backend = Declaring(RuntimeError("no device"))
+    assert device_facts(GuardedBackend(backend), FiguresStore(tmp_path)).figures is None
+    backend.figures = DECLARED
+    for _ in range(2):
+        with pytest.raises(BackendError, match="no device"):
+            GuardedBackend(backend).get_device_figures()
 
 
 def test_declared_figures_go_before_measured_ones(tmp_path: Path) -> None:

@@ -8,11 +8,21 @@ import numpy as np
 import pytest
 from armpy_reference import ReferenceBackend
 
-from armpy.backend import BackendOption, OptimizationViews, OptionScope, OptionValues
+from armpy.backend import (
+    BackendOption,
+    IWorkloadFactory,
+    NetworkResources,
+    OptimizationViews,
+    OptionScope,
+    OptionValues,
+    PreparationRequest,
+)
 from armpy.graph import SubgraphView
 from armpy.nnapi import Compilation, DeviceManager, Model, OperationCode
-from armpy.runtime import RuntimeOptions
-from tests.support.fake_backends import FakeBackend, registry_of
+from armpy.optimizer import OptimizerOptions
+from armpy.runtime import NetworkProperties, RuntimeOptions
+from tests.support.fake_backends import FakeBackend, registry_of, runtime_of
+from tests.support.networks import chain
 from tests.support.nnapi_models import FLOAT_2, add_activation, add_operands, floats
 
 
@@ -104,3 +114,59 @@ def test_there_is_one_runtime_where_nothing_can_be_told() -> None:
         assert manager.runtime(is_relaxed=True) is manager.runtime()
         devices = manager.devices
         assert manager.runtime(devices, is_relaxed=True) is manager.runtime(devices)
+
+
+class Asking(FakeBackend):
+    """Has no option, and remembers what it is told of each network."""
+
+    level = 30
+
+    def __init__(self) -> None:
+        super().__init__("Careful")
+        self.told: list[bool] = []
+
+    @property
+    def feature_level(self) -> int:
+        return self.level
+
+    def optimize_subgraph_for_network(
+        self, view: SubgraphView, request: PreparationRequest
+    ) -> OptimizationViews:
+        self.told.append(request.relaxed)
+        return super().optimize_subgraph_for_network(view, request)
+
+    def create_workload_factory_for_network(self, network: NetworkResources) -> IWorkloadFactory:
+        self.told.append(network.relaxed)
+        return super().create_workload_factory_for_network(network)
+
+
+@pytest.mark.parametrize("is_relaxed", [False, True])
+@pytest.mark.parametrize("level", [27, 28, 30])
+def test_every_backend_is_told_by_a_field_from_the_level_that_has_it(
+    is_relaxed: bool, level: int
+) -> None:
+    backend = Asking()
+    backend.level = level
+    registry = registry_of(backend, ReferenceBackend())
+    with DeviceManager(RuntimeOptions(["Careful", "CpuRef"], registry=registry)) as manager:
+        model = Model(manager)
+        a, b, total = add_operands(model, FLOAT_2, FLOAT_2, FLOAT_2)
+        model.add_operation(OperationCode.ADD, [a, b, add_activation(model)], [total])
+        model.identify_inputs_and_outputs([a, b], [total])
+        model.relax_computation_float32_to_float16(is_relaxed)
+        model.finish()
+        compilation = Compilation(model)
+        compilation.finish()
+        np.testing.assert_array_equal(compilation(floats(1, 2), floats(3, 4))[0], floats(4, 6))
+    assert set(backend.told) == {is_relaxed and level > 27}
+
+
+def test_an_application_without_nnapi_can_say_it_too() -> None:
+    backend = Asking()
+    runtime = runtime_of(backend)
+    properties = NetworkProperties(optimizer=OptimizerOptions(relaxed=True))
+    runtime.load_network(chain(), properties)
+    assert set(backend.told) == {True}
+    backend.told.clear()
+    runtime.load_network(chain())
+    assert set(backend.told) == {False}

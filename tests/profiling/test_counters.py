@@ -23,12 +23,12 @@ from armpy.backend import (
     OptionValues,
     WorkloadInfo,
 )
-from armpy.errors import BackendError, InvalidArgumentError
+from armpy.errors import BackendError, BackendUnavailableError, InvalidArgumentError
 from armpy.ops.operation import Operation
 from armpy.profiling import CounterValue, Profiler
-from armpy.runtime import NetworkProperties, Runtime
+from armpy.runtime import Model, NetworkProperties, Runtime
 from armpy.runtime.backend_profiling import BackendProfiling
-from tests.support.fake_backends import FakeBackend, runtime_of
+from tests.support.fake_backends import FakeBackend, registry_of, runtime_of
 from tests.support.networks import diamond, floats
 
 X = {"x": floats(-1, 0, 2, 5)}
@@ -265,7 +265,9 @@ def test_a_backend_that_gives_impossible_events_is_named() -> None:
             return [Measurement("upload", 0, float("inf"))]
 
     class Measuring(FakeBackend):
-        def create_backend_profiling_context(self) -> IBackendProfilingContext | None:
+        def create_backend_profiling_context(  # type: ignore[override]  # as before 1.6
+            self,
+        ) -> IBackendProfilingContext | None:
             return Wrong()
 
     runtime = runtime_of(Measuring("Npu"), profiling=True)
@@ -302,7 +304,9 @@ def test_a_backend_of_1_1_is_told_before_its_factory_in_the_same_thread() -> Non
         api_version = "1.1"
         found: list[object] = []  # noqa: RUF012 - of one test
 
-        def create_backend_profiling_context(self) -> IBackendProfilingContext | None:
+        def create_backend_profiling_context(  # type: ignore[override]  # as before 1.6
+            self,
+        ) -> IBackendProfilingContext | None:
             return Context()
 
         def create_workload_factory(self, memory_manager: object) -> IWorkloadFactory:
@@ -318,3 +322,47 @@ def test_a_backend_of_1_1_is_told_before_its_factory_in_the_same_thread() -> Non
     first, second = Old.found
     assert isinstance(first, Context)
     assert second is None
+
+
+@pytest.mark.parametrize("takes", [0, 2])
+def test_the_older_method_is_given_options_and_profiling_if_it_takes_them(takes: int) -> None:
+    given: list[object] = []
+
+    class Context(IBackendProfilingContext):
+        pass
+
+    class With(FakeBackend):
+        def create_backend_profiling_context(
+            self, options: OptionValues, profiling: IBackendProfiling
+        ) -> IBackendProfilingContext | None:
+            given.extend((options, profiling))
+            return Context()
+
+    class Without(FakeBackend):
+        def create_backend_profiling_context(  # type: ignore[override]  # as before 1.6
+            self,
+        ) -> IBackendProfilingContext | None:
+            given.append("asked")
+            return Context()
+
+    backend = With() if takes else Without()
+    registry = registry_of(backend)
+    assert registry.get("Fake") is backend
+    Model(diamond(), runtime_of(backend, profiling=True)).run(X)
+    if takes:
+        options, profiling = given
+        assert options == {}
+        assert isinstance(profiling, IBackendProfiling)
+    else:
+        assert given == ["asked"]
+
+
+def test_a_method_with_other_parameters_is_refused() -> None:
+    class Odd(FakeBackend):
+        def create_backend_profiling_context(  # type: ignore[override]  # wrong on purpose
+            self, options: OptionValues
+        ) -> IBackendProfilingContext | None:
+            return None
+
+    with pytest.raises(BackendUnavailableError, match=r"Expected create_.*\(options, profiling\)"):
+        registry_of(Odd()).get("Fake")

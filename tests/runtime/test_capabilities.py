@@ -41,6 +41,7 @@ from armpy.ops.operation import Array, Operation
 from armpy.optimizer import Placement
 from armpy.optimizer.memory_strategies import ConstantMemoryStrategy
 from armpy.plugins.deprecated import DEPRECATED_CAPABILITIES
+from armpy.plugins.guard import GuardedBackend
 from armpy.runtime import Model, Runtime, RuntimeOptions
 from armpy.tensor import TensorInfo
 from tests.support.fake_backends import FakeBackend, registry_of, runtime_of
@@ -250,15 +251,51 @@ def test_a_backend_that_takes_no_allocators_is_left_out_with_its_reason() -> Non
     assert "does not use custom memory allocators" in reasons["Fake"]
 
 
-@pytest.mark.parametrize("answer", [False, True])
-def test_a_backend_that_answers_instead_of_raising_breaks_the_contract(answer: bool) -> None:
-    class Answering(FakeBackend):
-        def use_custom_memory_allocator(self, allocator: ICustomAllocator) -> None:
-            return answer  # type: ignore[return-value]  # as Arm NN's does
+class Answering(FakeBackend):
+    """Says whether it can use an allocator as Arm NN's backends do."""
 
-    text = f"^Fake / use_custom_memory_allocator: .*Expected None; got {answer}"
+    def __init__(self, answer: object) -> None:
+        super().__init__()
+        self.answered = answer
+
+    def use_custom_memory_allocator(self, allocator: ICustomAllocator) -> bool | None:
+        return self.answered  # type: ignore[return-value]  # wrong ones on purpose
+
+
+@pytest.mark.parametrize("answer", [None, True])
+def test_a_backend_may_answer_that_it_uses_the_allocator(answer: bool | None) -> None:
+    backend = Answering(answer)
+    assert backend.can_use_allocator(Counting())
+    runtime = runtime_of(backend, custom_allocators={"Fake": Counting()})
+    assert "Fake" in runtime.get_device_spec().supported_backends
+
+
+def test_a_backend_that_answers_that_it_cannot_is_left_out_with_that_reason() -> None:
+    assert not Answering(False).can_use_allocator(Counting())
+    options = {"custom_allocators": {"Fake": Counting()}}
+    text = "^Fake / use_custom_memory_allocator: .*the backend cannot use the custom allocator"
+    with pytest.raises(BackendCapabilityError, match=text):
+        runtime_of(Answering(False), **options)
+    spec = runtime_of(Answering(False), backends=None, **options).get_device_spec()
+    assert spec.supported_backends == ("CpuRef",)
+
+
+@pytest.mark.parametrize("answer", ["yes", 1])
+def test_an_answer_that_is_neither_yes_nor_no_breaks_the_contract(answer: object) -> None:
+    text = f"^Fake / use_custom_memory_allocator: .*Expected bool or None; got {answer!r}"
     with pytest.raises(BackendError, match=text):
-        runtime_of(Answering(), custom_allocators={"Fake": Counting()})
+        runtime_of(Answering(answer), custom_allocators={"Fake": Counting()})
+
+
+@pytest.mark.parametrize("kind", [list, tuple])
+def test_capabilities_may_be_pairs_of_names_and_values(kind: type) -> None:
+    class Listing(FakeBackend):
+        def get_capabilities(self) -> Capabilities:
+            pairs = [(Capability.NON_CONST_WEIGHTS, True), ("Cores", 4)]
+            return kind(pairs)  # type: ignore[no-any-return]  # as Arm NN's does
+
+    assert "Fake" in runtime_of(Listing()).get_device_spec().supported_backends
+    assert GuardedBackend(Listing()).get_capabilities() == {"NonConstWeights": True, "Cores": 4}
 
 
 class Wrong(ICustomAllocator):
@@ -463,6 +500,7 @@ def test_reference_lists_the_capabilities_that_the_facts_give_it() -> None:
         Capability.PROTECTED_CONTENT_ALLOCATION,
         Capability.ALL_OR_NOTHING,
         Capability.CANCELLABLE_EXECUTION,  # NumPy's calls cannot be stopped
+        Capability.LOOP_TIMEOUT,  # its control flow is the core's
         Capability.TRACED_SIZES,  # nothing of CpuRef's is compiled, for whatever shapes
     }
     for capability in Capability:

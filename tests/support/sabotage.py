@@ -339,7 +339,9 @@ class FullBackend(IBackendInternal):
     ) -> IBackendModelContext | None:
         return self._of(IBackendModelContext)()
 
-    def create_backend_profiling_context(self) -> IBackendProfilingContext | None:
+    def create_backend_profiling_context(  # type: ignore[override]  # as before 1.6
+        self,
+    ) -> IBackendProfilingContext | None:
         return self._of(_ProfilingContext)()
 
     def register_tensor_handle_factories(self, registry: TensorHandleFactoryRegistry) -> None:

@@ -96,6 +96,7 @@ class NumbaBackend(IBackendInternal):
         return {
             Capability.NON_CONST_WEIGHTS: True,
             Capability.CANCELLABLE_EXECUTION: True,
+            Capability.LOOP_TIMEOUT: True,
             Capability.TRACED_SIZES: True,
             "Machine": known_figures(),
             "MatrixUnit": matrix_unit_state(),

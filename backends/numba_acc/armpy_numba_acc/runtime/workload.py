@@ -8,8 +8,13 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from armpy.backend import HostTensorHandle, IWorkload, current_cancellation
-from armpy.backend.control_flow import control_flow_time_left_s, loop_timeout_s
+from armpy.backend import (
+    HostTensorHandle,
+    IWorkload,
+    control_flow_time_left_s,
+    current_cancellation,
+    loop_timeout_s,
+)
 from armpy_numba_acc.runtime.instance import Code, Instance
 
 if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepared model

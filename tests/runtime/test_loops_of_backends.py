@@ -1,0 +1,278 @@
+"""Loops that backends execute themselves end in time, be it that the core stops them."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+import pytest
+
+from armpy.backend import (
+    Capabilities,
+    Capability,
+    IBackendInternal,
+    ICompletion,
+    ICustomAllocator,
+    ILayerSupport,
+    IMemoryManager,
+    ITensorHandle,
+    IWorkload,
+    IWorkloadFactory,
+    OptimizationViews,
+    ReasonCode,
+    Substitution,
+    Support,
+    WorkloadInfo,
+    control_flow_time_left_s,
+    current_cancellation,
+    loop_timeout_s,
+)
+from armpy.errors import ExecutionCancelledError, ExecutionTimeoutError
+from armpy.graph import SubgraphView
+from armpy.ops import Comparison, ElementwiseBinary, PreCompiled, While
+from armpy.ops.operation import OperandInfos, Operation
+from armpy.runtime import Model
+from armpy.tensor import TensorInfo
+from tests.support.control_flow import chosen, counter, graph_of, loaded, loop
+from tests.support.fake_backends import runtime_of
+from tests.support.networks import i32, ints
+from tests.support.watched_allocator import WatchedAllocator
+
+Handles = Sequence[ITensorHandle | None]
+
+
+class Endless(IWorkload):
+    """A loop that counts up what it is given until it is let go."""
+
+    def __init__(self, backend: LoopingBackend) -> None:
+        self._backend = backend
+        self.told_s = loop_timeout_s()
+
+    def execute(self, inputs: Handles, outputs: Sequence[ITensorHandle]) -> None:
+        backend = self._backend
+        backend.left_s.append(control_flow_time_left_s(self.told_s))
+        if not backend.is_quick:
+            backend.wait()
+        (read,) = inputs
+        assert read is not None
+        outputs[0].map(read=False)[...] = read.map(write=False) + 1
+        backend.ended.set()
+
+
+class Queued(Endless):
+    """The same in a queue."""
+
+    def enqueue(self, inputs: Handles, outputs: Sequence[ITensorHandle]) -> ICompletion | None:
+        workload = self
+
+        class Completion(ICompletion):
+            """Waits for the loop."""
+
+            def wait(self, timeout_s: float | None = None) -> bool:
+                workload.execute(inputs, outputs)
+                return True
+
+        return Completion()
+
+
+class LoopingBackend(IBackendInternal, ILayerSupport, IWorkloadFactory):
+    """Takes loops, with whatever they run, and nothing else."""
+
+    def __init__(
+        self,
+        workload: type[Endless] = Endless,
+        *,
+        compiles: bool = False,
+        capabilities: Capabilities | None = None,
+    ) -> None:
+        self._workload = workload
+        self._compiles = compiles
+        self._capabilities = capabilities or {}
+        self.is_quick = False
+        self.go, self.ended = threading.Event(), threading.Event()
+        self.left_s: list[float] = []
+
+    @property
+    def backend_id(self) -> str:
+        return "Looping"
+
+    def wait(self) -> None:
+        """What a backend does that looks at nothing."""
+        self.go.wait(20)
+
+    def get_capabilities(self) -> Capabilities:
+        return self._capabilities
+
+    def can_use_allocator(self, allocator: ICustomAllocator) -> Support:
+        return Support.yes()
+
+    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+        return self
+
+    def get_layer_support(self) -> ILayerSupport:
+        return self
+
+    def is_layer_supported(
+        self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
+    ) -> Support:
+        if isinstance(operation, (While, Comparison, ElementwiseBinary)):
+            return Support.yes()
+        return Support.no(ReasonCode.OPERATION, "loops only")
+
+    def optimize_subgraph(self, view: SubgraphView) -> OptimizationViews:
+        if not self._compiles:
+            return super().optimize_subgraph(view)
+        compiled = Substitution.by_operation(view, PreCompiled(object(), ((1,),)))
+        return OptimizationViews(substitutions=[compiled])
+
+    def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
+        return self._workload(self)
+
+
+@pytest.fixture
+def backend() -> Iterator[LoopingBackend]:
+    """A backend whose loops are let go in the end."""
+    backend = LoopingBackend()
+    yield backend
+    backend.go.set()
+
+
+LATE = r"^Looping / While 'loop': control flow takes too long\. Expected its end within 0.05 s "
+
+
+def stopped(run: Callable[[], object], match: str = LATE) -> None:
+    """Check that an execution is stopped soon."""
+    started = time.perf_counter()
+    with pytest.raises(ExecutionTimeoutError, match=match):
+        run()
+    assert time.perf_counter() - started < 5
+
+
+class TestTheCore:
+    """Stops loops that their backends do not stop."""
+
+    @pytest.mark.parametrize("workload", [Endless, Queued])
+    def test_a_loop_that_takes_too_long_is_abandoned(self, workload: type[Endless]) -> None:
+        backend = LoopingBackend(workload)
+        model = Model(loop(9), runtime_of(backend, loop_timeout_s=0.05))
+        assert model.placement is not None
+        assert [layer.backend for layer in model.placement.layers] == ["Looping"]
+        out = ints(7)
+        stopped(lambda: model.run({"in0": ints(0)}, {"out0": out}))
+        backend.go.set()
+        assert backend.ended.wait(5)
+        assert out == [7]
+        backend.is_quick = True
+        np.testing.assert_array_equal(model(ints(3)), [4])  # the next one is as before
+
+    def test_one_that_a_backend_has_compiled_is_one_too(self) -> None:
+        backend = LoopingBackend(compiles=True)
+        model = Model(loop(9), runtime_of(backend, loop_timeout_s=0.05))
+        stopped(lambda: model(ints(0)), r"^Looping / PreCompiled 'loop': control flow takes too")
+        backend.go.set()
+
+    def test_an_execution_may_say_another_time(self, backend: LoopingBackend) -> None:
+        model = Model(loop(9), runtime_of(backend))
+        network = loaded(model)
+        stopped(lambda: network.run([ints(0)], loop_timeout_s=0.05))
+        backend.is_quick = True
+        assert network.run([ints(0)], loop_timeout_s=None)[0] == 1
+        assert backend.left_s[-1] == float("inf")
+
+    def test_a_loop_in_control_flow_of_the_core_shares_its_time(
+        self, backend: LoopingBackend
+    ) -> None:
+        graph = chosen(loop(9), loop(9), i32(1))
+        model = Model(graph, runtime_of(backend, loop_timeout_s=0.05))
+        stopped(
+            lambda: model(np.array([True]), ints(0)),
+            r"^If 'choice' / then / Looping / While 'loop': .*within 0.05 s",
+        )
+
+    def test_bound_executions_and_working_memory_of_the_application_too(
+        self, backend: LoopingBackend
+    ) -> None:
+        model = Model(loop(9), runtime_of(backend, loop_timeout_s=0.05))
+        out = ints(7)
+        bound = model.bind({"in0": ints(0)}, {"out0": out})
+        stopped(bound)
+        memory = model.create_working_memory()
+        stopped(lambda: model.run({"in0": ints(0)}, memory=memory))
+        memory.close()
+        assert out == [7]
+        backend.go.set()
+        bound()
+        assert out == [1]
+
+    def test_a_loop_that_is_started_can_be_cancelled_before(self, backend: LoopingBackend) -> None:
+        model = Model(loop(9), runtime_of(backend, loop_timeout_s=60))
+        future = model.start({"in0": ints(0)})
+        time.sleep(0.05)
+        assert future.cancel()
+        with pytest.raises(ExecutionCancelledError):
+            future.result(5)
+
+    def test_a_deadline_that_comes_first_counts(self, backend: LoopingBackend) -> None:
+        model = Model(loop(9), runtime_of(backend, loop_timeout_s=60))
+        stopped(lambda: model.run({"in0": ints(0)}, deadline_s=0.05), "stopped at its deadline")
+
+    def test_memory_of_what_is_abandoned_is_given_back_when_it_ends(self) -> None:
+        allocator = WatchedAllocator()
+        backend = LoopingBackend()
+        options = {"custom_allocators": {"Looping": allocator}, "loop_timeout_s": 0.05}
+        # Between two loops lies a tensor of the backend's arena.
+        graph = graph_of(
+            [i32(1)],
+            lambda net, i: net.add(counter(9), net.add(counter(9), i, name="loop"), name="behind"),
+        )
+        model = Model(graph, runtime_of(backend, **options))
+        stopped(lambda: model(ints(0)))
+        assert allocator.held
+        backend.go.set()
+        assert backend.ended.wait(5)
+        model.close()
+        for _ in range(500):
+            if not allocator.held:
+                break
+            time.sleep(0.01)
+        assert not allocator.held
+
+    def test_a_loop_that_ends_in_time_costs_no_error(self, backend: LoopingBackend) -> None:
+        backend.is_quick = True
+        model = Model(loop(9), runtime_of(backend, profiling=True))
+        np.testing.assert_array_equal(model(ints(3)), [4])
+        assert 1 < backend.left_s[-1] <= 2
+
+
+class TestBackendsThatStopThemselves:
+    """Are told the time, and run where their callers are."""
+
+    def test_a_loop_is_told_its_time_and_not_handed_to_a_thread(self) -> None:
+        capabilities: Capabilities = {Capability.LOOP_TIMEOUT: True}
+        backend = LoopingBackend(capabilities=capabilities)
+        threads: list[threading.Thread] = []
+        backend.wait = lambda: threads.append(threading.current_thread())  # type: ignore[method-assign]
+        model = Model(loop(9), runtime_of(backend, loop_timeout_s=0.5))
+        np.testing.assert_array_equal(model(ints(3)), [4])
+        assert threads == [threading.current_thread()]
+        assert 0 < backend.left_s[-1] <= 0.5
+
+    def test_one_that_can_be_cancelled_is_told_to_stop(self) -> None:
+        capabilities: Capabilities = {Capability.CANCELLABLE_EXECUTION: True}
+        backend = LoopingBackend(capabilities=capabilities)
+        seen = threading.Event()
+
+        def wait() -> None:
+            cancellation = current_cancellation()
+            assert cancellation is not None
+            while not cancellation.is_cancelled:
+                time.sleep(0.001)
+            seen.set()
+            cancellation.check()
+
+        backend.wait = wait  # type: ignore[method-assign]
+        model = Model(loop(9), runtime_of(backend, loop_timeout_s=0.05))
+        stopped(lambda: model(ints(0)))
+        assert seen.wait(5)
