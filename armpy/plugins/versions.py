@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 from armpy.backend import BACKEND_API_VERSION
 from armpy.plugins.boundary import describe, exact
+
+_FORM = re.compile(r"(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})")
+"""Of a version: two whole numbers, as everybody writes them, and nothing else."""
 
 
 def version_text(version: object) -> str:
@@ -28,7 +33,7 @@ def why_incompatible(version: object, core: str = BACKEND_API_VERSION) -> str:
 
     Notes
     -----
-    The major must be equal and the minor at most the core's. What follows the minor does not count.
+    The major must be equal and the minor at most the core's.
 
     References
     ----------
@@ -37,15 +42,16 @@ def why_incompatible(version: object, core: str = BACKEND_API_VERSION) -> str:
     text = version_text(version)
     if text == core:
         return ""
-    # Slow to import, and needed only for a backend of other times.
-    from packaging.version import InvalidVersion, Version  # noqa: PLC0415
-
-    offered = Version(core)
-    try:
-        wanted = Version(text)
-    except InvalidVersion:
+    if _FORM.fullmatch(text) is None:
         return f"its API version {describe(version)} is not of the form major.minor"
-    same_major = (wanted.epoch, wanted.major) == (offered.epoch, offered.major)
-    if not same_major or wanted.minor > offered.minor:
+    major, minor = _numbers(text)
+    offered_major, offered_minor = _numbers(core)
+    if major != offered_major or minor > offered_minor:
         return f"it is made for API version {text}, which does not fit {core}"
     return ""
+
+
+def _numbers(version: str) -> tuple[int, int]:
+    """A version's major and minor."""
+    major, minor = version.split(".")
+    return int(major), int(minor)
