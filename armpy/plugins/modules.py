@@ -233,9 +233,42 @@ class _PrivateFinder:
             return finder.find_spec(fullname)
         if place := self.commons.get(fullname):
             return _spec(place, fullname, is_extension=init_file(place).endswith(_EXTENSIONS))
-        kinds = (ExtensionFileLoader, EXTENSION_SUFFIXES), (SnapshotSourceLoader, SOURCE_SUFFIXES)
+        kinds = (_LibraryLoader, EXTENSION_SUFFIXES), (SnapshotSourceLoader, SOURCE_SUFFIXES)
         found = (FileFinder(location, *kinds).find_spec(fullname, target) for location in path)
         return next(filter(None, found), None)
+
+
+_mapped: dict[str, tuple[int, ...]] = {}
+"""Which file each library was when this process mapped it, by its path."""
+
+
+class _LibraryLoader(ExtensionFileLoader):
+    """Loads a library, unless an older one is in its place.
+
+    Notes
+    -----
+    The interpreter never unmaps one, and whatever lies at its path later, the system gives the old
+    one for the same name.
+    """
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """Map the library.
+
+        Raises
+        ------
+        RejectionError
+            If there was another file when this process mapped it.
+        """
+        status = os.stat(self.path)
+        now = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
+        if _mapped.get(self.path, now) != now:
+            raise RejectionError(
+                f"its library {self.path} was replaced since this process mapped it, and the old "
+                "one stays mapped until the process ends. Start another process to use the new one"
+            )
+        module = super().create_module(spec)
+        _mapped[self.path] = now
+        return module
 
 
 _EXTENSIONS = tuple(EXTENSION_SUFFIXES)
@@ -277,7 +310,7 @@ def _import(path: str, name: str, pinned: PinnedCode, is_library: bool) -> Modul
 def _spec(path: str, name: str, *, is_extension: bool) -> ModuleSpec | None:
     """How to import a file or a package's directory under a name."""
     file = init_file(path)
-    kind = ExtensionFileLoader if is_extension else SnapshotSourceLoader
+    kind = _LibraryLoader if is_extension else SnapshotSourceLoader
     return importlib.util.spec_from_file_location(
         name,
         file,

@@ -264,3 +264,46 @@ def test_a_package_may_begin_with_a_library(folder: Path) -> None:
     for registry in (discover(folder), pinned(folder, package)):
         (candidate,) = from_directory(registry)
         assert (candidate.label, candidate.reason) == ("Npu", "")
+
+
+@pytest.mark.parametrize("by_rename", [False, True])
+def test_a_library_that_was_replaced_since_it_was_mapped_is_not_the_old_one_in_silence(
+    folder: Path, tmp_path: Path, by_rename: bool
+) -> None:
+    library = compile_backend(folder, "Acme_Npu_backend", "Npu")
+    with Runtime(RuntimeOptions(registry=discover(folder), backends=["Npu"])):
+        pass
+    elsewhere = tmp_path / "new"
+    elsewhere.mkdir()
+    newer = compile_backend(elsewhere, "Acme_Npu_backend", "Npu")
+    if by_rename:
+        newer.replace(library)
+    else:
+        library.unlink()
+        shutil.copy(newer, library)
+    registry = discover(folder)
+    with pytest.raises(BackendUnavailableError):
+        registry.get("Npu")
+    (candidate,) = from_directory(registry)
+    assert candidate.status is CandidateStatus.REJECTED
+    assert f"its library {library} was replaced since this process mapped it" in candidate.reason
+    assert candidate.reason.endswith("Start another process to use the new one")
+    # A process of its own has the new one.
+    probed = discover(folder, probe=True)
+    (result,) = (r for c, r in probed.probe() if c.kind is CandidateKind.DIRECTORY)
+    assert result.backend_id == "Npu"
+
+
+def test_a_part_of_a_package_that_was_replaced_is_noticed_too(folder: Path) -> None:
+    package = folder / "Acme_Parts_backend"
+    package.mkdir()
+    (package / "__init__.py").write_text("from . import part\n" + module_source("Parts"))
+    library = compile_backend(package, "part", "Other")
+    assert discover(folder).get("Parts") is not None
+    copy = library.read_bytes()
+    library.unlink()
+    library.write_bytes(copy)
+    registry = discover(folder)
+    registry.available()
+    (candidate,) = from_directory(registry)
+    assert f"its library {library} was replaced" in candidate.reason
