@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from armpy_reference import ReferenceBackend
 
+from armpy.backend import ILayerSupport, ReasonCode, Support
 from armpy.nnapi.codes import OperandCode, OperationCode
 from armpy.nnapi.model_description import (
     Lifetime,
@@ -16,6 +19,9 @@ from armpy.nnapi.model_description import (
     OperationNode,
     Subgraph,
 )
+from armpy.ops.operation import OperandInfos, Operation
+from armpy.runtime import RuntimeOptions
+from armpy.tensor import TensorInfo
 from armpy.testing import Outcome
 from armpy.testing.nnapi_vectors import run_vectors
 from armpy.testing.nnapi_vectors.example import Example
@@ -23,6 +29,8 @@ from armpy.testing.nnapi_vectors.judge import Variation, VectorJudge
 from armpy.testing.nnapi_vectors.runner import variations_of
 from armpy.testing.nnapi_vectors.twins import has_signed_twin, signed_twin
 from armpy.testing.nnapi_vectors.writer import write_examples
+from armpy.types import DataType
+from tests.support.fake_backends import FakeBackend, registry_of
 from tests.support.lying_backends import write_liar
 from tests.support.shared import shared_file
 
@@ -81,6 +89,46 @@ def test_a_backend_whose_twins_differ_is_caught(tmp_path: Path, how: str) -> Non
     (problem,) = result.problems  # one step is within the tolerance of the published outputs
     assert problem.case.endswith("/signed twin")
     assert "output 0 is not the unsigned one less 128: 2 of 2 elements are wrong" in problem.text
+
+
+class Unsigned(FakeBackend):
+    """Takes what CpuRef takes, but no signed 8-bit tensors."""
+
+    level = 30
+
+    @property
+    def feature_level(self) -> int:
+        return self.level
+
+    def get_layer_support(self) -> ILayerSupport:
+        right = super().get_layer_support()
+
+        class UnsignedSupport(ILayerSupport):
+            def is_layer_supported(
+                self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
+            ) -> Support:
+                if any(
+                    info is not None and info.data_type is DataType.QASYMM_S8 for info in inputs
+                ):
+                    return Support.no(ReasonCode.DATA_TYPE, "no signed elements")
+                return right.is_layer_supported(operation, inputs, outputs)
+
+        return UnsignedSupport()
+
+
+@pytest.mark.parametrize("level", [29, 30])
+def test_a_device_of_the_latest_level_has_to_take_signed_elements_as_well(level: int) -> None:
+    backend = Unsigned("Half")
+    backend.level = level
+    judge = VectorJudge("Half", RuntimeOptions(registry=registry_of(backend, ReferenceBackend())))
+    as_declared, _, twin = (judge(variation) for variation in variations_of(addition()))
+    assert as_declared.outcome is Outcome.PASSED
+    if level < 30:
+        assert twin.outcome is Outcome.UNSUPPORTED
+    else:
+        assert twin.outcome is Outcome.FAILED
+        assert "Half does not take ADD for signed elements, and does for unsigned" in twin.text
+        assert "Expected both of a device of feature level 30" in twin.text
 
 
 @pytest.mark.parametrize("operation", ["avg_pool", "concat", "logistic", "maximum"])

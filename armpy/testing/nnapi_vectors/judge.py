@@ -12,7 +12,7 @@ import numpy as np
 from armpy.backend import ReasonCode
 from armpy.errors import BackendCapabilityError, NnapiError
 from armpy.graph import nested_graphs
-from armpy.nnapi.codes import OperandCode, OperationCode
+from armpy.nnapi.codes import LATEST_FEATURE_LEVEL, OperandCode, OperationCode
 from armpy.nnapi.compilation import Compilation
 from armpy.nnapi.devices import DeviceManager
 from armpy.nnapi.execution import Execution
@@ -141,6 +141,7 @@ class VectorJudge:
                 example = signed_twin(example)
                 self._judge(Variation(example, variation.has_unknown_outputs), found)
                 self._compare_twins(variation.example, found)
+                self._require_signed(variation.example, found)
             else:
                 self._judge(variation, found)
         except NnapiError as error:
@@ -194,6 +195,24 @@ class VectorJudge:
             problem = twin_difference(self._manager, self._devices, example)
             if problem:
                 found.outcome, found.text = Outcome.FAILED, problem
+
+    def _require_signed(self, example: Example, found: _Finding) -> None:
+        """Fail a device of the latest level that takes an example, and not its signed twin.
+
+        References
+        ----------
+        NNAPI HAL 1.3: drivers that take TENSOR_QUANT8_ASYMM take the signed type as well.
+        """
+        if found.outcome is not Outcome.UNSUPPORTED or example.expects_failure:
+            return
+        is_new = self._devices[0].level >= LATEST_FEATURE_LEVEL
+        model = Model.from_description(example.model, self._manager)
+        if is_new and not self._unsupported(model, example):
+            found.outcome = Outcome.FAILED
+            found.text += (
+                f" for signed elements, and does for unsigned ones. Expected both of a device of "
+                f"feature level {int(LATEST_FEATURE_LEVEL)}"
+            )
 
     def _note_layers(self, network: LoadedNetwork, found: _Finding) -> None:
         """Note which layers the backend took, and which ran on it."""
