@@ -32,6 +32,21 @@ from armpy.nnapi.operand_type import OperandType
 from armpy.nnapi.operations import Argument, OperationDefinition
 from armpy.nnapi.results import bad_data, require_data
 
+_TRUTH_VALUES = frozenset(
+    {
+        OperationCode.EQUAL,
+        OperationCode.GREATER,
+        OperationCode.GREATER_EQUAL,
+        OperationCode.LESS,
+        OperationCode.LESS_EQUAL,
+        OperationCode.LOGICAL_AND,
+        OperationCode.LOGICAL_NOT,
+        OperationCode.LOGICAL_OR,
+        OperationCode.NOT_EQUAL,
+    }
+)
+"""What conditions are made by, whose dimensions have to be known."""
+
 
 class ModelBuilder:
     """Builds a model with a function per operation, named as NNAPI's in lower case.
@@ -322,8 +337,10 @@ class ModelBuilder:
         ]
 
     def _inferred(self, call: Call, argument: Argument, values: Sequence[Value]) -> OperandType:
-        """Type of an output that follows from the inputs, of unknown rank."""
+        """Type of an output that follows from the inputs; its rank is mostly left open."""
         code = argument.code(call.row)
+        if call.definition.code in _TRUTH_VALUES:
+            return OperandType(code, _broadcast([value.type.dimensions for value in values]))
         if not OPERAND_TRAITS[code].needs_scale:
             return OperandType(code)
         fixed = FIXED_OUTPUTS.get(call.definition.code)
@@ -356,3 +373,12 @@ class ModelBuilder:
     def _add(self, operand_type: OperandType) -> Value:
         """Add an operand."""
         return Value(self, self._model.add_operand(operand_type), operand_type)
+
+
+def _broadcast(shapes: Sequence[Sequence[int]]) -> tuple[int, ...]:
+    """The dimensions of what goes through tensors side by side; none if they are not known."""
+    try:
+        found = np.broadcast_shapes(*map(tuple, shapes))
+    except ValueError:  # which `Model.finish` says better
+        return ()
+    return found if all(all(shape) and len(shape) for shape in shapes) else ()

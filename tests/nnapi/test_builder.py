@@ -264,3 +264,38 @@ def test_the_model_below_can_be_used_directly() -> None:
     builder.model.add_operation(OperationCode.RELU, [x.index], [index])
     (result,) = compiled(builder.finish(Value(builder, index, FLOAT_2)))(floats(-1, 1))
     assert result.tolist() == [0, 1]
+
+
+def test_a_condition_has_the_dimensions_that_follow_so_that_a_loop_can_be_built() -> None:
+    whole = OperandType(OperandCode.TENSOR_INT32, (1,))
+    condition = ModelBuilder()
+    i, n = condition.input(whole), condition.input(whole)
+    is_less = condition.less(i, n)
+    assert is_less.type == OperandType(OperandCode.TENSOR_BOOL8, (1,))
+    body = ModelBuilder()
+    count, limit = body.input(whole), body.input(whole)
+    counted = body.finish(body.add(count, np.int32([1]), outputs=whole))
+    assert limit.type == whole
+    outer = ModelBuilder()
+    ends = outer.while_(
+        condition.finish(is_less), counted, [outer.input(whole), outer.input(whole)], [whole]
+    )
+    (result,) = compiled(outer.finish(*ends))(np.int32([0]), np.int32([3]))
+    np.testing.assert_array_equal(result, [3])
+
+
+def test_dimensions_that_do_not_follow_stay_open() -> None:
+    builder = ModelBuilder()
+    a, b, c = (
+        builder.input(OperandType(OperandCode.TENSOR_INT32, shape))
+        for shape in [(2, 1), (3,), (0,)]
+    )
+    assert builder.less(a, b).type.dimensions == (2, 3)
+    assert builder.less(a, c).type.dimensions == ()
+    assert (
+        builder.equal(a, builder.input(OperandType(OperandCode.TENSOR_INT32))).type.dimensions == ()
+    )
+    given = OperandType(OperandCode.TENSOR_BOOL8, (0, 0))
+    assert builder.less(a, b, outputs=given).type == given
+    truth = builder.logical_not(builder.logical_and(builder.less(a, b), builder.greater(a, b)))
+    assert truth.type.dimensions == (2, 3)
