@@ -17,7 +17,7 @@ from armpy.nnapi.codes import (
 )
 from armpy.nnapi.completion import Completed, complete
 from armpy.nnapi.devices import DeviceManager, default_manager
-from armpy.nnapi.dump import graph_dump
+from armpy.nnapi.dump import draw
 from armpy.nnapi.extensions import TypeManager
 from armpy.nnapi.memory import Memory
 from armpy.nnapi.model_description import (
@@ -328,7 +328,7 @@ class Model:
         self._completed = complete(ModelDescription(main, referenced, self._is_relaxed, names))
         self._is_invalid = False
         if is_on.model:
-            vlog("model", "%s", graph_dump(self._completed.description))
+            vlog("model", "%s", draw(self._completed.description))
 
     @property
     def is_finished(self) -> bool:

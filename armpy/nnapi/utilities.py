@@ -31,9 +31,10 @@ from armpy.nnapi.codes import (
     OperandCode,
     is_extension,
 )
+from armpy.nnapi.described import described
 from armpy.nnapi.model import Model
 from armpy.nnapi.model_description import ModelDescription
-from armpy.nnapi.results import bad_data, check_kind, require_data
+from armpy.nnapi.results import bad_data, require_data
 from armpy.nnapi.versions import convert
 
 _log = logging.getLogger("armpy.nnapi")
@@ -67,7 +68,7 @@ def compliant_with(what: Model | ModelDescription | Capabilities, feature_level:
     level = _level(feature_level, "compliant_with")
     if isinstance(what, Capabilities):
         return _says_all(_reduced(what, level), what, level)
-    description = _description(what, "compliant_with")
+    description = described(what, "compliant_with", ", or Capabilities")
     try:
         convert(description, level)
     except NnapiError:
@@ -122,7 +123,7 @@ def convert_to(
                 "convert_to: feature level %d cannot say all of the device's capabilities", level
             )
         return reduced
-    description = _description(what, "convert_to")
+    description = described(what, "convert_to", ", or Capabilities")
     converted = convert(description, level)
     if description.relaxed and not converted.relaxed:
         _log.warning(
@@ -141,14 +142,6 @@ def _level(feature_level: int, where: str) -> FeatureLevel:
         actual=str(feature_level),
     )
     return FeatureLevel(feature_level)
-
-
-def _description(what: Model | ModelDescription, where: str) -> ModelDescription:
-    """A model as plain data."""
-    if isinstance(what, Model):
-        return what.description
-    check_kind(what, ModelDescription, where, "Give a Model, its description or Capabilities")
-    return what
 
 
 _AS_QUANT8 = (

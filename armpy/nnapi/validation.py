@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from armpy.errors import LayerValidationError, NnapiError, ResultCode
 from armpy.graph.nesting import MAX_NESTING
@@ -17,6 +18,7 @@ from armpy.nnapi.codes import (
     operation_name,
 )
 from armpy.nnapi.control_flow import check_control_flow
+from armpy.nnapi.described import described
 from armpy.nnapi.extension_validation import check_extensions
 from armpy.nnapi.model_description import (
     Lifetime,
@@ -28,6 +30,9 @@ from armpy.nnapi.model_description import (
 from armpy.nnapi.operand_type import OperandType, validate_operand_type
 from armpy.nnapi.operations import Arguments, definitions
 from armpy.nnapi.results import as_bad_data, bad_data, require_data
+
+if TYPE_CHECKING:
+    from armpy.nnapi.model import Model
 
 
 def validate_operation(
@@ -141,12 +146,12 @@ def check_operand_indexes(graph: Subgraph) -> None:
         _check_indexes(node.outputs, len(graph.operands), "output", where)
 
 
-def validate_model(description: ModelDescription, *, for_driver: bool = False) -> int:
+def validate_model(model: Model | ModelDescription, *, for_driver: bool = False) -> int:
     """Check a complete model.
 
     Parameters
     ----------
-    description : ModelDescription
+    model : Model or ModelDescription
         Operations in an order in which they can run.
     for_driver : bool
         Whether the model is for one device, which takes no WHILE of unknown sizes.
@@ -165,6 +170,7 @@ def validate_model(description: ModelDescription, *, for_driver: bool = False) -
     ----------
     NNAPI ``validateModel``.
     """
+    description = described(model, "validate_model")
     _check_references(description)
     check_extensions(description)
     graphs = [("", description.main)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from armpy.errors import NnapiError, ResultCode
 from armpy.nnapi.codes import (
@@ -14,6 +14,7 @@ from armpy.nnapi.codes import (
     OperandCode,
     is_extension,
 )
+from armpy.nnapi.described import described
 from armpy.nnapi.lowering import layer_name
 from armpy.nnapi.model_description import (
     Lifetime,
@@ -25,14 +26,17 @@ from armpy.nnapi.model_description import (
 from armpy.nnapi.trailing_defaults import without_trailing_defaults
 from armpy.nnapi.validation import validate_operation
 
+if TYPE_CHECKING:
+    from armpy.nnapi.model import Model
 
-def minimum_feature_level(description: ModelDescription) -> int:
+
+def minimum_feature_level(model: Model | ModelDescription) -> int:
     """The lowest feature level that has everything in a model.
 
     Parameters
     ----------
-    description : ModelDescription
-        Valid.
+    model : Model or ModelDescription
+        Finished, or valid.
 
     Returns
     -------
@@ -50,6 +54,7 @@ def minimum_feature_level(description: ModelDescription) -> int:
     ----------
     NNAPI ``compliantWithV1_0`` to ``compliantWithV1_3``.
     """
+    description = described(model, "minimum_feature_level")
     return max(
         (
             _node_feature_level(node, graph, description)
@@ -150,13 +155,13 @@ class ModelSlice:
     operations: tuple[int, ...]
 
 
-def compliant_slice(description: ModelDescription, feature_level: int) -> ModelSlice | None:
+def compliant_slice(model: Model | ModelDescription, feature_level: int) -> ModelSlice | None:
     """What of a model a device of some feature level can be asked about.
 
     Parameters
     ----------
-    description : ModelDescription
-        Valid.
+    model : Model or ModelDescription
+        Finished, or valid.
     feature_level : int
 
     Returns
@@ -174,6 +179,7 @@ def compliant_slice(description: ModelDescription, feature_level: int) -> ModelS
     ----------
     NNAPI ``MetaModel``.
     """
+    description = described(model, "compliant_slice")
     kept = [
         number
         for number, node in enumerate(description.main.operations)

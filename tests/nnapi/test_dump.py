@@ -2,7 +2,32 @@
 
 from __future__ import annotations
 
-from armpy.nnapi import ModelBuilder, OperandCode, OperandType, graph_dump
+import io
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from armpy_reference import ReferenceBackend
+
+from armpy.backend import Extension, ExtensionOperandType, ExtensionOperation
+from armpy.errors import NnapiError, ResultCode
+from armpy.nnapi import (
+    DeviceManager,
+    Model,
+    ModelBuilder,
+    OperandCode,
+    OperandType,
+    compliant_slice,
+    compliant_with,
+    convert_to,
+    graph_dump,
+    minimum_feature_level,
+    validate_model,
+)
+from armpy.ops import Activation
+from armpy.runtime import RuntimeOptions
+from tests.support.fake_backends import FakeBackend, registry_of
 from tests.support.nnapi_models import BOOL_1, FLOAT_2, floats, sum_model
 
 
@@ -60,3 +85,70 @@ def test_types_without_a_short_name_have_their_full_one_and_constants_their_kind
     text = graph_dump(builder.finish(builder.mul(x, large)).description)
     assert 'label="input[0]\\nTENSOR_FLOAT16"' in text
     assert '"1: REF\\nTENSOR_FLOAT16(100)"' in text
+
+
+def test_it_goes_to_a_stream_or_to_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    model, stream = sum_model(), io.StringIO()
+    with caplog.at_level(logging.INFO, "armpy.nnapi"):
+        text = graph_dump(model.description, "sum", stream)
+        assert stream.getvalue() == text
+        assert not caplog.records
+        assert graph_dump(model.description, "sum") == text
+    assert [record.getMessage() for record in caplog.records] == [text]
+    assert text.startswith("// sum\ndigraph {\n")
+
+
+def test_a_model_is_drawn_as_its_description_is() -> None:
+    model = sum_model()
+    assert graph_dump(model) == graph_dump(model.description)
+
+
+def test_what_belongs_to_an_extension_has_its_name() -> None:
+    extension = Extension(
+        "com.example.fibonacci",
+        [ExtensionOperandType(1, "TENSOR_INT64", True, 8)],
+        [ExtensionOperation(7, "FIBONACCI", lambda *_: Activation())],
+    )
+
+    class Vendor(FakeBackend):
+        extensions = (extension,)
+
+    registry = registry_of(Vendor("Vendor"), ReferenceBackend())
+    with DeviceManager(RuntimeOptions(["Vendor", "CpuRef"], registry=registry)) as manager:
+        model = Model(manager)
+        kind = model.get_extension_operand_type("com.example.fibonacci", 1)
+        x, y = (model.add_operand(OperandType(kind, (2,))) for _ in range(2))
+        operation = model.get_extension_operation_type("com.example.fibonacci", 7)
+        model.add_operation(operation, [x], [y])
+        model.identify_inputs_and_outputs([x], [y])
+        model.finish()
+        text, plain = graph_dump(model), graph_dump(model.description)
+    assert "\\ncom.example.fibonacci/TENSOR_INT64(2)" in text
+    assert '"0: com.example.fibonacci/FIBONACCI"' in text
+    assert "\\ncom.example.fibonacci/1(2)" in plain  # of which nobody knows more
+    assert '"0: com.example.fibonacci/7"' in plain
+
+
+@pytest.mark.parametrize(
+    "function",
+    [graph_dump, validate_model, minimum_feature_level, lambda m: compliant_slice(m, 30)],
+)
+def test_functions_of_models_take_either_form_and_nothing_else(
+    function: Callable[[Any], object],
+) -> None:
+    model = sum_model()
+    assert function(model) == function(model.description)
+    for other in (None, "model", ModelBuilder()):
+        with pytest.raises(NnapiError, match=r"this is no model\. Expected a finished Model, or"):
+            function(other)
+    with pytest.raises(NnapiError) as caught:
+        function(Model())
+    assert caught.value.code is ResultCode.BAD_STATE
+
+
+@pytest.mark.parametrize("function", [compliant_with, convert_to])
+def test_so_do_those_that_take_capabilities(function: Callable[[Any, int], object]) -> None:
+    model = sum_model()
+    assert function(model, 30) == function(model.description, 30)
+    with pytest.raises(NnapiError, match="this is no model"):
+        function(None, 30)
