@@ -15,7 +15,9 @@ LARGEST_EXTENSION_ID = 0xFFFF
 """Largest number of an operand type or operation within its extension."""
 
 _Entry = TypeVar("_Entry", "ExtensionOperandType", "ExtensionOperation")
-_NAME = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)+")
+_NAME = re.compile(r"[a-z0-9_]+(\.[a-z0-9_]+)+")
+_MAX_NAME_LENGTH = 253
+"""As much as a domain name can have, which it is made of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,13 +186,20 @@ def check_extension_name(name: object) -> None:
     Raises
     ------
     InvalidArgumentError
-        If it is not a reversed domain name with at least two parts.
+        If it is not a reversed domain name with at least two parts, of small letters, digits and
+        underscores.
+
+    References
+    ----------
+    NNAPI HAL 1.2 ``Extension::name``.
     """
-    if not isinstance(name, str) or _NAME.fullmatch(name) is None:
+    is_short = isinstance(name, str) and len(name) <= _MAX_NAME_LENGTH
+    if not is_short or _NAME.fullmatch(name) is None:  # type: ignore[call-overload]  # a str
         raise InvalidArgumentError(
             "this cannot be the name of an extension",
-            where=repr(name),
-            expected="a reversed domain name of at least two parts, like com.example.fibonacci",
+            where=repr(name)[:300],
+            expected="a reversed domain name of at least two parts and at most "
+            f"{_MAX_NAME_LENGTH} small letters, digits and underscores, like com.example.fibonacci",
             fix="Begin it with a domain of yours, so that nobody else has the same",
         )
 

@@ -267,3 +267,15 @@ def test_what_a_vendor_s_rules_raise_is_an_error_that_names_the_extension() -> N
 
 def test_the_reference_has_no_extensions() -> None:
     assert list(ReferenceBackend().supported_extensions) == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["com.Example.sums", "com.my-example.sums", "com.example.sums!", "com.example." + "s" * 480],
+)
+def test_a_name_has_small_letters_digits_and_underscores_and_is_no_longer_than_a_domain(
+    name: str,
+) -> None:
+    with pytest.raises(InvalidArgumentError, match="at most 253 small letters, digits and under"):
+        Extension(name)
+    assert Extension("com.example_2.sums_of_2").name == "com.example_2.sums_of_2"
