@@ -8,7 +8,7 @@ from tests.support import requirement_pages
 from tests.support.requirement_pages import ROOT, rows
 
 PAGE = ROOT / "docs" / "reference" / "guide_requirements.md"
-_ANSWERS = ("yes", "otherwise")
+_ANSWERS = ("yes", "otherwise", "partly", "no")
 
 
 def problems(page: str) -> list[str]:
@@ -32,7 +32,9 @@ ROW = "| 1 | a rule | yes | here | `tests/test_guide_page.py::test_a_wrong_page_
         (ROW.replace("wrong", "right"), "there is no tests/test_guide_page.py::test_a_right_page"),
         (ROW.replace("guide_page", "no_page"), "there is no tests/test_no_page.py::test_a_wrong"),
         (ROW.replace("| 1", "| 2"), "row 2 is the 1th"),
-        (ROW.replace("yes", "partly"), "row 1 has no answer"),
+        (ROW.replace("yes", "maybe"), "row 1 has no answer"),
+        (ROW.replace("yes | here", "partly | "), "row 1 has no reason"),
+        ("| 1 | a rule | no | why | |", ""),
         (ROW.replace("yes | here", "otherwise | "), "row 1 has no reason"),
         (ROW.replace("`", ""), "row 1 names no test"),
         (ROW + " more |", "row 1 has 6 cells"),

@@ -137,3 +137,17 @@ def test_published_twins_are_equal_on_the_reference(operation: str) -> None:
     twins = [r for r in result.results if r.case.endswith("/signed twin")]
     assert [(r.case, r.text) for r in twins if r.outcome.is_bad] == []
     assert twins
+
+
+@pytest.mark.parametrize(
+    ("name", "off_by", "is_right"),
+    [("add", 1, True), ("add", 2, False), ("mobilenet_v1", 3, True), ("mobilenet_v1", 4, False)],
+)
+def test_quantised_results_may_be_off_by_one_and_those_of_mobilenets_by_three(
+    name: str, off_by: int, is_right: bool
+) -> None:
+    (right,) = addition().outputs
+    assert right is not None
+    example = replace(addition(), name=name, outputs=(right + np.uint8(off_by),))
+    result = VectorJudge("CpuRef")(Variation(example, False))
+    assert result.outcome is (Outcome.PASSED if is_right else Outcome.FAILED)
