@@ -17,7 +17,7 @@ from armpy.nnapi.codes import (
     operation_name,
 )
 from armpy.nnapi.described import described
-from armpy.nnapi.extensions import no_extensions
+from armpy.nnapi.extensions import ExtensionLookup, no_extensions
 from armpy.nnapi.model_description import (
     Lifetime,
     ModelDescription,
@@ -128,8 +128,9 @@ def draw(description: ModelDescription, name: str = "model", find: Find = lambda
 
 def _names_of(model: Model | ModelDescription) -> Find:
     """What gives names of extensions' types and operations: backends, if the model has any."""
-    is_plain = isinstance(model, ModelDescription)
-    lookup = no_extensions if is_plain else model.manager.extensions.lookup()
+    lookup: ExtensionLookup = no_extensions
+    if not isinstance(model, ModelDescription):
+        lookup = model.manager.extensions.lookup()
 
     def find(extension: str, number: int, is_operation: bool) -> str:
         try:

@@ -274,13 +274,13 @@ def test_a_condition_has_the_dimensions_that_follow_so_that_a_loop_can_be_built(
     assert is_less.type == OperandType(OperandCode.TENSOR_BOOL8, (1,))
     body = ModelBuilder()
     count, limit = body.input(whole), body.input(whole)
-    counted = body.finish(body.add(count, np.int32([1]), outputs=whole))
+    counted = body.finish(body.add(count, np.array([1], np.int32), outputs=whole))
     assert limit.type == whole
     outer = ModelBuilder()
     ends = outer.while_(
         condition.finish(is_less), counted, [outer.input(whole), outer.input(whole)], [whole]
     )
-    (result,) = compiled(outer.finish(*ends))(np.int32([0]), np.int32([3]))
+    (result,) = compiled(outer.finish(*ends))(np.array([0], np.int32), np.array([3], np.int32))
     np.testing.assert_array_equal(result, [3])
 
 

@@ -35,8 +35,8 @@ def manager_of(backend: LoopingBackend) -> DeviceManager:
 def counting(manager: DeviceManager) -> Model:
     """While the input is below 3, 1 is added."""
     condition, body, outer = (ModelBuilder(manager) for _ in range(3))
-    is_less = condition.less(condition.input(WHOLE), np.int32([3]))
-    counted = body.add(body.input(WHOLE), np.int32([1]), outputs=WHOLE)
+    is_less = condition.less(condition.input(WHOLE), np.array([3], np.int32))
+    counted = body.add(body.input(WHOLE), np.array([1], np.int32), outputs=WHOLE)
     ends = outer.while_(
         condition.finish(is_less), body.finish(counted), [outer.input(WHOLE)], [WHOLE]
     )
@@ -48,7 +48,7 @@ def execution_of(manager: DeviceManager) -> Execution:
     compilation = Compilation.create_for_devices(counting(manager), [manager.devices[0]])
     compilation.finish()
     execution = Execution(compilation)
-    execution.set_input(0, np.int32([0]))
+    execution.set_input(0, np.array([0], np.int32))
     execution.set_output(0, np.zeros(1, np.int32))
     return execution
 
