@@ -9,10 +9,12 @@ from dataclasses import dataclass, field
 class IBackendContext:
     """Is told when networks come and go; kept by the Runtime for its lifetime.
 
-    Every context of a runtime is told of every network, also if another one raises. A load
-    that fails has a `before_load_network` without an `after_load_network`, or an
-    `after_load_network` that raised; its id is never used again. An unload that
-    `before_unload_network` raises at does not take place.
+    Every context of a runtime is told of every network, also if another one raises. An
+    `after_unload_network` follows each `before_load_network`, and a `before_unload_network` each
+    `after_load_network`, except one that has raised. So a load that fails is ended by them for
+    every context that was told of it; its id is never used again. An unload that
+    `before_unload_network` raises at does not take place, unless the runtime is closed: the network
+    is executed on, and the contexts that have agreed are told `after_load_network` again.
 
     References
     ----------
@@ -23,13 +25,13 @@ class IBackendContext:
         """A network is about to be loaded."""
 
     def after_load_network(self, network_id: int) -> None:
-        """A network was loaded."""
+        """A network was loaded, or stays loaded as another context has refused its unload."""
 
     def before_unload_network(self, network_id: int) -> None:
         """A network is about to be unloaded."""
 
     def after_unload_network(self, network_id: int) -> None:
-        """A network was unloaded."""
+        """A network was unloaded, or could not be loaded."""
 
     def after_enqueue_workload(self, network_id: int) -> None:
         """An execution of a network has come to its end; what this raises is only logged."""

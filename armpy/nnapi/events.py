@@ -159,10 +159,11 @@ class Event:
             if self._is_done.is_set():
                 return
             self._failed = failed
-            self._is_done.set()
             callbacks, self._callbacks = self._callbacks, []
+            # First, as whoever has waited for the end may look at the descriptor at once.
             if self._fence is not None and not self._is_foreign:
                 self._fence.signal(is_failed=failed is not None)
+            self._is_done.set()
         for callback in callbacks:
             callback(failed)
 

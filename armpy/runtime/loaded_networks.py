@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from armpy.errors import ArmpyError, InvalidArgumentError
 from armpy.logs import wants_traceback
-from armpy.runtime.contexts import BackendContexts
+from armpy.runtime.contexts import BackendContexts, Told
 from armpy.runtime.loaded_network import LoadedNetwork
 
 _log = logging.getLogger("armpy.runtime")
@@ -65,15 +65,27 @@ class LoadedNetworks:
                     raise InvalidArgumentError("the runtime is closed", fix="Make another one")
                 network_id = self._next_id
                 self._next_id += 1
-            self._contexts.tell("before_load_network", network_id)
-            loaded = make(network_id)
-            try:
-                self._contexts.tell("after_load_network", network_id)
-            except BaseException:
-                loaded.close()
-                raise
-            self._networks[network_id] = loaded
+            self._networks[network_id] = self._loaded(make, network_id)
         return network_id
+
+    def _loaded(self, make: Callable[[int], LoadedNetwork], network_id: int) -> LoadedNetwork:
+        """Make a network; where that fails, whoever has heard of it hears that it has gone."""
+        contexts = self._contexts
+        begun = contexts.tell("before_load_network", network_id)
+        ended: Told | None = None
+        try:
+            if begun.error is not None:
+                raise begun.error
+            loaded = make(network_id)
+            ended = contexts.tell("after_load_network", network_id)
+            if ended.error is None:
+                return loaded
+            contexts.tell_anyway("before_unload_network", network_id, ended.heard)
+            loaded.close()
+            raise ended.error
+        except BaseException:
+            contexts.tell_anyway("after_unload_network", network_id, begun.heard)
+            raise
 
     def get(self, network_id: int) -> LoadedNetwork:
         """The loaded network of an id.
@@ -99,17 +111,31 @@ class LoadedNetworks:
             if network_id in self._unloading:  # of two threads, one gets the error
                 raise InvalidArgumentError(f"the network {network_id} is being unloaded")
             self._unloading.add(network_id)
-        self._unload(network_id)
+        error = self._unload(network_id)
+        if error is not None:
+            raise error
 
-    def _unload(self, network_id: int) -> None:
-        """Unload a network that is marked for it."""
+    def _unload(self, network_id: int, *, can_be_refused: bool = True) -> ArmpyError | None:
+        """Unload a network that is marked for it; the first error of a context.
+
+        Raises
+        ------
+        ArmpyError
+            If a context refuses, so that the network stays.
+        """
+        contexts = self._contexts
         with self._working():
             try:
-                self._contexts.tell("before_unload_network", network_id)
+                asked = contexts.tell("before_unload_network", network_id)
+                if asked.error is not None and can_be_refused:
+                    # Whoever has made ready for the end is to make ready for executions again.
+                    contexts.tell_anyway("after_load_network", network_id, asked.heard)
+                    raise asked.error
                 self._networks.pop(network_id).close()
             finally:
                 self._unloading.discard(network_id)
-            self._contexts.tell("after_unload_network", network_id)
+            gone = contexts.tell("after_unload_network", network_id)
+            return asked.error or gone.error
 
     def close(self) -> list[ArmpyError]:
         """Unload every network, close the contexts; what went wrong with unloading."""
@@ -117,20 +143,11 @@ class LoadedNetworks:
             self.is_closed = True
         errors = []
         while (network_id := self._next_to_unload()) is not None:
-            if (error := self._unload_anyway(network_id)) is not None:
+            error = self._unload(network_id, can_be_refused=False)
+            if error is not None:
                 errors.append(error)
         self._contexts.close()
         return errors
-
-    def _unload_anyway(self, network_id: int) -> ArmpyError | None:
-        """Unload a network also if a context refuses; the error if there was one."""
-        try:
-            self._unload(network_id)
-        except ArmpyError as error:
-            if network_id in self._networks:
-                self._networks.pop(network_id).close()
-            return error
-        return None
 
     def _next_to_unload(self) -> int | None:
         """One of the networks, marked, once other threads have ended what they are about."""

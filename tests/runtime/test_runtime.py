@@ -94,14 +94,14 @@ def test_contexts_are_told_in_order_about_every_network(log: list[tuple[str, str
     assert log == [(name, event, 0) for event in EVENTS for name in "AB"]
 
 
-def test_a_network_that_cannot_be_loaded_is_announced_only(
+def test_a_network_that_cannot_be_loaded_is_announced_and_gone(
     log: list[tuple[str, str, int]],
 ) -> None:
     registry = registry_of(FakeBackend("A", (), context=RecordingContext("A", log)))
     runtime = Runtime(RuntimeOptions(["A"], registry=registry))
     with pytest.raises(BackendCapabilityError):
         runtime.load_network(chain())
-    assert log == [("A", "before_load_network", 0)]
+    assert log == [("A", "before_load_network", 0), ("A", "after_unload_network", 0)]
     with pytest.raises(InvalidArgumentError, match="no network is loaded under the id 0"):
         runtime.get_network(0)
 
@@ -139,8 +139,77 @@ def test_every_context_is_told_also_if_others_raise(
     runtime = runtime_of(*backends, FakeBackend("C", context=RecordingContext("C", log)))
     with pytest.raises(BackendError, match=rf"^A / {event}: .*ValueError\('A'\)"):
         runtime.unload_network(runtime.load_network(chain()))
-    assert log[-3:] == [(name, event, 0) for name in "ABC"]
+    first = log.index(("A", event, 0))
+    assert log[first : first + 3] == [(name, event, 0) for name in "ABC"]
     assert f"B / {event}: the backend raised ValueError('B')" in caplog.text
+
+
+def heard(log: list[tuple[str, str, int]], name: str) -> list[str]:
+    """What one context was told."""
+    return [event.removesuffix("_network") for who, event, _ in log if who == name]
+
+
+def test_contexts_that_heard_of_a_load_hear_that_another_one_has_refused_it(
+    log: list[tuple[str, str, int]],
+) -> None:
+    faults = {"after_load_network": ValueError("full")}
+    runtime = runtime_of(
+        FakeBackend("A", context=RecordingContext("A", log)),
+        FakeBackend("B", context=RecordingContext("B", log, faults)),
+        FakeBackend("C", context=RecordingContext("C", log)),
+    )
+    with pytest.raises(BackendError, match="^B / after_load_network: .*full"):
+        runtime.load_network(chain())
+    whole = ["before_load", "after_load", "before_unload", "after_unload"]
+    assert heard(log, "A") == heard(log, "C") == whole
+    assert heard(log, "B") == ["before_load", "after_load", "after_unload"]
+
+
+def test_contexts_that_heard_of_a_load_hear_that_it_never_began(
+    log: list[tuple[str, str, int]],
+) -> None:
+    faults = {"before_load_network": ValueError("full")}
+    runtime = runtime_of(
+        FakeBackend("A", context=RecordingContext("A", log)),
+        FakeBackend("B", context=RecordingContext("B", log, faults)),
+    )
+    with pytest.raises(BackendError, match="^B / before_load_network: .*full"):
+        runtime.load_network(chain())
+    assert heard(log, "A") == ["before_load", "after_unload"]
+    assert heard(log, "B") == ["before_load"]
+
+
+def test_contexts_that_agreed_to_an_unload_hear_that_another_one_has_refused_it(
+    log: list[tuple[str, str, int]],
+) -> None:
+    refusing = RecordingContext("B", log, {"before_unload_network": ValueError("busy")})
+    runtime = runtime_of(
+        FakeBackend("A", context=RecordingContext("A", log)), FakeBackend("B", context=refusing)
+    )
+    network = runtime.load_network(chain())
+    with pytest.raises(BackendError, match="busy"):
+        runtime.unload_network(network)
+    assert heard(log, "A") == ["before_load", "after_load", "before_unload", "after_load"]
+    assert runtime.enqueue_workload(network, {"x": floats(0, 0, 0, 0)})["y"][0] == 3
+    log.clear()
+    refusing.faults = {}
+    runtime.unload_network(network)
+    assert heard(log, "A")[-2:] == ["before_unload", "after_unload"]
+
+
+def test_a_refused_unload_takes_place_when_the_runtime_closes_and_all_hear_of_it(
+    log: list[tuple[str, str, int]],
+) -> None:
+    faults = {"before_unload_network": ValueError("busy")}
+    runtime = runtime_of(
+        FakeBackend("A", context=RecordingContext("A", log)),
+        FakeBackend("B", context=RecordingContext("B", log, faults)),
+    )
+    runtime.load_network(chain())
+    with pytest.raises(BackendError, match="busy"):
+        runtime.close()
+    for name in "AB":
+        assert heard(log, name)[2:] == ["before_unload", "after_unload"]
 
 
 def test_a_network_that_a_context_does_not_let_go_can_be_unloaded_later(
