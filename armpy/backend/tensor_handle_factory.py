@@ -50,7 +50,7 @@ class ITensorArena(ABC):
         Raises
         ------
         ArmpyError
-            If there is no memory left; the backend's layers move to others then.
+            If there is no memory left; as for `ITensorHandleFactory.create_arena`.
         """
 
     def release(self) -> None:
@@ -106,12 +106,13 @@ class ITensorHandleFactory(ABC):
         Raises
         ------
         ArmpyError
-            If there is not as much memory. While a network is loaded, the backend's layers
-            then move to others.
+            If there is not as much memory. It is asked again once the backend's arenas that no
+            execution uses are released; then the execution fails, or goes to other backends.
 
         Notes
         -----
-        Since 1.2. Called when a network is loaded, and again where executions overlap.
+        Since 1.2. Called by the first execution of a network, again where executions overlap, and
+        after the arena was released because it idled. Networks do not share it.
         """
         return None
 

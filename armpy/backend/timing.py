@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from contextvars import ContextVar
+
+_lock = threading.Lock()
+"""Of all timings, as few are told anything, and none for long."""
 
 
 class ExecutionTiming:
@@ -21,10 +22,9 @@ class ExecutionTiming:
     Workloads add to it from any thread. Since 1.3.
     """
 
-    __slots__ = ("_lock", "on_device_ns")
+    __slots__ = ("on_device_ns",)
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
         self.on_device_ns: int | None = None
 
     def add_device_time(self, duration_us: float) -> None:
@@ -39,7 +39,7 @@ class ExecutionTiming:
         ----------
         NNAPI HAL ``Timing.timeOnDevice``, in microseconds as well.
         """
-        with self._lock:
+        with _lock:
             self.on_device_ns = (self.on_device_ns or 0) + max(0, round(duration_us * 1000))
 
 
@@ -61,11 +61,22 @@ def current_timing() -> ExecutionTiming | None:
     return _current.get()
 
 
-@contextmanager
-def timed_by(timing: ExecutionTiming) -> Iterator[None]:
-    """Let backends tell a timing what executions of this block take on their devices."""
-    token = _current.set(timing)
-    try:
-        yield
-    finally:
-        _current.reset(token)
+class timed_by:  # noqa: N801 - called like a function
+    """Let backends tell a timing what executions of this block take on their devices.
+
+    Parameters
+    ----------
+    timing : ExecutionTiming
+    """
+
+    # No generator: what is measured is to take no longer.
+    __slots__ = ("_timing", "_token")
+
+    def __init__(self, timing: ExecutionTiming) -> None:
+        self._timing = timing
+
+    def __enter__(self) -> None:
+        self._token = _current.set(self._timing)
+
+    def __exit__(self, *exc_info: object) -> None:
+        _current.reset(self._token)

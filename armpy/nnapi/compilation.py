@@ -8,6 +8,7 @@ import threading
 import time
 import weakref
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from types import MappingProxyType, TracebackType
 
@@ -416,6 +417,22 @@ class Compilation:
         if self._runtime is None:
             problem = "failed or is closed" if self._is_finished else "is not finished"
             raise bad_state(f"the compilation {problem}", where=where)
+
+    def free_working_memory(self) -> None:
+        """Give back memory that no execution is using; the next execution takes it again.
+
+        Notes
+        -----
+        What reusable executions have stays theirs, until they idle or are closed.
+        """
+        runtime = self._runtime
+        if runtime is None:
+            return
+        with self._lock:
+            numbers = [*self._networks.values()]
+        for number in numbers:
+            with suppress(InvalidArgumentError):  # another thread has closed it meanwhile
+                runtime.get_network(number).free_working_memory()
 
     def close(self) -> None:
         """Give back what it has loaded; executions that run come to their end, others fail."""

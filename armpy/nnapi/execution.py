@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -127,18 +126,18 @@ class Execution(ExecutionStarts):
             self._write(self._memories.run(part, inputs.arrays, self._run, _COMPUTE), _COMPUTE)
             return
         network = self._compilation.whole
-        if network is None or self._is_timed or self._timeout_ns or not self._is_in_place():
+        if network is None or not self._is_in_place():
             self._check_left_out(_COMPUTE)
             inputs.renew()
             self._shapes.begin()
             self._shapes.write(outputs.arrays, self._results(inputs.arrays), _COMPUTE)
             return
-        if self._is_reusable and not self._compilation.signature.has_control_flow:
+        has_control_flow = self._compilation.signature.has_control_flow
+        if self._is_reusable and not has_control_flow and not self._timeout_ns:
             self._bind()
         else:
             # As every input and output has the shape that the network is prepared for.
-            arrays: list[Array] = inputs.arrays  # type: ignore[assignment]  # all are set
-            network.run(arrays, outputs.arrays, loop_timeout_s=self._loop_timeout_s())
+            self._run(network, inputs.arrays, outputs.arrays)  # type: ignore[arg-type]  # all set
         self._shapes.note_expected()
 
     def _is_in_place(self) -> bool:
@@ -156,7 +155,7 @@ class Execution(ExecutionStarts):
 
     def _bind(self) -> None:
         """Prepare for these arrays, and run the first time."""
-        from armpy.nnapi.idling import watch_idling  # noqa: PLC0415 - few are reused
+        from armpy.runtime.idling import watch_idling  # noqa: PLC0415 - few are reused
 
         network = self._compilation.whole
         if network is None:
@@ -165,7 +164,6 @@ class Execution(ExecutionStarts):
         bound = network.bind(
             dict(zip(inputs, self._inputs.arrays, strict=True)),
             dict(zip(network.graph.output_names, self._outputs.arrays, strict=True)),
-            cancellable=False,
         )
         self._is_idle = False
         self._run_bound(bound)
@@ -178,16 +176,14 @@ class Execution(ExecutionStarts):
     def _run(
         self, network: LoadedNetwork, given: Given, targets: Targets | None = None
     ) -> list[Array]:
-        """Run a network, and measure it."""
-        deadline_s = self._deadline_s()
-        started_ns = time.perf_counter_ns()
+        """Run a network, and measure it if that was asked for."""
+        limit_s = left_s(self._deadline_s(), _COMPUTE) if self._timeout_ns else None
+        loop_s = self._loop_timeout_s()
+        if not self._is_timed:
+            return network.run(given, targets, loop_timeout_s=loop_s, deadline_s=limit_s)  # type: ignore[arg-type]  # memory is imported in the place of arrays
         timing = ExecutionTiming()
-        with timed_by(timing) if self._is_timed else nullcontext():
-            results = network.run(
-                given,  # type: ignore[arg-type]  # memory is imported in its place
-                targets,  # type: ignore[arg-type]
-                loop_timeout_s=self._loop_timeout_s(),
-                deadline_s=left_s(deadline_s, _COMPUTE),
-            )
+        started_ns = time.perf_counter_ns()
+        with timed_by(timing):
+            made = network.run(given, targets, loop_timeout_s=loop_s, deadline_s=limit_s)  # type: ignore[arg-type]  # as above
         self._note_durations(timing, started_ns, started_ns)
-        return results
+        return made

@@ -14,9 +14,6 @@ from armpy.nnapi.results import bad_data, bad_state
 DURATION_UNAVAILABLE = 2**64 - 1
 """Stands for a duration that was not measured."""
 
-_NO_DURATIONS: dict[int, int] = dict.fromkeys(DurationCode, DURATION_UNAVAILABLE)
-"""Of an execution that has not been measured."""
-
 
 class ExecutionResults(ExecutionSetup):
     """What an execution tells after its end; parameters as for `Execution`."""
@@ -24,7 +21,7 @@ class ExecutionResults(ExecutionSetup):
     def __init__(self, compilation: Compilation) -> None:
         super().__init__(compilation)
         self._result: ResultCode | None = None
-        self._durations_ns = _NO_DURATIONS
+        self._measure: tuple[ExecutionTiming, int, int, int] | None = None
 
     def get_output_operand_rank(self, index: int) -> int:
         """Rank of an output after the execution.
@@ -86,23 +83,24 @@ class ExecutionResults(ExecutionSetup):
         if error is not None:
             error.value = DURATION_UNAVAILABLE  # NNAPI sets *duration also when it fails
             raise error
-        return self._durations_ns[duration_code]
+        return self._duration_ns(duration_code)
 
     def _note_durations(self, timing: ExecutionTiming, launched_ns: int, ready_ns: int) -> None:
         """Note how long it took from its launch, and from when nothing held it up any more."""
-        if not self._is_timed:
-            return
-        now_ns = time.perf_counter_ns()
+        if self._is_timed:  # what it means is worked out for whoever asks
+            self._measure = timing, launched_ns, ready_ns, time.perf_counter_ns()
+
+    def _duration_ns(self, code: int) -> int:
+        """One of the durations."""
+        if self._measure is None:
+            return DURATION_UNAVAILABLE
+        timing, launched_ns, ready_ns, ended_ns = self._measure
         on_device = timing.on_device_ns
-        on_hardware = DURATION_UNAVAILABLE if on_device is None else on_device
+        if code in (DurationCode.ON_HARDWARE, DurationCode.FENCED_ON_HARDWARE):
+            return DURATION_UNAVAILABLE if on_device is None else on_device
+        begun_ns = launched_ns if code == DurationCode.IN_DRIVER else ready_ns
         # The time in the driver includes that on the device, whose clock may be another.
-        at_least_ns = on_device or 0
-        self._durations_ns = {
-            DurationCode.ON_HARDWARE: on_hardware,
-            DurationCode.IN_DRIVER: max(now_ns - launched_ns, at_least_ns),
-            DurationCode.FENCED_ON_HARDWARE: on_hardware,
-            DurationCode.FENCED_IN_DRIVER: max(now_ns - ready_ns, at_least_ns),
-        }
+        return max(ended_ns - begun_ns, on_device or 0)
 
     def _check_has_shapes(self, where: str) -> None:
         """Check that the execution got so far that the outputs' dimensions are known."""

@@ -327,8 +327,9 @@ class ExecutionSetup:
     def _check_one_device(self, failed: str, where: str) -> None:
         """Check that the compilation is for one device that the application chose."""
         devices = self._compilation.devices
-        require_data(
-            devices is not None and len(devices) == 1,
+        if devices is not None and len(devices) == 1:  # what is measured is to take no longer
+            return
+        raise bad_data(
             failed,
             where=where,
             expected="a compilation for one device",

@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from armpy.backend import ExecutionTiming, timed_by
 from armpy.errors import (
     ArmpyError,
     ExecutionTimeoutError,
@@ -87,7 +88,14 @@ class ExecutionTurns(ExecutionResults):
     def _run_bound(self, bound: BoundExecution) -> None:
         """Run what is prepared, and keep it if it went well: else what it has may have gone."""
         try:
-            bound()
+            if self._is_timed:
+                timing = ExecutionTiming()
+                started_ns = time.perf_counter_ns()
+                with timed_by(timing):
+                    bound()
+                self._note_durations(timing, started_ns, started_ns)
+            else:
+                bound()
         except BaseException:
             bound.close()
             raise

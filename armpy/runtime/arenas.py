@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from typing import TypeAlias
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
 
 from armpy.backend import (
     ALIGNMENT_BYTES,
+    ICustomAllocator,
     ITensorArena,
     ITensorHandle,
     ITensorHandleFactory,
@@ -19,9 +21,14 @@ from armpy.ops.operation import Array
 from armpy.optimizer import OptimizedNetwork
 from armpy.optimizer.memory_plan import ArenaId, MemoryPlan, PlannedTensor
 from armpy.plugins.boundary import call_method
+from armpy.runtime.allocators import pooled_source
+from armpy.runtime.arena_pool import arena_pool
 from armpy.runtime.constants import Constant
 from armpy.runtime.session import BackendSession
 from armpy.types import BackendId
+
+if TYPE_CHECKING:
+    from armpy.runtime.step_memory import StepMemory
 
 _log = logging.getLogger("armpy.runtime")
 
@@ -88,12 +95,17 @@ def make_constants(
 
 
 def make_handles(
-    plan: MemoryPlan, sessions: Mapping[BackendId, BackendSession], holdings: Holdings
+    memory: StepMemory,
+    plan: MemoryPlan,
+    sessions: Mapping[BackendId, BackendSession],
+    holdings: Holdings,
 ) -> dict[Value, ITensorHandle]:
     """Make the arenas of one execution, and the handle of every tensor in them.
 
     Parameters
     ----------
+    memory : StepMemory
+        Whose they are.
     plan : MemoryPlan
     sessions : mapping of str to BackendSession
         By backend id.
@@ -108,7 +120,8 @@ def make_handles(
     make: dict[ArenaId, Callable[[Value, PlannedTensor], ITensorHandle]] = {}
     handles: dict[Value, ITensorHandle] = {}
     for arena, size in plan.arenas.items():
-        make[arena] = _making(sessions[arena.backend_id], arena.factory_id, size, holdings)
+        session = sessions[arena.backend_id]
+        make[arena] = _making(memory, session, arena.factory_id, size, holdings)
     for value, tensor in plan.tensors.items():
         try:
             handles[value] = make[tensor.arena](value, tensor)
@@ -118,7 +131,11 @@ def make_handles(
 
 
 def _making(
-    session: BackendSession, factory_id: str, size_bytes: int, holdings: Holdings
+    memory: StepMemory,
+    session: BackendSession,
+    factory_id: str,
+    size_bytes: int,
+    holdings: Holdings,
 ) -> Callable[[Value, PlannedTensor], ITensorHandle]:
     """Make one arena; what makes the handles of the tensors in it."""
     backend_id = session.backend_id
@@ -128,7 +145,10 @@ def _making(
         if arena is not None:
             holdings.add(backend_id, arena, "release")
             return _in_arena(arena)
-        return _in_host_memory(factory, _allocate(session, size_bytes, holdings))
+        allocator = session.allocator
+        about = backend_id, pooled_source(allocator), size_bytes
+        make = partial(_allocate, allocator, size_bytes)
+        return _in_host_memory(factory, arena_pool.take(memory, *about, make))
     except ArmpyError as error:
         raise out_of_memory(backend_id, error) from error
 
@@ -152,11 +172,10 @@ def _in_host_memory(
     return make
 
 
-def _allocate(session: BackendSession, size_bytes: int, holdings: Holdings) -> Array:
-    """Get an arena of the core's from a backend's allocator."""
-    arena = session.allocator.allocate(size_bytes, ALIGNMENT_BYTES)
-    holdings.add(session.backend_id, session.allocator, "free", arena)
-    return arena
+def _allocate(allocator: ICustomAllocator, size_bytes: int) -> tuple[Array, Callable[[], object]]:
+    """Get an arena of the core's from a backend's allocator, and what gives it back."""
+    arena = allocator.allocate(size_bytes, ALIGNMENT_BYTES)
+    return arena, partial(allocator.free, arena)
 
 
 def out_of_memory(backend_id: BackendId, error: ArmpyError) -> OutOfMemoryError:

@@ -41,13 +41,12 @@ class Binding:
         Every input.
     outputs : mapping of str to ndarray, optional
         Arrays to write outputs to; the ones missing are made.
-    is_stoppable : bool
-        Whether executions can be stopped at any time.
 
     Attributes
     ----------
-    is_private : bool
-        Whether executions write into arrays of their own, as their work may have to be abandoned.
+    stops_in_place : bool
+        Whether executions stop soon when they are told so. Others that are to be stopped at any
+        time write into arrays of their own, as their work may have to be abandoned.
     shown : dict of str to ndarray
         The outputs by name.
 
@@ -68,8 +67,6 @@ class Binding:
         network: LoadedNetwork | DebuggedNetwork,
         inputs: Mapping[str, object],
         outputs: Mapping[str, object] | None,
-        *,
-        is_stoppable: bool,
     ) -> None:
         named = as_dict("inputs", inputs)
         if named.keys() != {slot.name for slot in network.inputs}:
@@ -79,8 +76,7 @@ class Binding:
         self._prepared: Prepared = call.prepared
         self._sources = call.sources
         self._copies = call.copies
-        stops = call.prepared.stops_in_place or call.writes_imported
-        self.is_private: bool = is_stoppable and not stops
+        self.stops_in_place: bool = call.prepared.stops_in_place or call.writes_imported
         self._names = call.names
         self._targets: list[Array | None] = []
         self.shown: dict[str, Array] = {}
@@ -92,16 +88,23 @@ class Binding:
         given = [*arrays, *(target for target in call.targets if target is not None)]
         self._owners = [weakref.ref(owner) for owner in _owners(given)]
 
-    def bound(self, signal: Cancellation) -> BoundCall:
-        """What executes once with these arrays, and is stopped by a signal."""
+    def bound(self, signal: Cancellation, *, is_private: bool) -> BoundCall:
+        """What executes once with these arrays, and is stopped by a signal.
+
+        Parameters
+        ----------
+        signal : Cancellation
+        is_private : bool
+            Whether it writes into arrays of its own until `BoundCall.write`.
+        """
         results = self._targets
-        if self.is_private:
+        if is_private:
             results = [None if array is None else np.empty_like(array) for array in results]
         with cancellable(signal):
             call = self._prepared.bind(self._sources, results)
         if self._copies:
             call = _after_copies(call, self._copies)
-        if self.is_private:
+        if is_private:
             return _PrivateCall(call, results, self)
         if any(array is None for array in results):
             return _ShowingCall(call, self)

@@ -30,6 +30,8 @@ class Execution:
     priority : Priority
     deadline_s : float, optional
         How long each execution may take.
+    cancellable : bool
+        Whether calls can be stopped at any time, also if backends do not stop themselves.
 
     Attributes
     ----------
@@ -40,14 +42,17 @@ class Execution:
     Notes
     -----
     It has working memory of its own. One thread at a time can call it; any number of executions
-    of one network can run at the same time.
+    of one network can run at the same time. Where backends do not stop themselves, what is to be
+    stopped at any time (started, or with a deadline) is run by another thread in memory of its own.
     """
 
     __slots__ = (
         "__weakref__",
+        "_apart",
         "_binding",
         "_deadline_s",
         "_executors",
+        "_is_apart",
         "_is_closed",
         "_is_watched",
         "_job",
@@ -67,6 +72,8 @@ class Execution:
         owner: object = None,
         priority: Priority = Priority.MEDIUM,
         deadline_s: float | None = None,
+        *,
+        cancellable: bool = False,
     ) -> None:
         deadline_in(deadline_s)  # raises if it is no time
         self.outputs: dict[str, Array] = binding.shown
@@ -75,14 +82,21 @@ class Execution:
         self._owner = owner
         self._priority = priority
         self._deadline_s = deadline_s
-        self._is_watched = binding.is_private or deadline_s is not None
+        # Whether calls, too, are run where they can be left alone.
+        self._is_apart = (cancellable or deadline_s is not None) and not binding.stops_in_place
+        self._is_watched = self._is_apart or deadline_s is not None
         self._keep_alive: object = None
         self._is_closed = False
         self._job: Job[dict[str, Array]] | None = None
         self._wants_stop = False
         self._signal = StopSignal()
+        bound = binding.bound(self._signal, is_private=self._is_apart)
+        # What is run apart, and stops it, for whoever has the turn; None until it is made anew.
+        self._apart: tuple[StopSignal, BoundCall | None] | None = None
+        if self._is_apart:
+            self._apart = self._signal, bound
         # Whoever takes it out executes: to take from a list is one step, and the quickest lock.
-        self._turn: list[BoundCall | None] = [binding.bound(self._signal)]
+        self._turn: list[BoundCall] = [bound]
 
     def __call__(self) -> dict[str, Array]:
         """Execute once.
@@ -106,7 +120,7 @@ class Execution:
             execute = turn.pop()
         except IndexError:
             raise self._not_free() from None
-        if self._is_watched or execute is None:
+        if self._is_watched:
             return self._call_watched(turn, execute)
         try:
             execute()
@@ -145,7 +159,8 @@ class Execution:
             execute = turn.pop()
         except IndexError:
             raise self._not_free() from None
-        job = self._new_job(turn, execute, deadline, priority or self._priority)
+        is_apart = not self._binding.stops_in_place
+        job = self._new_job(turn, execute, deadline, priority or self._priority, is_apart)
         future = job.submitted()
         try:
             self._executors.submit(job)
@@ -160,9 +175,10 @@ class Execution:
 
         Notes
         -----
-        It is effective within 10 ms, also inside long layers. Backends with the capability
-        ``CancellableExecution`` stop; what the arrays of outputs hold is not known then. The work
-        of others is abandoned, and writes to none of the caller's arrays.
+        It is effective within 10 ms, also inside long layers, where backends have the capability
+        ``CancellableExecution``; what the arrays of outputs hold is not known then. The work
+        of others is abandoned, and writes to none of the caller's arrays, if it was started, has a
+        deadline, or was bound with `cancellable`; otherwise it ends behind the layer that it is in.
         """
         job = self._job
         if job is not None:
@@ -188,7 +204,7 @@ class Execution:
     def close(self) -> None:
         """Give its memory back; one that is under way comes to its end."""
         self._is_closed = True
-        self._turn = []
+        self._turn, self._apart = [], None
 
     def _not_free(self) -> InvalidArgumentError:
         """Why it cannot be executed now."""
@@ -203,12 +219,11 @@ class Execution:
         self._wants_stop = False
         self._signal.reset()
 
-    def _call_watched(
-        self, turn: list[BoundCall | None], execute: BoundCall | None
-    ) -> dict[str, Array]:
+    def _call_watched(self, turn: list[BoundCall], execute: BoundCall) -> dict[str, Array]:
         """Execute once what has a deadline, or cannot be stopped itself."""
-        job = self._new_job(turn, execute, deadline_in(self._deadline_s), self._priority)
-        if not self._binding.is_private:
+        deadline = deadline_in(self._deadline_s)
+        job = self._new_job(turn, execute, deadline, self._priority, self._is_apart)
+        if not self._is_apart:
             return job.call()
         from armpy.runtime.jobs import wait  # noqa: PLC0415 - imported with the job
 
@@ -222,39 +237,44 @@ class Execution:
 
     def _new_job(
         self,
-        turn: list[BoundCall | None],
-        execute: BoundCall | None,
+        turn: list[BoundCall],
+        execute: BoundCall,
         deadline: float | None,
         priority: Priority,
+        is_apart: bool,
     ) -> Job[dict[str, Array]]:
         """What executes once, and gives the turn back when its caller can have it again."""
         from armpy.runtime.jobs import Job  # noqa: PLC0415 - most programs call
 
         binding, outputs = self._binding, self.outputs
-        if execute is None:  # the last one was abandoned with all that it has
-            self._signal = StopSignal()
-        self._signal.reset(deadline)
         signal = self._signal
-        taken = [execute]
+        made: BoundCall | None = None
+        if is_apart:  # the last one may have been left alone, with all that it has
+            signal, made = self._apart or (StopSignal(), None)
+            self._apart = None
+        signal.reset(deadline)
 
         def work(job: Job[dict[str, Array]]) -> dict[str, Array]:
-            call = taken[0]
-            if call is None:
-                call = taken[0] = binding.bound(signal)
-            if not binding.is_private:
+            nonlocal made
+            if not is_apart:
                 job.enter_place()
-                call()
+                execute()
                 return outputs
-            call()
+            if made is None:
+                made = binding.bound(signal, is_private=True)
+            made()
             signal.commit()
-            call.write()
+            made.write()
             return outputs
 
         def when_over(is_abandoned: bool) -> None:
             self._job = None
             if not is_abandoned:
                 signal.reset()
-            turn.append(None if is_abandoned else taken[0])
+            if is_apart:
+                is_kept = not (is_abandoned or self._is_closed or made is None)
+                self._apart = (signal, made) if is_kept else None
+            turn.append(execute)
 
         self._job = job = Job(work, signal, priority, self._owner, when_over)
         return job

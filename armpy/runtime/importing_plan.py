@@ -77,8 +77,7 @@ class ImportingPlan(StaticPlan):
         self._places: weakref.WeakKeyDictionary[WorkingMemory, dict[int, list[_Place]]] = (
             weakref.WeakKeyDictionary()
         )
-        # Nobody knows yet whether some outputs are imported as well.
-        super().__init__(network, sessions, executors, measure, known, makes_memory=False)
+        super().__init__(network, sessions, executors, measure, known)
 
     def run(
         self,

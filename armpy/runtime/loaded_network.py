@@ -332,7 +332,7 @@ class LoadedNetwork:
         *,
         priority: Priority = Priority.MEDIUM,
         deadline_s: float | None = None,
-        cancellable: bool = True,
+        cancellable: bool = False,
     ) -> Execution:
         """Prepare many executions with the same arrays.
 
@@ -358,9 +358,8 @@ class LoadedNetwork:
             If inputs or outputs do not fit the network, or an input could not be read in place.
         """
         network = self if debug is None else self.debugging(debug)
-        is_stoppable = cancellable or deadline_s is not None
-        binding = Binding(network, inputs, outputs, is_stoppable=is_stoppable)
-        execution = Execution(binding, self.executors, self.number, priority, deadline_s)
+        about = self.executors, self.number, priority, deadline_s
+        execution = Execution(Binding(network, inputs, outputs), *about, cancellable=cancellable)
         with self._lock:
             self._executions.add(execution)
             if self._is_closed:

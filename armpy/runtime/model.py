@@ -267,7 +267,7 @@ class Model(ShapedModel):
         debug: DebugCallback | None = None,
         priority: Priority = Priority.MEDIUM,
         deadline_s: float | None = None,
-        cancellable: bool = True,
+        cancellable: bool = False,
     ) -> Execution:
         """Prepare many runs with the same arrays, which are checked once.
 
@@ -287,8 +287,8 @@ class Model(ShapedModel):
             How long each run may take.
         cancellable : bool
             Whether `Execution.cancel` is to stop calls also where backends do not stop themselves.
-            Another thread does their work then, which takes some 30 us more per call. False: such
-            calls end behind the layer that they are in.
+            Another thread does their work then, which takes some 30 us more per call, as with a
+            deadline. Otherwise such calls end behind the layer that they are in.
 
         Returns
         -------

@@ -73,8 +73,6 @@ class Planner:
         self._is_inner = is_inner
         self._wanted = wanted
         self._settings = family.settings
-        properties = family.settings.properties
-        self._makes_memory = not (properties.external_memory or properties.asynchronous)
         self._measure = measure_for(family.settings.profiler, name)
         if is_on.cpuexe:
             from armpy.runtime.verbose import logged_steps  # noqa: PLC0415 - few log
@@ -105,9 +103,7 @@ class Planner:
 
         def make(network: OptimizedNetwork) -> StaticPlan:
             try:
-                return StaticPlan(
-                    network, sessions, executors, self._measure, makes_memory=self._makes_memory
-                )
+                return StaticPlan(network, sessions, executors, self._measure)
             except ImportRefusedError as error:
                 refused[error.key] = error.answer
                 raise
@@ -122,13 +118,9 @@ class Planner:
         PreparationError
             If a backend fails.
         """
-        sessions, makes_memory = self._family.sessions, self._makes_memory
-        executors = self._settings.executors
+        sessions, executors = self._family.sessions, self._settings.executors
         return self._made(
-            network,
-            lambda made: StaticPlan(
-                made, sessions, executors, self._measure, makes_memory=makes_memory
-            ),
+            network, lambda made: StaticPlan(made, sessions, executors, self._measure)
         )
 
     def _decide(self, graph: Graph) -> Decision | None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
-import numpy as np
-
-from armpy.backend import ALIGNMENT_BYTES, HostTensorHandle
+from armpy.backend import DefaultAllocator, HostTensorHandle
 from armpy.errors import ArmpyError, BackendError
+from armpy.runtime.arena_pool import arena_pool
 from armpy.runtime.step_memory import PooledPlan, StepMemory
 
 if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepared model
     from armpy.backend import Cancellation, ITensorHandle, IWorkload
+    from armpy.ops.operation import Array
     from armpy.tensor import TensorInfo
     from armpy.types import BackendId
 
@@ -59,8 +59,8 @@ class QuickMemory(StepMemory):
         self._made_of = steps
         handles: list[ITensorHandle] = [*self.sources, *self.results]
         if tensors:
-            memory = np.empty(arena_bytes + ALIGNMENT_BYTES, np.uint8)
-            memory = memory[-memory.ctypes.data % ALIGNMENT_BYTES :]
+            about = steps[0].backend_id, DefaultAllocator, arena_bytes
+            memory = arena_pool.take(self, *about, lambda: _allocate(arena_bytes))
         for info, begin in tensors:
             elements = memory[begin : begin + info.size_bytes].view(info.data_type.dtype)
             handles.append(HostTensorHandle(info, elements.reshape(info.known_shape)))
@@ -72,6 +72,7 @@ class QuickMemory(StepMemory):
     def free(self) -> None:
         """Give the memory back with the last reference."""
         self.steps = []
+        arena_pool.leave(self)
 
     def _run_watched(self, cancellation: Cancellation | None) -> None:
         """Execute the steps one after the other, unless they are stopped."""
@@ -129,8 +130,18 @@ class QuickPlan(PooledPlan[QuickMemory]):
         self._make: Callable[[], QuickMemory] = lambda: QuickMemory(
             sources, results, tensors, arena_bytes, steps
         )
-        self._idle.append(self._make())
+        self._steps = steps
 
     def new_memory(self) -> QuickMemory:
         """Make what one execution at a time needs."""
         return self._make()
+
+    def free_workloads(self) -> None:
+        """Let workloads give back what they keep between executions."""
+        for step in self._steps:
+            step.workload.free_idle_memory()
+
+
+def _allocate(size_bytes: int) -> tuple[Array, Callable[[], object]]:
+    """Memory of the process; nothing has to be done to give it back."""
+    return DefaultAllocator().allocate(size_bytes), lambda: None

@@ -106,7 +106,7 @@ class ShapedModel(OpenedModel):
         | Sequence[Mapping[str, tuple[int, ...]]]
         | None = None,
     ) -> None:
-        """Prepare and run once, so that the first call takes no longer than the others.
+        """Prepare, take working memory and run once, so that no call takes longer than others.
 
         Parameters
         ----------
@@ -117,12 +117,15 @@ class ShapedModel(OpenedModel):
         ------
         InvalidArgumentError
             If a shape does not fit what the model leaves open, or more are given than the model
-            stays prepared for; what a run raises.
+            stays prepared for.
+        MemoryLimitError
+            If a device has no memory for it; what else a run raises.
 
         Notes
         -----
-        It is run with zeros. A model with variables is prepared and not run, as that would change
-        them.
+        It is run with zeros. A model with variables is not run, as that would change them. Memory
+        that is not used for 10 to 20 seconds is given back, and the next call takes it again; what
+        `create_working_memory` makes stays.
 
         Examples
         --------
@@ -145,8 +148,8 @@ class ShapedModel(OpenedModel):
         import numpy as np
 
         network = self._loaded
-        network.prepare(shapes)
         if network.graph.variables:
+            network.plan(tuple(shapes)).make_ready()
             return
         pairs = zip(network.graph.inputs, shapes, strict=True)
         network.run([np.zeros(shape, value.info.data_type.dtype) for value, shape in pairs])

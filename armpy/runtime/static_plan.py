@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 
 from armpy.graph import Layer
@@ -12,6 +13,7 @@ from armpy.profiling import phase
 from armpy.runtime.arenas import OutOfMemoryError, make_constants
 from armpy.runtime.blame import blamed
 from armpy.runtime.executors import Executors
+from armpy.runtime.idling import reclaim
 from armpy.runtime.loop_limits import LimitedMemory, limited_layers, limited_steps
 from armpy.runtime.measuring import Measure
 from armpy.runtime.session import BackendSession
@@ -25,6 +27,8 @@ from armpy.runtime.steps import (
 )
 from armpy.runtime.working_memory import HoldingMemory, ImportRefusedError, WorkingMemory
 from armpy.types import HOST, BackendId
+
+_log = logging.getLogger("armpy.runtime")
 
 
 class StaticPlan(PooledPlan[WorkingMemory]):
@@ -42,16 +46,19 @@ class StaticPlan(PooledPlan[WorkingMemory]):
         Gives each step with its time taken.
     known : mapping of int to Step, optional
         By layer id, what is prepared already.
-    makes_memory : bool
-        Whether there is working memory at once.
 
     Raises
     ------
     PreparationError
-        If backends fail to make workloads, or one fails to make working memory; it holds all of
-        the layers, so that they move at once.
+        If backends fail to make workloads, or one fails to make constants; it holds all of the
+        layers, so that they move at once.
     ImportRefusedError
         If a backend does not import a tensor of another one.
+
+    Notes
+    -----
+    It takes no working memory, which the first execution does. Where backends are to import
+    tensors of each other, some is made and given back at once, as that tells whether they do.
     """
 
     _in_place = False
@@ -63,8 +70,6 @@ class StaticPlan(PooledPlan[WorkingMemory]):
         executors: Executors,
         measure: Measure | None = None,
         known: Mapping[int, Step] | None = None,
-        *,
-        makes_memory: bool = True,
     ) -> None:
         super().__init__()
         self.network = network
@@ -79,10 +84,17 @@ class StaticPlan(PooledPlan[WorkingMemory]):
         # Now and not in the first execution: where a device is full, its layers move elsewhere.
         try:
             self._constants = make_constants(network, sessions)
-            if makes_memory:
-                self._idle.append(self._make_memory())
         except OutOfMemoryError as error:
             raise _preparation_error(network, error) from error
+        if network.imports:
+            self._try_imports()
+
+    def _try_imports(self) -> None:
+        """Let backends import each other's tensors while these can still be copied instead."""
+        try:
+            self._make_memory().free()
+        except OutOfMemoryError as error:
+            _log.info("no import is tried, as there is no memory for it now: %s", error)
 
     @property
     def stops_loops(self) -> bool:
@@ -130,13 +142,6 @@ class StaticPlan(PooledPlan[WorkingMemory]):
             memory.free()
             raise
 
-    def take_memory(self) -> WorkingMemory:
-        """Idle working memory for good, or new one; errors as for `new_memory`."""
-        try:
-            return self._idle.pop()
-        except IndexError:
-            return self.new_memory()
-
     def new_memory(self) -> WorkingMemory:
         """Make what one execution at a time needs.
 
@@ -148,6 +153,11 @@ class StaticPlan(PooledPlan[WorkingMemory]):
             If a backend cannot import what it reads in another one's memory.
         """
         try:
+            try:
+                return self._make_memory()
+            except OutOfMemoryError as error:
+                if not reclaim(error.backend_id):
+                    raise
             return self._make_memory()
         except OutOfMemoryError as error:
             cause = blamed(error.backend_id, error.cause, is_memory=True)
@@ -155,15 +165,14 @@ class StaticPlan(PooledPlan[WorkingMemory]):
         except ImportRefusedError as error:
             raise error.cause from error.cause.__cause__
 
-    def free_idle(self) -> None:
-        """Give idle memory back, that of workloads included; the next execution makes it anew."""
+    def free_workloads(self) -> None:
+        """Let workloads give back what they keep between executions."""
         for step in self._steps:
             step.free_idle()
-        while True:
-            try:
-                self._idle.pop().free()
-            except IndexError:  # other threads may take some as well
-                return
+
+    def uses(self, backend_id: BackendId) -> bool:
+        """Whether a backend has layers of it."""
+        return backend_id in self.network.backend_ids.values()
 
     def _make_memory(self) -> WorkingMemory:
         """`new_memory`, with errors as of `WorkingMemory`."""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import weakref
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Generic, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from numpy import empty, uint8
 
 from armpy.backend import HostTensorHandle
+from armpy.runtime.arena_pool import PooledArena, arena_pool
 
 if TYPE_CHECKING:  # a model that was prepared ahead of time starts without all this
     from armpy.backend import Cancellation, ITensorHandle
@@ -17,6 +19,7 @@ if TYPE_CHECKING:  # a model that was prepared ahead of time starts without all 
     from armpy.runtime.control_flow import Targets
     from armpy.runtime.steps import Execute
     from armpy.tensor import TensorInfo
+    from armpy.types import BackendId
 
 MAX_IDLE_MEMORIES = 4
 """Working memories that are kept for the next execution; more are made when threads need them."""
@@ -40,6 +43,12 @@ class StepMemory(ABC):
     sources, results : tuple of HostTensorHandle
         Of the graph's sources and results, in order. An execution puts the caller's arrays into
         them and takes them out again.
+    arenas : list of PooledArena
+        What the handles lie in that other networks may have in turn.
+    plan : weak reference, optional
+        To the plan that keeps it between executions.
+    is_stale : bool
+        Whether it was not used when it was last looked at.
     """
 
     def __init__(self, sources: Sequence[TensorInfo], results: Sequence[TensorInfo]) -> None:
@@ -50,6 +59,20 @@ class StepMemory(ABC):
         self._targets = [(h, h.info.known_shape, h.info.data_type.dtype) for h in self.results]
         self._bound = (*self.sources, *self.results)
         self._is_always_watched = False
+        self.arenas: list[PooledArena] = []
+        self.plan: weakref.ref[PooledPlan[Any]] | None = None  # Any: of this kind of memory
+        self.is_stale = False
+
+    def rest(self) -> bool:
+        """Let others have its arenas, with the pool's lock held; whether it was not executing."""
+        plan = None if self.plan is None else self.plan()
+        return plan is not None and plan.rest(self)
+
+    def forget(self) -> None:
+        """Be given back by its plan, with the pool's lock held; it rests."""
+        plan = None if self.plan is None else self.plan()
+        if plan is not None:
+            plan.forget(self)
 
     def run(  # noqa: PLR0912 - as below
         self,
@@ -145,14 +168,132 @@ MemoryT = TypeVar("MemoryT", bound=StepMemory)
 
 
 class PooledPlan(ABC, Generic[MemoryT]):
-    """A plan whose executions side by side take their memory from a small pool."""
+    """A plan whose executions side by side take their memory from a small pool.
+
+    Notes
+    -----
+    The first execution makes memory. Between executions it is idle, from where the next one takes
+    it without a lock. It rests while others have its arenas, or when it was not used for a while;
+    then it is given back (`armpy.runtime.idling`).
+    """
 
     def __init__(self) -> None:
         self._idle: deque[MemoryT] = deque(maxlen=MAX_IDLE_MEMORIES)
+        self._resting: deque[MemoryT] = deque()
+        self._alive: weakref.WeakSet[MemoryT] = weakref.WeakSet()
 
     @abstractmethod
     def new_memory(self) -> MemoryT:
         """Make what one execution at a time needs."""
+
+    @abstractmethod
+    def free_workloads(self) -> None:
+        """Let workloads give back what they keep between executions."""
+
+    def uses(self, backend_id: BackendId) -> bool:
+        """Whether it gives memory of a backend back when it is told to."""
+        return True
+
+    def take_memory(self) -> MemoryT:
+        """Memory that nobody else has until it is idle again; errors as for `new_memory`."""
+        try:
+            return self._idle.pop()
+        except IndexError:  # asking first whether one is left would race with other threads
+            return self._woken() or self._made()
+
+    def _woken(self) -> MemoryT | None:
+        """Memory that has rested, if nobody else uses its arenas."""
+        with arena_pool.lock:
+            for memory in reversed(self._resting):
+                if arena_pool.claim(memory):
+                    self._resting.remove(memory)
+                    memory.is_stale = False
+                    return memory
+        return None
+
+    def _made(self) -> MemoryT:
+        """New memory, which is given back when it idles."""
+        from armpy.runtime.idling import watch_plan  # noqa: PLC0415 - which knows plans
+
+        memory = self.new_memory()
+        memory.plan = weakref.ref(self)
+        self._alive.add(memory)
+        watch_plan(self)
+        self._trim()
+        return memory
+
+    def _trim(self) -> None:
+        """Give back what has rested longest, if there is more than is ever idle."""
+        while len(self._resting) > MAX_IDLE_MEMORIES:
+            with arena_pool.lock:
+                oldest = self._resting.popleft() if self._resting else None
+            if oldest is not None:
+                oldest.free()
+
+    def make_ready(self) -> None:
+        """Make memory for the first execution now; errors as for `new_memory`."""
+        self._idle.append(self.take_memory())
+
+    def rest(self, memory: MemoryT) -> bool:
+        """Let idle memory rest, with the pool's lock held; whether it rests."""
+        if memory in self._resting:
+            return True
+        try:
+            self._idle.remove(memory)
+        except ValueError:  # an execution has it
+            return False
+        self._resting.append(memory)
+        return True
+
+    def forget(self, memory: MemoryT) -> None:
+        """Give memory back that rests, with the pool's lock held."""
+        if memory in self._resting:
+            self._resting.remove(memory)
+            memory.free()
+
+    def free_idle(self) -> bool:
+        """Give idle memory back, that of workloads included; the next execution makes it anew.
+
+        Returns
+        -------
+        bool
+            Whether there was any.
+        """
+        self.free_workloads()
+        with arena_pool.lock:
+            self._rest_all()
+            found, self._resting = self._resting, deque()
+        for memory in found:
+            memory.free()
+        return bool(found)
+
+    def _rest_all(self) -> None:
+        """Let all that is idle rest, with the pool's lock held."""
+        while True:
+            try:
+                self._resting.append(self._idle.pop())
+            except IndexError:  # other threads may take some as well
+                return
+
+    def release_if_idle(self) -> bool:
+        """Give back what was not used since the last call of this.
+
+        Returns
+        -------
+        bool
+            Whether there may be something left.
+        """
+        with arena_pool.lock:
+            stale = [memory for memory in self._resting if memory.is_stale]
+            self._resting = deque(memory for memory in self._resting if not memory.is_stale)
+            self._rest_all()
+            for memory in self._resting:
+                memory.is_stale = True
+        for memory in stale:
+            memory.free()
+        if stale:  # as many executions as before do not run side by side any more
+            self.free_workloads()
+        return len(self._alive) > len(stale)
 
     def run(
         self,
@@ -179,13 +320,15 @@ class PooledPlan(ABC, Generic[MemoryT]):
 
         Raises
         ------
+        MemoryLimitError
+            If there is no memory left for one more execution.
         BackendError
             If a backend fails; its own ArmpyErrors are raised as they are.
         """
         try:
             memory = self._idle.pop()
-        except IndexError:  # asking first whether one is left would race with other threads
-            memory = self.new_memory()
+        except IndexError:
+            memory = self.take_memory()
         # While it is here no other thread can have it, so that an execution needs no lock.
         try:
             made = memory.run(sources, results, cancellation)

@@ -244,6 +244,10 @@ class StepwisePlan:
         """Make the head's working memory; errors as for `StaticPlan.new_memory`."""
         return StepwiseMemory(self, self._head.new_memory())
 
+    def make_ready(self) -> None:
+        """Make the head's memory for the first execution now; errors as for `new_memory`."""
+        self._head.make_ready()
+
     def free_idle(self) -> None:
         """Give idle working memory back, as far as it is known where."""
         for part in (self._head, self._dynamic, self._rest):

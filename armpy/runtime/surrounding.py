@@ -131,7 +131,6 @@ class Surroundings:
             run = bind = _refuse
         if self._settings.protected_mode:
             check_plan(plan)
-            plan.free_idle()  # as what is not imported whole does not run
             run, bind = protected(run), binds_protected(bind)
         pairs = zip(self._graph.output_names, result_infos, strict=False)
         source = self._settings.properties.output_source

@@ -23,6 +23,7 @@ from armpy.graph import Value
 from armpy.ops.operation import Array
 from armpy.optimizer import OptimizedNetwork
 from armpy.plugins.boundary import ask_method
+from armpy.runtime.arena_pool import arena_pool
 from armpy.runtime.arenas import Constants, Holdings, make_handles
 from armpy.runtime.control_flow import Targets
 from armpy.runtime.session import BackendSession
@@ -85,10 +86,10 @@ class WorkingMemory(StepMemory):
         self._free = weakref.finalize(self, holdings.give_back)
         self._free.atexit = False  # the runtime's end comes first, and drops it
         try:
-            handles = make_handles(network.memory, sessions, holdings)
+            handles = make_handles(self, network.memory, sessions, holdings)
             imported = _make_imports(network, sessions, handles, holdings)
         except BaseException:  # whoever keeps the error keeps no memory
-            self._free()
+            self.free()
             raise
         handles.update(zip(graph.sources, self.sources, strict=True))
         copies: list[tuple[HostTensorHandle, Value]] = []
@@ -128,6 +129,7 @@ class WorkingMemory(StepMemory):
         """Give everything back at once instead of with the last reference."""
         self.steps, self._copies, self._watched = [], [], None
         self._free()
+        arena_pool.leave(self)
 
     def bind(self, sources: Sequence[Array], results: Sequence[Array]) -> Callable[[], None]:
         """Put some arrays in place for good and prepare executions with them.

@@ -31,11 +31,10 @@ from armpy.nnapi import (
     OperandType,
     OperationCode,
     Priority,
-    idling,
 )
 from armpy.nnapi.fence_watch import FenceWatch
 from armpy.ops.operation import Array
-from armpy.runtime import RuntimeOptions
+from armpy.runtime import RuntimeOptions, idling
 from tests.support.fake_backends import registry_of
 from tests.support.nnapi_models import (
     BOOL_1,

@@ -28,10 +28,9 @@ from armpy.nnapi import (
     ModelBuilder,
     OperandType,
     Priority,
-    idling,
 )
 from armpy.ops.operation import Array
-from armpy.runtime import RuntimeOptions
+from armpy.runtime import RuntimeOptions, idling
 
 SOAK_S = float(os.environ.get("ARMPY_SOAK_S", "2.5"))
 NUM_THREADS = 8

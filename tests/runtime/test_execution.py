@@ -413,3 +413,22 @@ class _BindingWorkload(IWorkload):
             self._right.execute(inputs, outputs)
 
         return call
+
+
+@pytest.mark.parametrize("stops", [False, True])
+def test_a_call_without_a_deadline_is_run_by_its_own_thread(stops: bool) -> None:
+    threads: list[int] = []
+    backend = FakeBackend(before_execute=lambda: threads.append(threading.get_ident()))
+    if stops:
+        backend.get_capabilities = lambda: {"CancellableExecution": True}  # type: ignore[method-assign]
+    x, y = floats(1, 2, 3, 4), floats(0, 0, 0, 0)
+    execution = Model(chain(1), runtime_of(backend)).bind({"x": x}, {"y": y})
+    for _ in range(2):
+        execution()
+    assert threads == [threading.get_ident()] * 2
+    assert y.tolist() == [2, 3, 4, 5]
+    execution.start().result()
+    assert threads[2] != threading.get_ident()
+    x[:] = 0
+    assert execution()["y"].tolist() == [1, 1, 1, 1]
+    assert threads[3] == threading.get_ident()

@@ -101,7 +101,7 @@ def test_what_is_abandoned_writes_to_no_array_of_the_callers(
 
 @LOOKS
 def test_cancel_stops_a_call_in_another_thread(model: Model, backend: SlowBackend) -> None:
-    execution = model.bind({"x": floats(1, 2, 3, 4)})
+    execution = model.bind({"x": floats(1, 2, 3, 4)}, cancellable=True)
     assert not execution.cancel()  # nothing is under way
 
     def cancel() -> None:
@@ -122,7 +122,7 @@ def test_cancel_stops_a_call_in_another_thread(model: Model, backend: SlowBacken
 def test_a_call_that_is_not_to_be_abandoned_ends_behind_its_layer(
     model: Model, backend: SlowBackend
 ) -> None:
-    execution = model.bind({"x": floats(1, 2, 3, 4)}, cancellable=False)
+    execution = model.bind({"x": floats(1, 2, 3, 4)})
 
     def cancel() -> None:
         backend.entered.wait()

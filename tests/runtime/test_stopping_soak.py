@@ -63,10 +63,14 @@ def cases() -> list[Case]:
         started = time.perf_counter()
         model.run(inputs)
         duration_s = time.perf_counter() - started
-        found.append(Case(name, model, inputs, expected, duration_s, model.bind(inputs)))
+        found.append(
+            Case(name, model, inputs, expected, duration_s, model.bind(inputs, cancellable=True))
+        )
     model = Model(chain(40), Runtime(RuntimeOptions(backends=["CpuRef"])))
     expected, x = small + 40, {"x": small}
-    found.append(Case("CpuRef, many layers", model, x, expected, 3e-4, model.bind(x)))
+    found.append(
+        Case("CpuRef, many layers", model, x, expected, 3e-4, model.bind(x, cancellable=True))
+    )
     return found
 
 

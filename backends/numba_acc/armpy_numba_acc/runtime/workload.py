@@ -50,7 +50,7 @@ class ProgramWorkload(IWorkload):
         self._allocator = allocator
         self._timeout_s = loop_timeout_s()
         self._is_plain = not code.has_loops and recorder is None
-        self._idle: deque[Instance] = deque([self._new_instance()], maxlen=_MOST_IDLE)
+        self._idle: deque[Instance] = deque(maxlen=_MOST_IDLE)
 
     def _new_instance(self) -> Instance:
         """Memory for one more execution at a time."""
