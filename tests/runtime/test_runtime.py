@@ -158,7 +158,7 @@ def test_contexts_that_heard_of_a_load_hear_that_another_one_has_refused_it(
         FakeBackend("B", context=RecordingContext("B", log, faults)),
         FakeBackend("C", context=RecordingContext("C", log)),
     )
-    with pytest.raises(BackendError, match="^B / after_load_network: .*full"):
+    with pytest.raises(BackendError, match=r"^B / after_load_network: .*full"):
         runtime.load_network(chain())
     whole = ["before_load", "after_load", "before_unload", "after_unload"]
     assert heard(log, "A") == heard(log, "C") == whole
@@ -173,7 +173,7 @@ def test_contexts_that_heard_of_a_load_hear_that_it_never_began(
         FakeBackend("A", context=RecordingContext("A", log)),
         FakeBackend("B", context=RecordingContext("B", log, faults)),
     )
-    with pytest.raises(BackendError, match="^B / before_load_network: .*full"):
+    with pytest.raises(BackendError, match=r"^B / before_load_network: .*full"):
         runtime.load_network(chain())
     assert heard(log, "A") == ["before_load", "after_unload"]
     assert heard(log, "B") == ["before_load"]
