@@ -168,8 +168,28 @@ class WorkingMemory(StepMemory):
 
             return execute_one
 
+        if self._queueing is None and cancellation is not None:
+            return self._stoppable(calls, cancellation)
         self._watched = WatchedSteps(self._network, calls, self._queueing)
         return partial(self._run_bound, None if is_told else cancellation, cancellation)
+
+    def _stoppable(
+        self, calls: Sequence[Callable[[], object]], cancellation: Cancellation
+    ) -> Callable[[], None]:
+        """What makes some calls one after the other, and looks in between whether to stop."""
+
+        def execute() -> None:
+            step = 0
+            try:
+                with cancellable(cancellation):
+                    for call in calls:
+                        cancellation.check()
+                        call()
+                        step += 1
+            except BaseException as error:  # noqa: BLE001 - plugin boundary: named and raised
+                raise_for_step(self._network, step, error)
+
+        return execute
 
     def _run_bound(self, told: Cancellation | None, cancellation: Cancellation | None) -> None:
         """Execute once what was bound; tells workloads that look for it what stops them."""

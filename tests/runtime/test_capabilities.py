@@ -42,7 +42,7 @@ from armpy.optimizer import Placement
 from armpy.optimizer.memory_strategies import ConstantMemoryStrategy
 from armpy.plugins.deprecated import DEPRECATED_CAPABILITIES
 from armpy.plugins.guard import GuardedBackend
-from armpy.runtime import Model, Runtime, RuntimeOptions
+from armpy.runtime import Model, NetworkProperties, Runtime, RuntimeOptions
 from armpy.tensor import TensorInfo
 from tests.support.fake_backends import FakeBackend, registry_of, runtime_of
 from tests.support.networks import chain, diamond, f32, floats
@@ -212,9 +212,10 @@ def test_arenas_come_from_the_applications_allocator_and_go_back_with_the_model(
     backend = Capable({})
     model = Model(chain(), runtime_of(backend, custom_allocators={"Capable": allocator}))
     assert backend.allocators == [allocator]
+    assert allocator.given == {}
     for _ in range(2):
-        assert list(allocator.given.values()) == [(128, 64)]  # from the load on
         np.testing.assert_array_equal(model(X), X + 3)
+        assert list(allocator.given.values()) == [(128, 64)]  # from the first execution on
     assert allocator.allocations == 1
     model.close()
     del model
@@ -334,7 +335,9 @@ def test_memory_that_cannot_be_used_costs_the_backend_its_layers_and_goes_back(
     memory: object, text: str
 ) -> None:
     allocator = Wrong(memory)
-    model = Model(chain(), runtime_of(Capable({}), custom_allocators={"Capable": allocator}))
+    properties = NetworkProperties(on_failure="next")
+    runtime = runtime_of(Capable({}), custom_allocators={"Capable": allocator})
+    model = Model(chain(), runtime, properties=properties)
     np.testing.assert_array_equal(model(X), X + 3)
     placement = placement_of(model)
     assert placement.layers_by_backend == {"CpuRef": 3}
