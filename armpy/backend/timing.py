@@ -46,6 +46,11 @@ class ExecutionTiming:
 _current: ContextVar[ExecutionTiming | None] = ContextVar("current_timing", default=None)
 
 
+# What runs executions calls these, as a `with` statement takes as long as they do.
+enter_timing = _current.set
+leave_timing = _current.reset
+
+
 def current_timing() -> ExecutionTiming | None:
     """Where to tell how long the execution that is under way takes on the device.
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from armpy.backend import ExecutionTiming, timed_by
+from armpy.backend import ExecutionTiming
+from armpy.backend.timing import enter_timing, leave_timing
 from armpy.errors import ResultCode
 from armpy.nnapi.execution_starts import ExecutionStarts
 from armpy.nnapi.execution_turns import left_s
@@ -183,7 +184,10 @@ class Execution(ExecutionStarts):
             return network.run(given, targets, loop_timeout_s=loop_s, deadline_s=limit_s)  # type: ignore[arg-type]  # memory is imported in the place of arrays
         timing = ExecutionTiming()
         started_ns = time.perf_counter_ns()
-        with timed_by(timing):
+        token = enter_timing(timing)
+        try:
             made = network.run(given, targets, loop_timeout_s=loop_s, deadline_s=limit_s)  # type: ignore[arg-type]  # as above
-        self._note_durations(timing, started_ns, started_ns)
+        finally:
+            leave_timing(token)
+        self._measure = timing, started_ns, started_ns, time.perf_counter_ns()
         return made

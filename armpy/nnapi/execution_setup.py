@@ -250,9 +250,12 @@ class ExecutionSetup:
             BAD_DATA unless the compilation is for one device that was chosen; BAD_STATE after the
             start.
         """
-        where = "Execution.set_measure_timing"
-        self._check_one_device("only executions on one chosen device are measured", where)
-        self._check_building(where)
+        devices = self._compilation.devices
+        # Asked here first, as what is measured is to take no longer.
+        if devices is None or len(devices) != 1 or self._state is not State.BUILDING:
+            where = "Execution.set_measure_timing"
+            self._check_one_device("only executions on one chosen device are measured", where)
+            self._check_building(where)
         self._is_timed = bool(measure)
 
     def set_timeout(self, duration_ns: int) -> None:
@@ -327,9 +330,8 @@ class ExecutionSetup:
     def _check_one_device(self, failed: str, where: str) -> None:
         """Check that the compilation is for one device that the application chose."""
         devices = self._compilation.devices
-        if devices is not None and len(devices) == 1:  # what is measured is to take no longer
-            return
-        raise bad_data(
+        require_data(
+            devices is not None and len(devices) == 1,
             failed,
             where=where,
             expected="a compilation for one device",

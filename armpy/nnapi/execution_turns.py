@@ -6,7 +6,8 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from armpy.backend import ExecutionTiming, timed_by
+from armpy.backend import ExecutionTiming
+from armpy.backend.timing import enter_timing, leave_timing
 from armpy.errors import (
     ArmpyError,
     ExecutionTimeoutError,
@@ -91,9 +92,12 @@ class ExecutionTurns(ExecutionResults):
             if self._is_timed:
                 timing = ExecutionTiming()
                 started_ns = time.perf_counter_ns()
-                with timed_by(timing):
+                token = enter_timing(timing)
+                try:
                     bound()
-                self._note_durations(timing, started_ns, started_ns)
+                finally:
+                    leave_timing(token)
+                self._measure = timing, started_ns, started_ns, time.perf_counter_ns()
             else:
                 bound()
         except BaseException:

@@ -71,8 +71,8 @@ Found = tuple[DeviceManager, Device, Counting]
 @pytest.fixture
 def found() -> Iterator[Found]:
     backend, allocator = Device(), Counting()
-    options = {"custom_allocators": {"Device": allocator}}
-    with DeviceManager(RuntimeOptions(registry=registry_of(backend), **options)) as manager:
+    registry, allocators = registry_of(backend), {"Device": allocator}
+    with DeviceManager(RuntimeOptions(registry=registry, custom_allocators=allocators)) as manager:
         yield manager, backend, allocator
 
 
@@ -207,12 +207,10 @@ def test_an_execution_that_is_measured_writes_where_others_do(found: Found) -> N
         return right(inputs, outputs, **limits)  # type: ignore[arg-type]  # as it was given
 
     network.run = run  # type: ignore[method-assign, assignment]  # that is looked at
-    for prepare in (
-        lambda execution: execution.set_measure_timing(True),
-        lambda execution: execution.set_timeout(10**10),
-    ):
+    for is_timed in (True, False):
         execution, total = execution_of(compilation)
-        prepare(execution)
+        execution.set_measure_timing(is_timed)
+        execution.set_timeout(0 if is_timed else 10**10)
         execution.compute()
         assert total.tolist() == [5.0] * LENGTH
         assert isinstance(seen[-1], np.ndarray)
