@@ -63,15 +63,20 @@ class Deadlines:
         self._thread: threading.Thread | None = None
 
     def begin(self, watch: Watch) -> None:
-        """Stop something when its deadline has come."""
+        """Stop something when its deadline has come.
+
+        Raises
+        ------
+        RuntimeError
+            If there can be no thread, as in interpreters that allow none which end with them.
+        """
         with self._changed:
             heapq.heappush(self._heap, (watch.deadline_s, next(self._numbers), watch))
             if self._thread is None:
                 # A daemon: deadlines that are far away do not keep the process from ending.
-                self._thread = threading.Thread(
-                    target=self._wait, name="armpy-deadlines", daemon=True
-                )
-                self._thread.start()
+                thread = threading.Thread(target=self._wait, name="armpy-deadlines", daemon=True)
+                thread.start()
+                self._thread = thread
             elif self._heap[0][2] is watch:
                 self._changed.notify()
 

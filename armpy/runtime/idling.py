@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 import time
@@ -14,6 +15,8 @@ from armpy.runtime.deadlines import Watch, deadlines
 if TYPE_CHECKING:
     from armpy.runtime.step_memory import PooledPlan
     from armpy.types import BackendId
+
+_log = logging.getLogger("armpy.runtime")
 
 RELEASE_AFTER_S = 10.0
 """How long memory is kept without being used, at least; at most twice as long."""
@@ -34,12 +37,21 @@ _is_watching = False
 
 def watch_idling(holder: Idling) -> None:
     """Have something asked from time to time whether it idles, as long as it has memory."""
-    global _is_watching  # noqa: PLW0603 - one watchdog for the process
     with _lock:
         _watched.add(holder)
         if not _is_watching:
-            _is_watching = True
-            deadlines.begin(Watch(time.perf_counter() + RELEASE_AFTER_S, _sweep))
+            _look_later()
+
+
+def _look_later() -> None:
+    """Have a look when it is time for the next one, with the lock held."""
+    global _is_watching  # noqa: PLW0603 - one watchdog for the process
+    try:
+        deadlines.begin(Watch(time.perf_counter() + RELEASE_AFTER_S, _sweep))
+        _is_watching = True
+    except RuntimeError as error:  # memory goes with the models then, or when it is told to
+        _log.debug("nobody looks after what idles, as there can be no thread: %s", error)
+        _is_watching = False
 
 
 def watch_plan(plan: PooledPlan[Any]) -> None:
@@ -70,9 +82,9 @@ def _look() -> None:
     arena_pool.discard_oversized()
     with _lock:
         _watched.difference_update(released)
-        _is_watching = bool(_watched)
-        if _is_watching:
-            deadlines.begin(Watch(time.perf_counter() + RELEASE_AFTER_S, _sweep))
+        _is_watching = False
+        if _watched:
+            _look_later()
 
 
 def _reset() -> None:

@@ -39,8 +39,8 @@ class NetworkProperties:
         All working memory is what the application makes with `armpy.Model.create_working_memory`.
         Nothing is made at load; executions without such memory, and bound ones, are an error.
     asynchronous : bool
-        No working memory is made at load: each execution makes it, or takes what another one has
-        left. A device that is full then fails executions, instead of losing layers at load.
+        Arm NN's word for executions that run side by side, each with working memory of its own.
+        All networks are executed so; it changes nothing.
     optimizer : OptimizerOptions, optional
         How the network is optimised. Left out, as `RuntimeOptions` says.
     on_failure : {"error", "next"}

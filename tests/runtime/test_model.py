@@ -6,12 +6,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from armpy.errors import BackendError, InvalidArgumentError, LayerValidationError
+from armpy.errors import ArmpyError, BackendError, InvalidArgumentError, LayerValidationError
 from armpy.graph import Graph
 from armpy.network import Network
 from armpy.ops import Activation, Convolution2d, Gather
 from armpy.ops.operation import Array
-from armpy.runtime import Model, Runtime, RuntimeOptions
+from armpy.runtime import Model, NetworkProperties, Runtime, RuntimeOptions
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
 from tests.support.fake_backends import CountingManager, FakeBackend, OwnMemoryBackend, runtime_of
@@ -370,16 +370,19 @@ def test_an_armpy_error_of_a_workload_keeps_its_kind_and_its_text_does_not_grow(
         ("handle", "Expected ITensorHandle; got 'handle'"),
     ],
 )
-def test_a_backend_that_cannot_make_a_tensor_loses_its_layers_when_the_network_is_loaded(
+def test_a_backend_that_cannot_make_a_tensor_loses_its_layers_when_it_is_to_execute(
     fault: object, text: str
 ) -> None:
-    model = Model(diamond(), runtime_of(FakeBackend(faults={"create_tensor_handle": fault})))
+    runtime = runtime_of(FakeBackend(faults={"create_tensor_handle": fault}))
+    with pytest.raises(ArmpyError, match=f"Fake / create_tensor_handle.*{text}"):
+        Model(diamond(), runtime)(floats(-1, 0, 2, 5))
+    model = Model(diamond(), runtime, properties=NetworkProperties(on_failure="next"))
+    np.testing.assert_array_equal(model(floats(-1, 0, 2, 5)), [1, 1, 9, 21])
     assert model.placement is not None
     assert model.placement.layers_by_backend == {"CpuRef": 4}
     for refusal in model.placement.refusals:
         assert "Fake / create_tensor_handle" in refusal.text
         assert text in refusal.text
-    np.testing.assert_array_equal(model(floats(-1, 0, 2, 5)), [1, 1, 9, 21])
 
 
 @pytest.mark.parametrize(

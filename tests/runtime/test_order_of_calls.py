@@ -80,13 +80,15 @@ def test_the_order_from_the_first_to_the_last_call() -> None:
     runtime.enqueue_workload(network, {"x": X})
     seen["It is executed"] = recorder.take()
     runtime.enqueue_workload(network, {"x": X})
-    assert recorder.take() == seen["It is executed"]
+    again = once(recorder.take())
+    assert again == once(seen["It is executed"])[2:]
     model = Model(sums(), runtime)
+    model.warm_up()
     recorder.take()
     execution = model.bind({"x": X})
     seen["It is bound to arrays"] = recorder.take()
     execution()
-    assert recorder.take() == seen["It is executed"]
+    assert once(recorder.take()) == again
     execution.close()
     assert LISTED["It is bound to arrays"][1:] == [once(recorder.take())]
     model.create_working_memory().close()

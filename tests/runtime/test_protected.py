@@ -184,5 +184,6 @@ def test_an_input_that_is_an_output_cannot_be_had() -> None:
 def test_a_factory_without_arenas_gets_no_memory_of_the_cores() -> None:
     device = ProtectedDevice()
     device.makes_arenas = False
+    model = Model(chain(3), protected_runtime(device))
     with pytest.raises(ArmpyError, match="no tensor lies in memory that the core has"):
-        Model(chain(3), protected_runtime(device))
+        model.create_working_memory()
