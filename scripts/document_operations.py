@@ -24,6 +24,16 @@ Made from the definitions in `armpy/ops/` by `scripts/document_operations.py`; d
 An operand in brackets may be left out. One with an arrow becomes the attribute behind it as soon as
 its value is known. Types are given as rows: inputs, then outputs; no rows mean that every type is
 allowed.
+
+**What is no number.** NaN stays: every output element that is computed of a NaN is NaN, whatever
+else it is computed of. That holds for maxima and minima, alone and of windows, for activations and
+the clamps of fused ones, for softmax and normalisation. A sum takes part in every product that its
+definition has: a weight of 0 makes NaN of NaN and of an infinity, zeros in the padding of a
+convolution do so with weights, and what is only moved or chosen by index keeps its bits.
+Comparisons with NaN are false, NOT_EQUAL is true; NaN, not being 0, is a true truth value.
+Operations that order elements, look for positions or make integers say below what they do. A
+backend may compute a convolution with fewer products, which can make NaN of neighbours in the
+output, too.
 """
 
 

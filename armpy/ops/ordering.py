@@ -33,7 +33,7 @@ class TopkV2(Operation):
     Notes
     -----
     input (..., n); k int32 (); values (..., k), in order, quantised like the input; indices int32
-    (..., k).
+    (..., k). NaN is above all numbers, and each is like the others.
 
     References
     ----------

@@ -37,7 +37,7 @@ class Quantize(Operation):
     input (...); output as input. Floats are divided by the output's scale in float32 and
     rounded, by default half away from zero; the output's scales may run along an axis.
     Quantised inputs, and int32 ones with a scale, are rescaled in fixed point. The output may
-    be int32 with a scale, too. All saturate.
+    be int32 with a scale, too. All saturate; NaN becomes real 0.
 
     References
     ----------

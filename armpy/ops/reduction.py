@@ -80,7 +80,8 @@ class Reduce(Operation):
     Floats are added up in float64 and multiplied in float32, or float64 if they are. SUM and
     PROD of integers wrap around; MEAN of integers rounds towards 0. SUM, MEAN and PROD of
     quantised elements accumulate in int32 and requantise in fixed point; MAX and MIN keep the
-    quantisation and pass over NaN. NNAPI has `rounds_down` and `zero_absorbs`, the others do not.
+    quantisation, and are NaN where there is one; of no floats they are infinities. NNAPI has
+    `rounds_down` and `zero_absorbs`, the others do not.
 
     References
     ----------
@@ -162,7 +163,7 @@ class ArgMinMax(Operation):
     Notes
     -----
     input (...); axis int32 () or (1,); output without the axis. Of equal elements the first
-    one counts; NaN counts only where there is nothing else.
+    one counts; where there is NaN, the first NaN.
 
     References
     ----------

@@ -33,7 +33,8 @@ class NonMaxSuppression(Operation):
     Notes
     -----
     boxes (b, s, 4); scores (b, c, s); output int64 (k, 3): image, class, box, by image, class and
-    falling score. ``k`` may be 0. Of equal scores the first counts.
+    falling score. ``k`` may be 0. Of equal scores the first counts. NaN is
+    the lowest score, and above no threshold; boxes with NaN overlap nothing.
 
     References
     ----------

@@ -106,7 +106,7 @@ _ACTIVATIONS: Mapping[ActivationFunction, Callable[[Activation, Numbers], Number
     ActivationFunction.SIGMOID: lambda _, x: 1 / (1 + np.exp(-x)),
     ActivationFunction.TANH: lambda op, x: op.a * np.tanh(op.b * x),
     ActivationFunction.LINEAR: lambda op, x: op.a * x + op.b,
-    ActivationFunction.RELU: lambda _, x: np.where(x > 0, x, 0),
+    ActivationFunction.RELU: lambda _, x: np.maximum(x, 0),
     ActivationFunction.BOUNDED_RELU: lambda op, x: np.minimum(op.a, np.maximum(op.b, x)),
     ActivationFunction.SOFT_RELU: lambda _, x: np.logaddexp(0, x),
     ActivationFunction.LEAKY_RELU: lambda op, x: np.where(x > 0, x, op.a * x),
@@ -135,8 +135,8 @@ _REDUCTIONS: Mapping[ReduceOperation, Any] = {  # Any: functions with keywords
     ReduceOperation.SUM: np.sum,
     ReduceOperation.MEAN: np.mean,
     ReduceOperation.PROD: np.prod,
-    ReduceOperation.MAX: np.nanmax,
-    ReduceOperation.MIN: np.nanmin,
+    ReduceOperation.MAX: np.max,
+    ReduceOperation.MIN: np.min,
     ReduceOperation.ANY: np.any,
     ReduceOperation.ALL: np.all,
 }
@@ -285,16 +285,26 @@ def _spread(
     return clamped(operation, _as_given(operation, sums + bias_of(inputs)))
 
 
+def summarized(
+    algorithm: PoolingAlgorithm, windows: Numbers, inside: Numbers, axes: int | tuple[int, ...]
+) -> Numbers:
+    """What pooling makes of windows along some axes; `inside` is 1 but in the padding."""
+    if algorithm is PoolingAlgorithm.MAX:
+        return np.asarray(windows.max(axis=axes))
+    counts = np.maximum(inside.sum(axis=axes), 1)
+    if algorithm is PoolingAlgorithm.AVERAGE:
+        return np.asarray(windows.sum(axis=axes) / counts)
+    return np.asarray(np.sqrt((windows**2).sum(axis=axes) / counts))
+
+
 def _pooled(operation: Pooling2d, inputs: Sequence[Numbers], outputs: object) -> Sequence[Numbers]:
     image = _nhwc(operation, inputs[0])
-    windows = _windows(operation, image, operation.pool_size, np.nan)
-    axes = (3, 4)
-    if operation.algorithm is PoolingAlgorithm.MAX:
-        found = np.nanmax(windows, axis=axes)
-    elif operation.algorithm is PoolingAlgorithm.AVERAGE:
-        found = np.nanmean(windows, axis=axes)
-    else:
-        found = np.sqrt(np.nanmean(windows**2, axis=axes))
+    is_max, axes = operation.algorithm is PoolingAlgorithm.MAX, (3, 4)
+    windows, inside = (
+        _windows(operation, array, operation.pool_size, fill)
+        for array, fill in ((image, -np.inf if is_max else 0), (np.ones_like(image), 0))
+    )
+    found = summarized(operation.algorithm, windows, inside, axes)
     return clamped(operation, _as_given(operation, found))
 
 

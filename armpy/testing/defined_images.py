@@ -19,7 +19,7 @@ from armpy.ops import (
     RmsNormalization,
     SampleMode,
 )
-from armpy.testing.defined_functions import Definition, Numbers, clamped, padding_of
+from armpy.testing.defined_functions import Definition, Numbers, clamped, padding_of, summarized
 from armpy.types import DataLayout
 
 
@@ -53,13 +53,10 @@ def _windows(operation: Any, image: Numbers, fill: float) -> Numbers:
 def _pooled(operation: Pooling3d, inputs: Sequence[Numbers], _: object) -> Sequence[Numbers]:
     is_first = operation.data_layout is DataLayout.NCDHW
     volume = np.moveaxis(inputs[0], 1, 4) if is_first else inputs[0]
-    windows = _windows(operation, volume, np.nan)
-    if operation.algorithm is PoolingAlgorithm.MAX:
-        found = np.nanmax(windows, axis=-1)
-    elif operation.algorithm is PoolingAlgorithm.AVERAGE:
-        found = np.nanmean(windows, axis=-1)
-    else:
-        found = np.sqrt(np.nanmean(windows**2, axis=-1))
+    is_max = operation.algorithm is PoolingAlgorithm.MAX
+    windows = _windows(operation, volume, -np.inf if is_max else 0)
+    inside = _windows(operation, np.ones_like(volume), 0)
+    found = summarized(operation.algorithm, windows, inside, -1)
     return clamped(operation, np.moveaxis(found, 4, 1) if is_first else found)
 
 

@@ -114,7 +114,7 @@ _FUNCTIONS = (
 
 def _is_special(sketch: Sketch) -> bool:
     """Whether a line's elements are of few types, or more than numbers."""
-    return "whole-range" in sketch.label or "unusual" in sketch.label
+    return "whole-range" in sketch.label or "no-numbers" in sketch.label
 
 
 def num_draws(sketch: Sketch) -> int:

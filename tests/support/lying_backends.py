@@ -28,6 +28,8 @@ from armpy.graph import SubgraphView
 from armpy.network import Network
 from armpy.ops import (
     Activation,
+    ArgMinMax,
+    ArgMinMaxFunction,
     BinaryOperation,
     ElementwiseBinary,
     ElementwiseUnary,
@@ -143,6 +145,41 @@ def gives_nan(_: Operation, __: list[Array], outputs: list[Array]) -> None:
     """Make one element NaN."""
     if outputs[0].dtype.kind == "f" and outputs[0].size:
         outputs[0].flat[0] = np.nan
+
+
+def drops_nan(_: Operation, __: list[Array], outputs: list[Array]) -> None:
+    """Make numbers of NaN, as maxima and clamps do whose comparisons are false."""
+    for output in outputs:
+        if output.dtype.kind == "f":
+            np.copyto(output, np.zeros((), output.dtype), where=np.isnan(output))
+
+
+def spreads_nan(_: Operation, inputs: list[Array], outputs: list[Array]) -> None:
+    """Make NaN of the first element if there is one in the input, as zeros times it do."""
+    if np.isnan(inputs[0]).any() and outputs[0].size:
+        outputs[0].flat[0] = np.nan
+
+
+def passes_over_nan(operation: Operation, inputs: list[Array], outputs: list[Array]) -> None:
+    """Look for the best of the other elements, as comparisons do that are false."""
+    assert isinstance(operation, ArgMinMax)
+    if inputs[0].dtype.kind == "f":
+        is_max = operation.function is ArgMinMaxFunction.MAX
+        values = np.where(np.isnan(inputs[0]), -np.inf if is_max else np.inf, inputs[0])
+        axis = operation.axis or 0
+        outputs[0][...] = values.argmax(axis) if is_max else values.argmin(axis)
+
+
+def integers_of_nan_are_lowest(_: Operation, inputs: list[Array], outputs: list[Array]) -> None:
+    """Make the lowest integer of NaN, as conversions of x86 do."""
+    if inputs[0].dtype.kind == "f" and outputs[0].dtype.kind in "iu":
+        outputs[0][np.isnan(inputs[0])] = np.iinfo(outputs[0].dtype).min
+
+
+def nan_equals(_: Operation, inputs: list[Array], outputs: list[Array]) -> None:
+    """Say the opposite of pairs with NaN, as negated comparisons do."""
+    if all(array.dtype.kind == "f" for array in inputs):
+        outputs[0][...] ^= np.isnan(inputs[0]) | np.isnan(inputs[1])
 
 
 def wrong_maxima(operation: Operation, _: list[Array], outputs: list[Array]) -> None:

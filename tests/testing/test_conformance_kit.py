@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from armpy import ops
 from armpy.backend import (
     IMemoryManager,
     IWorkloadFactory,
@@ -40,18 +41,24 @@ from tests.support.lying_backends import (
     OnlyOnce,
     Pairs,
     Stale,
+    Tamper,
     TamperedFactory,
     Tampering,
     Unfinished,
     WrongWhenFused,
     adds_one,
     changes_inputs,
+    drops_nan,
     exponential_pattern,
     gives_nan,
+    integers_of_nan_are_lowest,
+    nan_equals,
     options_for,
+    passes_over_nan,
     refusing,
     run,
     run_one,
+    spreads_nan,
 )
 
 
@@ -220,6 +227,45 @@ def test_a_nan_that_cpu_ref_does_not_have_is_found() -> None:
     result = run_one(Tampering(gives_nan))
     assert result.outcome is Outcome.FAILED
     assert "got nan" in result.text
+
+
+@pytest.mark.parametrize(
+    ("kind", "tamper"),
+    [
+        (ops.Reduce, drops_nan),
+        (ops.ArgMinMax, passes_over_nan),
+        (ops.TopkV2, drops_nan),
+        (ops.Pooling2d, drops_nan),
+        (ops.MaxPoolWithIndices, drops_nan),
+        (ops.ElementwiseBinary, drops_nan),
+        (ops.Activation, drops_nan),
+        (ops.Softmax, drops_nan),
+        (ops.Convolution2d, drops_nan),
+        (ops.DepthwiseConvolution2d, drops_nan),
+        (ops.FullyConnected, drops_nan),
+        (ops.TransposeConvolution2d, spreads_nan),
+        (ops.Resize, drops_nan),
+        (ops.Quantize, integers_of_nan_are_lowest),
+        (ops.Cast, integers_of_nan_are_lowest),
+        (ops.Comparison, nan_equals),
+    ],
+    ids=lambda value: value.__name__,
+)
+def test_a_backend_with_another_rule_for_nan_is_found(
+    kind: type[Operation], tamper: Tamper
+) -> None:
+    results = run(Tampering(tamper, (kind,)), f"{kind.__name__}/no-numbers").results
+    ran = [result for result in results if result.outcome is not Outcome.UNSUPPORTED]
+    assert Outcome.FAILED in {result.outcome for result in ran}
+
+
+def test_a_sigmoid_that_never_reaches_0_is_found() -> None:
+    def floored(operation: Operation, _: list[Array], outputs: list[Array]) -> None:
+        if operation == Activation() and outputs[0].dtype == np.float32:
+            np.maximum(outputs[0], np.float32(2.0**-125), out=outputs[0])
+
+    (result,) = run(Tampering(floored), "sigmoid times far numbers").problems
+    assert "Expected -0 within" in result.text
 
 
 def test_a_changed_input_is_found() -> None:

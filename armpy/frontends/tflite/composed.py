@@ -88,7 +88,24 @@ class Parts(Layers):
 
     def ints(self, index: int) -> tuple[int, ...]:
         """Elements of an input that decides, flat, as plain integers."""
-        return tuple(int(item) for item in self.array(index).reshape(-1))
+        elements = self.array(index)
+        require(
+            elements.dtype.kind in "iu",
+            f"input {index} holds no integers",
+            actual=self.type(index).name,
+        )
+        return tuple(int(item) for item in elements.reshape(-1))
+
+    def count(self, index: int) -> int:
+        """The only element of an input that decides, an integer that is not negative."""
+        found = self.ints(index)
+        require(
+            len(found) == 1 and found[0] >= 0,
+            f"input {index} is no count",
+            expected="one integer, at least 0",
+            actual=found[:4],
+        )
+        return found[0]
 
 
 Expansion: TypeAlias = Callable[[Parts], "Value | Sequence[Value]"]

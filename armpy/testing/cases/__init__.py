@@ -17,6 +17,7 @@ from armpy.testing.cases import (
     indexing,
     lookup,
     movement,
+    no_numbers,
     quantizing,
     recurrent,
     recurrent_networks,
@@ -42,6 +43,7 @@ _FAMILIES = (
     weighted,
     volumes,
     wide_sums,
+    no_numbers,
     windows,
     reduction,
     movement,
@@ -58,8 +60,8 @@ _FAMILIES = (
 )
 
 
-_DELICATE = (detection, lookup, indexing)
-"""Families whose inputs mean something: boxes, keys. They have no variations."""
+_DELICATE = (detection, lookup, indexing, no_numbers)
+"""Families whose inputs mean something: boxes, keys, NaN. They have no variations."""
 
 
 @cache

@@ -320,11 +320,22 @@ def _many_elements(b: Builder) -> Value:
 @cache
 def kit_patterns() -> tuple[Pattern, ...]:
     """Every pattern in every type of `TYPES`."""
-    return tuple(
+    made = (
         _made(name, build, data_type)
         for name, build in (_pairs() | _networks()).items()
         for data_type in TYPES
     )
+    return (*made, _far_numbers())
+
+
+def _far_numbers() -> Pattern:
+    """A sigmoid is 0 at its far end, or what multiplies it by large numbers shows what it is."""
+    builder = Builder("sigmoid times far numbers", DataType.FLOAT32)
+    far = np.array([-1e38, -3.4e38, -1e30, -200.0, -20.0, 20.0, 200.0, 1e38], np.float32)
+    x = builder.input(*far.shape)
+    sigmoid = builder.net.add(Activation(ActivationFunction.SIGMOID), x)
+    builder.net.output("y", builder.binary(x, sigmoid, BinaryOperation.MUL))
+    return Pattern(f"{builder.net.name}/float32", builder.net.build(), {"x": far})
 
 
 def _made(name: str, build: Callable[[Builder], Value], data_type: DataType) -> Pattern:

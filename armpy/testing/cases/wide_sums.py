@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from armpy.ops import (
     ArgMinMax,
     ArgMinMaxFunction,
@@ -25,11 +23,10 @@ from armpy.ops import (
     ResizeMethod,
     TransposeConvolution2d,
 )
-from armpy.ops.operation import Array
 from armpy.tensor import Quantization, TensorInfo
 from armpy.testing.cases import weighted
 from armpy.testing.sketch import OutputScale, Scale, Sketch, Types, every, of
-from armpy.testing.values import anything, few, grid, stored, thorough
+from armpy.testing.values import anything, few, grid, thorough
 from armpy.types import DataLayout, DataType
 
 _QUANTIZED = of(DataType.QASYMM_S8, DataType.QASYMM_U8, DataType.QSYMM_S16)
@@ -185,7 +182,7 @@ def _pooling() -> Iterator[Sketch]:
 
 
 def _reductions() -> Iterator[Sketch]:
-    """Sums of many large integers, ties, infinities and what is not a number."""
+    """Sums of many large integers, and ties."""
     for label, factor in (("fine", 1 / 30), ("coarse", 3.0)):
         for operation in (ReduceOperation.SUM, ReduceOperation.MEAN):
             yield Sketch(
@@ -204,36 +201,14 @@ def _reductions() -> Iterator[Sketch]:
         lambda types: _integers(types) and not types[0].is_quantized,
         (thorough,),
     )
-    for operation in (ReduceOperation.MAX, ReduceOperation.MIN):
-        yield Sketch(
-            f"{operation.name.lower()}-unusual",
-            Reduce(operation, (1,)),
-            ((40, 3),),
-            of(DataType.FLOAT32, DataType.FLOAT16),
-            (unusual,),
-        )
     for function in ArgMinMaxFunction:
         name = function.name.lower()
-        for axis in (0, 1, -1):
-            yield Sketch(
-                f"{name}-unusual-axis_{axis}",
-                ArgMinMax(function, axis),
-                ((4, 3, 9) if axis else (3, 40),),
-                of(DataType.FLOAT32, DataType.FLOAT16),
-                (unusual,),
-            )
         yield Sketch(f"{name}-many-ties", ArgMinMax(function, 1), ((5, 40, 3),), every, (few,))
 
 
 def _integers(types: Types) -> bool:
     """Select what adds up exactly in whatever order."""
     return not types[0].is_float and types[0] is not DataType.BOOLEAN
-
-
-def unusual(rng: np.random.Generator, info: TensorInfo) -> Array:
-    """Few numbers, many infinities, many that are not a number."""
-    choices = (0.0, -1.5, 2.0, np.inf, -np.inf, np.nan, np.nan)
-    return stored(rng.choice(choices, info.known_shape), info)
 
 
 def _resizing() -> Iterator[Sketch]:

@@ -64,8 +64,8 @@ def lower_for(view: SubgraphView, aim: Target, options: OptionValues = NO_OPTION
 
     Raises
     ------
-    TooLargeError
-        If a layer is larger than kernels can count.
+    GivenBackError
+        If a layer is larger than kernels can count, or has weights that they cannot take.
     """
     settings = settings_for(aim, options)
     return compiled_program(view, settings.isa, settings.num_threads, settings.model)
@@ -92,8 +92,8 @@ def compile_for(
 
     Raises
     ------
-    TooLargeError
-        If a layer is larger than kernels can count.
+    GivenBackError
+        If a layer is larger than kernels can count, or has weights that they cannot take.
     """
     program = lower_for(view, aim, options)
     return program, objects_of(program, aim.isa)

@@ -38,7 +38,7 @@ from armpy.types import BackendId, DeviceType
 from armpy_numba_acc.machine.compiler import missing_compiler
 from armpy_numba_acc.options import OPTIONS, Settings, known_figures, matrix_unit_state
 from armpy_numba_acc.passes.support import support
-from armpy_numba_acc.program.limits import TooLargeError
+from armpy_numba_acc.program.limits import GivenBackError
 from armpy_numba_acc.runtime.factory import ProgramFactory
 from armpy_numba_acc.runtime.profiling import NumbaProfilingContext, recorder_of
 from armpy_numba_acc.store.programs import compiled_program
@@ -164,7 +164,7 @@ class NumbaBackend(IBackendInternal):
             tune_region(view, settings.isa, settings.num_threads, request, settings.model)
         try:
             program = compiled_program(view, settings.isa, settings.num_threads, settings.model)
-        except TooLargeError as error:
+        except GivenBackError as error:
             return _without(view, error)
         shapes = tuple(value.info.known_shape for value in view.outputs)
         views.substitutions.append(
@@ -179,7 +179,7 @@ def _warn_once(reason: str) -> None:
     _log.warning("NumbaAcc takes no layers: %s", reason)
 
 
-def _without(view: SubgraphView, error: TooLargeError) -> OptimizationViews:
+def _without(view: SubgraphView, error: GivenBackError) -> OptimizationViews:
     """The answer that gives one layer back; what is left is offered again."""
     chosen = [layer for layer in view.layers if layer.id == error.layer.id]
     if not chosen:  # the layer stands for others

@@ -85,11 +85,12 @@ def test_truth_values_are_reduced(isa: str) -> None:
 
 @pytest.mark.parametrize("isa", ISA_NAMES)
 @pytest.mark.parametrize("name", ["MAX", "MIN"])
-def test_extremes_pass_over_nan(name: str, isa: str) -> None:
+def test_nan_is_the_extreme_and_zeros_are_alike(name: str, isa: str) -> None:
     values = np.random.default_rng(0).normal(size=(6, 40)).astype(np.float32)
     values[1, ::2] = np.nan
-    values[:, 3] = np.nan
-    values[2, 0], values[2, 1] = np.inf, -np.inf
+    values[4] = values[:, 3] = np.nan
+    values[2, 0], values[2, 1], values[2, 3] = np.inf, -np.inf, 0
+    values[3] = np.where(values[3] > 0, 0.0, -0.0)
     for axis in (0, 1):
         network = Network()
         x = network.input("x", F32.with_shape((6, 40)))

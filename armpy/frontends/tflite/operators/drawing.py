@@ -53,9 +53,8 @@ def _multinomial(node: Node) -> Sequence[Value]:
     seeds = np.array(_seeds(node), np.int32)
 
     def expand(parts: Parts) -> Value:
-        (count,) = parts.ints(1)
         logits = parts.value(0)
-        drawn = parts.layer(RandomMultinomial(count), logits, parts.constant(seeds))
+        drawn = parts.layer(RandomMultinomial(parts.count(1)), logits, parts.constant(seeds))
         return parts.cast(drawn, parts.outputs[0].data_type)
 
     return composed(node, expand, decides=(1,))

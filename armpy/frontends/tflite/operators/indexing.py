@@ -116,9 +116,7 @@ def _segments(reduction: ScatterReduction) -> Converter:
 
     def convert(node: Node) -> Sequence[Value]:
         def expand(parts: Parts) -> Value:
-            (count,) = parts.ints(2)
-            require(count >= 0, "the number of segments is negative", actual=count)
-            return _by_segment(parts, count, reduction)
+            return _by_segment(parts, parts.count(2), reduction)
 
         return composed(node, expand, decides=(2,))
 
@@ -127,7 +125,7 @@ def _segments(reduction: ScatterReduction) -> Converter:
 
 def _segment_sum(node: Node) -> Sequence[Value]:
     def expand(parts: Parts) -> Value:
-        count = int(parts.array(1).max(initial=-1)) + 1
+        count = max(parts.ints(1), default=-1) + 1
         return _by_segment(parts, count, ScatterReduction.ADD)
 
     return composed(node, expand, decides=(1,))

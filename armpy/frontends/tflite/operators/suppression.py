@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from armpy.frontends.tflite.composed import Parts, composed
@@ -12,17 +13,16 @@ from armpy.ops.suppression import SoftNonMaxSuppression
 
 
 def _number(parts: Parts, index: int) -> float:
-    """An input that is one number."""
-    array = parts.array(index).reshape(-1)
-    require(len(array) == 1, f"input {index} is not one number", actual=len(array))
-    return float(array[0])
+    """An input that is one number, which may be infinite."""
+    numbers = parts.array(index).reshape(-1).tolist()
+    is_one = len(numbers) == 1 and not math.isnan(numbers[0])
+    require(is_one, f"input {index} is not one number", actual=numbers[:4])
+    return float(numbers[0])
 
 
 def _chosen(parts: Parts, sigma: float) -> Sequence[Value]:
     """Indices, scores and number of the boxes that stay."""
-    operation = SoftNonMaxSuppression(
-        int(_number(parts, 2)), _number(parts, 3), _number(parts, 4), sigma
-    )
+    operation = SoftNonMaxSuppression(parts.count(2), _number(parts, 3), _number(parts, 4), sigma)
     return parts.layers(operation, (parts.value(0), parts.value(1)))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TypeAlias
 
 from numba import int32
@@ -20,7 +21,7 @@ from armpy_numba_acc.machine.call import Pointer
 from armpy_numba_acc.machine.calls.rows import ArgExtreme
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.tiles.positions import make_position_in_short_run
-from armpy_numba_acc.tiles.reductions import Accumulation, make_accumulation
+from armpy_numba_acc.tiles.reductions import Accumulation, make_accumulation, make_load_order
 
 Kernel: TypeAlias = Callable[[int, int, int], None]
 
@@ -41,13 +42,15 @@ def make(isa: Isa, operation: str, kind: str, form: str) -> Kernel:
 
     Notes
     -----
-    Of floats, NaN counts only where there is nothing else. Threads share rows, or blocks of
+    The first NaN counts where there is one. Threads share rows, or blocks of
     columns.
     """
     is_max = operation == "max"
     if form == "short":
         return _make_short(isa, is_max)
     tools = make_accumulation(operation, kind)
+    if kind == "f32":
+        tools = replace(tools, load=make_load_order(is_max))
     return _make_columns(tools, is_max) if form == "columns" else _make_rows(tools)
 
 

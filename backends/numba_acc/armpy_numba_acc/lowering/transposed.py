@@ -30,7 +30,7 @@ from armpy_numba_acc.lowering.patches import Patches
 from armpy_numba_acc.lowering.weighted_checks import check_types, is_dynamic
 from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.program.emitter import Emitter
-from armpy_numba_acc.program.limits import MOST_PARTS, MOST_TAPS
+from armpy_numba_acc.program.limits import MOST_PARTS, MOST_TAPS, GivenBackError
 from armpy_numba_acc.program.registry import Lowering
 
 
@@ -99,6 +99,14 @@ def lower(emit: Emitter, layer: Layer) -> None:
     assert isinstance(operation, TransposeConvolution2d | TransposeConvolution3d)
     if is_dynamic(layer.input_infos):
         layer = with_real_operands(emit, layer)
+    if not np.isfinite(elements_of(layer, "weights")).all():
+        # The zeros around the input are multiplied, too, and an infinity makes NaN of them.
+        raise GivenBackError(
+            "weights that are no numbers are not supported",
+            layer,
+            expected="finite ones",
+            actual="infinities or NaN",
+        )
     weights, sizes = elements_of(layer, "weights"), output.info.known_shape[1:-1]
     is_volume = isinstance(operation, TransposeConvolution3d)
     dilation = operation.dilation if isinstance(operation, TransposeConvolution3d) else (1, 1)
@@ -113,10 +121,11 @@ def lower(emit: Emitter, layer: Layer) -> None:
         sizes, stride, weights = (images, *sizes), (1, *stride), weights[:, np.newaxis]
         axes.insert(0, [_Phase(0, images, [(0, 0)])])
     padded = _padded(emit, layer, axes)
+    nothing = emit.constant(np.full(padded.pixel, fill_byte_of(layer), np.uint8))
     columns, target = len(weights), emit.target(output)
     whole = stand_in(output.info).reshape(*sizes, columns)
     for phases in product(*axes):
-        patches, chosen = padded.patches(phases, weights)
+        patches, chosen = padded.patches(phases, weights, nothing)
         if max(stride) == 1:
             _emit_groups(emit, layer, patches, chosen, target, padded.element)
             continue
@@ -166,15 +175,30 @@ class _Padded:
     element: int
     no_weight: int
 
-    def patches(self, phases: Sequence[_Phase], weights: Array) -> tuple[Patches, Array]:
-        """What phases multiply, and with which weights (o, taps, i)."""
+    @property
+    def pixel(self) -> int:
+        """Bytes of a pixel."""
+        return self.pitches[-1]
+
+    def patches(
+        self, phases: Sequence[_Phase], weights: Array, nothing: Buffer
+    ) -> tuple[Patches, Array]:
+        """What phases multiply, and with which weights (o, taps, i).
+
+        Parameters
+        ----------
+        nothing : Buffer
+            A pixel of zeros.
+        """
         meetings = list(product(*(phase.taps for phase in phases)))
-        if meetings:
-            parts = [weights[:, z, y, x] for (z, _), (y, _), (x, _) in meetings]
-            chosen = np.stack(parts, axis=1)
-        else:  # nothing is met: the output is the bias
-            meetings = [tuple((0, -before) for before in self.before)]
-            chosen = np.full_like(weights[:, :1, 0, 0], self.no_weight)
+        slices, rows, columns = (phase.count for phase in phases)
+        sized = replace(self.whole, images=slices, height=rows, width=columns)
+        if not meetings:  # the output is the bias, whatever the input is
+            sized = replace(sized, source=nothing, image_pitch=0, row_pitch=0, pixel_pitch=0)
+            no_weights = np.full_like(weights[:, :1, 0, 0], self.no_weight)
+            return replace(sized, taps=(0,)), no_weights
+        parts = [weights[:, z, y, x] for (z, _), (y, _), (x, _) in meetings]
+        chosen = np.stack(parts, axis=1)
         offsets = tuple(
             sum(
                 (at + before) * pitch
@@ -182,8 +206,6 @@ class _Padded:
             )
             for places in meetings
         )
-        slices, rows, columns = (phase.count for phase in phases)
-        sized = replace(self.whole, images=slices, height=rows, width=columns)
         return replace(sized, taps=offsets), chosen
 
 

@@ -1,4 +1,4 @@
-"""How much a layer's attributes may make of it: taps, commands, and memory beside its tensors."""
+"""What a layer may not take or be: taps, commands, memory beside its tensors."""
 
 from __future__ import annotations
 
@@ -23,7 +23,22 @@ _TIMES = 64
 its tensors it may in any case."""
 
 
-class TooLargeError(BackendError):
+class GivenBackError(BackendError):
+    """What a layer turned out to be when it was lowered, for which it goes to another backend.
+
+    Parameters
+    ----------
+    failed : str
+    layer : Layer
+    expected, actual : str
+    """
+
+    def __init__(self, failed: str, layer: Layer, *, expected: str, actual: str) -> None:
+        super().__init__(failed, where=layer.where, expected=expected, actual=actual)
+        self.layer = layer
+
+
+class TooLargeError(GivenBackError):
     """A layer would take far more than its tensors do.
 
     Parameters
@@ -36,11 +51,10 @@ class TooLargeError(BackendError):
     def __init__(self, layer: Layer, what: str, most: int, needed: int) -> None:
         super().__init__(
             f"the layer takes too much {what}",
-            where=layer.where,
+            layer,
             expected=f"at most {most}",
             actual=str(needed),
         )
-        self.layer = layer
 
 
 @dataclass

@@ -228,9 +228,10 @@ def expm1(x: Value) -> Value:
 
 
 def sigmoid(x: Value) -> Value:
-    """``1 / (1 + exp(-x))``, right to 2e-7."""
-    # exp from a power of 2 in one step: what is lost where it is far from 1 is not seen.
-    scaled = clamp(x * -_LOG2_E, -125.0, 125.0)
+    """``1 / (1 + exp(-x))``, right to 2e-7 next to 1 and to 1e-5 of itself near 0."""
+    # exp from a power of 2 in one step: what is lost where it is far from 1 is hardly seen. The
+    # reciprocal of 2**127 is subnormal, and flushed: it ends in 0.
+    scaled = clamp(x * -_LOG2_E, -126.0, 127.0)
     shifted = scaled + _MAGIC
     rest = scaled - (shifted - _MAGIC)
     scale = _power_of_two(shifted.bits())
@@ -240,7 +241,7 @@ def sigmoid(x: Value) -> Value:
 
 def quick_sigmoid(x: Value) -> Value:
     """``1 / (1 + exp(-x))``, right to 2**-12; 16 elements on processors with AVX-512."""
-    scaled = x * -_LOG2_E
+    scaled = clamp(x * -_LOG2_E, -200.0, 200.0)  # of an infinity nothing can be cut off
     whole = scaled.call("roundeven")
     rest = scaled - whole
     exponential = _scaled(_polynomial(rest, _QUICK_EXP2).times_plus(rest, x.like(1.0)), whole)
@@ -281,8 +282,13 @@ def log(x: Value) -> Value:
 
 
 def log1p_of_exp(x: Value) -> Value:
-    """``log(1 + exp(x))`` without an infinity in between; right to 1e-7."""
-    return choose(x > 0.0, x, choose(x.differs(x), x, 0.0)) + log(exp_within(-abs(x)) + 1.0)
+    """``log(1 + exp(x))`` without an infinity in between."""
+    exponential = exp_within(-abs(x))
+    whole = exponential + 1.0
+    # What the sum lost to rounding, which is all there is of small exponentials.
+    lost = exponential - (whole - 1.0)
+    logarithm = log(whole) + lost / whole
+    return choose(x > 0.0, x, choose(x.differs(x), x, 0.0)) + logarithm
 
 
 def elu(x: Value, alpha: Value) -> Value:

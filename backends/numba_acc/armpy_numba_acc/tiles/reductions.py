@@ -106,9 +106,28 @@ def _load_word(base: Pointer, index: int) -> Element:
     return int32(load_i16(base, index))
 
 
+def make_load_order(is_max: bool) -> Callable[[Pointer, int], Element]:
+    """A loader of float32 as `_make_load_key` has them, but with both zeros alike."""
+    nan = _nan_key(is_max)
+    rest, infinity = int32(0x7FFFFFFF), int32(0x7F800000)
+
+    @compiled
+    def load_order(base: Pointer, index: int) -> Element:
+        bits = load_i32(base, index)
+        magnitude, sign = bits & rest, bits >> int32(31)
+        return nan if magnitude > infinity else (magnitude ^ sign) - sign
+
+    return load_order
+
+
+def _nan_key(is_max: bool) -> np.int32:
+    """What stands in front of everything: the bits of a NaN, as a key."""
+    return int32(2**31 - 1) if is_max else int32(-(2**31))
+
+
 def _make_load_key(is_max: bool) -> Callable[[Pointer, int], Element]:
-    """A loader of float32 as integers of the same order; NaN stands behind everything."""
-    nan = int32(-(2**31)) if is_max else int32(2**31 - 1)
+    """A loader of float32 as integers of the same order; NaN stands in front of everything."""
+    nan = _nan_key(is_max)
     rest, infinity = int32(0x7FFFFFFF), int32(0x7F800000)
 
     @compiled

@@ -90,15 +90,15 @@ class ReduceWorkload(ReferenceWorkload[Reduce]):
             out[np.any(values == 0, self.axes, keepdims=True).reshape(out.shape)] = 0
 
     def _maximum(self, values: Array, out: Array) -> None:
-        """Without NaNs; the least number of the type if nothing is left."""
+        """NaN where there is one; the least number of the type of no elements."""
         lowest = -np.inf if values.dtype.kind == "f" else np.iinfo(values.dtype).min
-        kept = np.fmax.reduce(values, self.axes, keepdims=True, initial=lowest)
+        kept = np.maximum.reduce(values, self.axes, keepdims=True, initial=lowest)
         out[...] = kept.reshape(out.shape)
 
     def _minimum(self, values: Array, out: Array) -> None:
-        """Without NaNs; the greatest number of the type if nothing is left."""
+        """NaN where there is one; the greatest number of the type of no elements."""
         highest = np.inf if values.dtype.kind == "f" else np.iinfo(values.dtype).max
-        kept = np.fmin.reduce(values, self.axes, keepdims=True, initial=highest)
+        kept = np.minimum.reduce(values, self.axes, keepdims=True, initial=highest)
         out[...] = kept.reshape(out.shape)
 
     def _any(self, values: Array, out: Array) -> None:
