@@ -10,7 +10,7 @@ import numpy as np
 from armpy.graph import Value
 from armpy.network import Network
 from armpy.ops.composite import LayerBuilder
-from armpy.ops.operation import Array, Operation
+from armpy.ops.operation import Array, Operation, require
 from armpy.ops.quantizing import Cast
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
@@ -92,8 +92,22 @@ class Layers:
         return made
 
     def like(self, value: Value, data: object) -> Value:
-        """Add a constant of the type of another value."""
+        """Add a constant of the type of another value.
+
+        Raises
+        ------
+        LayerValidationError
+            If it is an integer that the type does not hold.
+        """
         data_type = value.info.data_type
+        if isinstance(data, int) and data_type.dtype.kind in "iu":
+            low, high = data_type.integer_range
+            require(
+                low <= data <= high,
+                f"a number is none of {data_type.name}",
+                expected=f"{low} to {high}",
+                actual=data,
+            )
         if data_type is DataType.BFLOAT16:
             return self.cast(self.constant(data, DataType.FLOAT32), data_type)
         return self.constant(data, data_type)

@@ -108,7 +108,8 @@ def _as_array(name: str, info: TensorInfo, given: object) -> Array:
             expected=f"an array of {info.data_type.dtype}",
             actual=type(given).__name__,
         ) from error
-    if array.dtype.kind not in _NUMBERS and array.dtype != info.data_type.dtype:
+    is_number = array.dtype.kind in _NUMBERS or is_small(array.dtype)
+    if not is_number and array.dtype != info.data_type.dtype:
         raise _no_array(name, info, given)
     return array
 
@@ -141,11 +142,38 @@ def _is_lossless(array: Array, dtype: np.dtype[np.generic]) -> bool:
     return array.dtype.kind in "iuf" and dtype.kind == "f"
 
 
+_OTHER_NAMES = {"FLOAT8_E8M0FNU": "FLOAT8_E8M0", "FLOAT4_E2M1FN": "FLOAT4_E2M1"}
+"""Types of ``ml_dtypes`` that armpy calls otherwise."""
+
+
+def is_small(dtype: np.dtype[np.generic]) -> bool:
+    """Whether a type is one that a library adds to NumPy: a small float or integer.
+
+    Notes
+    -----
+    ``ml_dtypes`` has them, which JAX, TensorFlow and onnx use. They are known by their names, so
+    that armpy does not depend on it. NumPy calls 2 what libraries register.
+    """
+    return dtype.isbuiltin == 2 and dtype.name.lstrip("bu").startswith(("float", "int"))
+
+
+def _widened(info: TensorInfo, array: Array) -> Array:
+    """Small elements as float32 or bytes, exactly; their bits where that is what is wanted."""
+    name = array.dtype.name.upper()
+    if info.data_type.name == _OTHER_NAMES.get(name, name) and info.data_type.is_bit_pattern:
+        return array.view(info.data_type.dtype)
+    if "FLOAT" in name:
+        return array.astype(np.float32)
+    return array.astype(np.uint8 if name.startswith("U") else np.int8)
+
+
 def _converted(name: str, info: TensorInfo, array: Array, quantize: bool) -> Array:
     """An array in the input's dtype, if nothing is lost or the caller asked for it."""
     dtype = info.data_type.dtype
+    if is_small(array.dtype):
+        array = _widened(info, array)
     if array.dtype.newbyteorder("=") == dtype:
-        return array.astype(dtype)
+        return array.astype(dtype, copy=False)
     if array.dtype.kind not in _NUMBERS:
         raise _no_array(name, info, array)
     if quantize and info.data_type.is_quantized and array.dtype.kind == "f":

@@ -150,6 +150,81 @@ def test_numbers_that_are_not_finite_are_not_quantised(number: float) -> None:
         as_input("x", U8, floats(number, 0, 0), quantize=True)
 
 
+SMALL = {
+    "bfloat16": [1.5, -(2.0**127), np.inf, 0],
+    "float8_e4m3fn": [1.5, -448, 2**-9, 0],
+    "float8_e4m3fnuz": [1.5, -240, 0.25, 0],
+    "float8_e5m2": [1.5, -57344, np.inf, 0],
+    "float8_e5m2fnuz": [1.5, -57344, 0.25, 0],
+    "float8_e8m0fnu": [1, 2.0**127, 2.0**-127, 4],
+    "float6_e3m2fn": [1.5, -28, 0.25, 0],
+    "float4_e2m1fn": [1.5, -6, 0.5, 0],
+}
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_small_floats_of_other_libraries_become_float32_exactly(name: str) -> None:
+    small = pytest.importorskip("ml_dtypes")
+    given = np.array(SMALL[name], np.float32).astype(getattr(small, name))
+    found = as_input("x", f32(4), given)
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(found, np.array(SMALL[name], np.float32))
+    np.testing.assert_array_equal(as_input("x", f32(4), given[::-1]), found[::-1])
+
+
+@pytest.mark.parametrize(
+    ("name", "data_type"),
+    [
+        ("bfloat16", DataType.BFLOAT16),
+        ("float8_e4m3fn", DataType.FLOAT8_E4M3FN),
+        ("float8_e5m2", DataType.FLOAT8_E5M2),
+        ("float8_e8m0fnu", DataType.FLOAT8_E8M0),
+        ("float4_e2m1fn", DataType.FLOAT4_E2M1),
+    ],
+)
+def test_small_floats_are_taken_as_their_bits_where_these_are_wanted(
+    name: str, data_type: DataType
+) -> None:
+    small = pytest.importorskip("ml_dtypes")
+    given = np.array([1, 2, 4], np.float32).astype(getattr(small, name))
+    found = as_input("x", TensorInfo((3,), data_type), given)
+    np.testing.assert_array_equal(found, given.view(data_type.dtype))
+
+
+@pytest.mark.parametrize(
+    ("name", "data_type"),
+    [
+        ("int4", DataType.SIGNED8),
+        ("int4", DataType.SIGNED4),
+        ("uint4", DataType.UNSIGNED8),
+        ("int2", DataType.QASYMM_S8),
+    ],
+)
+def test_small_integers_of_other_libraries_become_bytes(name: str, data_type: DataType) -> None:
+    small = pytest.importorskip("ml_dtypes")
+    numbers = [0, 1, 3 if name[0] == "u" else -2]
+    given = np.array(numbers, np.int8).astype(getattr(small, name))
+    found = as_input("x", TensorInfo((3,), data_type), given)
+    assert (found.dtype, found.tolist()) == (data_type.dtype, numbers)
+
+
+@pytest.mark.parametrize(
+    ("name", "data_type"),
+    [("bfloat16", DataType.FLOAT16), ("bfloat16", DataType.SIGNED8), ("int4", DataType.UNSIGNED8)],
+)
+def test_small_types_that_do_not_fit_are_refused(name: str, data_type: DataType) -> None:
+    small = pytest.importorskip("ml_dtypes")
+    given = np.array([1, 2, 3], np.float32).astype(getattr(small, name))
+    with pytest.raises(InvalidArgumentError, match=r"wrong type.*astype|Convert it"):
+        as_input("x", TensorInfo((3,), data_type), given)
+
+
+def test_small_floats_are_quantised_where_real_numbers_are() -> None:
+    small = pytest.importorskip("ml_dtypes")
+    given = np.array([1, 2, 3], np.float32).astype(small.bfloat16)
+    assert as_input("x", U8, given, quantize=True).tolist() == [12, 14, 16]
+
+
 def test_quantising_rounds_half_away_from_zero_and_saturates() -> None:
     info = TensorInfo((6,), DataType.QASYMM_S8, Quantization.per_tensor(2.0, 0))
     real = floats(1, -1, 3, -3, 1000, -1000)

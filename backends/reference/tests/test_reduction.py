@@ -167,9 +167,7 @@ def test_of_equal_elements_the_first_counts(
         ([0.0, -0.0, 0.0], 0, 0),
     ],
 )
-def test_the_first_nan_is_the_extreme(
-    row: list[float], greatest: int, least: int
-) -> None:
+def test_the_first_nan_is_the_extreme(row: list[float], greatest: int, least: int) -> None:
     for function, expected in ((ArgMinMaxFunction.MAX, greatest), (ArgMinMaxFunction.MIN, least)):
         (result,) = run_operation(ArgMinMax(function, 1), [tensor([row])])
         assert result.tolist() == [expected]
