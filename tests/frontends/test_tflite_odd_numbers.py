@@ -15,7 +15,7 @@ IDS = ((4,), "INT32")
 BOXES, SCORES = ((3, 4), "FLOAT32"), ((3,), "FLOAT32")
 COUNT, SHARE = ((), "INT32"), ((), "FLOAT32")
 Operands = tuple[tuple[tuple[int, ...], str], ...]
-OPERATORS: dict[str, tuple[Operands, tuple[int, ...], int, dict[str, object] | None]] = {
+OPERATORS: dict[str, tuple[Operands, tuple[int, ...], int, dict[str, int] | None]] = {
     **{
         f"UNSORTED_SEGMENT_{name}": ((X, IDS, COUNT), (2,), 1, {})
         for name in ("SUM", "PROD", "MAX", "MIN")
@@ -106,6 +106,6 @@ def test_odd_numbers_work_or_are_refused(name: str) -> None:
 
 @pytest.mark.parametrize("place", [2, 3])
 def test_one_hot_takes_one_value_each(place: int) -> None:
-    content = model_of("ONE_HOT", place, np.float32([1, 2, 3]), is_constant=False)
+    content = model_of("ONE_HOT", place, np.ones(3, np.float32), is_constant=False)
     with pytest.raises(ArmpyError, match="_value is not one element"):
         armpy.load(content)

@@ -9,8 +9,9 @@ import pytest
 
 from armpy import DataType, Network, Runtime, RuntimeOptions, TensorInfo
 from armpy.errors import ArmpyError
+from armpy.graph import Value
 from armpy.ops.operation import Array
-from armpy.testing.case import Case
+from armpy.testing.case import Case, CaseInput
 from armpy.testing.cases import all_sketches
 from armpy.testing.sketch import Sketch
 
@@ -55,23 +56,24 @@ def attempt(case: Case, place: int, odd: Array, *, is_constant: bool, backends: 
     operation, operand = case.operation, case.operation.input_operand(place)
     if operand.becomes:
         operation = dataclasses.replace(operation, **{operand.becomes: None})  # type: ignore[type-var]  # all are dataclasses
-    items = [item for item in case.inputs]
+    items = list(case.inputs)
     items += [None] * (place + 1 - len(items))
-    network, values, feeds = Network(), [], {}
+    network, feeds = Network(), {}
+    values: list[Value | None] = []
     for number, item in enumerate(items):
-        data = odd if number == place else None if item is None else item.data
-        if data is None:
-            values.append(None)
-        elif is_constant and number == place:
-            values.append(network.constant(data))
+        if number == place and is_constant:
+            values.append(network.constant(odd))
+        elif number == place or item is not None:
+            given = CaseInput(TensorInfo(odd.shape, TYPES[odd.dtype.name]), odd)
+            given = given if number == place or item is None else item
+            values.append(network.input(f"x{number}", given.info))
+            feeds[f"x{number}"] = given.data
         else:
-            info = TensorInfo(data.shape, TYPES[data.dtype.name]) if number == place else item.info
-            values.append(network.input(f"x{number}", info))
-            feeds[f"x{number}"] = data
+            values.append(None)
     layer = network.add_layer(operation, values, outputs=[i.with_shape(None) for i in case.outputs])
     for number, value in enumerate(layer.outputs):
         network.output(f"y{number}", value)
-    with Runtime(RuntimeOptions(backends=backends)) as runtime:
+    with Runtime(RuntimeOptions(backends=backends, memory_limit_bytes=1 << 30)) as runtime:
         loaded = runtime.load_network(network)
         runtime.enqueue_workload(loaded, feeds)
 

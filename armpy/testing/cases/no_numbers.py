@@ -99,9 +99,9 @@ def _chosen() -> Iterator[Sketch]:
         yield Sketch(f"no-numbers-{channels}", pool, ((1, 9, 8, channels),), _F32, (unusual,))
     places = MaxPoolWithIndices((2, 2), (1, 1), (1, 1), Padding.SAME)
     yield Sketch("no-numbers", places, ((1, 9, 8, 3),), _F32, (unusual,))
-    for function in (BinaryOperation.MAXIMUM, BinaryOperation.MINIMUM):
-        label = f"no-numbers-{function.name.lower()}"
-        yield Sketch(label, ElementwiseBinary(function), ((9, 17), (9, 17)), _FLOATS, (unusual,))
+    for extreme in (BinaryOperation.MAXIMUM, BinaryOperation.MINIMUM):
+        label = f"no-numbers-{extreme.name.lower()}"
+        yield Sketch(label, ElementwiseBinary(extreme), ((9, 17), (9, 17)), _FLOATS, (unusual,))
     yield Sketch("no-numbers", Softmax(), ((8, 37),), _F32, (rows,))
 
 

@@ -120,7 +120,7 @@ def make_load_order(is_max: bool) -> Callable[[Pointer, int], Element]:
     return load_order
 
 
-def _nan_key(is_max: bool) -> np.int32:
+def _nan_key(is_max: bool) -> Element:
     """What stands in front of everything: the bits of a NaN, as a key."""
     return int32(2**31 - 1) if is_max else int32(-(2**31))
 
