@@ -115,7 +115,7 @@ def test_float_sums_are_exact_in_whatever_order_they_are_added_up(kind: type[Ope
     subject = Subject("CpuRef")
     for case in cases_of(kind):
         infos = [item.info for item in case.inputs if item is not None]
-        has_nan = case.id.endswith("+not-a-number")
+        has_nan = case.id.endswith("+not-a-number") or "no-numbers" in case.id
         if all(info.data_type.is_float for info in infos) and not has_nan:
             for item in case.inputs:
                 assert item is None or np.array_equal(item.data * 2, np.rint(item.data * 2))

@@ -53,7 +53,10 @@ def unusual(rng: np.random.Generator, info: TensorInfo) -> Array:
 
 def rows(rng: np.random.Generator, info: TensorInfo) -> Array:
     """Rows of NaN alone, beside an infinity, in first, last and middle place; zeros of any sign."""
-    values = np.asarray(anything(rng, info), np.float64).reshape(-1, info.known_shape[-1])
+    shape = info.known_shape
+    if len(shape) < 2 or info.num_elements < 7 * shape[-1] or shape[-1] < 3:
+        return unusual(rng, info)  # there is no room for them
+    values = np.asarray(anything(rng, info), np.float64).reshape(-1, shape[-1])
     values[0] = np.nan
     for row, (place, other) in enumerate(
         ((0, np.inf), (-1, -np.inf), (values.shape[1] // 2, 0)), 1
@@ -62,13 +65,14 @@ def rows(rng: np.random.Generator, info: TensorInfo) -> Array:
         values[row, 1], values[row, place] = other, np.nan
     values[4] = rng.choice((0.0, -0.0), values.shape[1])
     values[5], values[6] = -np.inf, np.inf
-    return stored(values.reshape(info.known_shape), info)
+    return stored(values.reshape(shape), info)
 
 
 def one(rng: np.random.Generator, info: TensorInfo) -> Array:
     """Numbers whose sums are exact, and a NaN in the middle."""
     values = np.array(grid(rng, info))
-    values[tuple(size // 2 for size in values.shape)] = np.nan
+    if values.size:
+        values[tuple(size // 2 for size in values.shape)] = np.nan
     return values
 
 
@@ -124,14 +128,17 @@ def _clamped() -> Iterator[Sketch]:
             pool = Pooling2d(algorithm, (2, 2), (2, 2), activation=clamp)
             yield Sketch(f"{label}-{algorithm.name.lower()}", pool, ((1, 6, 6, 19),), _F32, (one,))
         for operation, shapes in (
-            (Convolution2d(padding=Padding.SAME, activation=clamp), ((1, 6, 7, 5), (17, 3, 3, 5))),
-            (Convolution2d(activation=clamp), ((1, 6, 7, 5), (17, 1, 1, 5))),
+            (
+                Convolution2d(padding=Padding.SAME, activation=clamp),
+                ((1, 6, 7, 5), (17, 3, 3, 5), (17,)),
+            ),
+            (Convolution2d(activation=clamp), ((1, 6, 7, 5), (17, 1, 1, 5), (17,))),
             (
                 DepthwiseConvolution2d(padding=Padding.SAME, activation=clamp),
-                ((1, 6, 7, 19), (1, 3, 3, 19)),
+                ((1, 6, 7, 19), (1, 3, 3, 19), (19,)),
             ),
-            (FullyConnected(activation=clamp), ((1, 40), (33, 40))),
-            (FullyConnected(activation=clamp), ((5, 40), (33, 40))),
+            (FullyConnected(activation=clamp), ((1, 40), (33, 40), (33,))),
+            (FullyConnected(activation=clamp), ((5, 40), (33, 40), (33,))),
         ):
             where = "x".join(map(str, (*shapes[0][:1], *shapes[1])))
             yield weighted.line(f"{label}-{where}", operation, shapes, _F32, values=(one, grid))
@@ -161,7 +168,7 @@ def _reached() -> Iterator[Sketch]:
         for padding in (Padding.VALID, Padding.SAME):
             spread = TransposeConvolution2d(stride=stride, padding=padding)
             label = f"no-numbers-{padding.name.lower()}-{stride[0]}-{kernel[0]}"
-            shapes = ((1, 4, 5, 3), (7, *kernel, 3))
+            shapes = ((1, 4, 5, 3), (7, *kernel, 3), (7,))
             yield weighted.line(label, spread, shapes, _F32, values=(one, grid))
     for method in ResizeMethod:
         resize = Resize((9, 7), method)
