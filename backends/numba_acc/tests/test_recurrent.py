@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from armpy_numba_acc.passes.support import support
 
-from armpy import DataType, Network, Quantization, TensorInfo, ops
+from armpy import DataType, Model, Network, Quantization, Runtime, RuntimeOptions, TensorInfo, ops
 from armpy.graph import Value
 from armpy.ops.operation import Array, Operation
 from backends.numba_acc.tests.support import (
@@ -82,24 +82,73 @@ def test_svdf_filters_over_time_in_float32(
         _check(operation, infos, constants, (), isa)
 
 
+_STATES = {
+    "16 bits": (_info(None, DataType.QSYMM_S16, 0.005), DataType.QSYMM_S16),
+    "8 bits": (_info(None, DataType.QASYMM_S8, 0.7, -9), DataType.QSYMM_S8),
+    "8 bits, symmetric": (_info(None, DataType.QSYMM_S8, 0.7), DataType.QASYMM_S8),
+}
+"""What a Svdf of integers may remember, and the type of the weights that filter it."""
+
+
 @pytest.mark.parametrize("isa", ISA_NAMES)
 @pytest.mark.parametrize("shifts_first", [True, False])
-def test_svdf_filters_over_time_in_integers(shifts_first: bool, isa: str) -> None:
+@pytest.mark.parametrize("kind", _STATES)
+def test_svdf_filters_over_time_in_integers(kind: str, shifts_first: bool, isa: str) -> None:
+    state, time_type = _STATES[kind]
+    is_wide = state.data_type is DataType.QSYMM_S16
     for batch, size, filters, memory, rank in ((2, 5, 6, 3, 2), (1, 37, 4, 19, 1), (1, 3, 2, 1, 2)):
-        infos = [
+        infos: list[TensorInfo | None] = [
             _info((batch, size), DataType.QASYMM_S8, 0.03, -7),
             _info((filters, size), DataType.QSYMM_S8, 0.02),
-            _info((filters, memory), DataType.QSYMM_S16, 0.001),
+            _info((filters, memory), time_type, 0.001),
             _info((filters // rank,), DataType.SIGNED32),
-            _info((batch, filters * memory), DataType.QSYMM_S16, 0.005),
+            replace(state, shape=(batch, filters * memory)),
         ]
-        constants = {number: random_array(infos[number], number) for number in (1, 2)}
-        constants[2] //= 64
+        constants = {
+            n: random_array(info, n) for n, info in enumerate(infos) if info and n in (1, 2)
+        }
+        if is_wide:
+            constants[2] //= 64
         constants[3] = np.arange(filters // rank, dtype=np.int32) * 100
-        state = _info(None, DataType.QSYMM_S16, 0.005)
+        if memory == 1:  # a bias may be left out
+            infos[3] = None
         output = _info(None, DataType.QASYMM_S8, 0.3, 5)
         operation = ops.Svdf(rank, ops.RecurrentActivation.RELU, shifts_first)
         _check(operation, infos, constants, (state, output), isa)
+
+
+def test_a_keyword_network_that_remembers_bytes_is_one_part() -> None:
+    info = _info((1, 32), DataType.QASYMM_S8, 0.05, 3)
+    state = _info((1, 32 * 8), DataType.QASYMM_S8, 0.1, -5)
+    random, network = np.random.default_rng(0), Network()
+    value = network.input("x", info)
+    for number in range(7):
+        remembered = network.variable(f"state {number}", state)
+        weights = [
+            network.constant(
+                random.integers(-127, 128, (32, size), np.int8),
+                data_type=DataType.QSYMM_S8,
+                quantization=Quantization.per_tensor(0.005),
+            )
+            for size in (32, 8)
+        ]
+        layer = network.add_layer(
+            ops.Svdf(), [value, *weights, None, remembered], outputs=(state, info)
+        )
+        network.assign(remembered, layer.outputs[0])
+        value = layer.outputs[1]
+    network.output("y", value)
+    steps = [random.integers(-128, 128, (1, 32), np.int8) for _ in range(12)]
+    found = []
+    for backend in ("NumbaAcc", "CpuRef"):
+        options = RuntimeOptions(backends=[backend])
+        with Model(network, runtime=Runtime(options)) as model:
+            found.append([model(step) for step in steps])
+            assert model.placement is not None
+            assert model.placement.num_partitions == 1
+            assert model.placement.layers_by_backend == {backend: 7}
+    np.testing.assert_array_equal(*found)
+    assert len(np.unique(found[0][-1])) > 16  # it neither dies out nor saturates
 
 
 def _lstm_operands(

@@ -12,6 +12,7 @@ from armpy_numba_acc.llvm.dots import spread_products
 from armpy_numba_acc.llvm.fixed_point import limited, rescaled, wrapped
 from armpy_numba_acc.llvm.pointers import (
     load_f32,
+    load_i8,
     load_i16,
     load_i32,
     store_f32,
@@ -36,9 +37,9 @@ def make(
     isa: Isa, kind: str, shifts_first: int, activation: str
 ) -> Callable[[int, int, int], None]:
     """Make the kernel for the record's parameters; threads share the units."""
-    if kind == "q8":
-        return _make_q8(isa, shifts_first)
-    return _make_f32(make_activate(isa.lanes, activation), shifts_first)
+    if kind == "f32":
+        return _make_f32(make_activate(isa.lanes, activation), shifts_first)
+    return _make_integers(isa, kind, shifts_first)
 
 
 def _make_f32(
@@ -103,8 +104,12 @@ def _write_output(args: int, batch: int, first: int, last: int) -> None:
         store_u8(call.output, batch * call.units + unit, limited(stored, 0, 255))
 
 
-def _make_q8(isa: Isa, shifts_first: int) -> Callable[[int, int, int], None]:
-    """Make the kernel for integers.
+_LIMITS = {"i16": (-32768, 32767), "i8": (-128, 127), "u8": (0, 255)}
+"""Of what a state holds."""
+
+
+def _make_integers(isa: Isa, kind: str, shifts_first: int) -> Callable[[int, int, int], None]:
+    """Make the kernel for integers; `kind` is the format of the state's.
 
     Notes
     -----
@@ -112,7 +117,10 @@ def _make_q8(isa: Isa, shifts_first: int) -> Callable[[int, int, int], None]:
     number per filter is computed for many at once. Threads take whole panels of filters.
     """
     dots_of_panel = make_line_dots(isa)
-    dot_words = make_short_dot(("i16", "i16"), 8)
+    is_wide, (low, high) = kind == "i16", _LIMITS[kind]
+    element = 2 if is_wide else 1
+    load_time, store_state = (load_i16, store_i16) if is_wide else (load_i8, store_u8)
+    dot_states = make_short_dot((kind, "i16" if is_wide else "i8"), 8)
     copy = make_copy_run(isa)
     lanes, step_bytes = isa.lanes, spread_products(isa).bytes_per_vector
 
@@ -129,15 +137,15 @@ def _make_q8(isa: Isa, shifts_first: int) -> Callable[[int, int, int], None]:
             dots_of_panel(data, weights, steps, entries + 4 * lanes * panel)
         for number in range(first, last):
             entry = int64(load_i32(entries, number))
-            entry = rescaled(entry, call.to_state, call.to_state_shift)
-            store_i32(entries, number, limited(entry, -32768, 32767))
+            entry = rescaled(entry, call.to_state, call.to_state_shift) + call.state_zero_point
+            store_i32(entries, number, limited(entry, low, high))
 
     @compiled
     def filter_memory(args: int, batch: int, first: int, last: int, num_filters: int) -> None:
         """Put the sums over time in the place of the entries, and move the state."""
         call = _read(args)
         memory, entries, times = call.memory, call.scratch, call.times
-        size = 2 * memory
+        size = element * memory
         state_in = call.state_in + batch * num_filters * size
         state_out = call.state_out + batch * num_filters * size
         newest_times = times + num_filters * size
@@ -146,16 +154,16 @@ def _make_q8(isa: Isa, shifts_first: int) -> Callable[[int, int, int], None]:
             old, new = state_in + number * size, state_out + number * size
             time = times + number * size
             entry = load_i32(entries, number)
-            sums = dot_words(old, time, memory)
-            store_i32(entries, number, sums + entry * int32(load_i16(newest_times, number)))
+            sums = dot_states(old, time, memory)
+            store_i32(entries, number, sums + entry * int32(load_time(newest_times, number)))
             if memory > 1:
-                copy(new, old + 2, size - 2)
+                copy(new, old + element, size - element)
             if not shifts_first:
-                store_i16(new, memory - 1, 0)
+                store_state(new, memory - 1, call.state_zero_point)
             if newest >= 0:
-                store_i16(new, newest, entry)
+                store_state(new, newest, entry)
 
-    def svdf_q8(args: int, thread: int, num_threads: int) -> None:
+    def svdf_integers(args: int, thread: int, num_threads: int) -> None:
         call = _read(args)
         units, rank = call.units, call.rank
         # So many units have whole panels of filters, whatever the rank is.
@@ -166,4 +174,4 @@ def _make_q8(isa: Isa, shifts_first: int) -> Callable[[int, int, int], None]:
             filter_memory(args, batch, first * rank, last * rank, units * rank)
             _write_output(args, batch, first, last)
 
-    return svdf_q8
+    return svdf_integers

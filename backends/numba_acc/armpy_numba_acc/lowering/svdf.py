@@ -24,26 +24,31 @@ from armpy_numba_acc.packing.weights_u8 import GROUP, lines_of_groups
 from armpy_numba_acc.program.emitter import Emitter
 from armpy_numba_acc.program.registry import Lowering
 
-_TYPES = (DataType.FLOAT32, DataType.QSYMM_S16)
-"""Of the state."""
+_FORMATS = {
+    DataType.FLOAT32: "f32",
+    DataType.QSYMM_S16: "i16",
+    DataType.QSYMM_S8: "i8",
+    DataType.QASYMM_S8: "u8",
+}
+"""Of the state's elements in a region, by their type."""
 
 
 def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
-    """float32, or 8 bits with a state of 16; constant weights."""
+    """float32, or 8 bits with a state of 8 or 16; constant weights."""
     operands = Operands(operation, inputs)
     for name in ("weights_feature", "weights_time", "bias"):
         info = operands.get(name)
         if info is not None and not info.is_constant:
             return f"{name} is not constant"
     state = outputs[0].data_type
-    return "" if state in _TYPES else f"a state of {state.name} is not supported"
+    return "" if state in _FORMATS else f"a state of {state.name} is not supported"
 
 
 def lower(emit: Emitter, layer: Layer) -> None:
     """Add the command; integers are those of CpuRef."""
     operation, source, state = expect(layer.operation, Svdf), layer["input"], layer["state_in"]
     features, times = (elements_of(layer, f"weights_{name}") for name in ("feature", "time"))
-    bias, (state_out, output) = layer.constant("bias"), layer.outputs
+    state_out, output = layer.outputs
     is_float = state.info.data_type is DataType.FLOAT32
     (batches, _), (filters, inputs) = source.info.known_shape, features.shape
     data, packed, scratch_bytes = emit.source(source), features, 64 * emit.num_threads
@@ -54,7 +59,7 @@ def lower(emit: Emitter, layer: Layer) -> None:
         times = _times_of_states(times, operation.shifts_state_first)
     rescaling = _Rescaling() if is_float else _Rescaling.of(emit, layer, features)
     call = calls.Svdf(
-        kind="f32" if is_float else "q8",
+        kind=_FORMATS[state.info.data_type],
         shifts_first=int(operation.shifts_state_first),
         activation=operation.activation.name if is_float else "NONE",
         source=data,
@@ -63,7 +68,7 @@ def lower(emit: Emitter, layer: Layer) -> None:
         output=emit.target(output),
         features=emit.constant(packed),
         times=emit.constant(times),
-        bias=0 if bias is None else emit.constant(bias),
+        bias=_bias_of(emit, layer),
         batches=batches,
         inputs=inputs,
         units=filters // operation.rank,
@@ -75,9 +80,21 @@ def lower(emit: Emitter, layer: Layer) -> None:
         to_output=rescaling.to_output[0],
         to_output_shift=rescaling.to_output[1],
         zero_point=rescaling.zero_point,
+        state_zero_point=0 if is_float else zero_point_of(state.info),
         scratch=emit.scratch(scratch_bytes),
     )
     emit(call, layer.name, num_operations=2 * batches * (features.size + times.size))
+
+
+def _bias_of(emit: Emitter, layer: Layer) -> Pointer:
+    """What is added to each unit's sum; of integers, less what the state's zero point adds."""
+    given, zero_point = layer.constant("bias"), zero_point_of(layer["state_in"].info)
+    if not zero_point:
+        return 0 if given is None else emit.constant(given)
+    units = layer.outputs[1].info.known_shape[1]
+    times = elements_of(layer, "weights_time").reshape(units, -1)
+    excess = zero_point * times.sum(axis=1, dtype=np.int64)
+    return emit.constant(((0 if given is None else given) - excess).astype(np.int32))
 
 
 def _with_room(emit: Emitter, layer: Layer, data: Buffer) -> Buffer:

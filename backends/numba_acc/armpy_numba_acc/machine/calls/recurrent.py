@@ -195,8 +195,9 @@ class Svdf(Call):
 
     Parameters
     ----------
-    kind : {"f32", "q8"}
-        "q8" has a state of 16 bits.
+    kind : {"f32", "i16", "i8", "u8"}
+        Format of the state's elements, as `armpy_numba_acc.machine.formats` has them; where they
+        are integers, all others are of 8 bits, but for weights of a state of 16.
     shifts_first : int
         Whether the state ends with the newest entry, or with a 0 in the next one's place.
     activation : str
@@ -207,9 +208,9 @@ class Svdf(Call):
         Those of integers weigh the old state as it is stored, and are followed by the weights of
         the newest entries.
     bias : Pointer
-        May be 0.
+        May be 0. That of integers makes up for the state's zero point, too.
     feature_bias : Pointer
-        An int32 per filter. Up to `zero_point`, only integers need what follows.
+        An int32 per filter. Up to `state_zero_point`, only integers need what follows.
     scratch : Pointer
         A vector per thread for floats, for integers an int32 per filter.
     """
@@ -237,4 +238,5 @@ class Svdf(Call):
     to_output: int
     to_output_shift: int
     zero_point: int
+    state_zero_point: int
     scratch: Pointer
