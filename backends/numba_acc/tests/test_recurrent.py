@@ -143,11 +143,11 @@ def test_a_keyword_network_that_remembers_bytes_is_one_part() -> None:
     for backend in ("NumbaAcc", "CpuRef"):
         options = RuntimeOptions(backends=[backend])
         with Model(network, runtime=Runtime(options)) as model:
-            found.append([model(step) for step in steps])
+            found.append(np.array([model(step) for step in steps]))
             assert model.placement is not None
             assert model.placement.num_partitions == 1
             assert model.placement.layers_by_backend == {backend: 7}
-    np.testing.assert_array_equal(*found)
+    np.testing.assert_array_equal(found[0], found[1])
     assert len(np.unique(found[0][-1])) > 16  # it neither dies out nor saturates
 
 

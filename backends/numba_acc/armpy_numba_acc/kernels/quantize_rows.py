@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
-from numba import float64, int32, int64, njit
+from numba import float64, int32, int64
 
 from armpy_numba_acc.llvm.calls import reader
 from armpy_numba_acc.llvm.pointers import bits_to_f32, load_i32, store_f32, store_i32
+from armpy_numba_acc.llvm.primitives import compiled
 from armpy_numba_acc.llvm.sharing import share, share_items
 from armpy_numba_acc.llvm.values import Value
 from armpy_numba_acc.machine.call import Pointer
@@ -20,14 +21,6 @@ from armpy_numba_acc.tiles.row_pass import make_row_pass
 
 Scalar = Any  # Any: a float32 or an int32 of Numba's
 Parameters = tuple[Scalar, Scalar, Scalar]
-FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])  # Any: as above
-
-
-def _compiled(function: FunctionT) -> FunctionT:
-    """Have Numba compile what kernels call, without exceptions."""
-    made: FunctionT = njit(error_model="numpy")(function)
-    return made
-
 
 _ZERO, _ONE = np.float32(0), np.float32(1)
 _HIGHEST = np.float32(127)
@@ -35,13 +28,13 @@ _LARGEST = np.float32(3.4028235e38)
 _SIGNLESS = int32(0x7FFFFFFF)
 
 
-@_compiled
+@compiled
 def _ordered(bits: Scalar) -> Scalar:
     """An integer in the order of floats from the bits of one, and the other way round."""
     return bits ^ ((bits >> int32(31)) & _SIGNLESS)
 
 
-@_compiled
+@compiled
 def _extremes(source: Pointer, length: int) -> tuple[Scalar, Scalar]:
     """Lowest and highest of some floats and 0."""
     low, high = int32(0), int32(0)
@@ -51,7 +44,7 @@ def _extremes(source: Pointer, length: int) -> tuple[Scalar, Scalar]:
     return bits_to_f32(int64(_ordered(low))), bits_to_f32(int64(_ordered(high)))
 
 
-@_compiled
+@compiled
 def _symmetric(low: Scalar, high: Scalar) -> Parameters:
     """Scale, its reciprocal, and the zero point 0."""
     reach = max(-low, high)
@@ -61,7 +54,7 @@ def _symmetric(low: Scalar, high: Scalar) -> Parameters:
     return reach / _HIGHEST, _HIGHEST / reach, _ZERO
 
 
-@_compiled
+@compiled
 def _asymmetric(low: Scalar, high: Scalar) -> Parameters:
     """Scale, its reciprocal, and the zero point from -128 to 127."""
     scale = (float64(high) - float64(low)) / 255.0

@@ -10,7 +10,6 @@ architecture, can be made on any machine.
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -18,16 +17,12 @@ from typing import Any, TypeAlias
 
 import llvmlite.binding as llvm
 import numba
-from numba.core import config, registry
-from numba.core.compiler import Flags, compile_extra
-from numba.core.compiler_lock import global_compiler_lock
 
-from armpy_numba_acc.llvm.primitives import TRANSLATION
+from armpy_numba_acc.llvm.translation import module_of, translated
 from armpy_numba_acc.machine.isa import Isa
 
 _Llvm: TypeAlias = Any  # Any: Numba and llvmlite have no types
 _ARGUMENTS = (numba.int64, numba.int64, numba.int64)
-_LOCK = threading.Lock()  # Numba's optimisation level is the process's
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,15 +183,7 @@ def _optimized_once(function: Callable[..., object], isa: Isa) -> str:
 
 def _unoptimized(function: Callable[..., object], result: _Llvm = numba.types.void) -> str:
     """A function in LLVM's language as Numba writes it."""
-    with _LOCK:
-        level = config.OPT
-        # Numba sets itself up for the level that it finds, which is to be the process's own.
-        _ = registry.cpu_target.target_context
-        config.OPT = config._OptLevel(0)
-        try:
-            return _translated(function, result)
-        finally:
-            config.OPT = level
+    return str(module_of(translated(function, _ARGUMENTS, result)))
 
 
 _translated_once = cache(_unoptimized)
@@ -207,25 +194,6 @@ def _wrapped(text: str, symbol: str, result: str = "") -> str:
     end = f"%value = load {result}, ptr %result\n  ret {result} %value" if result else "ret void"
     inner = _inner_name(text)
     return text + _WRAPPER.format(symbol=symbol, inner=inner, result=result or "void", end=end)
-
-
-def _translated(function: Callable[..., object], result: _Llvm) -> str:
-    """What Numba makes of a function, before it makes code of it for the host.
-
-    Notes
-    -----
-    The host may not have the instructions, and would compile for nothing.
-    """
-    with global_compiler_lock:
-        target, flags = registry.cpu_target, Flags()
-        target.options.parse_as_flags(flags, TRANSLATION)
-        flags.no_compile = True
-        contexts = target.typing_context, target.target_context
-        library = compile_extra(*contexts, function, _ARGUMENTS, result, flags, locals={}).library
-        module = library._final_module
-        for other in dict.fromkeys(library._linking_libraries):
-            module.link_in(other._get_module_for_linking(), preserve=True)
-        return str(module)
 
 
 _ANY = "armpy_kernel_of_any_name"

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from inspect import Parameter, Signature
+from inspect import Parameter, Signature, signature
 from typing import Any, TypeAlias, TypeVar
 
 from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
+from armpy_numba_acc.llvm.translation import OPTIONS, translated
 from armpy_numba_acc.llvm.values import I64, Code, Value
 
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
@@ -22,24 +23,25 @@ WORD, FLOAT, NOTHING = types.int64, types.float32, types.void
 """What Numba's code hands over: integers and addresses, float32; and what gives nothing back."""
 
 
-TRANSLATION: dict[str, Any] = {  # Any: Numba's options
-    "error_model": "numpy",
-    "no_cpython_wrapper": True,
-    "no_cfunc_wrapper": True,
-    "_nrt": False,
-}
-"""How Numba translates: nobody in Python calls what it makes, and it counts no references."""
-
-
 def inlined(function: FunctionT) -> FunctionT:
     """Have Numba put a function into whoever calls it."""
-    made: FunctionT = njit(inline="always", **TRANSLATION)(function)
+    made: FunctionT = njit(inline="always", **OPTIONS)(function)
     return made
 
 
 def compiled(function: FunctionT) -> FunctionT:
-    """Have Numba compile a function that others call; LLVM may put it into them."""
-    made: FunctionT = njit(**TRANSLATION)(function)
+    """Have Numba translate a function that others call; LLVM may put it into them."""
+
+    def typed(_: Any, *kinds: Any) -> Any:  # Any: Numba has no types
+        translation = translated(function, kinds)
+
+        def generate(context: Any, builder: Any, called: Any, args: Any) -> Any:
+            context.active_code_library.add_linking_library(translation.library)
+            return context.call_internal(builder, translation.fndesc, called, args)
+
+        return translation.signature, generate
+
+    made: FunctionT = _intrinsic(typed, function, signature(function).parameters)
     return made
 
 
@@ -71,15 +73,26 @@ def primitive(
 
             return result(*kinds), generate
 
-        # Numba looks at how many parameters there are, and at nothing else of them.
-        names = ["typingctx", *(f"argument_{number}" for number in range(len(kinds)))]
-        parameters = [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in names]
-        typed.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-        typed.__name__, typed.__doc__ = write.__name__, write.__doc__
-        made: Primitive = intrinsic(typed)
+        names = [f"argument_{number}" for number in range(len(kinds))]
+        made: Primitive = _intrinsic(typed, write, names)
         return made
 
     return decorate
+
+
+def _intrinsic(typed: Callable[..., Any], of: Callable[..., Any], names: Iterable[str]) -> Any:
+    """What Numba takes for a function that is typed and written by another one.
+
+    Notes
+    -----
+    Numba looks at the parameters' names, and at nothing else of them.
+    """
+    parameters = [
+        Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in ("typingctx", *names)
+    ]
+    typed.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    typed.__name__, typed.__doc__ = of.__name__, of.__doc__
+    return intrinsic(typed)
 
 
 def linked(name: str, count: int, *, returns: bool = False) -> Primitive:

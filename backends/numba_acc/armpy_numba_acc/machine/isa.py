@@ -151,9 +151,11 @@ def make_isa(
     if "avx512vnni" in wanted and "avx512fp16" in available:
         # LLVM adds and multiplies float16 by it where that rounds as float32 in between does.
         wanted.append("avx512fp16")
+    # The last word counts, and without a feature those are gone that build on it: whatever LLVM
+    # misses on this processor, what kernels use is there.
     signed = [
-        *(f"+{feature}" for feature in wanted),
         *(f"-{feature}" for feature in sorted(lacking)),
+        *(f"+{feature}" for feature in wanted),
     ]
     features = ",".join(signed)
     if name == "portable":
