@@ -5,18 +5,22 @@ Usage::
     python scripts/emulate_arm.py setup
     python scripts/emulate_arm.py python [--processor NAME] ARGUMENTS...
     python scripts/emulate_arm.py pytest [--isa NAMES] ARGUMENTS...
+    python scripts/emulate_arm.py nightly [--isa NAMES] ARGUMENTS...
     python scripts/emulate_arm.py vectors [--isa NAMES] [--every N] [--first N] DIRECTORY
 
 ``setup`` makes the environment, once: Debian's Python for arm64 and wheels for it, about 250 MB in
 the folder for caches. The others make it if it is not there. ``python`` runs its interpreter, with
-this checkout's packages: everything is emulated, and slow. The other two emulate compiled kernels
+this checkout's packages: everything is emulated, and slow. The others emulate compiled kernels
 only, and what calls them; the rest of armpy runs as ever, told that the processor has the
-instruction sets NAMES: one of ``i8mm``, ``neon`` and ``neon-basic``, or several with commas between
-them; all if left out.
+instruction sets NAMES: one of ``i8mm``, ``neon``, ``neon-basic`` and ``portable``, or several with
+commas between them; all if left out.
 
 ``pytest`` runs tests so: those of NumbaAcc, which are made for every instruction set, or
 ``tests/models/test_golden.py -k NumbaAcc``. ``ARMPY_NUM_NETWORKS=2000`` and
 ``backends/numba_acc/tests/test_random_agreement.py`` compare as many random networks of each kind.
+``nightly`` runs, for one instruction set after the other, all real models of the folders ``micro``,
+``mlperf_tiny`` and ``coral`` against the outputs of TFLite's kernels, and a network for each family
+of kernels against CpuRef's. ARGUMENTS are pytest's: ``-k micro`` and the like choose some.
 ``vectors`` runs NNAPI's published examples, every N-th one, from the given one on.
 
 Needs ``qemu-aarch64`` and, for ``setup``, Debian with root's rights and a network. What is missing
@@ -43,7 +47,12 @@ from emulation.environment import (
 MISSING = 77
 """None of pytest's own exit statuses."""
 
-ISAS = "i8mm,neon,neon-basic"
+ISAS = "i8mm,neon,neon-basic,portable"
+
+NIGHTLY = ("backends/numba_acc/tests/test_families.py", "tests/models/test_golden.py")
+
+CHOSEN = "test_families or (NumbaAcc and (micro or mlperf_tiny or coral))"
+"""Of these; the other folders' real models are too large for an emulator."""
 
 
 def main() -> int:
@@ -64,6 +73,8 @@ def main() -> int:
         return MISSING
     if options.command == "pytest":
         return _pytest(options.isa, options.arguments)
+    if options.command == "nightly":
+        return _nightly(options.isa.split(","), options.arguments)
     return _vectors(options)
 
 
@@ -75,6 +86,17 @@ def _pytest(isas: str, arguments: Sequence[str]) -> int:
     variables = {**os.environ, "PYTHONPATH": path, "ARMPY_EMULATED_ISAS": isas}
     command = [sys.executable, "-m", "pytest", "-p", "emulation.plugin", *arguments]
     return subprocess.run(command, env=variables, cwd=ROOT, check=False).returncode
+
+
+def _nightly(isas: Sequence[str], arguments: Sequence[str]) -> int:
+    """Run real models and families on one instruction set after the other; 1 if one fails."""
+    failed = []
+    for isa in isas:
+        print(f"== {isa}", flush=True)
+        if _pytest(isa, [*NIGHTLY, "-k", CHOSEN, *arguments]):
+            failed.append(isa)
+    print(f"failed: {', '.join(failed)}" if failed else "all passed")
+    return int(bool(failed))
 
 
 def _vectors(options: argparse.Namespace) -> int:
@@ -106,13 +128,15 @@ def _options() -> argparse.Namespace:
     python.add_argument("--processor", default=PROCESSORS[0])
     pytest = commands.add_parser("pytest")
     pytest.add_argument("--isa", default=ISAS)
+    nightly = commands.add_parser("nightly")
+    nightly.add_argument("--isa", default=ISAS)
     vectors = commands.add_parser("vectors")
     vectors.add_argument("--isa", default=ISAS)
     vectors.add_argument("--every", type=int, default=1)
     vectors.add_argument("--first", type=int, default=0)
     vectors.add_argument("directory")
     known, arguments = parser.parse_known_args()
-    if arguments and known.command not in ("python", "pytest"):
+    if arguments and known.command not in ("python", "pytest", "nightly"):
         parser.error(f"unrecognized arguments: {' '.join(arguments)}")
     known.arguments = arguments
     return known

@@ -37,13 +37,19 @@ from emulation.worker import read_message, write_message
 
 TRIPLE = "aarch64-unknown-linux-gnu"
 
-PROCESSORS = {"i8mm": "max", "neon": "neoverse-n1", "neon-basic": "cortex-a72"}
+PROCESSORS = {
+    "i8mm": "max",
+    "neon": "neoverse-n1",
+    "neon-basic": "cortex-a72",
+    "portable": "cortex-a72",
+}
 """Which processor, in qemu's words, has an instruction set and nothing better."""
 
 _FEATURES = {
     "i8mm": frozenset({"neon", "fullfp16", "dotprod", "i8mm", "bf16"}),
     "neon": frozenset({"neon", "fullfp16", "dotprod"}),
     "neon-basic": frozenset({"neon"}),
+    "portable": frozenset[str](),
 }
 
 
