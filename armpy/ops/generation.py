@@ -129,7 +129,7 @@ class Fill(DataMovement):
 
     def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[TensorShape | None, ...]:
         """The given shape."""
-        count = math.prod(dim or 1 for dim in inputs[0].shape or ())
+        count = math.prod(1 if dim is None else dim for dim in inputs[0].shape or ())
         require(count == 1, "the value is not one number", expected="1 element", actual=count)
         if self.shape is None:
             length = length_of(require_operand(inputs, 1, "shape"))

@@ -66,6 +66,8 @@ class Case:
     expected : tuple of ndarray, optional
         Outputs that were worked out by hand or follow from the operation's description; CpuRef
         says them where this is None.
+    again : tuple of ndarray, optional
+        Inputs of the second execution, where the first ones in reverse order would not do.
     front, behind : Neighbour, optional
         Stand in front of the first input that is given at run time, and behind the first output.
     """
@@ -75,6 +77,7 @@ class Case:
     inputs: tuple[CaseInput | None, ...]
     outputs: tuple[TensorInfo, ...]
     expected: tuple[Array, ...] | None = None
+    again: tuple[Array, ...] | None = None
     front: Neighbour | None = None
     behind: Neighbour | None = None
 
@@ -142,6 +145,12 @@ class Case:
             for index, item in enumerate(self.inputs)
             if item is not None and not item.is_constant
         }
+
+    def feeds_again(self) -> dict[str, Array] | None:
+        """What is given at the second execution if the case says it."""
+        if self.again is None:
+            return None
+        return {self._name(index): array.copy() for index, array in enumerate(self.again)}
 
     def _name(self, index: int) -> str:
         """Name of one input."""

@@ -22,6 +22,8 @@ from armpy.tensor import Quantization
 from armpy.testing.case import Case, Neighbour
 from armpy.types import DataType
 
+_MOST_CHANNELS = 1024
+
 
 def _activation(operation: Activation) -> Neighbour:
     """An activation."""
@@ -47,6 +49,8 @@ def _identity(net: Network, value: Value, operation: Operation, rank: int) -> Va
     if info.shape is None or len(info.shape) != rank:
         raise LayerValidationError(f"{operation.name} reads tensors of rank {rank}")
     channels = info.known_shape[-1]
+    if channels > _MOST_CHANNELS:
+        raise LayerValidationError("so many weights tell no more than fewer do")
     shape = (channels, *(1,) * (rank - 2), channels)
     eye = np.eye(channels).reshape(shape)
     if info.data_type.is_float:

@@ -12,6 +12,7 @@ from functools import partial
 from armpy.errors import InvalidArgumentError
 from armpy.runtime import RuntimeOptions
 from armpy.testing.cases import operation_cases
+from armpy.testing.cases.control_flow import control_flow_cases
 from armpy.testing.cases.patterns import kit_patterns
 from armpy.testing.contract import CONTRACT_CASES, judge_contract
 from armpy.testing.judge import judge
@@ -51,7 +52,7 @@ def all_cases() -> Iterator[NamedCase]:
     """Every case that there is for any backend: of the contract, of operations, of patterns."""
     for contract_case in CONTRACT_CASES:
         yield NamedCase(contract_case.id, partial(judge_contract, case=contract_case))
-    for case in operation_cases():
+    for case in (*operation_cases(), *control_flow_cases()):
         yield NamedCase(case.id, partial(judge, case=case))
     for pattern in kit_patterns():
         name = f"pattern/{pattern.name}"

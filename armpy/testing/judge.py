@@ -156,7 +156,7 @@ def trial_of(subject: Subject, case: Case, graph: Graph) -> Trial:
     first = None
     if case.expected is not None:
         first = dict(zip(graph.output_names, case.expected, strict=True))
-    both, expected = expected_of(subject, graph, case.feeds(), first)
+    both, expected = expected_of(subject, graph, case.feeds(), first, case.feeds_again())
     labels = [_label(case, number) for number in range(len(graph.outputs))]
     num_layers = 1 + (case.front is not None) + (case.behind is not None)
     is_exact = num_layers == 1 and is_move(graph.layers[0])
@@ -174,7 +174,11 @@ Feeds = dict[str, Array]
 
 
 def expected_of(
-    subject: Subject, graph: Graph, feeds: Feeds, first: Feeds | None = None
+    subject: Subject,
+    graph: Graph,
+    feeds: Feeds,
+    first: Feeds | None = None,
+    second: Feeds | None = None,
 ) -> tuple[tuple[Feeds, Feeds], tuple[Feeds, Feeds]]:
     """Inputs of two executions, and their outputs.
 
@@ -184,12 +188,14 @@ def expected_of(
         Inputs of the first one.
     first : dict of str to ndarray, optional
         Its outputs if they are known; CpuRef says all others.
+    second : dict of str to ndarray, optional
+        Inputs of the second one; those of the first in another order if left out.
 
     Notes
     -----
     Where CpuRef refuses other inputs, or there are none, both executions have the same.
     """
-    second = other_feeds(graph, feeds)
+    second = second or other_feeds(graph, feeds)
     is_same = all(second[name] is array for name, array in feeds.items())
     if not is_same:
         try:

@@ -12,6 +12,7 @@ from armpy.testing.cases import (
     attention,
     by_hand,
     detection,
+    edges,
     elementwise,
     functions,
     indexing,
@@ -23,6 +24,7 @@ from armpy.testing.cases import (
     recurrent_networks,
     recurrent_sequences,
     reduction,
+    sizes,
     spectral,
     text_features,
     volumes,
@@ -31,7 +33,7 @@ from armpy.testing.cases import (
     wide_sums,
     windows,
 )
-from armpy.testing.cases.variations import variations
+from armpy.testing.cases.variations import variations, without_elements
 from armpy.testing.definitions import in_real_arithmetic, with_expected
 from armpy.testing.sketch import Sketch
 
@@ -58,7 +60,8 @@ _FAMILIES = (
     lookup,
     indexing,
 )
-
+_ON_PURPOSE = (edges, sizes)
+"""Families whose lines are there for one thing each, and made into nothing else."""
 
 _DELICATE = (detection, lookup, indexing, no_numbers)
 """Families whose inputs mean something: boxes, keys, NaN. They have no variations."""
@@ -88,10 +91,12 @@ def operation_cases() -> tuple[Case, ...]:
                 made.append(replace(real, id=f"{name}/{label}-in-reals/{types}"))
             if family not in _DELICATE:
                 plain.append(case)
-    return (*made, *variations(plain))
+    for family in _ON_PURPOSE:
+        made.extend(case for sketch in family.sketches() for case in sketch.cases())
+    return (*made, *variations(plain), *without_elements(made))
 
 
 def all_sketches() -> Iterator[Sketch]:
-    """Every line of every family's table."""
+    """Every line of every family's table that other lines may be made of."""
     for family in _FAMILIES:
         yield from family.sketches()

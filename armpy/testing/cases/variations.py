@@ -20,6 +20,7 @@ from armpy.ops import (
     ElementwiseUnary,
     FullyConnected,
     Quantize,
+    Reduce,
     Reshape,
     Softmax,
     Transpose,
@@ -106,6 +107,67 @@ def with_many_elements(case: Case) -> tuple[Case, ...]:
     if any(not x.is_fully_shaped or x.num_elements > 2 * _MANY for x in outputs):
         return ()
     return (replace(case, id=f"{case.id}+many-elements", inputs=inputs, outputs=outputs),)
+
+
+def without_elements(cases: Sequence[Case]) -> Iterator[Case]:
+    """Each operation, in floats and in bytes, on a batch of nothing, as far as it takes that."""
+    seen: set[tuple[object, ...]] = set()
+    for case in cases:
+        operation, is_common = case.operation, case.data_type in _TYPES
+        algorithm = operation.attributes().get("algorithm")
+        reduction = operation.operation if isinstance(operation, Reduce) else None
+        kind = (type(operation), is_common and case.data_type, algorithm, reduction)
+        if kind in seen or ((type(operation), None) in seen and not is_common):
+            continue
+        made = with_no_elements(case)
+        if made is not None:
+            seen |= {kind, (type(operation), None)}
+            yield made
+
+
+def with_no_elements(case: Case) -> Case | None:
+    """The same layer on inputs without a first row; None if it does not take such.
+
+    Notes
+    -----
+    All that is given at run time has none if it had equally many rows, else those inputs of them
+    among which are all that say places: there are none in what is empty.
+    """
+    given = {i: x for i, x in enumerate(case.inputs) if x is not None and not x.is_constant}
+    groups: dict[tuple[int, ...], list[int]] = {}
+    for index, item in given.items():
+        groups.setdefault(item.info.known_shape[:1], []).append(index)
+    places = {i for i, item in given.items() if not is_value(item.info.data_type)}
+    for emptied in groups.values():
+        if len(groups) == 1 or places <= set(emptied):
+            made = _without_rows(case, emptied)
+            if made is not None:
+                return made
+    return None
+
+
+def _without_rows(case: Case, emptied: Sequence[int]) -> Case | None:
+    """A case with some inputs without rows; None if the operation does not take them."""
+    firsts = {item.info.known_shape[:1] for i in emptied if (item := case.inputs[i]) is not None}
+    if len(firsts) != 1 or firsts <= {(), (0,)}:
+        return None
+    inputs = tuple(
+        replace(
+            item,
+            info=item.info.with_shape((0, *item.info.known_shape[1:])),
+            data=item.data[:0].copy(),
+        )
+        if item is not None and i in emptied
+        else item
+        for i, item in enumerate(case.inputs)
+    )
+    infos = [None if item is None else item.info for item in inputs]
+    try:
+        outputs = case.operation.infer(infos, [info.with_shape(None) for info in case.outputs])
+    except ArmpyError:
+        return None
+    name = f"{case.id}+no-elements"
+    return replace(case, id=name, inputs=inputs, outputs=outputs, expected=None)
 
 
 def _larger(item: CaseInput, factor: int, rng: np.random.Generator | None) -> CaseInput:

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from armpy.backend import CacheUse, IPrograms, ProgramCheck, ProgramFit
 from armpy.caching.settings import CompilationCaching
+from armpy.errors import BackendCapabilityError
 from armpy.optimizer.cached import KEEPS_NOTHING
 from armpy.plugins.boundary import ask_method
 from armpy.prepared.trust import TRUSTED
-from armpy.runtime import Model, Runtime
+from armpy.runtime import Model, Runtime, RuntimeOptions
 from armpy.runtime.load_request import LoadRequest
 from armpy.runtime.quick_loading import load_prepared
+from armpy.testing.cases.patterns import kit_patterns
 from armpy.testing.contract.case import NothingToKeepError, check
 from armpy.testing.contract.networks import Bench, sample_bench, samples, with_constants
-from armpy.testing.subject import Subject
+from armpy.testing.contract.networks import bench as made_bench
+from armpy.testing.contract.telling import side_by_side, telling_cases
+from armpy.testing.subject import Subject, layers_of
 
 
 def kept_parts_compute_the_same(subject: Subject) -> None:
@@ -38,10 +43,14 @@ def kept_parts_compute_the_same(subject: Subject) -> None:
 
 
 def _uses(
-    subject: Subject, caching: CompilationCaching, bench: Bench, when: str
+    subject: Subject,
+    caching: CompilationCaching,
+    bench: Bench,
+    when: str,
+    options: RuntimeOptions | None = None,
 ) -> tuple[CacheUse, ...]:
     """Load a network in a runtime of its own, check its answers, and say what was found."""
-    with Runtime(replace(subject.options, caching=caching)) as runtime:
+    with Runtime(replace(options or subject.options, caching=caching)) as runtime:
         network_id = runtime.load_network(bench.graph)
         bench.run(runtime, network_id, when)
         placement = runtime.get_network(network_id).placement
@@ -75,16 +84,68 @@ def saved_programs_compute_the_same(subject: Subject) -> None:
             _check_saved(subject, sample_bench(subject, case), Path(folder, f"{number}.armpy"))
 
 
-def _check_saved(subject: Subject, bench: Bench, path: Path) -> None:
+def _check_saved(
+    subject: Subject, bench: Bench, path: Path, options: RuntimeOptions | None = None
+) -> None:
     """Save a network in one runtime, and run it from the file in another one."""
-    with Runtime(subject.options) as runtime:
+    options = options or subject.options
+    with Runtime(options) as runtime:
         model = Model(bench.graph, runtime)
         bench.run(runtime, model.network_id, "before it is saved")
         model.save(path)
-    options = replace(subject.options, trusted_keys=(), code=TRUSTED)
+    options = replace(options, trusted_keys=(), code=TRUSTED)
     with Runtime(options) as runtime:
         loaded = load_prepared(LoadRequest(path, runtime=runtime))
         bench.run(runtime, loaded.network_id, "when it comes from a prepared file")
         placement = loaded.placement
         for use in () if placement is None else placement.cache_uses:
-            check(use.is_hit, f"what was saved could not be loaded: {use}")
+            check(use.is_hit, f"what was saved of {bench.operations} could not be loaded: {use}")
+
+
+def every_attribute_comes_back(subject: Subject) -> None:
+    """Each operation with each attribute away from its default, saved and loaded, is the same."""
+    _check_all(subject, _by_operation(subject))
+
+
+def patterns_come_back(subject: Subject) -> None:
+    """What a compiler makes of layers that follow each other, saved and loaded, is the same."""
+    _check_all(subject, _of_patterns(subject))
+
+
+def _check_all(subject: Subject, benches: Iterable[Bench]) -> None:
+    """Run networks from what their backend has kept; CpuRef runs what that does not take."""
+    backend = subject.backend
+    kinds = (IPrograms, type(None))
+    has_programs = ask_method(backend.backend_id, kinds, backend, "get_programs") is not None
+    has_files = backend.number_of_cache_files + backend.number_of_data_cache_files > 0
+    if not has_programs and not has_files:
+        raise NothingToKeepError("it keeps nothing of what it has compiled")
+    options = subject.mixed.options
+    with TemporaryDirectory(prefix="armpy-conformance-") as folder:
+        caching = CompilationCaching(Path(folder, "parts"))
+        for number, bench in enumerate(benches):
+            if has_programs:
+                _check_saved(subject, bench, Path(folder, f"{number}.armpy"), options)
+            if has_files:
+                for when in ("when it is compiled", "when it comes from files"):
+                    _uses(subject, caching, bench, when, options)
+
+
+def _by_operation(subject: Subject) -> Iterator[Bench]:
+    """Networks of the layers of one operation each that the backend takes."""
+    for cases in telling_cases().values():
+        taken = [c for c in cases if all(map(subject.support, layers_of(c)))]
+        if taken:
+            yield side_by_side(subject, taken)
+
+
+def _of_patterns(subject: Subject) -> Iterator[Bench]:
+    """The kit's patterns of which the backend takes a layer, and those that it declares."""
+    for pattern in (*kit_patterns(), *subject.patterns):
+        graph = pattern.graph
+        if any(map(subject.support, subject.layers(graph))):
+            try:
+                yield made_bench(subject, graph, pattern.feeds())
+            except BackendCapabilityError:  # CpuRef cannot say what is right
+                if pattern.expected is not None:
+                    yield Bench(graph, pattern.feeds(), pattern.expected)

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
-
 from armpy.backend import NO_OPTIONS
 from armpy.plugins.spelling import gathered_remarks, remark_on
 from armpy.profiling import Profiler
 from armpy.runtime import Runtime
 from armpy.runtime.backend_profiling import BackendProfiling
 from armpy.testing.contract.case import check
-from armpy.testing.contract.networks import Bench, sample_bench, samples
+from armpy.testing.contract.networks import sample_bench, samples
 from armpy.testing.subject import Subject
 
 _REPEATS = 20
-_THREADS = 4
-_RUNS_PER_THREAD = 8
 
 
 def id_is_constant(subject: Subject) -> None:
@@ -113,52 +108,3 @@ def several_runtimes(subject: Subject) -> None:
     del first
     bench.run(second, second_id, "after another runtime has gone")
     second.unload_network(second_id)
-
-
-def threads_share_a_network(subject: Subject) -> None:
-    """Executions of one network side by side give the answers of one alone."""
-    runtime = subject.runtime
-    for case in samples(subject):
-        bench = sample_bench(subject, case)
-        network_id = runtime.load_network(bench.graph)
-
-        def work(bench: Bench = bench, network_id: int = network_id) -> None:
-            for _ in range(_RUNS_PER_THREAD):
-                bench.run(runtime, network_id, f"run by {_THREADS} threads")
-
-        _in_threads(work)
-        runtime.unload_network(network_id)
-
-
-def threads_load_networks(subject: Subject) -> None:
-    """Several threads load, run and unload networks of their own."""
-    runtime = subject.runtime
-    bench = sample_bench(subject, samples(subject)[0])
-
-    def work() -> None:
-        network_id = runtime.load_network(bench.graph)
-        bench.run(runtime, network_id, "loaded by several threads")
-        runtime.unload_network(network_id)
-
-    _in_threads(work)
-
-
-def _in_threads(work: Callable[[], None]) -> None:
-    """Run the same in several threads at once; the first thing raised is raised here."""
-    raised: list[Exception] = []
-    barrier = threading.Barrier(_THREADS)
-
-    def run() -> None:
-        barrier.wait()
-        try:
-            work()
-        except Exception as error:  # noqa: BLE001 - raised again in the caller's thread
-            raised.append(error)
-
-    threads = [threading.Thread(target=run) for _ in range(_THREADS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if raised:
-        raise raised[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import replace
 
-from armpy.backend import IMemoryManager
+from armpy.backend import IBackendInternal, IMemoryManager, OptionValues
 from armpy.plugins import BackendRegistry
 from armpy.runtime import Runtime
 from armpy.testing.contract.case import NotApplicableError, NothingToKeepError, check
@@ -46,23 +46,34 @@ def _watched(subject: Subject, log: list[str]) -> BackendRegistry:
     if subject.backend.create_memory_manager() is None:
         raise NothingToKeepError("it has no memory manager")
     try:
-        backend = copy(subject.raw_backend)
-        create = backend.create_memory_manager
-        watched: list[IMemoryManager] = []
-
-        def create_watched() -> IMemoryManager | None:
-            manager = create()
-            if manager is not None and all(manager is not other for other in watched):
-                watched.append(manager)
-                _watch(manager, log)
-            return manager
-
-        backend.create_memory_manager = create_watched  # type: ignore[method-assign]
+        backend = _with_watched_managers(subject.raw_backend, [], log)
     except (TypeError, AttributeError) as error:
         raise NotApplicableError(f"it cannot be watched: {error}") from error
     registry = BackendRegistry()
     registry.register(subject.backend_id, lambda: backend)
     return registry
+
+
+def _with_watched_managers(
+    raw: IBackendInternal, watched: list[IMemoryManager], log: list[str]
+) -> IBackendInternal:
+    """A copy of a backend whose memory managers write a log, as do those of its runtimes' own."""
+    backend = copy(raw)
+
+    def create_watched() -> IMemoryManager | None:
+        manager = raw.create_memory_manager()
+        if manager is not None and all(manager is not other for other in watched):
+            watched.append(manager)
+            _watch(manager, log)
+        return manager
+
+    def for_runtime(options: OptionValues) -> IBackendInternal:
+        made = raw.for_runtime(options)
+        return backend if made is raw else _with_watched_managers(made, watched, log)
+
+    backend.create_memory_manager = create_watched  # type: ignore[method-assign]
+    backend.for_runtime = for_runtime  # type: ignore[method-assign]
+    return backend
 
 
 def _watch(manager: IMemoryManager, log: list[str]) -> None:

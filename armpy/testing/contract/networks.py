@@ -39,15 +39,19 @@ class Bench:
     feeds: Mapping[str, Array]
     expected: Mapping[str, Array]
 
+    @property
+    def operations(self) -> str:
+        """Names of the layers' operations."""
+        return ", ".join(dict.fromkeys(layer.operation.name for layer in self.graph.layers))
+
     def check(self, outputs: Mapping[str, Array], when: str) -> None:
         """Raise a `ViolationError` unless these are the right answers."""
         infos = dict(zip(self.graph.output_names, self.graph.outputs, strict=True))
         for name, wanted in self.expected.items():
             difference = compare(wanted, outputs[name], infos[name].info)
             if difference is not None:
-                layers = ", ".join(dict.fromkeys(x.operation.name for x in self.graph.layers))
                 raise ViolationError(
-                    f"{when}, the output '{name}' of {layers} is wrong: {difference}"
+                    f"{when}, the output '{name}' of {self.operations} is wrong: {difference}"
                 )
 
     def run(self, runtime: Runtime, network_id: int, when: str) -> None:

@@ -7,9 +7,11 @@ from armpy.testing.contract import (
     buffers,
     compiled,
     executing,
+    gauges,
     graphs,
     imports,
     lifecycle,
+    loops,
     memory,
     options,
     profiles,
@@ -17,6 +19,7 @@ from armpy.testing.contract import (
     sizes,
     support,
     tensors,
+    threads,
 )
 from armpy.testing.contract.case import Check, ContractCase
 
@@ -38,7 +41,11 @@ _RULES: dict[str, tuple[Check, ...]] = {
         support.open_shapes_are_answered,
         support.unknown_operations_are_refused,
     ),
-    "threads": (lifecycle.threads_share_a_network, lifecycle.threads_load_networks),
+    "threads": (
+        threads.threads_share_a_network,
+        threads.threads_mix_networks_and_executions,
+        threads.threads_load_networks,
+    ),
     "memory": (memory.manager_can_be_used_again, memory.memory_is_held_while_running),
     "options": (
         options.are_described,
@@ -55,6 +62,17 @@ _RULES: dict[str, tuple[Check, ...]] = {
         graphs.output_twice,
         graphs.no_layers,
         graphs.another_shape_at_the_call,
+    ),
+    "loops": (
+        loops.state_goes_through_loops_and_choices,
+        loops.loops_stop_at_their_time_out,
+    ),
+    "gauges": (
+        gauges.every_map_is_unmapped,
+        gauges.nothing_grows_from_execution_to_execution,
+        gauges.neighbours_come_and_go,
+        gauges.every_option_is_read,
+        gauges.device_times_are_no_longer_than_the_clocks,
     ),
     "caller": (graphs.wrong_input, graphs.arrays_of_the_caller),
     "tensors": (
@@ -95,6 +113,8 @@ _RULES: dict[str, tuple[Check, ...]] = {
     "compiled": (
         compiled.kept_parts_compute_the_same,
         compiled.saved_programs_compute_the_same,
+        compiled.every_attribute_comes_back,
+        compiled.patterns_come_back,
     ),
     "sizes": (sizes.new_sizes_are_as_if_compiled_for_them,),
     "profiles": (

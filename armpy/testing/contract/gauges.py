@@ -1,0 +1,332 @@
+"""Rules about what grows, and what was promised and not kept count of: handles, memory, times."""
+
+from __future__ import annotations
+
+import gc
+import os
+import time
+import tracemalloc
+from collections.abc import Callable, ItemsView, Iterator, KeysView, Mapping, ValuesView
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from armpy.backend import (
+    HostTensorHandle,
+    IBackendInternal,
+    ITensorHandle,
+    NetworkResources,
+    OptionValues,
+    PreparationRequest,
+    TensorHandleFactoryRegistry,
+)
+from armpy.backend.options import OptionScope, OptionValue
+from armpy.backend.timing import ExecutionTiming, timed_by
+from armpy.errors import ArmpyError
+from armpy.graph import SubgraphView
+from armpy.ops.operation import Array
+from armpy.optimizer import specialize
+from armpy.runtime import Runtime
+from armpy.testing.case import Case
+from armpy.testing.contract.case import (
+    NotApplicableError,
+    NothingToKeepError,
+    ViolationError,
+    check,
+)
+from armpy.testing.contract.demanding import enlarged, enlarged_bytes
+from armpy.testing.contract.driven import Driven, backend_of_runtime, options_of
+from armpy.testing.contract.loops import taken_cases
+from armpy.testing.contract.networks import Bench, sample_bench, samples, with_constants
+from armpy.testing.contract.profiles import Record
+from armpy.testing.subject import Subject
+
+_EXECUTIONS = 200
+_WARM = 20
+_ROUNDS = 3
+_LEAST_GROWTH_BYTES = 48
+"""Of an execution: less than this is what the interpreter keeps for itself now and then."""
+
+_TENSOR_BYTES = 1 << 16
+_SLACK_S = 0.002
+
+
+def every_map_is_unmapped(subject: Subject) -> None:
+    """A workload unmaps what it maps, at least as often, where that means anything."""
+    backend = backend_of_runtime(subject)
+    has_any = False
+    for case in samples(subject):
+        driven = Driven(backend, sample_bench(subject, case))
+        memory = driven.memory()
+        handles = [h for h in memory.handles.values() if _has_unmap(h)]
+        if not handles:
+            continue
+        has_any = True
+        with driven.held():
+            memory.feed(driven.bench.feeds)
+            counts = [_counted(handle) for handle in handles]
+            for number in range(3):
+                for step in driven.steps:
+                    step.workload.execute(*memory.of(step))
+                for handle, (maps, unmaps) in zip(handles, counts, strict=True):
+                    check(
+                        len(maps) <= len(unmaps),
+                        f"after {number + 1} executions of {case.operation.name}, {handle.info} "
+                        f"was mapped {len(maps)} times and unmapped {len(unmaps)} times",
+                    )
+        memory.release()
+    if not has_any:
+        raise NothingToKeepError("unmap does nothing for its tensors")
+
+
+def _has_unmap(handle: ITensorHandle) -> bool:
+    """Whether a tensor does anything when it is unmapped."""
+    is_host = isinstance(handle, HostTensorHandle)
+    return not is_host and type(handle).unmap is not ITensorHandle.unmap
+
+
+def _counted(handle: ITensorHandle) -> tuple[list[None], list[None]]:
+    """Let a tensor write down that it is mapped and unmapped."""
+    kind = type(handle)
+    maps: list[None] = []
+    unmaps: list[None] = []
+
+    def mapped(self: ITensorHandle, *, read: bool = True, write: bool = True) -> Array:
+        maps.append(None)
+        return kind.map(self, read=read, write=write)
+
+    def unmapped(self: ITensorHandle) -> None:
+        unmaps.append(None)
+        kind.unmap(self)
+
+    members = {"__slots__": (), "map": mapped, "unmap": unmapped, "__module__": kind.__module__}
+    try:
+        handle.__class__ = type(kind.__name__, (kind,), members)
+    except TypeError as error:
+        raise NotApplicableError(f"its tensors cannot be watched: {error}") from error
+    return maps, unmaps
+
+
+def nothing_grows_from_execution_to_execution(subject: Subject) -> None:
+    """After 200 executions there are as many tensors, open files and bytes as before them."""
+    runtime = subject.runtime
+    for bench in _gauged(subject):
+        network_id = runtime.load_network(bench.graph)
+        feeds = dict(bench.feeds)
+
+        def run(network_id: int = network_id, feeds: Mapping[str, Array] = feeds) -> None:
+            runtime.enqueue_workload(network_id, feeds)
+
+        _check_growth(run, f"executions of {bench.graph.layers[0].operation.name}")
+        bench.run(runtime, network_id, f"after {_EXECUTIONS} executions")
+        runtime.unload_network(network_id)
+
+
+def _gauged(subject: Subject) -> Iterator[Bench]:
+    """Layers on tensors that would be missed, and control flow if the backend takes it."""
+    for case in samples(subject):
+        larger = _of_bytes(case, _TENSOR_BYTES)
+        yield sample_bench(subject, case if larger is None else larger)
+    for case in list(taken_cases(subject))[:1]:
+        yield sample_bench(subject, case)
+
+
+def _of_bytes(case: Case, size_bytes: int) -> Case | None:
+    """A case with its inputs repeated until it has so many bytes; None if they cannot be."""
+    once = enlarged_bytes(case, 1)
+    if not once:
+        return None
+    with suppress(ArmpyError):
+        return enlarged(case, -(-size_bytes // once))
+    return None
+
+
+def _check_growth(run: Callable[[], None], what: str) -> None:
+    """Do something many times, and hold what there is afterwards against what there was."""
+    was_tracing = tracemalloc.is_tracing()
+    if not was_tracing:
+        tracemalloc.start(1)
+    try:
+        problem = ""
+        for _ in range(_ROUNDS):  # what is made once only has not grown in the next round
+            for _ in range(_WARM):
+                run()
+            before = _gauge()
+            for _ in range(_EXECUTIONS):
+                run()
+            problem = _grown(before, _gauge())
+            if not problem:
+                return
+    finally:
+        if not was_tracing:
+            tracemalloc.stop()
+    raise ViolationError(f"after {_EXECUTIONS} {what} there are {problem}")
+
+
+def _grown(before: Mapping[str, int], after: Mapping[str, int]) -> str:
+    """What there is more of than there was; empty if there is nothing."""
+    limits = {
+        "tensor handles": _EXECUTIONS // 2,
+        "open files": _EXECUTIONS // 2,
+        "bytes": _EXECUTIONS * _LEAST_GROWTH_BYTES,
+        "bytes of the process": _EXECUTIONS * _TENSOR_BYTES // 4,
+    }
+    more = {name: after[name] - before[name] for name in limits}
+    return " and ".join(f"{more[n]} more {n}" for n, limit in limits.items() if more[n] >= limit)
+
+
+def _gauge() -> dict[str, int]:
+    """What there is now of what can be kept by mistake."""
+    gc.collect()
+    handles = sum(ITensorHandle in type(one).__mro__ for one in gc.get_objects())
+    return {
+        "tensor handles": handles,
+        "open files": _num_open(),
+        "bytes": tracemalloc.get_traced_memory()[0],
+        "bytes of the process": _resident_bytes(),
+    }
+
+
+def _num_open() -> int:
+    """How many files the process has open; 0 where the system does not tell."""
+    with suppress(OSError):
+        return len(os.listdir("/proc/self/fd"))
+    return 0
+
+
+def _resident_bytes() -> int:
+    """Memory of the process; 0 where the system does not tell."""
+    with suppress(OSError):
+        return int(Path("/proc/self/statm").read_text("ascii").split()[1]) * 4096
+    return 0
+
+
+def neighbours_come_and_go(subject: Subject) -> None:
+    """Networks answer as before while others beside them are unloaded, and loaded again."""
+    pairs = with_constants(subject)
+    cases = list(dict.fromkeys((*samples(subject), *(case for pair in pairs for case in pair))))
+    benches = [sample_bench(subject, case) for case in cases]
+    with Runtime(subject.options) as runtime:
+        loaded = [runtime.load_network(bench.graph) for bench in benches]
+        for turn in range(2 * len(benches)):
+            place = (turn * 2 + turn // len(benches)) % len(benches)
+            runtime.unload_network(loaded[place])
+            for number, bench in enumerate(benches):
+                if number != place:
+                    bench.run(runtime, loaded[number], "after a neighbour was unloaded")
+            # In the place of what has gone comes another one, which may look the same.
+            other = (place + 1) % len(benches) if turn % 2 else place
+            benches[place] = sample_bench(subject, cases[other])
+            loaded[place] = runtime.load_network(benches[place].graph)
+            for number, bench in enumerate(benches):
+                bench.run(runtime, loaded[number], "after a neighbour was loaded again")
+
+
+class _ReadOptions(dict[str, OptionValue]):
+    """Values of options that know which of them were looked at."""
+
+    def __init__(self, values: OptionValues, read: set[str]) -> None:
+        super().__init__(values)
+        self._read = read
+
+    def __getitem__(self, name: str) -> OptionValue:
+        self._read.add(name)
+        return super().__getitem__(name)
+
+    def get(self, name: str, default: Any = None) -> Any:  # Any: as of every mapping
+        self._read.add(name)
+        return super().get(name, default)
+
+    def __iter__(self) -> Iterator[str]:
+        self._read.update(super().keys())
+        return super().__iter__()
+
+    def keys(self) -> KeysView[str]:  # type: ignore[override]  # as of every mapping
+        self._read.update(super().keys())
+        return KeysView(self)
+
+    def items(self) -> ItemsView[str, OptionValue]:  # type: ignore[override]
+        return ItemsView(self)
+
+    def values(self) -> ValuesView[OptionValue]:  # type: ignore[override]
+        return ValuesView(self)
+
+
+def every_option_is_read(subject: Subject) -> None:
+    """What an option says is looked at when something is made for a runtime or a network."""
+    declared = tuple(subject.raw_backend.options)
+    if not declared:
+        raise NothingToKeepError("it declares no options")
+    read: set[str] = set()
+    given = {
+        scope: _ReadOptions(options_of(subject, scope), read)
+        for scope in (OptionScope.RUNTIME, OptionScope.MODEL)
+    }
+    made = subject.raw_backend.for_runtime(given[OptionScope.RUNTIME])
+    context = made.create_backend_context(given[OptionScope.RUNTIME])
+    for case in samples(subject):
+        _make_all(made, given[OptionScope.MODEL], sample_bench(subject, case))
+    if context is not None:
+        context.close()
+    idle = [option.name for option in declared if option.name not in read]
+    check(not idle, f"nothing looks at the value of {', '.join(idle)}: it changes nothing")
+
+
+def _make_all(backend: IBackendInternal, options: OptionValues, bench: Bench) -> None:
+    """Make everything for a network that depends on options of networks."""
+    context = backend.create_backend_model_context(options)
+    profiling = backend.create_profiling_context(options, Record())
+    manager = backend.create_memory_manager()
+    resources = NetworkResources(
+        manager, options, context, profiling=None, profiling_context=profiling
+    )
+    backend.get_layer_support_with_options(options)
+    whole = specialize(bench.graph)
+    view = SubgraphView.of(whole, whole.layers)
+    backend.optimize_subgraph_for_network(view, PreparationRequest(options))
+    backend.create_workload_factory_for_network(resources)
+    registry = TensorHandleFactoryRegistry()
+    backend.register_tensor_handle_factories_for_network(registry, resources)
+    if context is not None:
+        context.close()
+
+
+def device_times_are_no_longer_than_the_clocks(subject: Subject) -> None:
+    """What an execution has taken on the device is some of what it has taken, and not more."""
+    backend = backend_of_runtime(subject)
+    tells = False
+    for case in samples(subject):
+        larger = _of_bytes(case, 1 << 20) or case
+        driven = Driven(backend, Bench(larger.graph(), larger.feeds(), {}))
+        memory = driven.memory()
+        memory.feed(driven.bench.feeds)
+        shares = []
+        for _ in range(3):
+            timing = ExecutionTiming()
+            with driven.held(), timed_by(timing):
+                started = time.perf_counter()
+                for step in driven.steps:
+                    step.workload.execute(*memory.of(step))
+                wall_s = time.perf_counter() - started
+            if timing.on_device_ns is None:
+                break
+            tells = True
+            device_s = timing.on_device_ns / 1e9
+            check(
+                device_s <= wall_s + _SLACK_S,
+                f"an execution of {case.operation.name} that took {wall_s * 1e6:.0f} us is said "
+                f"to have taken {device_s * 1e6:.0f} us on the device",
+            )
+            shares.append(device_s / wall_s)
+        memory.release()
+        check(
+            not shares or max(shares) >= _LEAST_SHARE,
+            f"executions of {case.operation.name} are said to take {max(shares, default=0):.1e} of "
+            "their time on the device: are these microseconds?",
+        )
+    if not tells:
+        raise NothingToKeepError("it does not tell how long its device takes")
+
+
+_LEAST_SHARE = 1 / 200
+"""Less of the time than this is the wrong unit, or nothing."""

@@ -1,0 +1,79 @@
+"""Faults of the kinds that vendors make, planted in backends of three shapes: each is found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+import pytest
+
+from armpy.backend import IBackendInternal
+from armpy.testing import CaseResult, Outcome
+from armpy.testing.conformance import cases_for
+from armpy.testing.contract.networks import samples, with_constants
+from armpy.testing.subject import Subject
+from tests.support.lying_backends import options_for
+from tests.support.planted_faults import (
+    FAULTS,
+    HONEST,
+    Flow,
+    Fused,
+    Plain,
+    WithManager,
+)
+
+
+@cache
+def honest(shape: type[IBackendInternal]) -> Subject:
+    """A backend without a fault, of which it is known what it can be tried with."""
+    backend = shape()
+    subject = Subject(backend.backend_id, options_for(backend))
+    samples(subject)
+    with_constants(subject)
+    return subject
+
+
+def judged(backend: IBackendInternal, area: str, *, stops: bool) -> Sequence[CaseResult]:
+    """What becomes of an area's cases, as far as the first that is bad."""
+    subject = Subject(backend.backend_id, options_for(backend))
+    shape = next(shape for shape in (Fused, Flow, Plain) if isinstance(backend, shape))
+    subject.notes.update(honest(shape).notes)
+    found = []
+    for case in cases_for(subject):
+        if area in case.id:
+            found.append(case.judge(subject))
+            if stops and found[-1].outcome.is_bad:
+                break
+    return found
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_planted_fault_is_found(name: str) -> None:
+    planted = FAULTS[name]
+    results = judged(planted.make(), planted.area, stops=True)
+    assert results
+    last = results[-1]
+    assert last.outcome.is_bad, [(r.case, r.outcome, r.text) for r in results][:5]
+    assert planted.said in last.text
+
+
+AREAS = tuple(dict.fromkeys(planted.area for planted in FAULTS.values()))
+
+
+@pytest.mark.parametrize("shape", HONEST)
+@pytest.mark.parametrize("area", AREAS)
+def test_an_honest_backend_of_each_shape_passes(area: str, shape: str) -> None:
+    results = judged(HONEST[shape](), area, stops=False)
+    assert results
+    assert [f"{r.case}: {r.text}" for r in results if r.outcome.is_bad] == []
+
+
+def test_a_backend_that_is_another_one_for_each_runtime_is_watched() -> None:
+    (result,) = judged(WithManager(), "contract/memory/memory-is-held", stops=False)
+    assert (result.outcome, result.text) == (Outcome.PASSED, "")
+
+
+def test_control_flow_that_is_claimed_is_counted() -> None:
+    results = judged(HONEST["flow"](), "If/", stops=False)
+    assert {r.outcome for r in results} == {Outcome.PASSED}
+    assert all(r.ran == r.claimed != () for r in results)
