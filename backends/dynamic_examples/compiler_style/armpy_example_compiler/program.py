@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TypeAlias, cast
 
@@ -41,8 +42,7 @@ class Windows:
         windows = sliding_window_view(padded, self.extent, axis=(1, 2))
         (sy, sx), (dy, dx) = self.stride, self.dilation
         windows = windows[:, ::sy, ::sx, :, ::dy, ::dx]
-        num_rows = windows.shape[0] * windows.shape[1] * windows.shape[2]
-        return windows.reshape(num_rows, -1)
+        return windows.reshape(math.prod(windows.shape[:3]), math.prod(windows.shape[3:]))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
