@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("armpy.runtime")
 
+MOST_AHEAD = 128
+"""Graphs that are prepared before they run: of many that lie in each other, few do run."""
+
 
 class NetworkFamily:
     """Backends, their sessions, and one loaded network per graph that control flow runs.
@@ -76,6 +79,7 @@ class NetworkFamily:
         )
         self._waiting: deque[tuple[Graph, Shapes]] = deque()
         self._is_preparing = False
+        self._num_ahead = 0
         # A proxy, as the family holds the session.
         self._host = host_session(weakref.proxy(self), settings.loop_timeout_s)
         by_id = {backend.backend_id: backend for backend in self.backends}
@@ -136,9 +140,13 @@ class NetworkFamily:
         Notes
         -----
         Preparing a graph asks for those inside it. They wait for it, so that graphs which lie
-        deep in each other do not need a deep stack.
+        deep in each other do not need a deep stack. Behind the first `MOST_AHEAD`, a graph is
+        prepared when it first runs.
         """
         with self.lock:
+            if self._num_ahead == MOST_AHEAD:
+                return
+            self._num_ahead += 1
             self._waiting.append((graph, shapes))
             if self._is_preparing:
                 return

@@ -42,7 +42,9 @@ class Surroundings:
     ) -> None:
         self.walker = walker
         self.scope = scope
-        names = dict.fromkeys(name for graph in graphs for name in free_names(graph))
+        names = dict.fromkeys(
+            name for graph in graphs for name in free_names(graph, walker.functions.free_names)
+        )
         self.items = {
             name: scope.values[name] for name in (*names, *scope.reads) if name in scope.values
         }

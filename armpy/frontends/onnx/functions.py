@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import onnx
@@ -10,13 +10,23 @@ import onnx
 from armpy.errors import ParserError
 from armpy.frontends.onnx.element_types import DATA_TYPES
 from armpy.frontends.onnx.external_data import ExternalData
-from armpy.frontends.onnx.reading import kind_of, versions_of
+from armpy.frontends.onnx.items import Form
+from armpy.frontends.onnx.reading import FreeNames, kind_of, versions_of
 from armpy.tensor import TensorInfo
 
 _ELEMENT_TYPES = {data_type: number for number, data_type in reversed([*DATA_TYPES.items()])}
 
 Attributes = Mapping[str, onnx.AttributeProto]
 """Attributes of a node by name."""
+
+MOST_NESTED = 32
+"""How deep functions and graphs may lie in each other; far more than any model has."""
+
+MOST_WRITTEN_OUT = 8192
+"""Nodes that functions and loops may become, however small the file."""
+
+MOST_COPIES = 16
+"""How often a large file's nodes may be written out on average."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -48,14 +58,70 @@ class Functions:
     ----------
     model : onnx.ModelProto
     external : ExternalData, optional
+
+    Attributes
+    ----------
+    most_written_out : int
+        Nodes that functions and loops may become: a small file must not become a large network.
+    forms : dict
+        What nodes that run graphs give, and what has to live as long as that is remembered.
+    free_names : dict
+        See `armpy.frontends.onnx.reading.free_names`.
+
+    Raises
+    ------
+    ParserError
+        If the functions that the graph calls lie too deep in each other, or become too many nodes.
     """
 
     def __init__(self, model: onnx.ModelProto, external: ExternalData | None = None) -> None:
         self.external = external or ExternalData()
+        self.forms: dict[Hashable, tuple[tuple[Form, ...], object]] = {}
+        self.free_names: FreeNames = {}
         self._local = {
             (function.domain, function.name, function.overload): function
             for function in model.functions
         }
+        bodies = (model.graph.node, *(function.node for function in model.functions))
+        in_file = sum(1 for body in bodies for _ in nodes_inside(body))
+        self.most_written_out = MOST_WRITTEN_OUT + MOST_COPIES * in_file
+        self.check_count(self._written_out(model.graph.node, {}, ()))
+
+    def check_count(self, count: int) -> None:
+        """Check that no more nodes than allowed are, or will be, written out.
+
+        Raises
+        ------
+        ParserError
+            If there are more.
+        """
+        if count > self.most_written_out:
+            raise ParserError(
+                "functions and loops are too long",
+                expected=f"at most {self.most_written_out} nodes, written out",
+                actual=str(count),
+                fix="Merge calls of functions that call others, or loops in loops",
+            )
+
+    def _written_out(
+        self,
+        nodes: Sequence[onnx.NodeProto],
+        counts: dict[tuple[str, str, str], int],
+        around: tuple[tuple[str, str, str], ...],
+    ) -> int:
+        """How many nodes some become when every function is in the place of what calls it."""
+        total = 0
+        for node in nodes_inside(nodes):
+            total += 1
+            key = _key(node)
+            if key not in self._local:
+                continue
+            if len(around) == MOST_NESTED:
+                raise too_deep()
+            if key not in counts:
+                counts[key] = self._written_out(self._local[key].node, counts, (*around, key))
+            total += counts[key]
+        return total
 
     def has(self, node: onnx.NodeProto, version: int) -> bool:
         """Whether there is a function for a node, as far as that is known without its inputs."""
@@ -105,6 +171,23 @@ class Functions:
             versions_of(function),
             {**defaults, **attributes},
         )
+
+
+def nodes_inside(nodes: Sequence[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
+    """Nodes, and those of the graphs inside of them at any depth."""
+    waiting = [nodes]
+    while waiting:
+        for node in waiting.pop():
+            yield node
+            for attribute in node.attribute:
+                waiting += [graph.node for graph in (attribute.g, *attribute.graphs) if graph.node]
+
+
+def too_deep() -> ParserError:
+    """The error for functions and graphs that lie in too many others."""
+    return ParserError(
+        "functions and graphs lie in each other too deeply", expected=f"at most {MOST_NESTED}"
+    )
 
 
 def bound_attributes(node: onnx.NodeProto, attributes: Attributes) -> Attributes:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeAlias
 
 import onnx
 
 from armpy.errors import ParserError
 from armpy.hooks.model_file import ModelFile
+
+FreeNames: TypeAlias = dict[int, tuple[onnx.GraphProto, Iterable[str]]]
+"""What graphs read from outside, by their ids; a graph that is held keeps its id."""
 
 LEAST_VERSION = 1
 """Of ONNX's own operators."""
@@ -157,20 +161,34 @@ def kind_of(node: onnx.NodeProto) -> str:
     return node.op_type if node.domain in _MAIN else f"{node.domain}.{node.op_type}"
 
 
-def names_read(node: onnx.NodeProto) -> Iterator[str]:
+def names_read(node: onnx.NodeProto, known: FreeNames | None = None) -> Iterator[str]:
     """Names that a node, or a graph inside of it, reads."""
     yield from (name for name in node.input if name)
     for attribute in node.attribute:
         for graph in (attribute.g, *attribute.graphs):
-            yield from free_names(graph)
+            yield from free_names(graph, known)
 
 
-def free_names(graph: onnx.GraphProto) -> Iterator[str]:
-    """Names that a graph, or one inside of it, reads and does not write."""
+def free_names(graph: onnx.GraphProto, known: FreeNames | None = None) -> Iterable[str]:
+    """Names that a graph, or one inside of it, reads and does not write.
+
+    Parameters
+    ----------
+    graph : onnx.GraphProto
+    known : dict, optional
+        What has been found of graphs before, which is asked and added to: graphs lie in each
+        other, and each would be looked through for every graph around it.
+    """
+    if known is not None and id(graph) in known:
+        return known[id(graph)][1]
     own = {value.name for value in graph.input}
     own.update(tensor.name for tensor in graph.initializer)
     own.update(tensor.values.name for tensor in graph.sparse_initializer)
+    found: dict[str, None] = {}
     for node in graph.node:
-        yield from (name for name in names_read(node) if name not in own)
+        found.update((name, None) for name in names_read(node, known) if name not in own)
         own.update(node.output)
-    yield from (value.name for value in graph.output if value.name not in own)
+    found.update((value.name, None) for value in graph.output if value.name not in own)
+    if known is not None:
+        known[id(graph)] = graph, found
+    return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 import numpy as np
@@ -19,7 +19,14 @@ from armpy.errors import (
     UnsupportedOperatorError,
 )
 from armpy.frontends.onnx.building import NamedBuilder
-from armpy.frontends.onnx.functions import Attributes, FunctionBody, Functions, bound_attributes
+from armpy.frontends.onnx.functions import (
+    MOST_NESTED,
+    Attributes,
+    FunctionBody,
+    Functions,
+    bound_attributes,
+    too_deep,
+)
 from armpy.frontends.onnx.items import (
     Form,
     Item,
@@ -39,12 +46,6 @@ from armpy.ops.composite import Composite, LayerBuilder
 from armpy.ops.operation import Array, Operation, located
 from armpy.tensor import Shape, TensorInfo
 from armpy.types import DataType
-
-MAX_NESTING = 32
-"""How deep functions and graphs may lie in each other; far more than any model has."""
-
-MOST_WRITTEN_OUT = 50_000
-"""Nodes that functions and loops may become: a small file must not become a large network."""
 
 
 @dataclass(eq=False, slots=True)
@@ -84,6 +85,10 @@ class Scope:
         Of the function around it.
     depth : int
         How many functions and graphs are around it.
+    turns : int
+        How often what is inside is written out for the loops around it.
+    phantoms : int
+        How many of these are turns that never run.
     lost : set of str
         What nodes would have written that were refused.
     reads : tuple of str
@@ -98,15 +103,22 @@ class Scope:
     versions: Mapping[str, int]
     attributes: Attributes
     depth: int = 0
+    turns: int = 1
+    phantoms: int = 0
     lost: set[str] = field(default_factory=set)
     reads: tuple[str, ...] = ()
     name: str = "graph"
     postponed: Postponed = field(default_factory=Postponed)
 
     def child(self, values: dict[str, Item], reads: tuple[str, ...] = ()) -> Scope:
-        """The scope of a graph inside, with its own names."""
-        return Scope(
-            {"": None, **values}, self.versions, self.attributes, self.depth + 1, set(), reads
+        """A scope with names of its own that is as deep as this one."""
+        return replace(
+            self,
+            values={"": None, **values},
+            lost=set(),
+            reads=reads,
+            name="graph",
+            postponed=Postponed(),
         )
 
     def version_of(self, node: onnx.NodeProto) -> int:
@@ -168,20 +180,6 @@ class Budget:
     """How many nodes have been written out."""
 
     nodes: int = 0
-
-    def spend(self, count: int) -> None:
-        """Note some more.
-
-        Raises
-        ------
-        ParserError
-            If these are too many.
-        """
-        self.nodes += count
-        if self.nodes > MOST_WRITTEN_OUT:
-            raise ParserError(
-                "functions and loops are too long", expected=f"at most {MOST_WRITTEN_OUT} nodes"
-            )
 
 
 class Walker:
@@ -264,6 +262,7 @@ class Walker:
             )
         names = (value.name for value in graph.input)
         inner = scope.child({**scope.values, **dict(zip(names, given, strict=True))}, scope.reads)
+        inner.depth += 1
         inner.lost.update(scope.lost)
         self.initialize(graph, inner)
         self.walk(graph.node, inner, prefix)
@@ -292,12 +291,10 @@ class Walker:
 
     def _enter(self, depth: int, num_nodes: int) -> None:
         """Check that a function or graph may be added."""
-        if depth >= MAX_NESTING:
-            raise ParserError(
-                "functions and graphs lie in each other too deeply",
-                expected=f"at most {MAX_NESTING}",
-            )
-        self._budget.spend(num_nodes)
+        if depth >= MOST_NESTED:
+            raise too_deep()
+        self._budget.nodes += num_nodes
+        self.functions.check_count(self._budget.nodes)
 
     def _is_known(self, node: onnx.NodeProto, scope: Scope) -> bool:
         """Whether there is a way to convert a node."""
@@ -308,7 +305,7 @@ class Walker:
 
     def add(self, node: onnx.NodeProto, scope: Scope, label: str) -> None:
         """Add one node's layers, if all that it reads is there."""
-        reads = list(names_read(node))
+        reads = list(names_read(node, self.functions.free_names))
         if any(name in scope.lost for name in reads):
             scope.lost.update(node.output)
         elif any(name in scope.postponed.names for name in reads):
@@ -373,7 +370,11 @@ class Walker:
             with self.refusals.collected(scope, name, label=f"output '{name}'"):
                 raise LayerValidationError("only a run can tell which tensors the sequence has")
         tensors_of = {name: kind for name, kind in types.items() if kind is not None}
-        read = dict.fromkeys(name for node, _ in postponed.nodes for name in names_read(node))
+        read = dict.fromkeys(
+            name
+            for node, _ in postponed.nodes
+            for name in names_read(node, self.functions.free_names)
+        )
         items = {name: scope.values[name] for name in read if name in scope.values}
         values = flat(list(items.values()))
         composite = PostponedNodes(
@@ -432,6 +433,7 @@ class Walker:
         given = dict(zip(body.inputs, inputs, strict=False))
         versions = {**scope.versions, **body.versions}
         inner = Scope({**left_out, **given}, versions, body.attributes, scope.depth + 1)
+        inner.turns, inner.phantoms = scope.turns, scope.phantoms
         self.walk(body.nodes, inner, f"{data.name}/")
         return self._results(body.outputs[: data.num_outputs], inner)
 

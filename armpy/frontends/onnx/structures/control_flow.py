@@ -10,7 +10,7 @@ While, whose graphs are handed what they read of the graphs around them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -18,7 +18,7 @@ import onnx
 
 from armpy.errors import ParserError
 from armpy.frontends.onnx.enclosing import Enclosed, Surroundings
-from armpy.frontends.onnx.functions import Functions
+from armpy.frontends.onnx.functions import Functions, nodes_inside
 from armpy.frontends.onnx.items import (
     Form,
     Item,
@@ -30,6 +30,7 @@ from armpy.frontends.onnx.items import (
     tensors,
 )
 from armpy.frontends.onnx.node import NodeData
+from armpy.frontends.onnx.reading import kind_of
 from armpy.frontends.onnx.walking import Lost, Refusals, Scope, Walker
 from armpy.graph import Value
 from armpy.ops.composite import Composite, LayerBuilder
@@ -51,8 +52,14 @@ from armpy.types import DataType
 MOST_UNROLLED_NODES = 256
 """Of a loop that is written out though it need not be."""
 
+_WEIGHT_INSIDE = 32
+"""How many plain nodes a node that runs graphs counts as: each copy has graphs of its own."""
+
 MOST_TURNS = 4096
 """Of a loop that is written out because it carries sequences."""
+
+MOST_PHANTOMS = 4
+"""Loops in each other whose turns have to be tried out to know what they collect."""
 
 _TRUE = np.array(True)
 
@@ -179,11 +186,20 @@ class Loop:
         if first is False:
             count = 0
         fixed = count if first is not None and (self.goes_on or count == 0) else None
-        if fixed is not None and fixed * max(len(self.body.node), 1) <= MOST_UNROLLED_NODES:
+        if fixed is not None and self._is_short(fixed):
             return self._unrolled(fixed)
         if not all(isinstance(item, Value) for item in self.carried):
             return self._unrolled(count, may_end=True)
         return _as_while(self, fixed)
+
+    def _is_short(self, count: int) -> bool:
+        """Whether a number of turns may be written out, in those of the loops around it."""
+        times = count * self.node.scope.turns
+        if times * max(len(self.body.node), 1) > MOST_UNROLLED_NODES:
+            return False
+        kinds = (kind_of(node) for node in nodes_inside(self.body.node))
+        weight = sum(_WEIGHT_INSIDE if kind in _CONTROL else 1 for kind in kinds)
+        return times * max(weight, 1) <= MOST_UNROLLED_NODES
 
     def _count(self) -> int | None:
         """How many turns there are at most, as far as it is known."""
@@ -197,6 +213,7 @@ class Loop:
     def _unrolled(self, count: int | None, *, may_end: bool = False) -> list[Item]:
         """Every turn written out."""
         node, walker = self.node, self.node.walker
+        scope = replace(node.scope, turns=node.scope.turns * max(count or 1, 1))
         decisive = [value for value in (self.trips, self.condition) if value is not None]
         waits = [value for value in decisive if value.data is None]
         if waits:
@@ -208,7 +225,7 @@ class Loop:
             if number == MOST_TURNS:
                 raise node.data.error("the loop is too long to write it out", actual=str(count))
             turn = walker.constant(np.int64(number))
-            made = self.turn(walker, node.scope, turn, condition, carried, f"{number}/")
+            made = self.turn(walker, scope, turn, condition, carried, f"{number}/")
             carried = made[1 : 1 + len(carried)]
             rows.append(made[1 + len(carried) :])
             number += 1
@@ -232,15 +249,41 @@ class Loop:
 
     def nothing(self, number: int) -> Value:
         """What has been collected of no turn at all."""
-        info = self.phantom()[1 + len(self.carried) + number].info
+        info = self.given()[1 + len(self.carried) + number]
         return self.node.walker.zeros(_rows(self, info, 0), info.data_type)
 
-    def phantom(self) -> list[Value]:
-        """What a turn gives, for its types and shapes; nobody reads it, so it never runs."""
+    def given(self) -> list[TensorInfo]:
+        """What a turn gives: the condition, what is carried and what is collected."""
+        surroundings = Surroundings(self.node.walker, self.node.scope, [self.body])
+        own = [value.info for value in tensors(self.carried)]
+        counters = [TensorInfo((), DataType.SIGNED64), TensorInfo((), DataType.BOOLEAN)]
+        names = [f"given_{number}" for number in range(len(own) + 2)]
+        inner = surroundings.enclosed(names, [*counters, *own])
+        number, condition, *state = inner.inputs
+        made = tensors(self.turn(inner.walker, inner.scope, number, condition, state, "given/"))
+        infos = [value.info for value in made]
+        if all(info.is_fully_shaped for info in infos[1 + len(own) :]):
+            return infos
+        return self._phantom()
+
+    def _phantom(self) -> list[TensorInfo]:
+        """What a turn gives, found out by adding one that nobody reads, so that it never runs.
+
+        Notes
+        -----
+        Loops inside are added for it and for the turns that run, so this doubles the work with
+        every loop around; hence the limit.
+        """
         walker, node = self.node.walker, self.node
+        scope = replace(node.scope, phantoms=node.scope.phantoms + 1)
+        if scope.phantoms > MOST_PHANTOMS:
+            raise node.data.error(
+                "the shape of what loops in loops collect is not known",
+                expected=f"at most {MOST_PHANTOMS} such loops in each other",
+            )
         number = walker.constant(np.int64(0))
-        condition = walker.constant(_TRUE)
-        return tensors(self.turn(walker, node.scope, number, condition, self.carried, "phantom/"))
+        made = self.turn(walker, scope, number, walker.constant(_TRUE), self.carried, "phantom/")
+        return [value.info for value in tensors(made)]
 
 
 def _rows(loop: Loop, info: TensorInfo, count: int) -> tuple[int, ...]:
@@ -260,21 +303,21 @@ def _as_while(loop: Loop, fixed: int | None) -> list[Item]:
     as many rows as there are turns where that is known, or one more every turn.
     """
     node, walker = loop.node, loop.node.walker
-    phantom = loop.phantom()
+    given = loop.given()
     num_carried = len(loop.carried)
     carried = tensors(loop.carried)
-    collected = phantom[1 + num_carried :]
-    if any(not value.info.is_fully_shaped for value in collected):
+    collected = given[1 + num_carried :]
+    if any(not info.is_fully_shaped for info in collected):
         fixed = None
     start = [
         walker.constant(np.int64(0)),
         walker.constant(_TRUE) if loop.condition is None else loop.condition,
         *carried,
-        *(walker.zeros(_rows(loop, v.info, fixed or 0), v.info.data_type) for v in collected),
+        *(walker.zeros(_rows(loop, info, fixed or 0), info.data_type) for info in collected),
     ]
     infos = [value.info for value in start]
-    for index, (before, after) in enumerate(zip(carried, phantom[1:], strict=False)):
-        infos[2 + index] = _widened(before.info, after.info.shape)
+    for index, (before, after) in enumerate(zip(carried, given[1:], strict=False)):
+        infos[2 + index] = _widened(before.info, after.shape)
     if fixed is None:
         for index in range(2 + num_carried, len(infos)):
             infos[index] = infos[index].with_shape((None, *infos[index].known_shape[1:]))
@@ -604,7 +647,7 @@ def _control(
     structured = any(isinstance(item, ValueList) for item in items)
     if structured or (walker.folds and all(value.info.is_fully_shaped for value in values)):
         return run(node)[: data.num_outputs]
-    forms = _trial(node, surroundings)[: data.num_outputs]
+    forms = _forms(node, surroundings)[: data.num_outputs]
     types = [form for form in forms if isinstance(form, DataType)]
     if len(types) < data.num_outputs:
         return run(node)[: data.num_outputs]
@@ -617,6 +660,29 @@ def _control(
         tuple(types),
     )
     return walker.layers(data.name, composite, values)
+
+
+def _forms(node: ControlNode, surroundings: Surroundings) -> Sequence[Form]:
+    """What a node will give, found out once for what its graphs read and are given.
+
+    Notes
+    -----
+    Graphs around this one are walked again when their shapes are known. What the node gives stays
+    the same then, and without this a graph would be walked once per graph around it.
+    """
+    found, scope = node.walker.functions.forms, node.scope
+    graphs = tuple(_graphs_of(node.data).values())
+    key = (
+        node.data.kind,
+        tuple(map(id, graphs)),
+        id(scope.attributes),
+        tuple(map(form_of, node.inputs)),
+        tuple((name, form_of(item)) for name, item in surroundings.items.items()),
+    )
+    if key not in found:
+        forms = tuple(_trial(node, surroundings))
+        found[key] = forms, (graphs, scope.attributes)  # which keeps their ids theirs
+    return found[key][0]
 
 
 def _trial(node: ControlNode, surroundings: Surroundings) -> list[Form]:
