@@ -13,6 +13,7 @@ import onnx
 from documenting import write_or_check
 
 from armpy.frontends.onnx.operators import converted_kinds, operator_of
+from armpy.frontends.onnx.reading import WITHOUT_SCHEMA
 from armpy.frontends.onnx.structures import structure_of
 
 HEAD = """# ONNX models
@@ -32,6 +33,13 @@ so.
   which ONNX defines the operator is written out, also where it depends on the types of the
   inputs. Functions of the file are written out where they are called, in the operator sets that
   they import.
+- **Operators without a standard** that ONNX Runtime takes in ONNX's own domain:
+  `SimplifiedLayerNormalization`,
+  `LayerNormalization` before operator set 17, `MeanVarianceNormalization` before 9,
+  `ThresholdedRelu` before 10, and `Affine`, `Crop`, `DynamicSlice`, `ImageScaler`,
+  `ParametricSoftplus`, `Scale` and `ScaledTanh` of ONNX's first years.
+- **Work** follows the size of the file: functions and loops may become 8,192 nodes and 16 for each
+  node of the file, counted before the first is written out; functions and graphs may lie 32 deep.
 - **Shapes**: dimensions may be open. Inputs that share a dimension's name (`batch`) must agree in
   a call. The first call compiles for the shapes that it brings, which may take many seconds;
   `model.prepare({"x": (8, 3, 224, 224)})` does that beforehand.
@@ -87,9 +95,10 @@ def main() -> int:
 
 
 def _kinds() -> list[str]:
-    """Operators of ONNX, then those of other domains that are converted."""
+    """Operators of ONNX's domain, then those of other domains that are converted."""
     schemas = onnx.defs.get_all_schemas()
     names = {schema.name for schema in schemas if schema.domain == "" and not schema.deprecated}
+    names |= set(WITHOUT_SCHEMA)
     return [*sorted(names), *sorted(kind for kind in converted_kinds() if "." in kind)]
 
 

@@ -76,9 +76,12 @@ def read_tensor(tensor: onnx.TensorProto, where: str) -> tuple[Array, DataType]:
     Raises
     ------
     ParserError
-        If its type is not supported, or its bytes do not fit its shape.
+        If its type is not supported, its bytes do not fit its shape, or lie in another file: the
+        package would look for that where the process works.
     """
     data_type = data_type_of(tensor.data_type, where)
+    if tensor.data_location == TensorProto.EXTERNAL:
+        raise ParserError("elements in another file cannot be used here", where=where)
     try:
         array = numpy_helper.to_array(tensor)
     except Exception as error:  # whatever the library raises, the file is the cause

@@ -11,6 +11,7 @@ from __future__ import annotations
 import mmap
 import os
 import stat
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -58,6 +59,36 @@ class ExternalData:
         """
         if not is_external(tensor):
             return read_tensor(tensor, where)
+        part, data_type = self._part(tensor, where)
+        if tensor.data_type in _BITS:
+            return read_tensor(_packed(tensor, part), where)
+        little = data_type.dtype.newbyteorder("<")
+        array = np.frombuffer(part, little).reshape(tuple(tensor.dims))
+        return (array if array.flags.aligned else array.copy()), data_type
+
+    def with_elements(
+        self, attributes: Mapping[str, onnx.AttributeProto], where: str
+    ) -> Mapping[str, onnx.AttributeProto]:
+        """A node's attributes with the elements of tensors in them.
+
+        Raises
+        ------
+        ParserError
+            As of `read`.
+        """
+        found = {name: a for name, a in attributes.items() if is_external(a.t)}
+        if not found:
+            return attributes
+        read = {}
+        for name, attribute in found.items():
+            part, _ = self._part(attribute.t, f"{where}, attribute '{name}'")
+            read[name] = onnx.AttributeProto(
+                name=attribute.name, type=attribute.type, t=_packed(attribute.t, part)
+            )
+        return {**attributes, **read}
+
+    def _part(self, tensor: onnx.TensorProto, where: str) -> tuple[memoryview, DataType]:
+        """The bytes of a tensor in another file, and its data type."""
         data_type = data_type_of(tensor.data_type, where)
         entries = {entry.key: entry.value for entry in tensor.external_data}
         data = self._mapped(entries.get("location", ""), where)
@@ -71,13 +102,7 @@ class ExternalData:
                 expected=f"{size} bytes",
                 actual=f"{length} bytes at {offset} of {len(data)}",
             )
-        part = data[offset : offset + size]
-        if tensor.data_type in _BITS:
-            packed = TensorProto(data_type=tensor.data_type, dims=tensor.dims, raw_data=bytes(part))
-            return read_tensor(packed, where)
-        little = data_type.dtype.newbyteorder("<")
-        array = np.frombuffer(part, little).reshape(tuple(tensor.dims))
-        return (array if array.flags.aligned else array.copy()), data_type
+        return data[offset : offset + size], data_type
 
     def _mapped(self, location: str, where: str) -> memoryview:
         """A file in the model's folder."""
@@ -107,6 +132,11 @@ class ExternalData:
                 f"what lies beside the model cannot be read: {error}", where=where
             ) from error
         return self._files[path]
+
+
+def _packed(tensor: onnx.TensorProto, part: memoryview) -> onnx.TensorProto:
+    """A tensor with its elements in it."""
+    return TensorProto(data_type=tensor.data_type, dims=tensor.dims, raw_data=bytes(part))
 
 
 def _mapped(path: Path) -> memoryview:

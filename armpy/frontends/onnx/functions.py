@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 import onnx
@@ -11,7 +11,7 @@ from armpy.errors import ParserError
 from armpy.frontends.onnx.element_types import DATA_TYPES
 from armpy.frontends.onnx.external_data import ExternalData
 from armpy.frontends.onnx.items import Form
-from armpy.frontends.onnx.reading import FreeNames, kind_of, versions_of
+from armpy.frontends.onnx.reading import FreeNames, kind_of, nodes_inside, versions_of
 from armpy.tensor import TensorInfo
 
 _ELEMENT_TYPES = {data_type: number for number, data_type in reversed([*DATA_TYPES.items()])}
@@ -171,16 +171,6 @@ class Functions:
             versions_of(function),
             {**defaults, **attributes},
         )
-
-
-def nodes_inside(nodes: Sequence[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
-    """Nodes, and those of the graphs inside of them at any depth."""
-    waiting = [nodes]
-    while waiting:
-        for node in waiting.pop():
-            yield node
-            for attribute in node.attribute:
-                waiting += [graph.node for graph in (attribute.g, *attribute.graphs) if graph.node]
 
 
 def too_deep() -> ParserError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 import onnx
@@ -17,6 +17,27 @@ LEAST_VERSION = 1
 """Of ONNX's own operators."""
 
 _MAIN = ("", "ai.onnx")
+
+_ALWAYS = 1 << 31
+WITHOUT_SCHEMA: Mapping[str, int] = {
+    "Affine": _ALWAYS,
+    "Crop": _ALWAYS,
+    "DynamicSlice": _ALWAYS,
+    "ImageScaler": _ALWAYS,
+    "LayerNormalization": 17,
+    "MeanVarianceNormalization": 9,
+    "ParametricSoftplus": _ALWAYS,
+    "Scale": _ALWAYS,
+    "ScaledTanh": _ALWAYS,
+    "SimplifiedLayerNormalization": _ALWAYS,
+    "ThresholdedRelu": 10,
+}
+"""Operators of ONNX's own domain that ONNX Runtime takes in operator sets below these, and that
+the standard does not have there. Those of ONNX's first years are taken in later ones, too, as
+`onnx.checker` does."""
+
+_UNCHECKED = "armpy.unchecked"
+"""Domain of operators that `onnx.checker` is not to look at."""
 
 
 def load_model(file: ModelFile) -> onnx.ModelProto:
@@ -98,16 +119,16 @@ def _without_harmless(model: onnx.ModelProto) -> onnx.ModelProto:
     -----
     That is a newer form of the file than the package's (its operator sets are looked at apart), a
     graph without a name, inputs and outputs of any rank, types that follow from nodes, functions
-    of another operator set than the model's, and elements in other files, which are checked where
-    they are read.
+    of another operator set than the model's, operators that the standard does not have, and
+    elements in other files, which are checked where they are read.
     """
     graph = model.graph
     values = [*graph.input, *graph.output, *graph.value_info]
     odd_functions = [function for function in model.functions if _is_odd(function, model)]
-    external = [tensor for tensor in graph.initializer if is_external(tensor)]
     untyped = [value for value in values if not _is_described(value)]
     is_newer = model.ir_version > onnx.IR_VERSION
-    if not (is_newer or odd_functions or external or untyped or not graph.name):
+    odd = is_newer or odd_functions or untyped or not graph.name
+    if not (odd or any(_external_tensors(model)) or any(_unstandardized(model))):
         return model
     plain = onnx.ModelProto()
     plain.CopyFrom(model)
@@ -121,12 +142,54 @@ def _without_harmless(model: onnx.ModelProto) -> onnx.ModelProto:
                 value.type.tensor_type.elem_type or onnx.TensorProto.FLOAT
             )
             value.type.tensor_type.shape.SetInParent()
-    for tensor in plain.graph.initializer:
-        if is_external(tensor):
-            tensor.data_location = onnx.TensorProto.DEFAULT
-            del tensor.external_data[:]
-            tensor.dims[:] = [0]
+    for tensor in list(_external_tensors(plain)):
+        tensor.data_location = onnx.TensorProto.DEFAULT
+        del tensor.external_data[:]
+        tensor.dims[:] = [0]
+    for node in list(_unstandardized(plain)):
+        node.domain = _UNCHECKED
+    for opsets in (plain.opset_import, *(function.opset_import for function in plain.functions)):
+        opsets.add(domain=_UNCHECKED, version=1)
     return plain
+
+
+def _bodies(
+    model: onnx.ModelProto,
+) -> Iterator[tuple[onnx.ModelProto | onnx.FunctionProto, Iterable[onnx.NodeProto]]]:
+    """All nodes of a model at any depth, by what says which operator sets they are of."""
+    yield model, nodes_inside(model.graph.node)
+    for function in model.functions:
+        yield function, nodes_inside(function.node)
+
+
+def _external_tensors(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
+    """Constants of a model at any depth whose elements lie in other files."""
+    yield from filter(is_external, model.graph.initializer)
+    for _, nodes in _bodies(model):
+        for node in nodes:
+            for attribute in node.attribute:
+                yield from filter(is_external, (attribute.t, *attribute.tensors))
+                for graph in (attribute.g, *attribute.graphs):
+                    yield from filter(is_external, graph.initializer)
+
+
+def _unstandardized(model: onnx.ModelProto) -> Iterator[onnx.NodeProto]:
+    """Nodes of operators that the standard does not have in the operator set of the node."""
+    for body, nodes in _bodies(model):
+        version = versions_of(body).get("", 1)
+        for node in nodes:
+            if node.domain in _MAIN and version < WITHOUT_SCHEMA.get(node.op_type, 0):
+                yield node
+
+
+def nodes_inside(nodes: Sequence[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
+    """Nodes, and those of the graphs inside of them at any depth."""
+    waiting = [nodes]
+    while waiting:
+        for node in waiting.pop():
+            yield node
+            for attribute in node.attribute:
+                waiting += [graph.node for graph in (attribute.g, *attribute.graphs) if graph.node]
 
 
 def _is_odd(function: onnx.FunctionProto, model: onnx.ModelProto) -> bool:

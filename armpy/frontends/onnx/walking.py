@@ -331,6 +331,8 @@ class Walker:
             tuple(bool(name) for name in names),
         )
         with self.refusals.collected(scope, *names, label=data.label):
+            external = self.functions.external
+            data = replace(data, attributes=external.with_elements(data.attributes, data.label))
             try:
                 made = self._converted(node, data, inputs, scope)
             except Waiting as waiting:

@@ -103,6 +103,53 @@ def test_elements_in_another_file_need_a_path() -> None:
         armpy.load(_product().SerializeToString())
 
 
+def _in_places(place: str) -> onnx.ModelProto:
+    """A product with weights of another file: of a Constant node, in a branch, in a function."""
+    texts = {
+        "node": "graph (float[2, 5] x) => (float[2, 3] y) { w = Constant () y = MatMul (x, w) }",
+        "branch": """graph (float[2, 5] x, bool k) => (float[2, 3] y) {
+          y = If (k) <
+            then_branch = then () => (float[2, 3] a) { a = MatMul (x, w) },
+            else_branch = else () => (float[2, 3] b) { w = Constant () b = MatMul (x, w) }
+          >
+        }""",
+        "function": """graph (float[2, 5] x) => (float[2, 3] y) { y = own.F (x) }
+        <domain: "own", opset_import: ["" : 18]> F (x) => (y) { w = Constant () y = MatMul (x, w) }
+        """,
+    }
+    head = HEAD.replace('"" : 18', '"" : 18, "own" : 1')
+    model = onnx.parser.parse_model(head + texts[place])
+    weights = _product().graph.initializer[0]
+    nodes = [*model.graph.node, *(node for f in model.functions for node in f.node)]
+    nodes += [node for outer in nodes for a in outer.attribute for node in a.g.node]
+    for node in nodes:
+        if node.op_type == "Constant":
+            held = node.attribute.add(name="value", type=onnx.AttributeProto.TENSOR)
+            held.t.CopyFrom(weights)
+        for attribute in node.attribute:
+            if attribute.name == "then_branch":
+                attribute.g.initializer.add().CopyFrom(weights)
+    return model
+
+
+@pytest.mark.parametrize("place", ["node", "branch", "function"])
+def test_elements_beside_the_model_are_found_wherever_they_are_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    """Whatever the process's folder is, and not in that folder."""
+    path = _saved(tmp_path / "m", _in_places(place))
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "w.bin").write_bytes(bytes(W.nbytes))
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    model = armpy.load(path, backends=["CpuRef"])
+    for condition in (True, False):
+        given = {"x": X, "k": np.array(condition)}
+        y = model.run({spec.name: given[spec.name] for spec in model.inputs})["y"]
+        np.testing.assert_allclose(y, X @ W, rtol=1e-5)
+    with pytest.raises(ParserError, match="Load the model by its path"):
+        armpy.load(path.read_bytes(), backends=["CpuRef"])
+
+
 def test_a_signature_is_refused_as_the_format_has_none() -> None:
     text = "graph (float[2] x) => (float[2] y) { y = Neg (x) }"
     with pytest.raises(ParserError, match=r"no signature 'infer'\. Expected none, as it has no"):

@@ -200,12 +200,23 @@ def _channels_back(node: Node, value: Value, sizes: Sequence[int]) -> Value:
 
 
 def _mean_variance_normalization(node: Node) -> Value:
-    if node.version < 9:
-        raise node.error("the operator is supported from version 9 on", actual=node.version)
     rank = node.rank(0)
+    if node.version < 9:
+        return _mean_variance_of_images(node)
     axes = tuple(node.axis(axis, rank) for axis in node.integers("axes", (0, 2, 3)))
     # What is added to the deviation, 1e-9, counts where the variance is 0 only.
     return node.layer(LayerNormalization(axes, 1e-18), node.value(0))
+
+
+def _mean_variance_of_images(node: Node) -> Value:
+    """As ONNX Runtime knows the operator from before it was standardised."""
+    image = node.value(0)
+    if node.rank(0) != 4:
+        raise node.error("the input has the wrong rank", expected="4", actual=node.shape(0))
+    axes = (0, 1, 2, 3) if node.flag("across_channels") else (0, 2, 3)
+    if node.flag("normalize_variance", default=True):
+        return node.layer(LayerNormalization(axes, 1e-18), image)
+    return _sub(node, image, _mean(node, image, axes))
 
 
 # By a norm, and by neighbours

@@ -65,6 +65,18 @@ def _slice(node: Node) -> Value:
         starts, ends = node.ints(1), node.ints(2)
         axes = node.axes(rank, index=3)
         steps = node.ints(4) if node.has(4) else (1,) * len(starts)
+    return sliced(node, starts, ends, axes, steps)
+
+
+def sliced(
+    node: Node,
+    starts: Sequence[int],
+    ends: Sequence[int],
+    axes: Sequence[int] | None,
+    steps: Sequence[int],
+) -> Value:
+    """Ranges of the input's axes; of the first ones if none are named."""
+    rank = node.rank(0)
     if axes is None:
         axes = tuple(range(len(starts)))
     require(

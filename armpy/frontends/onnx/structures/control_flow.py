@@ -18,7 +18,7 @@ import onnx
 
 from armpy.errors import ParserError
 from armpy.frontends.onnx.enclosing import Enclosed, Surroundings
-from armpy.frontends.onnx.functions import Functions, nodes_inside
+from armpy.frontends.onnx.functions import Functions
 from armpy.frontends.onnx.items import (
     Form,
     Item,
@@ -30,7 +30,7 @@ from armpy.frontends.onnx.items import (
     tensors,
 )
 from armpy.frontends.onnx.node import NodeData
-from armpy.frontends.onnx.reading import kind_of
+from armpy.frontends.onnx.reading import kind_of, nodes_inside
 from armpy.frontends.onnx.walking import Lost, Refusals, Scope, Walker
 from armpy.graph import Value
 from armpy.ops.composite import Composite, LayerBuilder
@@ -421,28 +421,27 @@ def run_loop(node: ControlNode) -> list[Item]:
         len(body.output) - 1 - len(carried),
         trips if isinstance(trips, Value) else None,
         condition if isinstance(condition, Value) else None,
-        _always_goes_on(body, node.scope),
+        _always_goes_on(node, body),
     )
     return loop.run()[: node.data.num_outputs]
 
 
-def _always_goes_on(body: onnx.GraphProto, scope: Scope) -> bool:
+def _always_goes_on(node: ControlNode, body: onnx.GraphProto) -> bool:
     """Whether a body gives the condition that it is given, or a constant that is true."""
     name = body.output[0].name
-    made = {output: node for node in body.node for output in node.output}
+    made = {output: inner for inner in body.node for output in inner.output}
     while name in made and made[name].op_type == "Identity" and len(made[name].input) == 1:
-        node = made.pop(name)
-        name = node.input[0]
+        name = made.pop(name).input[0]
     if len(body.input) > 1 and name == body.input[1].name:
         return True
-    inner = {tensor.name: tensor for tensor in body.initializer}
-    if name in inner:
-        return bool(np.all(onnx.numpy_helper.to_array(inner[name])))
-    if name in made:
-        node = made[name]
-        values = [a.t for a in node.attribute if node.op_type == "Constant" and a.name == "value"]
-        return any(bool(np.all(onnx.numpy_helper.to_array(value))) for value in values)
-    outer = scope.values.get(name)
+    constants = {tensor.name: tensor for tensor in body.initializer}
+    if name in made and made[name].op_type == "Constant":
+        constants.update((name, a.t) for a in made[name].attribute if a.name == "value")
+    if name in constants:
+        external = node.walker.functions.external
+        array, _ = external.read(constants[name], f"{node.data.label}, condition '{name}'")
+        return bool(np.all(array))
+    outer = node.scope.values.get(name) if name not in made else None
     return isinstance(outer, Value) and outer.data is not None and bool(np.all(outer.data))
 
 
