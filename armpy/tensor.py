@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from armpy.errors import InvalidArgumentError
@@ -281,7 +281,9 @@ class TensorInfo:
 
     def with_shape(self, shape: Shape | None) -> TensorInfo:
         """The same with another shape."""
-        return self if shape == self.shape else replace(self, shape=shape)
+        if shape == self.shape:
+            return self
+        return TensorInfo(shape, self.data_type, self.quantization, self.is_constant)
 
     def __str__(self) -> str:
         text = f"{self.data_type.name}{format_shape(self.shape)}"

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from armpy.numerics.rounding import Int64Array
 from armpy.ops import Pooling2d, Pooling3d, PoolingAlgorithm
 from armpy.ops.operation import Array
 from armpy.ops.shapes import PaddingSpec, resolve_padding
@@ -16,6 +17,10 @@ from armpy_reference.windows import WindowAxis
 from armpy_reference.workload import ReferenceWorkload
 
 PoolT = TypeVar("PoolT", Pooling2d, Pooling3d)
+
+
+_LONG_WINDOW = 1024
+"""More elements than that are combined window by window, if there are fewer windows."""
 
 
 def window_axes(
@@ -33,6 +38,14 @@ def window_axes(
         count = (size + before + after - ((k - 1) * d + 1)) // s + 1
         axes.append(WindowAxis(size, before, k, s, d, count))
     return tuple(axes)
+
+
+def inside(axis: WindowAxis) -> tuple[Int64Array, Int64Array]:
+    """Per window, its first element that lies inside the image, and the one behind the last."""
+    starts = np.arange(axis.count) * axis.stride - axis.before
+    first = np.minimum(np.maximum(-(starts // axis.dilation), 0), axis.kernel)
+    end = np.minimum((axis.size - 1 - starts) // axis.dilation + 1, axis.kernel)
+    return first, np.maximum(end, first)
 
 
 def meetings(axis: WindowAxis) -> Iterator[tuple[slice, slice]]:
@@ -105,10 +118,8 @@ class PoolingWorkload(ReferenceWorkload[PoolT]):
         """Elements of each window that lie inside the image, shape (..., 1); 1 at least."""
         counts: Array = np.ones((), np.int64)
         for axis in self._axes:
-            inside = np.zeros(axis.count, np.int64)
-            for windows, _ in meetings(axis):
-                inside[windows] += 1
-            counts = counts[..., None] * inside
+            first, end = inside(axis)
+            counts = counts[..., None] * (end - first)
         return np.maximum(counts, 1)[..., None]
 
 
@@ -116,6 +127,16 @@ def _combine_along(values: Array, axis: WindowAxis, combine: np.ufunc) -> Array:
     """Windows along axis 1, each combined into one."""
     shape = (values.shape[0], axis.count, *values.shape[2:])
     result = np.full(shape, neutral(combine, values.dtype), values.dtype)
+    first, end = inside(axis)
+    num_taps = int(end.max(initial=0) - first.min(initial=axis.kernel))
+    if num_taps > max(_LONG_WINDOW, axis.count):
+        for window in range(axis.count):
+            start = window * axis.stride - axis.before
+            begin, stop = (start + int(tap[window]) * axis.dilation for tap in (first, end))
+            inner = values[:, begin : stop : axis.dilation]
+            if inner.shape[1]:
+                result[:, window] = combine.reduce(inner, axis=1)
+        return result
     for windows, elements in meetings(axis):
         part = result[:, windows]
         combine(part, values[:, elements], out=part)

@@ -12,6 +12,8 @@ import pytest
 pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 
+from onnx import TensorProto, helper, numpy_helper
+
 import armpy
 from armpy.errors import ParserError
 from armpy.ops.shapes import Padding
@@ -376,3 +378,31 @@ def test_nodes_that_make_no_sense_are_named(case: NodeCase, match: str) -> None:
     with pytest.raises(ParserError, match=match) as error:
         run_armpy(case)
     assert case.kind in str(error.value)
+
+
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+@pytest.mark.parametrize("sizes", [False, True])
+def test_an_empty_batch_is_resized(mode: str, sizes: bool) -> None:
+    """Its axis stays; it cannot become longer."""
+    wanted = np.array([0, 3, 8, 6]) if sizes else np.array([1, 1, 2, 1.5], np.float32)
+    for number in (0, 4):
+        if sizes and number:
+            wanted = np.array([4, 3, 8, 6])
+        model = armpy.load(_resize_of(number, wanted, mode), backends=["CpuRef"])
+        assert model(np.ones((number, 3, 4, 4), np.float32)).shape == (number, 3, 8, 6)
+    with pytest.raises(ParserError, match="an axis without elements cannot be resized"):
+        armpy.load(_resize_of(0, np.array([1, 3, 8, 6]), mode), backends=["CpuRef"])
+
+
+def _resize_of(number: int, wanted: Array, mode: str) -> bytes:
+    """A model that resizes images."""
+    names = ["x", "", "", "w"] if wanted.dtype.kind == "i" else ["x", "", "w"]
+    graph = helper.make_graph(
+        [helper.make_node("Resize", names, ["y"], mode=mode)],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, (number, 3, 4, 4))],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(wanted, "w")],
+    )
+    opsets = [helper.make_opsetid("", 21)]
+    return bytes(helper.make_model(graph, opset_imports=opsets, ir_version=10).SerializeToString())

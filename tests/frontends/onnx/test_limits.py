@@ -90,3 +90,45 @@ CASES: Mapping[str, Callable[[], None]] = {
 def test_what_a_few_sizes_ask_for_is_held_against_limits_first(case: str) -> None:
     with pytest.raises(ParserError, match=TOO_LARGE):
         CASES[case]()
+
+
+HUGE = 1 << 20
+
+
+@pytest.mark.parametrize("ceil_mode", [0, 1])
+@pytest.mark.parametrize("axes", [1, 2, 3])
+@pytest.mark.parametrize("kind", ["AveragePool", "LpPool", "MaxPool"])
+def test_windows_far_larger_than_the_image_make_no_larger_image(
+    kind: str, axes: int, ceil_mode: int
+) -> None:
+    """A quarter of a window further each time: all four windows that are there meet all of it."""
+    side = [5] + [1] * (axes - 1)
+    attributes: dict[str, Any] = {"count_include_pad": 1} if kind == "AveragePool" else {}
+    node = helper.make_node(
+        kind,
+        ["x"],
+        ["y"],
+        kernel_shape=[HUGE, *side[1:]],
+        strides=[HUGE // 4, *side[1:]],
+        pads=([HUGE - 5] + [0] * (axes - 1)) * 2,
+        ceil_mode=ceil_mode,
+        **attributes,
+    )
+    x = np.arange(1, 11, dtype=np.float32).reshape(1, 2, *side)
+    graph = helper.make_graph(
+        [node],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape)],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+    )
+    opsets = [helper.make_opsetid("", 22)]
+    data = helper.make_model(graph, opset_imports=opsets, ir_version=10).SerializeToString()
+    model = armpy.load(data, backends=["CpuRef"], memory_limit_bytes=HUGE)
+    rows = x.reshape(2, 5).astype(np.float64)
+    expected = {
+        "AveragePool": rows.sum(axis=1) / HUGE,
+        "LpPool": np.sqrt((rows**2).sum(axis=1)),
+        "MaxPool": rows.max(axis=1),
+    }[kind]
+    made = model(x).reshape(2, 4)
+    np.testing.assert_allclose(made, np.repeat(expected[:, None], 4, axis=1), rtol=1e-6)

@@ -5,7 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from armpy.frontends.onnx.blocks import binary, counted, reduced, reshaped, scaled, unary
+import numpy as np
+
+from armpy.frontends.onnx.blocks import (
+    binary,
+    check_table,
+    counted,
+    reduced,
+    reshaped,
+    scaled,
+    unary,
+)
 from armpy.frontends.onnx.images import (
     Pads,
     WindowAttributes,
@@ -20,6 +30,8 @@ from armpy.frontends.onnx.images import (
 from armpy.frontends.onnx.node import Node, Operator, OperatorTable
 from armpy.frontends.onnx.quantized import BYTES, as_integers, as_quantized
 from armpy.graph import Value
+from armpy.numerics.rounding import Int64Array
+from armpy.ops.dense import BatchMatMul
 from armpy.ops.elementwise import BinaryOperation, UnaryOperation
 from armpy.ops.movement import Pad
 from armpy.ops.pooling import MaxPoolWithIndices, Pooling2d, Pooling3d, PoolingAlgorithm
@@ -82,8 +94,16 @@ def _average_pool(node: Node) -> Value:
     image = channels_last(node, node.value(0))
     counts_padding = node.flag("count_include_pad")
     windows = _windows(node, sizes)
+    pads = window_attributes(node, sizes).pads
+    if counts_padding and _is_mostly_padding(windows, sizes):
+        sums = _sums(node, image, windows)
+        shares = np.ones(())
+        for axis, (before, after) in enumerate(pads):
+            ends = -before, sizes[axis] + after
+            shares = shares[..., None] / _meetings(windows, sizes, axis, ends)
+        means = binary(node, BinaryOperation.MUL, sums, node.like(sums, shares[..., None]))
+        return channels_first(node, means, len(sizes))
     if counts_padding:
-        pads = window_attributes(node, sizes).pads
         image = padded(node, image, pads)
         rest = ((a[0] - b[0], a[1] - b[1]) for a, b in zip(windows.pads, pads, strict=True))
         windows = windows.with_pads(tuple(rest))
@@ -96,12 +116,69 @@ def _lp_pool(node: Node) -> Value:
     windows = _windows(node, sizes)
     order = _order(node)
     image = _powers(node, channels_last(node, node.value(0)), order)
-    image = padded(node, image, windows.pads)
-    means = _pooled(
-        node, image, PoolingAlgorithm.AVERAGE, windows.with_pads(((0, 0),) * len(sizes))
-    )
-    sums = scaled(node, means, math.prod(windows.kernel))
+    sums = _sums(node, image, windows)
     return channels_first(node, _root(node, sums, order), len(sizes))
+
+
+def _sums(node: Node, image: Value, windows: WindowAttributes) -> Value:
+    """Sums of the elements in windows of an image that has its channels last."""
+    around = WindowAttributes(
+        lifted(windows.kernel, 1),
+        lifted(windows.stride, 1),
+        lifted(windows.dilation, 1),
+        lifted_pads(windows.pads),
+    )
+    if _is_mostly_padding(around, image.info.known_shape[1:-1]):
+        for axis in range(len(around.kernel)):
+            image = _summed_along(node, image, around, axis)
+        return image
+    image = padded(node, image, windows.pads)
+    unpadded = windows.with_pads(((0, 0),) * len(windows.pads))
+    means = _pooled(node, image, PoolingAlgorithm.AVERAGE, unpadded)
+    return scaled(node, means, math.prod(windows.kernel))
+
+
+def _is_mostly_padding(windows: WindowAttributes, sizes: Sequence[int]) -> bool:
+    """Whether there is more padding than image, so that the padded image must not be made."""
+    return any(sum(pair) > size for pair, size in zip(windows.pads, sizes, strict=True))
+
+
+def _summed_along(node: Node, image: Value, windows: WindowAttributes, axis: int) -> Value:
+    """Sums of windows along one axis: a product with a matrix of zeros and ones."""
+    shape = image.info.known_shape
+    size = shape[axis + 1]
+    sizes = shape[1:-1]
+    count = _count(windows, sizes, axis)
+    check_table(node, (count, size))
+    offsets = np.arange(size) - _starts(windows, sizes, axis)[:, None]
+    gap, extent = windows.dilation[axis], windows.extents[axis]
+    matrix = (offsets >= 0) & (offsets < extent) & (offsets % gap == 0)
+    rows = reshaped(node, image, (math.prod(shape[: axis + 1]), size, math.prod(shape[axis + 2 :])))
+    product = node.layer(BatchMatMul(), node.like(image, matrix[None]), rows)
+    return reshaped(node, product, (*shape[: axis + 1], count, *shape[axis + 2 :]))
+
+
+def _count(windows: WindowAttributes, sizes: Sequence[int], axis: int) -> int:
+    """How many windows there are along an axis."""
+    room = sizes[axis] + sum(windows.pads[axis]) - windows.extents[axis]
+    return room // windows.stride[axis] + 1
+
+
+def _starts(windows: WindowAttributes, sizes: Sequence[int], axis: int) -> Int64Array:
+    """Where windows along an axis begin, counted from the image's first element."""
+    numbers = np.arange(_count(windows, sizes, axis), dtype=np.int64)
+    return numbers * windows.stride[axis] - windows.pads[axis][0]
+
+
+def _meetings(
+    windows: WindowAttributes, sizes: Sequence[int], axis: int, ends: tuple[int, int]
+) -> Int64Array:
+    """How many elements of each window along an axis lie in a range."""
+    starts, gap = _starts(windows, sizes, axis), windows.dilation[axis]
+    first = np.maximum(-((starts - ends[0]) // gap), 0)
+    last = np.minimum((ends[1] - 1 - starts) // gap, windows.kernel[axis] - 1)
+    counts: Int64Array = np.maximum(last - first + 1, 1)
+    return counts
 
 
 def _windows(node: Node, sizes: Sequence[int]) -> WindowAttributes:

@@ -50,8 +50,6 @@ def _scalings(node: Node, scales: Sequence[float], sizes: Sequence[int]) -> Scal
             "there is not one scale or size per axis", expected=f"{len(axes)}", actual=len(given)
         )
     before = [shape[axis] for axis in axes]
-    if 0 in before:
-        raise node.error("an axis without elements cannot be resized", actual=shape)
     if scales:
         if not all(0 < scale < math.inf for scale in scales):
             raise node.error("a scale cannot be used", expected="above 0", actual=scales)
@@ -59,12 +57,15 @@ def _scalings(node: Node, scales: Sequence[float], sizes: Sequence[int]) -> Scal
         factors = list(scales)
     else:
         after, factors = _fitted(node, before, sizes)
-    if min(after, default=1) < 1:
+    if any(old == 0 != new for old, new in zip(before, after, strict=True)):
+        raise node.error("an axis without elements cannot be resized", actual=shape)
+    if any(old and new < 1 for old, new in zip(before, after, strict=True)):
         raise node.error("nothing is left of an axis", expected="1 or more", actual=after)
     starts, ends = _region(node, len(axes))
     return {
-        axis: AxisScaling(*numbers)
-        for axis, *numbers in zip(axes, before, after, factors, starts, ends, strict=True)
+        axis: AxisScaling(old, *numbers)
+        for axis, old, *numbers in zip(axes, before, after, factors, starts, ends, strict=True)
+        if old  # an axis without elements stays as it is
     }
 
 
@@ -72,13 +73,14 @@ def _fitted(
     node: Node, before: Sequence[int], sizes: Sequence[int]
 ) -> tuple[list[int], list[float]]:
     """Sizes and scales where sizes are given; one scale for all if the node asks for it."""
-    factors = [size / old for size, old in zip(sizes, before, strict=True)]
+    factors = [size / (old or 1) for size, old in zip(sizes, before, strict=True)]
     policy = node.text("keep_aspect_ratio_policy", "stretch")
     if policy == "stretch":
         return list(sizes), factors
     if policy not in ("not_larger", "not_smaller"):
         raise node.error("the attribute 'keep_aspect_ratio_policy' cannot be used", actual=policy)
-    factor = min(factors) if policy == "not_larger" else max(factors)
+    counted = [factor for factor, old in zip(factors, before, strict=True) if old] or [1.0]
+    factor = min(counted) if policy == "not_larger" else max(counted)
     return [math.floor(old * factor + 0.5) for old in before], [factor] * len(before)
 
 
