@@ -10,6 +10,9 @@ from armpy.ops import NonMaxSuppression
 from armpy.ops.operation import Array
 from armpy_reference.workload import ReferenceWorkload
 
+_BLOCK = 64
+"""Boxes that are compared with all chosen ones at once."""
+
 
 class NonMaxSuppressionWorkload(ReferenceWorkload[NonMaxSuppression]):
     """Take the best box that is left, and leave out what overlaps it, again and again."""
@@ -38,15 +41,33 @@ class NonMaxSuppressionWorkload(ReferenceWorkload[NonMaxSuppression]):
         order = np.argsort(-scores, kind="stable")
         if operation.score_threshold is not None:
             order = order[scores[order] > np.float32(operation.score_threshold)]
+        limit = min(operation.max_boxes_per_class, len(order))
+        corners, chosen = corners[order], np.empty(limit, np.int64)
         areas = np.prod(corners[:, 1] - corners[:, 0], axis=1)
-        chosen: list[int] = []
-        while len(order) and len(chosen) < operation.max_boxes_per_class:
-            best, order = order[0], order[1:]
-            chosen.append(int(best))
-            low = np.maximum(corners[order, 0], corners[best, 0])
-            high = np.minimum(corners[order, 1], corners[best, 1])
-            common = np.prod(np.maximum(high - low, 0), axis=1)
-            union = areas[order] + areas[best] - common
-            share = np.where((union > 0) & (common > 0), common / union, 0)
-            order = order[share <= np.float32(operation.iou_threshold)]
-        return chosen
+        count = 0
+        # Box by box, most of the time would be spent on calling NumPy.
+        for first in range(0, len(order), _BLOCK):
+            block = np.arange(first, min(first + _BLOCK, len(order)))
+            left = block[~self._overlap(corners, areas, block, chosen[:count]).any(axis=1)]
+            among = self._overlap(corners, areas, left, left)
+            while len(left) and count < limit:
+                chosen[count] = left[0]
+                count += 1
+                stays = ~among[:, 0]
+                stays[0] = False
+                left, among = left[stays], among[stays][:, stays]
+            if count == limit:
+                break
+        return [int(number) for number in order[chosen[:count]]]
+
+    def _overlap(self, corners: Array, areas: Array, some: Array, others: Array) -> Array:
+        """Whether boxes (s) share too much with others (o), shape (s, o)."""
+        common = np.ones((), np.float32)
+        for axis in range(2):
+            high = np.minimum(corners[some, 1, axis, None], corners[others, 1, axis])
+            low = np.maximum(corners[some, 0, axis, None], corners[others, 0, axis])
+            common = common * np.maximum(high - low, 0)
+        union = areas[some, None] + areas[others] - common
+        share = np.where((union > 0) & (common > 0), common / union, 0)
+        # A share that is no number is too much as well.
+        return np.asarray(~(share <= np.float32(self.operation.iou_threshold)))

@@ -1,0 +1,43 @@
+"""Non-maximum suppression of many boxes, several at once, chooses what one by one would."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from armpy.ops import NonMaxSuppression
+from armpy.ops.operation import Array
+from tests.support.run_operation import run_operation, tensor
+
+
+def one_by_one(boxes: Array, scores: Array, limit: int, threshold: float) -> list[int]:
+    """Each box against each that was chosen before, in float32."""
+    low, high = np.minimum(boxes[:, :2], boxes[:, 2:]), np.maximum(boxes[:, :2], boxes[:, 2:])
+    areas = (high - low).prod(axis=1)
+    chosen: list[int] = []
+    for box in sorted(range(len(scores)), key=lambda number: (-scores[number], number)):
+        for other in chosen:
+            sides = np.minimum(high[box], high[other]) - np.maximum(low[box], low[other])
+            common = np.maximum(sides, 0).prod()
+            union = areas[box] + areas[other] - common
+            if common > 0 and not common / union <= np.float32(threshold):
+                break
+        else:
+            chosen.append(box)
+    return chosen[:limit]
+
+
+@pytest.mark.parametrize("limit", [5, 70, 1 << 62])
+@pytest.mark.parametrize("size", [0.02, 0.2, 1.0])
+def test_many_boxes_are_chosen_as_one_by_one(size: float, limit: int) -> None:
+    random = np.random.default_rng(int(100 * size))
+    first = random.random((1, 200, 2), np.float32)
+    boxes = np.concatenate([first, first + size * random.random((1, 200, 2), np.float32)], axis=-1)
+    scores = random.integers(0, 20, (1, 2, 200)).astype(np.float32)  # so that many are equal
+    (found,) = run_operation(NonMaxSuppression(limit, 0.3), [tensor(boxes), tensor(scores)])
+    expected = [
+        (0, label, box)
+        for label in range(2)
+        for box in one_by_one(boxes[0], scores[0, label], limit, 0.3)
+    ]
+    assert [tuple(row) for row in found.tolist()] == expected
