@@ -12,28 +12,19 @@ from __future__ import annotations
 
 import contextlib
 import os
-import random
 import time
-import warnings
 from collections.abc import Callable
-from functools import cache
-from typing import Any
 
 import numpy as np
 import pytest
 
 pytest.importorskip("onnx")
 
-import onnx
-import onnx.parser
-from onnx.backend.test.case.node import collect_testcases
-
 import armpy
 from armpy.errors import ArmpyError, ParserError
 from armpy.runtime import Model, Runtime, RuntimeOptions
 from tests.support.mutations import mutated
-from tests.support.onnx_quantized_texts import QUANTIZED_MODELS
-from tests.support.onnx_texts import MODELS
+from tests.support.onnx_mutations import nested_models, node_models, odd_model
 
 COUNT = int(os.environ.get("ARMPY_ONNX_FUZZ_COUNT", "300"))
 START = int(os.environ.get("ARMPY_FUZZ_START", "0"))
@@ -45,86 +36,6 @@ PARTS = 3
 RUNTIME = Runtime(
     RuntimeOptions(backends=["CpuRef"], memory_limit_bytes=MEMORY_LIMIT_BYTES, loop_timeout_s=0.01)
 )
-NUMBERS = (-(2**63), -(2**31), -2, -1, 0, 1, 2, 3, 7, 255, 2**31, 2**40, 2**63 - 1)
-
-
-@cache
-def node_models() -> list[bytes]:
-    """ONNX's node tests that are small."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # NumPy's, while the tests are computed
-        cases = [case for case in collect_testcases(None) if case.model is not None]
-    written = (case.model.SerializeToString() for case in cases)
-    return [data for data in written if len(data) < 20_000]
-
-
-@cache
-def nested_models() -> list[bytes]:
-    """Models with graphs and functions inside, quantised ones, and such of ONNX Runtime."""
-    texts = (*MODELS, *QUANTIZED_MODELS)
-    return [onnx.parser.parse_model(text).SerializeToString() for text in texts]
-
-
-def _graphs(model: Any) -> list[Any]:
-    """A model's graphs and functions; those inside come last."""
-    found = [model.graph, *model.functions]
-    for graph in found:
-        for node in graph.node:
-            found.extend(attribute.g for attribute in node.attribute if attribute.HasField("g"))
-    return found
-
-
-def _change(model: Any, rng: random.Random) -> None:
-    """Make one thing of a model odd."""
-    graphs = _graphs(model)
-    nodes = [node for graph in graphs for node in graph.node]
-    node, other = rng.choice(nodes), rng.choice(nodes)
-    names = [name for one in nodes for name in (*one.input, *one.output)] or [""]
-    what = rng.randrange(10)
-    if what == 0 and node.input:
-        node.input[rng.randrange(len(node.input))] = rng.choice(names)
-    elif what == 1 and node.output:
-        node.output[rng.randrange(len(node.output))] = rng.choice(names)
-    elif what == 2:
-        node.op_type, node.domain = other.op_type, other.domain
-    elif what == 3 and other.attribute:
-        copy = onnx.AttributeProto()  # a node may lie inside of what it is given
-        copy.CopyFrom(rng.choice(other.attribute))
-        node.attribute.add().CopyFrom(copy)
-    elif what == 4 and node.attribute:
-        attribute = rng.choice(node.attribute)
-        attribute.i = rng.choice(NUMBERS)
-        if attribute.ints:
-            attribute.ints[rng.randrange(len(attribute.ints))] = rng.choice(NUMBERS)
-        if attribute.HasField("t") and attribute.t.dims:
-            attribute.t.dims[0] = rng.choice(NUMBERS)
-    elif what == 5 and node.attribute:
-        del node.attribute[rng.randrange(len(node.attribute))]
-    elif what == 6:
-        twin = onnx.NodeProto()
-        twin.CopyFrom(node)
-        rng.choice(graphs).node.add().CopyFrom(twin)
-    elif what == 7 and len(node.input):
-        del node.input[rng.randrange(len(node.input))]
-    elif what == 8 and model.graph.input:
-        kind = rng.choice(model.graph.input).type
-        kind.tensor_type.elem_type = rng.randrange(28)
-    elif model.opset_import:
-        rng.choice(model.opset_import).version = rng.randrange(1, 29)
-
-
-def odd_model(number: int) -> bytes:
-    """A model that protocol buffers can read, and that says odd things."""
-    rng = random.Random(number)
-    model = onnx.load_model_from_string(rng.choice((rng.choice(nested_models()), _node(rng))))
-    for _ in range(rng.choice((1, 1, 2, 3))):
-        _change(model, rng)
-    return bytes(model.SerializeToString())
-
-
-def _node(rng: random.Random) -> bytes:
-    """A node test."""
-    return rng.choice(node_models())
 
 
 def _try_one(data: bytes) -> str:
