@@ -112,12 +112,7 @@ class IsolatedBackend(IBackendInternal):
         """Something that the worker has said of the backend."""
         value = self._said.get(name)
         if type(value) is not kind:
-            raise BackendError(
-                "what the process says of the backend cannot be read",
-                where=f"{self._source.backend_id} / {name}",
-                expected=kind.__name__,
-                actual=repr(value)[:200],
-            )
+            raise _unreadable(self._source.backend_id, name, value, kind.__name__)
         return value
 
     @property
@@ -133,7 +128,11 @@ class IsolatedBackend(IBackendInternal):
     @property
     def device_type(self) -> DeviceType:
         """As it says."""
-        return DeviceType[self._read("device_type", str)]
+        name = self._read("device_type", str)
+        if name not in DeviceType.__members__:
+            expected = ", ".join(DeviceType.__members__)
+            raise _unreadable(self._source.backend_id, "device_type", name, expected)
+        return DeviceType[name]
 
     @property
     def feature_level(self) -> int:
@@ -147,12 +146,8 @@ class IsolatedBackend(IBackendInternal):
             return None
         try:
             return figures_from(said, self.backend_id)
-        except (KeyError, TypeError, AttributeError) as error:
-            raise BackendError(
-                "what the process says of the backend cannot be read",
-                where=f"{self._source.backend_id} / get_device_figures",
-                actual=repr(said)[:200],
-            ) from error
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            raise _unreadable(self._source.backend_id, "get_device_figures", said) from error
 
     @property
     def supported_extensions(self) -> Sequence[str]:
@@ -162,18 +157,22 @@ class IsolatedBackend(IBackendInternal):
     @property
     def options(self) -> Sequence[BackendOption]:
         """As it declares them."""
-        return [
-            BackendOption(
-                o["name"],
-                o["default"],
-                o["help"],
-                OptionScope(o["scope"]),
-                tuple(o["choices"]),
-                o["minimum"],
-                o["maximum"],
-            )
-            for o in self._read("options", list)
-        ]
+        said = self._read("options", list)
+        try:
+            return [
+                BackendOption(
+                    o["name"],
+                    o["default"],
+                    o["help"],
+                    OptionScope(o["scope"]),
+                    tuple(o["choices"]),
+                    o["minimum"],
+                    o["maximum"],
+                )
+                for o in said
+            ]
+        except (KeyError, TypeError, ValueError) as error:
+            raise _unreadable(self._source.backend_id, "options", said) from error
 
     def get_capabilities(self) -> Capabilities:
         """What it says, without what concerns the application's memory."""
@@ -268,6 +267,16 @@ class IsolatedBackend(IBackendInternal):
         return views
 
 
+def _unreadable(backend_id: BackendId, name: str, said: object, expected: str = "") -> BackendError:
+    """The error for something that a worker has said of its backend."""
+    return BackendError(
+        "what the process says of the backend cannot be read",
+        where=f"{backend_id} / {name}",
+        expected=expected,
+        actual=repr(said)[:200],
+    )
+
+
 def _prepared(supervisor: Supervisor, view: SubgraphView, request: PreparationRequest) -> Part:
     """A part that a worker has prepared.
 
@@ -313,17 +322,21 @@ class _Support(ILayerSupport):
         self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
     ) -> Support:
         supervisor = self._supervisor
-        worker = supervisor.worker()
         request = (SUPPORT, operation, tuple(inputs), tuple(outputs), self._options)
-        with supervisor.deaths_of(worker):
-            answer = worker.request(request, timeout_s=supervisor.limits.start_timeout_s)
-        text = str(answer.get("text", ""))
-        if answer.get("is_supported") is True:
+
+        def ask(worker: WorkerProcess) -> Mapping[str, object]:
+            return worker.request(request, timeout_s=supervisor.limits.start_timeout_s)
+
+        answer = supervisor.with_worker(ask)
+        is_supported, code, text = map(answer.get, ("is_supported", "code", "text"))
+        if is_supported is True:
             return Support.yes()
         try:
-            return Support.no(ReasonCode(answer.get("code")), text)
-        except ValueError:
-            return Support.no(ReasonCode.OTHER, text)
+            if is_supported is False and isinstance(text, str):
+                return Support.no(ReasonCode(code), text)
+        except ValueError:  # there is no such code
+            pass
+        raise _unreadable(supervisor.backend_id, "is_layer_supported", answer)
 
 
 class _Factory(IWorkloadFactory):

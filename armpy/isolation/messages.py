@@ -9,7 +9,6 @@ a single byte in each direction if all is well; their tensors lie in shared memo
 from __future__ import annotations
 
 import json
-from typing import Any
 
 LOAD = "load"
 """Load the backend and describe it; the first request."""
@@ -36,10 +35,9 @@ MAX_FAILURE_BYTES = 16 << 10
 """Longest packet that a worker says with what went wrong in an execution."""
 
 
-def parse_failure(packet: bytes) -> dict[str, Any] | None:  # Any: read with care
-    """What a worker says went wrong in an execution; None if it cannot be read."""
+def parse_failure(packet: bytes) -> object:
+    """What a worker says went wrong in an execution, of the form of JSON; None if it is not."""
     try:
-        fields = json.loads(packet)
+        return json.loads(packet)
     except (ValueError, RecursionError):
         return None
-    return fields if isinstance(fields, dict) else None

@@ -11,7 +11,7 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 from armpy.backend import OptionValues
 from armpy.errors import ArmpyError, DeadObjectError
@@ -22,10 +22,11 @@ from armpy.isolation.parts import PackedPart, pack
 from armpy.isolation.shared_block import TensorLayout
 from armpy.isolation.source import BackendSource
 from armpy.isolation.status import IsolationStatus
-from armpy.isolation.worker_process import UNKNOWN, WorkerProcess
+from armpy.isolation.worker_process import NOBODY, UNKNOWN, WorkerProcess
 
 _log = logging.getLogger("armpy.isolation")
 _numbers = itertools.count(1)
+T = TypeVar("T")
 
 
 class Part:
@@ -201,6 +202,27 @@ class Supervisor:
         worker.request(request, [packed.descriptor], timeout_s=timeout_s)
         worker.prepared.add(part.number)
 
+    def with_worker(self, task: Callable[[WorkerProcess], T]) -> T:
+        """Do something that a worker is needed for, once more where the first could not serve.
+
+        Raises
+        ------
+        ArmpyError
+            What goes wrong there.
+        DeadObjectError
+            If the worker ends otherwise, or the next cannot serve either.
+        """
+        worker = self.worker()
+        try:
+            with self.deaths_of(worker):
+                return task(worker)
+        except DeadObjectError:
+            if worker.culprit is not NOBODY:
+                raise
+        worker = self.worker()
+        with self.deaths_of(worker):
+            return task(worker)
+
     @contextlib.contextmanager
     def deaths_of(self, worker: WorkerProcess) -> Iterator[None]:
         """Requests to a worker, which is replaced if it ends."""
@@ -304,8 +326,13 @@ class Supervisor:
                 self._hurry = threading.Event()
                 name = f"armpy-spare-{self.backend_id}"
                 run = _spare_starter(weakref.ref(self), self._hurry)
-                self._starting = threading.Thread(target=run, name=name, daemon=True)
-                self._starting.start()
+                starting = threading.Thread(target=run, name=name, daemon=True)
+                try:
+                    starting.start()
+                except RuntimeError as error:  # the application can start no more threads
+                    _log.warning("no spare process of backend '%s': %s", self.backend_id, error)
+                else:
+                    self._starting = starting
 
     def make_spare(self, hurry: threading.Event) -> None:
         """Start a spare worker and prepare all parts in it; what goes wrong is only logged.

@@ -18,6 +18,8 @@ HANDLER = "armpy.worker.serving:BackendServer"
 
 UNKNOWN = object()
 """In the place of a culprit: one of those that were under way."""
+NOBODY = object()
+"""In the place of a culprit: the worker could not serve, be it by something long over."""
 
 
 class WorkerProcess(Worker):
@@ -39,7 +41,7 @@ class WorkerProcess(Worker):
     prepared : set of int
         Numbers of the parts that it has.
     culprit : object
-        The execution that has ended it; None while it runs.
+        The execution that has ended it, `UNKNOWN` or `NOBODY`; None while it runs.
     preparing : Lock
         Held while parts are prepared, one after the other.
 
@@ -79,6 +81,12 @@ class WorkerProcess(Worker):
         except BaseException:
             self.stop()
             raise
+
+    def retire(self, reason: str) -> None:
+        """End the process, which cannot serve any more; what was under way is not at fault."""
+        if self.culprit is None:
+            self.culprit = NOBODY  # before others see that it has ended
+        super().retire(reason)
 
     def configure(self, options: dict[str, Any]) -> None:  # Any: as the options are
         """Set the backend up; errors as for `request`."""

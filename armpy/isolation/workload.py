@@ -9,7 +9,7 @@ import struct
 import time
 import weakref
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import NoReturn
 
 import numpy as np
@@ -22,7 +22,7 @@ from armpy.backend import (
     current_timing,
 )
 from armpy.backend.tensor_handle import HostTensorHandle
-from armpy.errors import DeadObjectError
+from armpy.errors import BackendError, DeadObjectError
 from armpy.isolation.messages import (
     DONE,
     GO,
@@ -35,7 +35,8 @@ from armpy.isolation.shared_block import create_block, device_time, map_block, s
 from armpy.isolation.supervisor import Part, Supervisor
 from armpy.isolation.worker_process import UNKNOWN, WorkerProcess
 from armpy.ops.operation import Array
-from armpy.processes.protocol import OUT_OF_MEMORY, error_from_fields
+from armpy.processes.fitness import UnfitError
+from armpy.processes.protocol import WorkerGoneError, error_from_fields
 
 _TICK_S = 0.005
 """How often an execution looks whether it is to stop."""
@@ -66,6 +67,13 @@ class Place:
     timeout_s : float
         How long opening may take.
 
+    Raises
+    ------
+    ArmpyError
+        As for `Worker.request`.
+    OSError
+        If the application can have no more descriptors or shared memory.
+
     Attributes
     ----------
     inputs, outputs : list of ndarray
@@ -76,22 +84,19 @@ class Place:
 
     def __init__(self, part: Part, worker: WorkerProcess, timeout_s: float) -> None:
         self.worker = worker
-        mine, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        block = create_block(part.layout.size_bytes)
-        try:
+        with ExitStack() as opened:
+            mine, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            for end in (mine, theirs):
+                opened.enter_context(end)
+            mine.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _TICK)
+            block = create_block(part.layout.size_bytes)
+            opened.callback(os.close, block)
+            memory = map_block(block)
             answer = worker.request(
                 (OPEN, part.number), [theirs.fileno(), block], timeout_s=timeout_s
             )
             self.thread = answer.get("thread")
-            memory = map_block(block)
-        except BaseException:
-            mine.close()
-            raise
-        finally:
-            theirs.close()
-            os.close(block)
-        mine.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _TICK)
-        self._descriptor = mine.detach()
+            self._descriptor = mine.detach()
         self._poll = select.poll()
         self._poll.register(self._descriptor, select.POLLIN)
         weakref.finalize(self, os.close, self._descriptor)
@@ -174,15 +179,15 @@ class Place:
         """Raise what an execution came to."""
         if not answer:
             raise self._lost()
-        fields = parse_failure(answer)
-        if fields is None:
-            self._give_up("it does not keep to the protocol")
-        elif fields.get("kind") == OUT_OF_MEMORY:
-            self._give_up("it had no memory left")
-        elif cancellation is not None and cancellation.is_cancelled:
+        try:
+            error = error_from_fields(parse_failure(answer))
+        except UnfitError as unfit:
+            self._give_up(str(unfit))
+        except WorkerGoneError as gone:
+            self._give_up(f"it does not keep to the protocol: {gone}")
+        if cancellation is not None and cancellation.is_cancelled:
             raise cancellation.error  # the worker does not know why it was told to stop
-        else:
-            raise error_from_fields(fields)
+        raise error
 
     def _give_up(self, reason: str) -> NoReturn:
         """End the worker because of this execution."""
@@ -236,14 +241,20 @@ class PartRunner:
                 place = self._idle.pop()
                 if place.worker is worker:
                     return place
-        return self._open(worker)
+        return self._supervisor.with_worker(self._open)
 
     def _open(self, worker: WorkerProcess) -> Place:
         """A new place."""
         supervisor = self._supervisor
         supervisor.prepare(self._part, worker)
-        with supervisor.deaths_of(worker):
+        try:
             return Place(self._part, worker, supervisor.limits.preparation_timeout_s)
+        except OSError as error:
+            raise BackendError(
+                f"the application cannot execute in the backend's process: {error}",
+                where=supervisor.backend_id,
+                fix="Let the application open more files (ulimit -n), or have fewer open",
+            ) from error
 
     def give_back(self, place: Place) -> None:
         """Let others have a place."""

@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import Any, Protocol
 
 from armpy.processes.confinement import confine
+from armpy.processes.fitness import check_descriptors, hold_standard_streams
 from armpy.processes.protocol import error_as_fields, receive_request, send_answer
 
 
@@ -40,12 +41,11 @@ def main(settings: Mapping[str, Any]) -> None:  # pragma: no cover - runs in the
     Parameters
     ----------
     settings : mapping
-        ``connection`` and ``life``, descriptors of sockets; ``handler``, ``"module:function"`` that
-        makes a `Handler`; ``memory_bytes``, ``confined`` and ``writable``, as
-        `confine` takes them; ``ends_in_order``.
+        ``connection``, descriptor of a socket; ``handler``, ``"module:function"`` that makes a
+        `Handler`; ``memory_bytes``, ``confined`` and ``writable``, as `confine` takes them;
+        ``ends_in_order``.
     """
     confine(
-        life=settings["life"],
         memory_bytes=settings["memory_bytes"],
         rights=settings["confined"],
         writable=settings["writable"],
@@ -74,15 +74,17 @@ def serve(connection: int, handler: Handler) -> None:
     with socket.socket(fileno=connection) as stream:
         while True:
             try:
-                request, descriptors = receive_request(stream)
+                request = receive_request(stream)
             except EOFError:
                 return
+            hold_standard_streams()
             try:
-                answer = handler.answer(request, descriptors)
+                check_descriptors(request.are_whole)
+                answer = handler.answer(request.content, request.descriptors)
             except BaseException as error:  # noqa: BLE001 - worker boundary: it is the answer
                 answer = {"error": error_as_fields(error)}
             finally:
-                for descriptor in descriptors:
+                for descriptor in request.descriptors:
                     os.close(descriptor)
             if os.getpid() != owner:
                 os._exit(0)  # a child that was forked meanwhile, and the worker answers itself

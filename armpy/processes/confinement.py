@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 import faulthandler
-import fcntl
 import os
 import resource
-import signal
 import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from armpy.processes.keeper import adopts
 from armpy.processes.landlock import NOTHING_IN_FORCE, restrict
 
 _NO_LIMIT = "no limit"
 _in_force: dict[str, str] = {}
 
 
-def confine(*, life: int, memory_bytes: int | None, rights: bool, writable: Sequence[str]) -> None:
+def confine(*, memory_bytes: int | None, rights: bool, writable: Sequence[str]) -> None:
     """Confine this process, before it has threads or loads anything of others.
 
     Parameters
     ----------
-    life : int
-        A socket of the application's; the process is killed when that closes its end.
     memory_bytes : int, optional
         Limit of the process's own memory; three quarters of the machine's if None, none if 0.
     rights : bool
@@ -34,7 +31,7 @@ def confine(*, life: int, memory_bytes: int | None, rights: bool, writable: Sequ
     """
     _in_force.update(
         {
-            "ends with the application": _tie(life),
+            "ends with the application": "with all it has started" if adopts() else "at once",
             "memory": _limit_memory(memory_bytes),
             "core dumps": _leave_no_core_dump(),
         }
@@ -60,20 +57,6 @@ def _give_up_rights(writable: Sequence[str]) -> dict[str, str]:
             make_own_folder(cache / "tmp")
         tempfile.tempdir = os.environ["TMPDIR"] = str(cache / "tmp")
     return restrict(folders)
-
-
-def _tie(life: int) -> str:
-    """Let the kernel end the process with the application, whatever it is doing then."""
-    if not hasattr(fcntl, "F_SETSIG"):
-        return "when it next listens"
-    try:
-        fcntl.fcntl(life, fcntl.F_SETOWN, os.getpid())
-        fcntl.fcntl(life, fcntl.F_SETSIG, signal.SIGKILL)
-        flags = fcntl.fcntl(life, fcntl.F_GETFL)
-        fcntl.fcntl(life, fcntl.F_SETFL, flags | os.O_ASYNC)
-    except OSError as error:
-        return f"when it next listens: {error}"
-    return "at once"
 
 
 def _limit_memory(limit_bytes: int | None) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import select
 import threading
+from contextlib import ExitStack
 
 KEPT_BYTES = 64 << 10
 """How much is kept."""
@@ -19,17 +21,32 @@ class Output:
     Parameters
     ----------
     descriptor : int
-        The pipe's end to read from, which is closed when there is no more to read.
+        The pipe's end to read from, which is closed when there is no more to read, and where this
+        cannot be made.
+
+    Raises
+    ------
+    OSError
+        If the process can have no more descriptors or threads.
     """
 
     def __init__(self, descriptor: int) -> None:
         self._kept = bytearray()
-        stopped, self._stop = os.pipe()
         self._is_stopped = False
-        self._thread = threading.Thread(
-            target=_read, args=(descriptor, stopped, self._kept), name="armpy-output", daemon=True
-        )
-        self._thread.start()
+        with ExitStack() as ends:
+            ends.callback(os.close, descriptor)
+            stopped, self._stop = os.pipe()
+            ends.callback(os.close, stopped)
+            ends.callback(os.close, self._stop)
+            self._thread = threading.Thread(
+                target=_read, args=(descriptor, stopped, self._kept), name="armpy-output"
+            )
+            self._thread.daemon = True
+            try:
+                self._thread.start()
+            except RuntimeError as error:
+                raise OSError(errno.EAGAIN, str(error)) from error
+            ends.pop_all()
 
     def text(self, *, has_ended: bool = False) -> str:
         """What was kept; of a process that has ended, all of it."""

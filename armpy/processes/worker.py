@@ -13,14 +13,15 @@ import threading
 import time
 import weakref
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import Any
 
 from armpy.errors import DeadObjectError
+from armpy.processes.fitness import UnfitError
+from armpy.processes.keeper import PID
 from armpy.processes.output import Output
 from armpy.processes.protocol import (
-    OUT_OF_MEMORY,
     WorkerGoneError,
     error_from_fields,
     receive_answer,
@@ -32,12 +33,16 @@ _CHILD = """\
 import json, sys
 settings = json.loads(sys.argv[1])
 sys.path[:] = settings["sys_path"]
+from armpy.processes.keeper import keep
+keep(settings["life"], settings["connection"])
 from armpy.processes.child import main
 main(settings)
 """
 _FAULTING_THREAD = re.compile(r"^Current thread 0x([0-9a-f]+) ", re.MULTILINE)
 _END_S = 0.5
 """How long a process that has closed its connections is waited for."""
+_STOP_S = 15.0
+"""How long a process that is to end is waited for; it takes some milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +98,8 @@ class Worker:
     Notes
     -----
     It is started anew with the same interpreter and ``sys.path``, but without Python's own
-    environment variables and without standard input, and ends with the last reference to this.
+    environment variables and without standard input, and ends with the last reference to this, or
+    with the application, together with all that it has started: a `keeper` stands in between.
     A child that is forked from the application has none of its workers: they would answer whoever
     reads first.
     """
@@ -107,21 +113,26 @@ class Worker:
         self._reason = ""
         self.failed_s: float | None = None
         self.is_late = False
-        self._connection, theirs = socket.socketpair()
-        self._life, their_life = socket.socketpair()
-        request = {
-            "sys_path": [str(path) for path in sys.path],
-            "handler": handler,
-            "connection": theirs.fileno(),
-            "life": their_life.fileno(),
-            "memory_bytes": settings.memory_bytes,
-            "confined": settings.confined,
-            "writable": settings.writable,
-            "ends_in_order": settings.ends_in_order,
-        }
+        self._pid: int | None = None
+        self._pid_lock = threading.Lock()
         flags = ["-I"] if settings.writes_bytecode else ["-I", "-B"]
-        output, their_output = os.pipe()
-        try:
+        with ExitStack() as ours, ExitStack() as others:
+            self._connection, theirs = _sockets(ours, others)
+            self._life, their_life = _sockets(ours, others)
+            output, their_output = os.pipe()
+            others.callback(os.close, their_output)
+            self._output = Output(output)
+            ours.callback(self._output.stop)
+            request = {
+                "sys_path": [str(path) for path in sys.path],
+                "handler": handler,
+                "connection": theirs.fileno(),
+                "life": their_life.fileno(),
+                "memory_bytes": settings.memory_bytes,
+                "confined": settings.confined,
+                "writable": settings.writable,
+                "ends_in_order": settings.ends_in_order,
+            }
             self._process = subprocess.Popen(
                 [sys.executable, *flags, "-c", _CHILD, json.dumps(request)],
                 stdin=subprocess.DEVNULL,
@@ -130,24 +141,21 @@ class Worker:
                 pass_fds=(theirs.fileno(), their_life.fileno()),
                 start_new_session=True,  # so that the terminal's interrupts are the application's
             )
-        except BaseException:
-            for end in (self._connection, self._life):
-                end.close()
-            os.close(output)
-            raise
-        finally:
-            theirs.close()
-            their_life.close()
-            os.close(their_output)
-        self._output = Output(output)
+            ours.pop_all()
         ends = self._connection, self._life
         self._finalizer = weakref.finalize(self, _end, self._process, ends, self._output)
         _workers.add(self)
 
     @property
     def pid(self) -> int:
-        """The process's number."""
-        return self._process.pid
+        """The process's number; its keeper's, if it has ended before there was one."""
+        with self._pid_lock:
+            if self._pid is None:
+                told = b""
+                with suppress(OSError):  # it has been left to the process this was forked from
+                    told = self._life.recv(PID.size)
+                self._pid = PID.unpack(told)[0] if len(told) == PID.size else self._process.pid
+            return self._pid
 
     @property
     def is_running(self) -> bool:
@@ -203,16 +211,24 @@ class Worker:
                 self.kill(f"it gave no answer within {timeout_s:g} s")
                 raise self.dead_object() from error
             except (WorkerGoneError, OSError) as error:
-                if isinstance(error, WorkerGoneError) and self.exit_code is None:
+                if self.exit_code is None:  # half a request or answer may be under way
                     self.kill(str(error))
                 raise self.dead_object() from error
         if "error" not in answer:
             return answer
-        failure = answer["error"]
-        if isinstance(failure, dict) and failure.get("kind") == OUT_OF_MEMORY:
-            self.kill("it had no memory left")
-            raise self.dead_object()
-        raise error_from_fields(failure)
+        try:
+            told = error_from_fields(answer["error"])
+        except WorkerGoneError as error:
+            self.kill(str(error))
+            raise self.dead_object() from error
+        except UnfitError as error:
+            self.retire(str(error))
+            raise self.dead_object() from error
+        raise told
+
+    def retire(self, reason: str) -> None:
+        """End the process, as it says itself that it cannot serve any more."""
+        self.kill(reason)
 
     def finish(self, timeout_s: float) -> int | None:
         """Let the process end by itself; its exit code, None if it does not in time."""
@@ -227,7 +243,7 @@ class Worker:
         self._note_end()
         self._reason = self._reason or reason
         if self._finalizer.alive:
-            _kill_group(self._process)
+            _give_up(self._life)
 
     def stop(self) -> None:
         """End the process and what it has started, and give all it had back."""
@@ -271,22 +287,31 @@ class Worker:
         return int(found[-1], 16) if found else None
 
 
+def _sockets(ours: ExitStack, theirs: ExitStack) -> tuple[socket.socket, socket.socket]:
+    """Two connected sockets, one to be closed with each of two stacks."""
+    mine, other = socket.socketpair()
+    return ours.enter_context(mine), theirs.enter_context(other)
+
+
 def _end(
     process: subprocess.Popen[bytes], connections: Sequence[socket.socket], output: Output
 ) -> None:
     """End a process that nobody needs, and give back what belonged to it."""
-    _kill_group(process)
-    with suppress(subprocess.TimeoutExpired):
-        process.wait(5.0)
+    _give_up(connections[1])
+    try:
+        process.wait(_STOP_S)
+    except subprocess.TimeoutExpired:  # somebody has stopped the keeper, or it has no processor
+        process.kill()  # with which the system ends the worker
+        process.wait()
     for connection in connections:
         connection.close()
     output.stop()
 
 
-def _kill_group(process: subprocess.Popen[bytes]) -> None:
-    """Kill a process and those that it has started in its group."""
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
+def _give_up(life: socket.socket) -> None:
+    """Let a keeper end its worker."""
+    with suppress(OSError):  # it is closed
+        life.shutdown(socket.SHUT_RDWR)
 
 
 _workers: weakref.WeakSet[Worker] = weakref.WeakSet()

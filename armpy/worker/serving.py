@@ -21,13 +21,14 @@ from armpy.backend import (
     ExecutionTiming,
     IBackendInternal,
     ILayerSupport,
+    ReasonCode,
     Support,
     cancellable,
     timed_by,
 )
 from armpy.devices.facts import declared_figures
 from armpy.devices.records import figures_fields
-from armpy.errors import ArmpyError, BackendError
+from armpy.errors import BackendError
 from armpy.graph import Graph
 from armpy.isolation.messages import (
     CONFIGURE,
@@ -46,7 +47,7 @@ from armpy.ops.operation import OperandInfos, Operation
 from armpy.plugins import BackendRegistry
 from armpy.plugins.guard import GuardedBackend
 from armpy.processes.confinement import in_force
-from armpy.processes.protocol import error_as_fields
+from armpy.processes.protocol import error_as_fields, shortened
 from armpy.runtime.loaded_network import LoadedNetwork
 from armpy.runtime.options import RuntimeOptions
 from armpy.runtime.properties import NetworkProperties
@@ -54,6 +55,9 @@ from armpy.runtime.runtime import Runtime
 from armpy.tensor import TensorInfo
 
 _log = logging.getLogger("armpy.worker")
+
+_SHORT = MAX_FAILURE_BYTES // (6 * 6)
+"""Characters of each text of an error that is too long for a packet: six take six bytes each."""
 
 
 class StopFlag(Cancellation):
@@ -141,10 +145,10 @@ class BackendServer:
         answer = support.is_layer_supported(operation, inputs, outputs)
         if not isinstance(answer, Support):
             raise BackendError("the answer has the wrong type", actual=repr(answer)[:200])
-        code = getattr(answer.code, "value", "other")
+        code = answer.code if isinstance(answer.code, ReasonCode) else ReasonCode.OTHER
         return {
             "is_supported": bool(answer.is_supported),
-            "code": str(code),
+            "code": code.value,
             "text": str(answer.text)[:2000],
         }
 
@@ -185,10 +189,14 @@ class BackendServer:
         network = self._runtime.get_network(self._parts[number])
         block = map_block(descriptors[1])
         call = bound_call(network, block)
-        connection = os.dup(descriptors[0])
         timed = timed_call(call, block)
+        connection = os.dup(descriptors[0])
         thread = threading.Thread(target=_execute, args=(connection, call, timed), daemon=True)
-        thread.start()
+        try:
+            thread.start()
+        except BaseException:
+            os.close(connection)
+            raise
         return {"thread": thread.ident}
 
 
@@ -269,7 +277,8 @@ def _execute(connection: int, call: Callable[[], object], timed: Callable[[], ob
 
 def failure_packet(error: BaseException) -> bytes:
     """What an execution says went wrong."""
-    packet = json.dumps(error_as_fields(error)).encode()
-    if len(packet) <= MAX_FAILURE_BYTES:
-        return packet
-    return json.dumps(error_as_fields(ArmpyError(str(error)[:1000]))).encode()
+    fields = error_as_fields(error)
+    packet = json.dumps(fields).encode()
+    if len(packet) > MAX_FAILURE_BYTES:
+        packet = json.dumps(shortened(fields, _SHORT)).encode()
+    return packet

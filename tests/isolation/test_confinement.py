@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 
 from armpy import BackendRegistry, IsolationLimits, Runtime, RuntimeOptions
+from armpy.errors import BackendError, DeadObjectError
 from tests.support import faulty_backend as faulty
+from tests.support.descendants import await_end, is_running
 from tests.support.faulty_backend import CuriousBackend
 from tests.support.injections import LIMITS, children, held, isolated, negation, run
 
@@ -82,12 +84,13 @@ def test_failures_and_the_runtimes_end_leave_nothing_behind() -> None:
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="counts what /proc has")
 def test_networks_that_are_unloaded_leave_nothing_behind() -> None:
     with isolated() as runtime:
-        runtime._setup.isolated[faulty.NAME].supervisor.wait_for_spare()
+        supervisor = runtime._setup.isolated[faulty.NAME].supervisor
 
         def once() -> int:
             network = runtime.load_network(negation())
             run(runtime, network, 0)
             runtime.unload_network(network)
+            supervisor.wait_for_spare()  # which is sent the part meanwhile
             gc.collect()
             return held()["descriptors"]
 
@@ -97,10 +100,16 @@ def test_networks_that_are_unloaded_leave_nothing_behind() -> None:
 
 APPLICATION = """\
 import sys
+from armpy.errors import ArmpyError
 from tests.support.injections import isolated, negation, run
+from tests.support.faulty_backend import START_SESSION
 with isolated() as runtime:
     network = runtime.load_network(negation())
     runtime._setup.isolated["Faulty"].supervisor.wait_for_spare()
+    try:
+        run(runtime, network, START_SESSION)
+    except ArmpyError as error:
+        print(error.failed.split()[-1])
     print(runtime.isolation["Faulty"].pid, flush=True)
     run(runtime, network, int(sys.argv[1]))
 """
@@ -108,27 +117,31 @@ with isolated() as runtime:
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
 @pytest.mark.parametrize("busy", [faulty.HANG, faulty.HOLD_GIL], ids=["in Python", "in C"])
-def test_worker_ends_with_an_application_that_is_killed(busy: int) -> None:
+def test_worker_and_what_it_started_end_with_an_application_that_is_killed(busy: int) -> None:
     assert LIMITS.timeout_s >= 1.0  # it is killed before that
     root = Path(__file__).parents[2]
     application = subprocess.Popen(
         [sys.executable, "-c", APPLICATION, str(busy)], stdout=subprocess.PIPE, cwd=root
     )
     assert application.stdout is not None
-    worker = int(application.stdout.readline())
+    started, worker = (int(application.stdout.readline()) for _ in range(2))
+    assert is_running(started)
     time.sleep(0.3)
     os.kill(application.pid, signal.SIGKILL)
     application.communicate()
-    deadline = time.monotonic() + 10.0
-    while is_running(worker):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    await_end(worker)
+    await_end(started)
 
 
-def is_running(pid: int) -> bool:
-    """Whether there is such a process, other than a zombie that nobody has waited for."""
-    try:
-        text = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return False
-    return text.rpartition(")")[2].split()[0] != "Z"
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
+@pytest.mark.parametrize("fault", [faulty.ABORT, faulty.KILLED, faulty.EXIT, faulty.HANG])
+def test_what_a_worker_started_in_a_session_of_its_own_ends_with_it(fault: int) -> None:
+    with isolated() as runtime:
+        network = runtime.load_network(negation())
+        with pytest.raises(BackendError, match="started") as caught:
+            run(runtime, network, faulty.START_SESSION)
+        started = int(caught.value.failed.split()[-1])
+        assert is_running(started)
+        with pytest.raises(DeadObjectError):
+            run(runtime, network, fault)
+        await_end(started)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 import numpy as np
 import pytest
@@ -251,6 +254,92 @@ def test_quarantine_after_repeated_failures_ends_by_itself() -> None:
             run(runtime, network, 0)
         time.sleep(0.6)
         np.testing.assert_array_equal(run(runtime, network, 0), negative(0))
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="uses what Linux limits")
+@pytest.mark.parametrize(
+    ("what", "reason"),
+    [
+        (faulty.TAKE_DESCRIPTORS, "it has no file descriptors left"),
+        (faulty.TAKE_THREADS, "it can start no threads"),
+        (faulty.TAKE_MEMORY, "it had no memory left"),
+        (faulty.CLOSE_ALL, ""),
+    ],
+)
+def test_worker_that_cannot_serve_is_replaced_and_other_networks_notice_nothing(
+    what: int, reason: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with isolated() as runtime:
+        first, second = runtime.load_network(negation()), runtime.load_network(negation(16))
+        run(runtime, first, 0)
+        with suppress(DeadObjectError):  # some leave nothing to answer with
+            np.testing.assert_array_equal(run(runtime, first, what), negative(what))
+        for _ in range(2):
+            np.testing.assert_array_equal(run(runtime, second, 0, 16), negative(0, 16))
+            np.testing.assert_array_equal(run(runtime, first, 0), negative(0))
+        status = runtime.isolation[faulty.NAME]
+        assert status.num_failures == 1
+        assert reason in status.last_failure
+        assert status.last_failure in caplog.text
+
+
+@pytest.mark.parametrize("what", [faulty.CLOSE_STREAMS, faulty.MOVE])
+def test_worker_serves_on_without_its_streams_and_its_folder(what: int) -> None:
+    with isolated() as runtime:
+        first, second = runtime.load_network(negation()), runtime.load_network(negation(16))
+        np.testing.assert_array_equal(run(runtime, first, what), negative(what))
+        for start in range(20, 30):
+            np.testing.assert_array_equal(run(runtime, second, start, 16), negative(start, 16))
+            np.testing.assert_array_equal(run(runtime, first, start), negative(start))
+        third = runtime.load_network(negation(24))
+        np.testing.assert_array_equal(run(runtime, third, 0, 24), negative(0, 24))
+        assert runtime.isolation[faulty.NAME].num_failures == 0
+
+
+def test_execution_that_was_under_way_when_its_worker_could_not_serve_is_executed_again() -> None:
+    with isolated() as runtime:
+        first, second = runtime.load_network(negation()), runtime.load_network(negation(16))
+        run(runtime, first, faulty.TAKE_DESCRIPTORS)
+        results: list[object] = []
+        thread = threading.Thread(target=lambda: results.append(run(runtime, first, faulty.DOZE)))
+        thread.start()
+        time.sleep(faulty.DOZE_S / 3)
+        np.testing.assert_array_equal(run(runtime, second, 0, 16), negative(0, 16))
+        thread.join()
+        np.testing.assert_array_equal(results[0], negative(faulty.DOZE))
+        assert runtime.isolation[faulty.NAME].num_failures == 1
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="uses what Linux limits")
+def test_application_without_descriptors_is_told_so_and_its_worker_stays() -> None:
+    with isolated() as runtime:
+        first, second = runtime.load_network(negation()), runtime.load_network(negation(16))
+        np.testing.assert_array_equal(run(runtime, first, 0), negative(0))
+        runtime._setup.isolated[faulty.NAME].supervisor.wait_for_spare()
+        before = runtime.isolation[faulty.NAME].pid
+        with no_more_descriptors():
+            np.testing.assert_array_equal(run(runtime, first, 0), negative(0))
+            with pytest.raises(BackendError, match="the application cannot execute") as caught:
+                run(runtime, second, 0, 16)
+            assert not isinstance(caught.value, DeadObjectError)
+            with pytest.raises(ArmpyError):
+                runtime.load_network(negation(24))
+        np.testing.assert_array_equal(run(runtime, second, 0, 16), negative(0, 16))
+        status = runtime.isolation[faulty.NAME]
+        assert (status.pid, status.num_failures) == (before, 0)
+
+
+@contextmanager
+def no_more_descriptors() -> Iterator[None]:
+    """Let this process open no more files."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    next_one = os.dup(0)
+    os.close(next_one)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (next_one, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
 def test_backend_that_dies_when_it_is_loaded_is_unavailable() -> None:

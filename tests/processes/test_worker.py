@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import struct
 import sys
 import time
@@ -23,6 +24,7 @@ from armpy.errors import (
 from armpy.processes.output import KEPT_BYTES
 from armpy.processes.protocol import MAX_ANSWER_BYTES, error_as_fields, error_from_fields
 from armpy.processes.worker import Worker
+from tests.support.descendants import await_end, is_running
 
 TIMEOUT_S = 30.0
 
@@ -70,19 +72,56 @@ def test_fields_of_an_error_come_across(worker: Worker) -> None:
     assert str(caught.value) == "here: too much. Expected 1; got 2. Less."
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [
-        None,
-        {},
-        {"kind": "os.system", "failed": "x"},
-        {"kind": "annotations", "failed": "x"},
-        {"kind": "ResultCode", "failed": "x"},
-        {"kind": 3, "failed": {"a": 1}},
-    ],
-)
-def test_error_that_is_none_of_armpys_is_a_backends(fields: object) -> None:
-    assert type(error_from_fields(fields)) is BackendError
+@pytest.mark.parametrize("kind", ["os.system", "annotations", "ResultCode", "x" * 5000])
+def test_error_that_is_none_of_armpys_is_a_backends(kind: str) -> None:
+    error = error_from_fields({"kind": kind, "failed": "it broke"})
+    assert type(error) is BackendError
+    assert str(error) == "it broke."
+
+
+ODD_FIELDS = [
+    None,
+    [],
+    "text",
+    {},
+    {"kind": "BackendError"},
+    {"kind": "BackendError", "failed": ""},
+    {"kind": "BackendError", "failed": " \n"},
+    {"kind": "BackendError", "failed": None},
+    {"kind": 3, "failed": "x"},
+    {"kind": "", "failed": "x"},
+    {"kind": "BackendError", "failed": {"a": 1}},
+    {"kind": "BackendError", "failed": "x", "where": 7},
+    {"kind": "BackendError", "failed": "x", "more": "y"},
+    {"failed": "x"},
+]
+
+
+@pytest.mark.parametrize("fields", ODD_FIELDS)
+def test_fields_that_are_no_errors_end_the_worker_with_one_clear_error(
+    worker: Worker, fields: object
+) -> None:
+    with pytest.raises(DeadObjectError, match="its error cannot be read: "):
+        ask(worker, "answer_error", fields)
+    assert not worker.is_running
+
+
+def test_texts_of_an_error_can_be_printed() -> None:
+    fields = {"kind": "BackendError", "failed": "a\ud800b\x1b[31m\nc"}
+    assert error_from_fields(fields).failed == "a\ufffdb\ufffd[31m\nc"
+
+
+def test_error_that_cannot_say_what_it_is_comes_with_its_class(worker: Worker) -> None:
+    with pytest.raises(BackendError, match="it raised one of OddError"):
+        ask(worker, "raise_odd")
+    assert error_as_fields(ArmpyError(""))["failed"] == "it raised ArmpyError"
+
+
+def test_worker_without_descriptors_says_so_and_is_ended(worker: Worker) -> None:
+    ask(worker, "take_descriptors")
+    with open(os.devnull) as file, pytest.raises(DeadObjectError, match="no file descriptors"):
+        worker.request(("echo", 1), [file.fileno()], timeout_s=TIMEOUT_S)
+    assert not worker.is_running
 
 
 def test_long_texts_are_cut() -> None:
@@ -122,6 +161,32 @@ def test_what_a_worker_has_started_ends_with_it(worker: Worker) -> None:
     while state.exists() and state.read_text().rpartition(")")[2].split()[0] not in "ZX":
         assert time.monotonic() < until
         time.sleep(0.01)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
+@pytest.mark.parametrize("end", ["stop", "kill", "killed", "exit"])
+def test_what_it_started_in_a_session_of_its_own_ends_with_it(worker: Worker, end: str) -> None:
+    started = ask(worker, "start_session")["pid"]
+    assert isinstance(started, int)
+    assert is_running(started)
+    if end == "stop":
+        worker.stop()
+    elif end == "kill":
+        worker.kill("the test is over")
+    elif end == "killed":
+        os.kill(worker.pid, signal.SIGKILL)
+    else:
+        worker.finish(TIMEOUT_S)
+    await_end(started)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
+def test_worker_ends_with_its_keeper(worker: Worker) -> None:
+    ask(worker, "echo", 1)
+    os.kill(worker._process.pid, signal.SIGKILL)
+    await_end(worker.pid)
+    with pytest.raises(DeadObjectError, match="it was ended by SIGKILL"):
+        ask(worker, "echo", 1)
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")

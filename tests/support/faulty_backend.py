@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import ctypes
 import os
+import resource
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -27,9 +30,13 @@ from armpy.backend import (
 )
 from armpy.errors import BackendError
 from armpy.ops.operation import Operation
+from tests.support.descendants import start_session
 from tests.support.fake_backends import FakeBackend
 
 FINE, ABORT, SEGFAULT, HANG, EAT, EXIT, RAISE, HOLD_GIL, DOZE, KILLED, BABBLE, CUT, FORK = range(13)
+TAKE_DESCRIPTORS, TAKE_THREADS, TAKE_MEMORY, CLOSE_ALL, CLOSE_STREAMS, MOVE, START_SESSION = range(
+    13, 20
+)
 """What the first element of an input says is to happen; all else is computed rightly."""
 FAULTS = {
     "abort": ABORT,
@@ -117,8 +124,64 @@ def misbehave(what: int) -> None:
         time.sleep(DOZE_S)
     elif what == KILLED:
         os.kill(os.getpid(), signal.SIGKILL)
-    elif what in (BABBLE, CUT, FORK):
-        {BABBLE: _babble, CUT: _cut, FORK: os.fork}[what]()
+    elif what in _ODD:
+        _ODD[what]()
+
+
+def _take_descriptors() -> None:
+    """Open files until there can be no more, and forget them."""
+    with suppress(OSError):
+        while True:
+            os.memfd_create("leak")
+
+
+def _take_threads() -> None:
+    """Let the process start no more threads."""
+
+    def refuse(*given: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    threading._start_new_thread = refuse  # type: ignore[attr-defined]  # as rlimits would, for root
+
+
+def _take_memory() -> None:
+    """Leave the process no memory to speak of."""
+    text = Path("/proc/self/status").read_text()
+    used = int(text.partition("VmData:")[2].split()[0]) << 10
+    resource.setrlimit(resource.RLIMIT_DATA, (used, used))
+
+
+def _close_all() -> None:
+    """Close every file of the process."""
+    os.closerange(0, 4096)
+
+
+def _close_streams() -> None:
+    """Close the standard streams, and print by their numbers all the same."""
+    os.closerange(0, 3)
+
+    def print_on() -> None:
+        while True:
+            for number in (1, 2):
+                with suppress(OSError):
+                    os.write(number, b"printed")
+            time.sleep(0.001)
+
+    threading.Thread(target=print_on, daemon=True).start()
+
+
+def _move() -> None:
+    """Go to another working directory, which is gone."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+
+
+def _start_session() -> None:
+    """Start a process in a session of its own, and tell which by failing."""
+    raise BackendError(f"started {start_session()}")
+
+
+_ODD: dict[int, Callable[[], object]] = {}
 
 
 def _hang() -> None:
@@ -189,3 +252,19 @@ class CuriousBackend(FakeBackend):
     def version(self) -> str:
         tries = tried(os.environ["ARMPY_TEST_FORBIDDEN_FILE"])
         return ";".join(f"{name}={outcome}" for name, outcome in tries.items())
+
+
+_ODD.update(
+    {
+        BABBLE: _babble,
+        CUT: _cut,
+        FORK: os.fork,
+        TAKE_DESCRIPTORS: _take_descriptors,
+        TAKE_THREADS: _take_threads,
+        TAKE_MEMORY: _take_memory,
+        CLOSE_ALL: _close_all,
+        CLOSE_STREAMS: _close_streams,
+        MOVE: _move,
+        START_SESSION: _start_session,
+    }
+)

@@ -7,9 +7,20 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from armpy.errors import InvalidArgumentError, MemoryLimitError, UnsupportedOperatorError
+from tests.support.descendants import start_session
+
+
+class OddError(Exception):
+    """An error that cannot be shown."""
+
+    def __repr__(self) -> str:
+        raise ValueError("not today")
+
+    __str__ = __repr__
 
 
 class Obedient:
@@ -36,6 +47,24 @@ class Obedient:
     def start_child(self) -> Mapping[str, object]:
         child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
         return {"pid": child.pid}
+
+    def start_session(self) -> Mapping[str, object]:
+        """Start a process in a session of its own, whose parent ends."""
+        return {"pid": start_session()}
+
+    def take_descriptors(self) -> Mapping[str, object]:
+        with suppress(OSError):
+            while True:
+                os.dup(0)
+        return {}
+
+    def answer_error(self, fields: object) -> Mapping[str, object]:
+        """Say that something has failed, in any words."""
+        return {"error": fields}
+
+    def raise_odd(self) -> Mapping[str, object]:
+        """Raise what cannot say what it is."""
+        raise OddError
 
     def leave(self, code: int) -> Mapping[str, object]:
         os._exit(code)

@@ -1,0 +1,112 @@
+"""Whether a worker can go on serving, found out by trying, after something has failed in it."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import threading
+from contextlib import ExitStack
+
+from armpy.errors import ArmpyError
+
+NO_MEMORY = "it had no memory left"
+_NO_DESCRIPTORS = "it has no file descriptors left"
+_NO_THREADS = "it can start no threads"
+
+_NEEDED_PIPES = 2
+"""A place for executions takes four descriptors: two that are sent, and what is kept of them."""
+_NEEDED_BYTES = 1 << 20
+
+
+class UnfitError(Exception):
+    """A worker cannot serve any more, whoever used up what it had; the text says why."""
+
+
+def check_descriptors(are_whole: bool) -> None:
+    """Check that no descriptor of a request was lost for want of a number for it."""
+    if not are_whole:
+        raise UnfitError(_NO_DESCRIPTORS)
+
+
+def why_unfit(error: BaseException) -> str:
+    """Why this process cannot serve any more, in which an error was raised; empty if it can.
+
+    Notes
+    -----
+    What an error says of its reason is not asked, as code in between has put it in words of its
+    own; except of memory, which may be back by now. A few microseconds and a thread.
+    """
+    if isinstance(error, UnfitError):
+        return str(error)
+    if _is_out_of_memory(error):
+        return NO_MEMORY
+    try:
+        return _descriptors() or _memory() or _threads()
+    except MemoryError:
+        return NO_MEMORY
+
+
+def _descriptors() -> str:
+    """Why no files can be opened."""
+    with ExitStack() as opened:
+        try:
+            for _ in range(_NEEDED_PIPES):
+                for end in os.pipe():
+                    opened.callback(os.close, end)
+        except OSError:
+            return _NO_DESCRIPTORS
+    return ""
+
+
+def _memory() -> str:
+    """Why no memory can be had."""
+    try:
+        mmap.mmap(-1, _NEEDED_BYTES, mmap.MAP_PRIVATE).close()
+    except OSError:
+        return NO_MEMORY
+    return ""
+
+
+def _threads() -> str:
+    """Why no thread can be started."""
+    thread = threading.Thread(target=_do_nothing, daemon=True)
+    try:
+        thread.start()
+    except RuntimeError:
+        return _NO_THREADS
+    thread.join()
+    return ""
+
+
+def _do_nothing() -> None:
+    """Be a thread."""
+
+
+def _is_out_of_memory(error: BaseException | None) -> bool:
+    """Whether the process has no memory left, rather than an execution no right to more."""
+    while error is not None:
+        if isinstance(error, MemoryError) and not isinstance(error, ArmpyError):
+            return True
+        error = error.__cause__
+    return False
+
+
+def hold_standard_streams() -> None:
+    """Let nothing be called 0, 1 or 2 but standard streams, which somebody may have closed.
+
+    What native code prints would go to whatever file had the number else, such as a connection.
+    """
+    while not all(map(_is_open, range(3))):
+        try:
+            os.open(os.devnull, os.O_RDWR)  # which takes the lowest number
+        except OSError:
+            return
+
+
+def _is_open(number: int) -> bool:
+    """Whether a descriptor is one of an open file."""
+    try:
+        os.fstat(number)
+    except OSError:
+        return False
+    return True

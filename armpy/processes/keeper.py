@@ -1,0 +1,161 @@
+"""Keeper: the process between the application and a worker, which ends what the worker has started.
+
+Notes
+-----
+The keeper starts the worker and does nothing but wait, for the worker's end or the application's;
+then it ends the worker with all its descendants, those in sessions and groups of their own
+included, and ends as the worker did. On Linux it is the descendants' *subreaper*: who loses its
+parent becomes the keeper's child. So it only ever ends children of its own. Their numbers cannot
+be those of others: the system does not give a number anew before the parent has waited for the
+child that had it, and nobody but the keeper waits for these.
+
+A control group would do as well, and few users may make one.
+
+References
+----------
+Linux man-pages, prctl(2), PR_SET_CHILD_SUBREAPER and PR_SET_PDEATHSIG.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import select
+import signal
+import socket
+import struct
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+PID = struct.Struct("<i")
+"""How the keeper tells the worker's process number to the application."""
+
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
+_LOOK_S = 0.02
+"""How often children are looked for while some are ending."""
+_END_S = 10.0
+"""How long is waited for children that do not end; one of another user's cannot be ended."""
+
+
+def keep(life: int, connection: int) -> None:
+    """Start the worker, which alone returns; the keeper leaves when all is over.
+
+    Parameters
+    ----------
+    life : int
+        A socket of the application's, which closes when the worker is to end, whatever it is doing.
+    connection : int
+        The worker's, which the keeper has nothing to do with.
+    """
+    _set(_PR_SET_CHILD_SUBREAPER, 1)
+    woken, wake = socket.socketpair()
+    wake.setblocking(False)
+    before = signal.set_wakeup_fd(wake.fileno(), warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, _do_nothing)  # which wakes the keeper
+    keeper = os.getpid()
+    worker = os.fork()
+    if worker == 0:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        signal.set_wakeup_fd(before)
+        woken.close()
+        wake.close()
+        os.close(life)
+        os.setsid()
+        _set(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != keeper:  # it has ended before that was in force
+            os._exit(1)
+        return
+    os.close(connection)
+    try:
+        with suppress(OSError):  # the application has gone, which is noticed next
+            os.write(life, PID.pack(worker))
+        status = _wait(worker, life, woken)
+    finally:  # an error here is none for the worker to go on with
+        _end_children(woken)
+    _leave_as(status)
+
+
+def adopts() -> bool:
+    """Whether the keeper of this process gets all that the process starts, for `in_force`."""
+    return sys.platform.startswith("linux")
+
+
+def _set(option: int, value: int) -> None:
+    """Set an attribute of this process, where the system has it."""
+    if adopts():
+        import ctypes  # noqa: PLC0415 - of no use elsewhere
+
+        ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+
+
+def _do_nothing(number: int, frame: object) -> None:
+    """Have a handler, without which the system would not wake anybody."""
+
+
+def _wait(worker: int, life: int, woken: socket.socket) -> int:
+    """Wait for the worker's end, and bring it about when the application says so; its status."""
+    poll = select.poll()
+    for each in (life, woken.fileno()):
+        poll.register(each, select.POLLIN)
+    while True:
+        status = _reap(worker)
+        if status is not None:
+            return status
+        ready = [number for number, _ in poll.poll()]
+        if woken.fileno() in ready:
+            woken.recv(4096)
+        if life in ready:
+            poll.unregister(life)
+            with suppress(ProcessLookupError):  # it has no group yet, or has left it
+                os.killpg(worker, signal.SIGKILL)
+            os.kill(worker, signal.SIGKILL)
+
+
+def _reap(worker: int) -> int | None:
+    """Wait for children that have ended; the worker's status, if it is one of them."""
+    found = None
+    with suppress(ChildProcessError):
+        while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+            if ended[0] == worker:
+                found = ended[1]
+    return found
+
+
+def _end_children(woken: socket.socket) -> None:
+    """End all children, and those that become some as their parents end."""
+    late_at = time.monotonic() + _END_S
+    woken.settimeout(_LOOK_S)
+    while time.monotonic() < late_at:
+        try:
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        except ChildProcessError:
+            return
+        for child in _children():
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(child, signal.SIGKILL)
+        with suppress(TimeoutError):
+            woken.recv(4096)
+
+
+def _children() -> Iterator[int]:
+    """The processes whose parent this one is, those included that have ended."""
+    mine = str(os.getpid())
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError, IndexError):  # others end as they like
+            if (entry / "stat").read_text().rpartition(")")[2].split()[1] == mine:
+                yield int(entry.name)
+
+
+def _leave_as(status: int) -> None:
+    """End as the worker did, so that the application learns it of its own child."""
+    code = os.waitstatus_to_exitcode(status)
+    if code < 0:
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        with suppress(OSError):  # of SIGKILL, which needs none
+            signal.signal(-code, signal.SIG_DFL)
+        os.kill(os.getpid(), -code)
+    os._exit(abs(code))
