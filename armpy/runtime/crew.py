@@ -6,9 +6,12 @@ import logging
 import os
 import threading
 import time
+from collections import deque
+from functools import partial
 from itertools import count
 
-from armpy.errors import InvalidArgumentError
+from armpy.errors import InvalidArgumentError, QueueFullError
+from armpy.runtime.daemons import start_daemon
 from armpy.runtime.fair_queue import AnyJob, FairQueue
 
 _log = logging.getLogger("armpy.runtime")
@@ -28,6 +31,13 @@ class Crew:
     num_threads : int
         How many jobs run at the same time, those that were abandoned and those of `run_apart` not
         counted.
+
+    Notes
+    -----
+    A signal handler of the application's may raise at any call that the main thread makes in here,
+    or start executions itself. So jobs are only put where the threads look for them, and a thread
+    is woken; all counting is the threads' own, on which no handler runs. What `abandon` changes, it
+    changes without a call in between.
     """
 
     def __init__(self, num_threads: int) -> None:
@@ -38,11 +48,14 @@ class Crew:
     def _reset(self) -> None:
         """Begin without threads."""
         self._process_id = os.getpid()
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # which a handler can have once more
         self._queue = FairQueue()
+        self._apart: deque[AnyJob] = deque()
         self._idle: list[_Worker] = []
+        self._woken: frozenset[_Worker] = frozenset()  # and have not looked yet
         self._num_busy = 0
         self._num_abandoned = 0
+        self._num_threads = 0
         self._numbers = count(1)
 
     def submit(self, job: AnyJob) -> None:
@@ -52,11 +65,14 @@ class Crew:
         ------
         InvalidArgumentError
             If nothing more is taken.
+        QueueFullError
+            If the process can have no thread for it.
         """
         self._check_process()
         with self._lock:
             self._check_open()
-            self._enqueue(job)
+            self._queue.put(job)
+            self._wake_for_place()
 
     def run_apart(self, job: AnyJob) -> None:
         """Run a job now, for a caller who waits and may give it up; errors as for `submit`."""
@@ -64,17 +80,11 @@ class Crew:
         with self._lock:
             self._check_open()
             if self._num_abandoned < MOST_ABANDONED:
-                self._hand(job, is_counted=False)
+                self._apart.append(job)
+                self._wake()
             else:  # it waits like others, and its deadline counts
-                self._enqueue(job)
-
-    def _enqueue(self, job: AnyJob) -> None:
-        """Let a job have a place, or wait for one; the lock is held."""
-        if self._num_busy < self.num_threads:
-            self._num_busy += 1
-            self._hand(job, is_counted=True)
-        else:
-            self._queue.put(job)
+                self._queue.put(job)
+                self._wake_for_place()
 
     def _check_open(self) -> None:
         """Nothing can be started on a closed runtime."""
@@ -90,106 +100,119 @@ class Crew:
         """Take no more jobs; those that wait are still run."""
         with self._lock:
             self._is_closed = True
-            for worker in self._idle:
-                worker.wake.release()
-            self._idle.clear()
+            while self._idle:
+                self._wake()
 
-    def _hand(self, job: AnyJob, *, is_counted: bool) -> None:
-        """Let an idle thread run a job, or a new one; the lock is held."""
-        if self._idle:
-            worker = self._idle.pop()
-            worker.job, worker.is_counted = job, is_counted
-            worker.wake.release()
-        else:
-            worker = _Worker(self, job, is_counted, next(self._numbers))
-            worker.thread.start()
+    def _wake_for_place(self) -> None:
+        """Wake a thread if there is a place for one that none is about to take; with the lock."""
+        num_coming = max(len(self._woken) - len(self._apart), 0)
+        if self._num_busy + num_coming < self.num_threads:
+            self._wake()
 
-    def abandon(self, worker: _Worker) -> None:
+    def _wake(self) -> None:
+        """Let an idle thread look for a job, or a new one; the lock is held."""
+        if not self._idle:
+            self._add_worker()
+            return
+        worker = self._idle[-1]
+        del self._idle[-1]
+        self._woken |= {worker}
+        worker.wake.release()
+
+    def _add_worker(self) -> None:
+        """Start one more thread, which looks for a job at once; the lock is held."""
+        worker = _Worker(self)
+        try:
+            start_daemon(worker.work, f"armpy-executor-{next(self._numbers)}")
+        except RuntimeError as error:
+            if self._num_threads == 0:  # else it waits for one of these
+                raise QueueFullError(
+                    f"the execution cannot be started: {error}",
+                    fix="Let the process have more threads (ulimit -u), or memory for them",
+                ) from error
+            return
+        self._woken |= {worker}
+
+    def abandon(self, worker: _Worker, job: AnyJob) -> None:
         """Let somebody else work in the place of a thread whose job nobody waits for any more."""
         with self._lock:
-            if worker.is_abandoned or self._num_abandoned >= MOST_ABANDONED:
+            is_over = worker.job is not job or worker.is_abandoned
+            if is_over or self._num_abandoned >= MOST_ABANDONED:
                 return
             worker.is_abandoned = True
             self._num_abandoned += 1
             if worker.is_counted:
-                self._leave()
+                worker.is_counted = False
+                self._num_busy -= 1
+            self._wake_for_place()
 
-    def _leave(self) -> None:
-        """Let the next job have a place that has become free; the lock is held."""
-        job = self._queue.take()
-        if job is None:
-            self._num_busy -= 1
-        else:
-            self._hand(job, is_counted=True)
-
-    def next_job(self, worker: _Worker, done: AnyJob, duration_s: float) -> AnyJob | None:
-        """What a thread does next, if there is anything."""
+    def begin(self) -> None:
+        """Count a thread, which says so itself."""
         with self._lock:
-            self._queue.add_time(done, duration_s)
-            worker.job = None
-            is_free = worker.is_counted
+            self._num_threads += 1
+
+    def next_job(self, worker: _Worker, duration_s: float) -> AnyJob | None:
+        """What a thread does next that has done its job, if there is anything."""
+        with self._lock:
+            if worker.job is not None:
+                self._queue.add_time(worker.job, duration_s)
             if worker.is_abandoned:  # its place is somebody else's by now
                 worker.is_abandoned = False
                 self._num_abandoned -= 1
-                is_free = self._num_busy < self.num_threads
-                self._num_busy += is_free
-            if is_free:
-                worker.is_counted = True
-                worker.job = self._queue.take()
-                self._num_busy -= worker.job is None
-            if worker.job is None:
-                self._rest(worker)
-            return worker.job
+            if worker.is_counted:
+                worker.is_counted = False
+                self._num_busy -= 1
+            return self.look(worker)
 
-    def _rest(self, worker: _Worker) -> None:
-        """Let a thread wait for more to do; the lock is held."""
-        if self._is_closed:
-            worker.wake.release()
-        else:
-            self._idle.append(worker)
-
-    def is_dismissed(self, worker: _Worker) -> bool:
-        """Whether a thread that has waited long enough may end."""
+    def look(self, worker: _Worker, *, may_leave: bool = False) -> AnyJob | None:
+        """What a thread does that has nothing to do; it rests or leaves if there is nothing."""
         with self._lock:
-            if worker.job is not None:
-                return False
+            worker.wake.acquire(blocking=False)  # it is awake, if it woke by itself as well
+            self._woken -= {worker}
             if worker in self._idle:
                 self._idle.remove(worker)
-            return True
+            worker.job = self._apart.popleft() if self._apart else None
+            if worker.job is None and self._num_busy < self.num_threads:
+                worker.job = self._queue.take()
+                worker.is_counted = worker.job is not None
+                self._num_busy += worker.is_counted
+            if worker.job is None:
+                worker.is_dismissed = self._is_closed or may_leave
+                if worker.is_dismissed:
+                    self._num_threads -= 1
+                else:
+                    self._idle.append(worker)
+            elif self._queue:  # whoever put it may have been interrupted
+                self._wake_for_place()
+            return worker.job
 
 
 class _Worker:
-    """One thread."""
+    """What one thread does."""
 
-    def __init__(self, crew: Crew, job: AnyJob, is_counted: bool, number: int) -> None:
+    def __init__(self, crew: Crew) -> None:
         self._crew = crew
-        self.job: AnyJob | None = job
-        self.is_counted = is_counted
+        self.job: AnyJob | None = None
+        self.is_counted = False
         self.is_abandoned = False
+        self.is_dismissed = False
         self.wake = threading.Lock()
         self.wake.acquire()
-        # A daemon: work that was abandoned does not keep the process from ending.
-        self.thread = threading.Thread(
-            target=self._work, name=f"armpy-executor-{number}", daemon=True
-        )
 
-    def _work(self) -> None:
-        """What the thread does."""
-        while True:
-            job = self.job
+    def work(self) -> None:
+        """Run jobs until there are none for a while."""
+        self._crew.begin()
+        job = self._crew.look(self)
+        while not self.is_dismissed:
             while job is not None:
                 started = time.perf_counter()
-                job.when_abandoned = self._abandon
+                job.when_abandoned = partial(self._crew.abandon, self, job)
                 _run(job)
-                job = self._crew.next_job(self, job, time.perf_counter() - started)
-            # Who hands it a job takes it off the idle ones first.
-            self.wake.acquire(timeout=_IDLE_S)
-            if self.job is None and self._crew.is_dismissed(self):
-                return
-
-    def _abandon(self) -> None:
-        """Go on without this thread."""
-        self._crew.abandon(self)
+                job.when_abandoned = None  # which keeps it
+                job = self._crew.next_job(self, time.perf_counter() - started)
+            if not self.is_dismissed:
+                is_woken = self.wake.acquire(timeout=_IDLE_S)
+                job = self._crew.look(self, may_leave=not is_woken)
 
 
 def _run(job: AnyJob) -> None:

@@ -10,6 +10,8 @@ import time
 from collections.abc import Callable
 from itertools import count
 
+from armpy.runtime.daemons import start_daemon
+
 _IDLE_S = 5.0
 """How long the thread waits for another deadline before it ends."""
 
@@ -57,10 +59,14 @@ class Deadlines:
 
     def _reset(self) -> None:
         """Begin without a thread."""
-        self._changed = threading.Condition(threading.Lock())
+        # The lock itself and no Condition, in whose own code a signal handler may raise and leave
+        # it locked for good; an RLock, as a handler may execute something itself.
+        self._lock = threading.RLock()
+        self._wake = threading.Lock()
+        self._wake.acquire()
         self._heap: list[tuple[float, int, Watch]] = []
         self._num_over = 0
-        self._thread: threading.Thread | None = None
+        self._is_waiting = False
 
     def begin(self, watch: Watch) -> None:
         """Stop something when its deadline has come.
@@ -70,40 +76,39 @@ class Deadlines:
         RuntimeError
             If there can be no thread, as in interpreters that allow none which end with them.
         """
-        with self._changed:
+        with self._lock:
             heapq.heappush(self._heap, (watch.deadline_s, next(self._numbers), watch))
-            if self._thread is None:
+            if not self._is_waiting:
                 # A daemon: deadlines that are far away do not keep the process from ending.
-                thread = threading.Thread(target=self._wait, name="armpy-deadlines", daemon=True)
-                thread.start()
-                self._thread = thread
-            elif self._heap[0][2] is watch:
-                self._changed.notify()
+                start_daemon(self._wait, "armpy-deadlines")
+                self._is_waiting = True  # in this order: a signal handler may raise in between
+            elif self._heap[0][2] is watch and self._wake.locked():
+                self._wake.release()
 
     def end(self, watch: Watch) -> None:
         """Forget something that has come to its end."""
         watch.stop = None
-        with self._changed:
+        with self._lock:
             self._num_over += 1
             if self._num_over > max(_FEW, len(self._heap) // 2):
-                self._heap = [entry for entry in self._heap if entry[2].stop is not None]
-                heapq.heapify(self._heap)
-                self._num_over = 0
+                heap = [entry for entry in self._heap if entry[2].stop is not None]
+                heapq.heapify(heap)
+                self._heap, self._num_over = heap, 0
 
     def _wait(self) -> None:
         """What the thread does."""
         while True:
-            with self._changed:
-                timeout_s = self._heap[0][0] - time.perf_counter() if self._heap else _IDLE_S
-                if timeout_s > 0:
-                    is_notified = self._changed.wait(min(timeout_s, _LONGEST_S))
-                    if not is_notified and not self._heap:
-                        self._thread = None
-                        return
-                    continue
-                stop = heapq.heappop(self._heap)[2].stop
+            with self._lock:
+                left_s = self._heap[0][0] - time.perf_counter() if self._heap else _IDLE_S
+                stop = heapq.heappop(self._heap)[2].stop if left_s <= 0 else None
             if stop is not None:
                 _call(stop)
+            if left_s <= 0 or self._wake.acquire(timeout=min(left_s, _LONGEST_S)):
+                continue
+            with self._lock:
+                if not self._heap:
+                    self._is_waiting = False
+                    return
 
 
 def _call(stop: Callable[[], object]) -> None:

@@ -160,14 +160,15 @@ class Execution:
         except IndexError:
             raise self._not_free() from None
         is_apart = not self._binding.stops_in_place
-        job = self._new_job(turn, execute, deadline, priority or self._priority, is_apart)
-        future = job.submitted()
+        job = None
         try:
+            job = self._new_job(turn, execute, deadline, priority or self._priority, is_apart)
+            future = job.submitted()
             self._executors.submit(job)
+            job.watch()
         except BaseException:
-            job.stop()
+            self._take_back(job, turn, execute)
             raise
-        job.watch()
         return future
 
     def cancel(self) -> bool:
@@ -221,19 +222,32 @@ class Execution:
 
     def _call_watched(self, turn: list[BoundCall], execute: BoundCall) -> dict[str, Array]:
         """Execute once what has a deadline, or cannot be stopped itself."""
-        deadline = deadline_in(self._deadline_s)
-        job = self._new_job(turn, execute, deadline, self._priority, self._is_apart)
-        if not self._is_apart:
-            return job.call()
-        from armpy.runtime.jobs import wait  # noqa: PLC0415 - imported with the job
-
-        future = job.submitted()
+        job = None
         try:
+            deadline = deadline_in(self._deadline_s)
+            job = self._new_job(turn, execute, deadline, self._priority, self._is_apart)
+            if not self._is_apart:
+                return job.call()
+            from armpy.runtime.jobs import wait  # noqa: PLC0415 - imported with the job
+
+            future = job.submitted()
             self._executors.run_apart(job)
         except BaseException:
-            job.stop()
+            self._take_back(job, turn, execute)
             raise
         return wait(job, future)
+
+    def _take_back(
+        self,
+        job: Job[dict[str, Array]] | None,
+        turn: list[BoundCall],
+        execute: BoundCall,
+    ) -> None:
+        """Give the turn back of what was not started, as where a signal handler has raised."""
+        if job is None:
+            turn.append(execute)
+        elif not job.is_over:
+            job.stop()
 
     def _new_job(
         self,

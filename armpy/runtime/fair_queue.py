@@ -38,20 +38,20 @@ class _Level:
 
     def put(self, job: AnyJob) -> None:
         """Add a job behind its owner's others."""
-        jobs = self._waiting.get(job.owner)
-        if jobs is None:
-            jobs = self._waiting[job.owner] = deque()
-            used_s = self._used_s.get(job.owner, 0.0)
+        owner = job.owner
+        if owner not in self._waiting:
+            used_s = max(self._used_s.get(owner, 0.0), self._least_s)
             if len(self._used_s) > _MOST_OWNERS:  # most of them are gone
-                self._used_s = {one: self._used_s[one] for one in self._waiting if one != job.owner}
-            self._used_s[job.owner] = max(used_s, self._least_s)
-        jobs.append(job)
+                waiting = [*self._waiting]
+                self._used_s = {one: self._used_s[one] for one in waiting}
+            self._used_s[owner] = used_s  # before it waits, as whoever waits has a time
+        self._waiting.setdefault(owner, deque()).append(job)
 
-    def take(self) -> AnyJob:
-        """The next job."""
+    def take(self) -> AnyJob | None:
+        """The next job; None if who was next has none after all."""
         owner = min(self._waiting, key=self._used_s.__getitem__)
         jobs = self._waiting[owner]
-        job = jobs.popleft()
+        job = jobs.popleft() if jobs else None
         self._least_s = self._used_s[owner]
         if not jobs:
             del self._waiting[owner]
@@ -70,6 +70,9 @@ class FairQueue:
     -----
     Higher priorities come first, but not for ever: behind `MOST_IN_A_ROW` jobs of one comes
     one of a lower priority, so that nobody waits without end.
+
+    Jobs are put on any thread, of which the main one may be interrupted by a signal handler that
+    raises, at any call: `put` leaves everything in order then. They are taken on the crew's.
 
     References
     ----------
@@ -94,7 +97,7 @@ class FairQueue:
             if priority is None:
                 return None
             job = self._levels[priority].take()
-            if job.is_waiting:
+            if job is not None and job.is_waiting:
                 self._count(priority)
                 return job
 

@@ -194,9 +194,12 @@ class Job(Generic[T]):
                 return True  # it ends by itself as soon as it looks
             self._state = _State.OVER
             error = self.signal.error
-        if state is _State.RUNNING and self.when_abandoned is not None:
-            self.when_abandoned()
-        self._tell(None, error, is_abandoned=state is _State.RUNNING)
+        when_abandoned = self.when_abandoned
+        try:
+            if state is _State.RUNNING and when_abandoned is not None:
+                when_abandoned()
+        finally:  # who waits is told, whatever a signal handler raises
+            self._tell(None, error, is_abandoned=state is _State.RUNNING)
         return True
 
     def _explained(self, error: BaseException) -> BaseException:

@@ -58,8 +58,12 @@ def start(
     job = _job(network, arrays, outputs, priority, deadline_in(deadline_s), finish)
     job.keep_alive = keep_alive
     future = job.submitted()
-    network.executors.submit(job)
-    job.watch()
+    try:
+        network.executors.submit(job)
+        job.watch()
+    except BaseException:
+        job.stop()  # it may run by now, or wait, and nobody has the future
+        raise
     return future
 
 
@@ -82,7 +86,11 @@ def run(
     if ready is not None and ready.stops_in_place:
         return job.call()
     future = job.submitted()
-    network.executors.run_apart(job)
+    try:
+        network.executors.run_apart(job)
+    except BaseException:
+        job.stop()
+        raise
     return wait(job, future)
 
 

@@ -1,0 +1,41 @@
+"""Threads that are started where a signal handler of the application's may raise at any time."""
+
+from __future__ import annotations
+
+import _thread
+import threading
+from collections.abc import Callable
+
+
+def start_daemon(target: Callable[[], object], name: str) -> None:
+    """Start a thread that does not keep the process from ending.
+
+    Parameters
+    ----------
+    target : callable
+    name : str
+
+    Raises
+    ------
+    RuntimeError
+        If the process can have no more threads, or the interpreter none that end with it.
+
+    Notes
+    -----
+    `threading.Thread.start` is not proof against handlers of signals that raise: interrupted
+    between two of its steps it raises KeyError in the caller's place, or in the new thread's before
+    that has begun. Handlers run on the main thread alone. So a plain thread, which is started in
+    one step, starts the one with a name.
+    """
+
+    may_be_daemon = getattr(_thread, "daemon_threads_allowed", None)  # from Python 3.12 on
+    if may_be_daemon is not None and not may_be_daemon():
+        raise RuntimeError("this interpreter has no threads that end with it")
+
+    def begin() -> None:
+        try:
+            threading.Thread(target=target, name=name, daemon=True).start()
+        except RuntimeError:  # there can be one thread and not two: this is it
+            target()
+
+    _thread.start_new_thread(begin, ())

@@ -1,0 +1,134 @@
+"""Signal handlers that raise, or execute themselves, wherever an application starts executions."""
+
+from __future__ import annotations
+
+import random
+import signal
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+
+import numpy as np
+import pytest
+
+from armpy.ops.operation import Array
+from armpy.runtime import Model, Runtime, RuntimeOptions
+from tests.support.effort import shortened
+from tests.support.networks import chain
+
+pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no such timers")
+
+X = np.ones(4, np.float32)
+LONGEST_S = 400e-6
+
+
+class AlarmError(Exception):
+    """What the application's handler raises."""
+
+
+class Alarms:
+    """Signals at random times, each of which does something once."""
+
+    def __init__(self, what: Callable[[], None]) -> None:
+        self._what = what
+        self._random = random.Random(1)
+        self._is_armed = False
+
+    def __call__(self, number: int, frame: object) -> None:
+        if self._is_armed:
+            self._is_armed = False
+            self._what()
+
+    def arm(self) -> None:
+        """Send one soon."""
+        self._is_armed = True
+        signal.setitimer(signal.ITIMER_REAL, self._random.uniform(1e-6, LONGEST_S))
+
+    def disarm(self) -> None:
+        """Let none do anything any more."""
+        self._is_armed = False
+
+
+@pytest.fixture
+def on_alarm() -> Iterator[Callable[[Callable[[], None]], Alarms]]:
+    """Makes alarms, for the time of a test."""
+    before = signal.getsignal(signal.SIGALRM)
+
+    def begin(what: Callable[[], None]) -> Alarms:
+        alarms = Alarms(what)
+        signal.signal(signal.SIGALRM, alarms)
+        return alarms
+
+    yield begin
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)
+
+
+def models() -> list[Model]:
+    """Two networks of a runtime with two threads, which have begun."""
+    runtime = Runtime(RuntimeOptions(backends=["CpuRef"], execution_threads=2))
+    made = [Model(chain(1), runtime), Model(chain(2), runtime)]
+    for model in made:
+        model.start({"x": X}).result(30)
+    return made
+
+
+def raise_alarm() -> None:
+    raise AlarmError
+
+
+@pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
+@pytest.mark.parametrize("deadline_s", [None, 60.0])
+def test_handlers_that_raise_leave_the_runtime_able_to_execute(
+    on_alarm: Callable[[Callable[[], None]], Alarms], deadline_s: float | None
+) -> None:
+    alarms, found = on_alarm(raise_alarm), models()
+    num_alarms, end = 0, time.monotonic() + shortened(10, 1)
+    while time.monotonic() < end:
+        started: list[tuple[int, Future[dict[str, Array]]]] = []
+        for number, model in enumerate(found * 3):
+            try:
+                alarms.arm()
+                future = model.start({"x": X}, deadline_s=deadline_s)
+                alarms.disarm()
+                started.append((number % 2 + 1, future))
+            except AlarmError:  # and nothing else
+                num_alarms += 1
+        for added, future in started:
+            np.testing.assert_array_equal(future.result(30)["y"], X + added)
+    assert num_alarms > 10
+
+
+def test_bound_execution_can_be_started_again_after_a_handler_has_raised(
+    on_alarm: Callable[[Callable[[], None]], Alarms],
+) -> None:
+    alarms, (model, _) = on_alarm(raise_alarm), models()
+    execution = model.bind({"x": X})
+    for _ in range(shortened(2000, 200)):
+        try:
+            alarms.arm()
+            future = execution.start()
+            alarms.disarm()
+        except AlarmError:
+            deadline = time.monotonic() + 10
+            while not execution._turn:  # a job that was stopped gives its turn back at its end
+                assert time.monotonic() < deadline
+            continue
+        future.result(30)
+    np.testing.assert_array_equal(execution()["y"], X + 1)
+
+
+def test_handlers_may_start_executions_themselves(
+    on_alarm: Callable[[Callable[[], None]], Alarms],
+) -> None:
+    found = models()
+    inner: deque[Future[dict[str, Array]]] = deque()
+    alarms = on_alarm(lambda: inner.append(found[1].start({"x": X}, deadline_s=60)))
+    for _ in range(shortened(2000, 300)):
+        alarms.arm()
+        outer = found[0].start({"x": X}, deadline_s=60)
+        np.testing.assert_array_equal(outer.result(30)["y"], X + 1)
+        alarms.disarm()
+        while inner:
+            np.testing.assert_array_equal(inner.popleft().result(30)["y"], X + 2)
