@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armpy.errors import InvalidArgumentError, MemoryImportError
+from armpy.arguments import MOST_DESCRIPTORS, check_whole
+from armpy.errors import InvalidArgumentError, MemoryImportError, MemoryLimitError
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -99,12 +100,22 @@ class ExternalMemory:
         is_one = isinstance(self.source, MemorySource) and self.source.value.bit_count() == 1
         if not is_one:
             raise _unsound("the memory is not of one kind", "a MemorySource", str(self.source))
-        if self.size_bytes < 0 or self.offset_bytes < 0:
-            actual = f"{self.size_bytes} bytes from {self.offset_bytes} on"
-            raise _unsound("size and offset cannot be negative", "0 or more", actual)
+        for name in ("size_bytes", "offset_bytes"):
+            value = check_whole(getattr(self, name), f"ExternalMemory.{name}")
+            object.__setattr__(self, name, value)
+        check_whole(self.size_bytes + self.offset_bytes, "ExternalMemory: size and offset")
+        descriptor = self.file_descriptor
+        where = "ExternalMemory.file_descriptor"
+        object.__setattr__(
+            self,
+            "file_descriptor",
+            check_whole(descriptor, where, least=-1, most=MOST_DESCRIPTORS),
+        )
         array = self.array
         if array is None:
             return
+        if not isinstance(array, np.ndarray):
+            raise _no_array(array)
         is_bytes = array.dtype == np.uint8 and array.shape == (self.size_bytes,)
         if not is_bytes or not array.flags.c_contiguous:
             wanted = f"contiguous uint8({self.size_bytes},)"
@@ -122,8 +133,10 @@ class ExternalMemory:
         Raises
         ------
         InvalidArgumentError
-            If its elements do not lie side by side, or are Python objects.
+            If it is no array, its elements do not lie side by side, or are Python objects.
         """
+        if not isinstance(array, np.ndarray):
+            raise _no_array(array)
         if not array.flags.c_contiguous or array.dtype.hasobject:
             raise _unsound(
                 "the array's elements do not lie side by side",
@@ -160,6 +173,8 @@ class ExternalMemory:
         InvalidArgumentError
             If it cannot be one.
         """
+        where = "ExternalMemory.file_descriptor"
+        check_whole(file_descriptor, where, least=-1, most=MOST_DESCRIPTORS)
         if source is MemorySource.MALLOC or file_descriptor < 0:
             actual = f"{source} and {file_descriptor}"
             raise _unsound("this is no file descriptor of such memory", "one of 0 or more", actual)
@@ -190,18 +205,28 @@ class ExternalMemory:
 
         Raises
         ------
-        OSError
-            If the system has no more.
+        InvalidArgumentError
+            If the size is none.
+        MemoryLimitError
+            If the system has no more memory, or the process can have no more descriptors.
 
         Notes
         -----
         A ``memfd`` of Linux. Another process that is sent the file descriptor, or inherits it, maps
         the same memory.
         """
-        descriptor = os.memfd_create(name)
+        size_bytes = check_whole(size_bytes, "ExternalMemory.shared: size_bytes")
         owner = _Owner()
-        weakref.finalize(owner, os.close, descriptor)
-        os.ftruncate(descriptor, size_bytes)
+        try:
+            descriptor = os.memfd_create(name)
+            weakref.finalize(owner, os.close, descriptor)
+            os.ftruncate(descriptor, size_bytes)
+        except OSError as error:
+            raise MemoryLimitError(
+                f"the system gives no shared memory: {error}",
+                where="ExternalMemory.shared",
+                actual=f"{size_bytes} bytes",
+            ) from error
         return cls.of_file_descriptor(descriptor, size_bytes, keep_alive=owner)
 
     @property
@@ -293,7 +318,7 @@ def _mapped_file(memory: ExternalMemory, *, write: bool) -> Array:
             protection,
             offset=memory.offset_bytes - skipped,
         )
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, OverflowError) as error:
         raise _unmappable(memory, str(error)) from error
     return np.frombuffer(mapping, np.uint8, memory.size_bytes, skipped)
 
@@ -325,6 +350,11 @@ def _unmappable(memory: ExternalMemory, reason: str) -> MemoryImportError:
         where=str(memory.source),
         expected=f"{memory.size_bytes} bytes from {memory.offset_bytes} on",
     )
+
+
+def _no_array(given: object) -> InvalidArgumentError:
+    """The error for what is no array."""
+    return _unsound("the memory is no array", "a NumPy array", type(given).__name__)
 
 
 def _unsound(failed: str, expected: str, actual: str) -> InvalidArgumentError:

@@ -11,6 +11,7 @@ from concurrent.futures import TimeoutError as FutureTimeoutError
 from functools import partial
 from typing import TYPE_CHECKING
 
+from armpy.arguments import MOST_THREADS, check_whole
 from armpy.batching.item import Answer, Item, too_late
 from armpy.batching.rows import batch_sizes, read_item, with_open_batch
 from armpy.batching.statistics import BatcherStatistics, Tally
@@ -93,7 +94,7 @@ class Batcher:
                 actual=type(model).__name__,
             )
         _check_whole("max_batch", max_batch)
-        _check_whole("workers", workers)
+        check_whole(workers, "Batcher: workers", least=1, most=MOST_THREADS)
         waiting = 8 * max_batch if max_waiting is None else max_waiting
         _check_whole("max_waiting", waiting)
         self._max_wait_ms = _checked_wait(max_wait_ms)
@@ -382,6 +383,8 @@ def _checked_sizes(given: Sequence[int] | None, max_batch: int) -> tuple[int, ..
     """The numbers of rows that are executed, smallest first."""
     if given is None:
         return batch_sizes(max_batch)
+    if not isinstance(given, Sequence):
+        raise _wrong("sizes", "whole numbers", given)
     for size in given:
         _check_whole("sizes", size)
     sizes = tuple(sorted({*given}))

@@ -10,6 +10,7 @@ from armpy.batching.item import Item
 from armpy.batching.rows import answers, stacked
 from armpy.batching.statistics import Tally
 from armpy.batching.waiting_items import WaitingItems
+from armpy.errors import QueueFullError
 from armpy.runtime.model import Model
 
 
@@ -55,7 +56,16 @@ class Workers:
             for number in range(len(self._threads), self._num_threads):
                 name = f"armpy-batcher-{number}"
                 thread = threading.Thread(target=self._work, name=name, daemon=True)
-                thread.start()
+                try:
+                    thread.start()
+                except RuntimeError as error:
+                    if self._threads:  # which do all of it, in more time
+                        return
+                    raise QueueFullError(
+                        f"nobody can run the batches: {error}",
+                        where="Batcher",
+                        fix="Let the process have more threads (ulimit -u), or memory for them",
+                    ) from error
                 self._threads.append(thread)
 
     def join(self) -> None:

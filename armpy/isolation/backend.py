@@ -14,6 +14,7 @@ from armpy.backend import (
     DeviceFigures,
     IBackendContext,
     IBackendInternal,
+    ICustomAllocator,
     ILayerSupport,
     IMemoryManager,
     IWorkload,
@@ -215,6 +216,11 @@ class IsolatedBackend(IBackendInternal):
             self.for_runtime(defaults)
         assert self._supervisor is not None  # just made
         return self._supervisor
+
+    def can_use_allocator(self, allocator: ICustomAllocator) -> Support:
+        """It cannot: what it takes, it takes in its process, where the allocator is not."""
+        text = "it has a process of its own, which the application's allocator has no memory for"
+        return Support.no(ReasonCode.OTHER, text)
 
     def get_layer_support(self) -> ILayerSupport:
         """What asks it."""

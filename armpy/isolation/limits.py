@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from armpy.arguments import check_positive, check_whole
 from armpy.errors import InvalidArgumentError
 from armpy.types import BackendId
 
@@ -61,21 +62,12 @@ class IsolationLimits:
     writable_paths: tuple[str | os.PathLike[str], ...] = ()
 
     def __post_init__(self) -> None:
+        failed = "the limit cannot be used"
         for name in _POSITIVE:
-            if not getattr(self, name) > 0:
-                raise InvalidArgumentError(
-                    "the limit cannot be used",
-                    where=name,
-                    expected="more than 0",
-                    actual=repr(getattr(self, name)),
-                )
-        if self.memory_bytes is not None and self.memory_bytes < 0:
-            raise InvalidArgumentError(
-                "the limit cannot be used",
-                where="memory_bytes",
-                expected="0 or more",
-                actual=repr(self.memory_bytes),
-            )
+            check_positive(getattr(self, name), name, failed=failed)
+        check_whole(self.max_failures, "max_failures", least=1, failed=failed)
+        if self.memory_bytes is not None:
+            check_whole(self.memory_bytes, "memory_bytes", failed=failed)
 
 
 _POSITIVE = (
@@ -83,7 +75,6 @@ _POSITIVE = (
     "grace_s",
     "preparation_timeout_s",
     "start_timeout_s",
-    "max_failures",
     "failure_window_s",
     "quarantine_s",
 )

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from armpy.backend import ExternalMemory
-from armpy.errors import MemoryImportError, NnapiError, ResultCode
+from armpy.errors import MemoryImportError, MemoryLimitError, NnapiError, ResultCode
 from armpy.nnapi.results import (
     bad_data,
     bad_state,
@@ -164,7 +164,7 @@ class Memory:
         try:
             external = ExternalMemory.shared(size, "armpy-nnapi")
             memory = cls(external.map())
-        except (OSError, MemoryImportError) as error:
+        except (MemoryLimitError, MemoryImportError) as error:
             code = ResultCode.OUT_OF_MEMORY
             raise NnapiError(str(error), code=code, where=where) from error
         memory._external = external

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from armpy.arguments import check_positive
 from armpy.backend import IMemoryOptimizerStrategy, OptionValues
 from armpy.caching.settings import CompilationCaching
 from armpy.errors import InvalidArgumentError
@@ -110,13 +111,15 @@ class OptimizerOptions:
         _check_choice("preference", self.preference, tuple(Preference))
         object.__setattr__(self, "preference", Preference(self.preference))
         _check_choice("priority", self.priority, tuple(Priority))
-        timeout = self.preparation_timeout_s
-        if timeout is not None and not timeout > 0:
+        if self.preparation_timeout_s is not None:
+            name = "preparation_timeout_s"
+            check_positive(getattr(self, name), name, failed="the preparation has no time")
+        if not isinstance(self.passes, Mapping):
             raise InvalidArgumentError(
-                "the preparation has no time",
-                where="preparation_timeout_s",
-                expected="a positive number of seconds, or None",
-                actual=repr(timeout),
+                "the option has the wrong type",
+                where="passes",
+                expected="a mapping from names of passes",
+                actual=type(self.passes).__name__,
             )
         if self.passes:
             from armpy.optimizer.passes.pipeline import check_passes  # noqa: PLC0415

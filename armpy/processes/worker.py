@@ -41,6 +41,8 @@ main(settings)
 _FAULTING_THREAD = re.compile(r"^Current thread 0x([0-9a-f]+) ", re.MULTILINE)
 _END_S = 0.5
 """How long a process that has closed its connections is waited for."""
+_LONGEST_S = 1e6
+"""How long an answer is waited for at most: the system cannot wait for any number of seconds."""
 _STOP_S = 15.0
 """How long a process that is to end is waited for; it takes some milliseconds."""
 
@@ -201,7 +203,7 @@ class Worker:
         """
         with self._lock:
             try:
-                self._connection.settimeout(timeout_s)
+                self._connection.settimeout(min(timeout_s, _LONGEST_S))
                 send_request(self._connection, request, descriptors)
                 if is_own_time:
                     await_answer(self._connection, self.pid, timeout_s)

@@ -36,6 +36,25 @@ class _State(enum.Enum):
     OVER = enum.auto()
 
 
+def check_priority(given: object) -> Priority:
+    """A priority, which may be said by its number.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there is no such priority.
+    """
+    try:
+        return Priority(given)  # type: ignore[arg-type]  # that is what is found out
+    except ValueError as error:
+        raise InvalidArgumentError(
+            "there is no such priority",
+            where="priority",
+            expected=", ".join(map(str, Priority)),
+            actual=repr(given),
+        ) from error
+
+
 class Job(Generic[T]):
     """One execution, run by whichever thread, that its caller or its deadline can stop.
 
@@ -92,7 +111,7 @@ class Job(Generic[T]):
         self._watch: Watch | None = None
         self.was_begun = False
         self.signal = signal
-        self.priority = priority
+        self.priority = check_priority(priority)
         self.owner = owner
         self.when_abandoned: Callable[[], None] | None = None
         self.keep_alive: object = None

@@ -6,6 +6,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from numbers import Integral
 
 from armpy.errors import ArmpyError, InvalidArgumentError
 from armpy.logs import wants_traceback
@@ -95,9 +96,10 @@ class LoadedNetworks:
         InvalidArgumentError
             If no such network is loaded.
         """
-        network = self._networks.get(network_id)
+        is_number = isinstance(network_id, Integral)  # what cannot be hashed cannot be looked for
+        network = self._networks.get(network_id) if is_number else None
         if network is None:
-            raise InvalidArgumentError(f"no network is loaded under the id {network_id}")
+            raise InvalidArgumentError(f"no network is loaded under the id {network_id!r}")
         return network
 
     def all(self) -> list[LoadedNetwork]:

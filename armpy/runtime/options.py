@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from numbers import Integral
 
+from armpy.arguments import MOST_THREADS, check_positive, check_whole
 from armpy.backend import ICustomAllocator, IMemoryOptimizerStrategy
 from armpy.backend.control_flow import DEFAULT_LOOP_TIMEOUT_S
 from armpy.caching.settings import CompilationCaching
@@ -129,23 +129,14 @@ class RuntimeOptions:
         check_isolation(self.isolation)
         check_code_choice(self.code)
         object.__setattr__(self, "trusted_keys", trusted_keys(self.trusted_keys))
-        if self.plan_cache_size < 1:
-            raise InvalidArgumentError(
-                "the plan cache is too small",
-                where="plan_cache_size",
-                expected="1 or more",
-                actual=str(self.plan_cache_size),
-            )
+        failed = "the plan cache cannot have this size"
+        check_whole(self.plan_cache_size, "plan_cache_size", least=1, failed=failed)
+        check_whole(self.memory_limit_bytes, "memory_limit_bytes")
         for name in ("num_threads", "execution_threads"):
-            number = getattr(self, name)
-            is_whole = isinstance(number, Integral)
-            if number is not None and (not is_whole or int(number) < 1):
-                raise InvalidArgumentError(
-                    f"the number of threads is {'too small' if is_whole else 'no whole number'}",
-                    where=name,
-                    expected="1 or more, or None",
-                    actual=repr(number),
-                )
+            if getattr(self, name) is not None:
+                failed = "the number of threads cannot be used"
+                check_whole(getattr(self, name), name, least=1, most=MOST_THREADS, failed=failed)
+        check_positive(self.probe_timeout_s, "probe_timeout_s")
         self._check_entries("backend_options", Mapping)
         self._check_entries("custom_allocators", ICustomAllocator)
         self._check_entries("memory_strategies", str, IMemoryOptimizerStrategy)
@@ -160,7 +151,15 @@ class RuntimeOptions:
 
     def _check_entries(self, name: str, *kinds: type) -> None:
         """Check the types of what an option gives for each backend."""
-        for backend_id, given in getattr(self, name).items():
+        entries = getattr(self, name)
+        if not isinstance(entries, Mapping):
+            raise InvalidArgumentError(
+                "the option has the wrong type",
+                where=name,
+                expected="a mapping from ids of backends",
+                actual=type(entries).__name__,
+            )
+        for backend_id, given in entries.items():
             if not isinstance(given, kinds):
                 raise InvalidArgumentError(
                     "the option has the wrong type",

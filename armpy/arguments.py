@@ -1,0 +1,71 @@
+"""Checks of sizes, counts and times that callers give."""
+
+from __future__ import annotations
+
+import math
+from numbers import Integral, Real
+
+from armpy.errors import InvalidArgumentError
+
+MOST_BYTES = 2**63 - 1
+"""More than any system can have; what is larger, its calls do not even take."""
+MOST_DESCRIPTORS = 2**31 - 1
+MOST_THREADS = 1 << 12
+"""Beyond that a number of threads is a mistake, of which the system would start most."""
+
+
+def check_whole(
+    given: object, where: str, *, least: int = 0, most: int = MOST_BYTES, failed: str = ""
+) -> int:
+    """Check a whole number, of Python's or NumPy's.
+
+    Parameters
+    ----------
+    given : object
+    where : str
+        The argument, for the message.
+    least, most : int
+    failed : str, optional
+        What the message says.
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    InvalidArgumentError
+        If it is none, or not within the bounds.
+    """
+    if isinstance(given, Integral) and not isinstance(given, bool) and least <= int(given) <= most:
+        return int(given)
+    upper = "or more" if most == MOST_BYTES else f"to {most}"
+    raise InvalidArgumentError(
+        failed or "the number cannot be used",
+        where=where,
+        expected=f"a whole number of {least} {upper}",
+        actual=repr(given),
+    )
+
+
+def check_positive(given: object, where: str, *, failed: str = "") -> float:
+    """Check a number above 0, which may be infinite; parameters as for `check_whole`.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If it is none.
+    """
+    if isinstance(given, Real) and not isinstance(given, bool):
+        try:
+            value = float(given)
+        except OverflowError:  # a whole number that is longer
+            value = math.inf if isinstance(given, Integral) and int(given) > 0 else 0.0
+        if value > 0:
+            return value
+    raise InvalidArgumentError(
+        failed or "the number cannot be used",
+        where=where,
+        expected="more than 0",
+        actual=repr(given),
+    )

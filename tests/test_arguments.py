@@ -1,0 +1,97 @@
+"""Sizes, counts and times that callers give: each is used, or refused with armpy's own error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from armpy import Batcher, IsolationLimits, Runtime, RuntimeOptions
+from armpy.backend import ExternalMemory
+from armpy.errors import ArmpyError, InvalidArgumentError
+from armpy.optimizer import OptimizerOptions
+from armpy.runtime import Model
+from tests.support.networks import chain
+
+ODD: list[object] = [
+    *(-1, -(2**70), 2**62, 2**63, 2**70, True, 1.5, float("nan"), float("inf"), "3", None, [1]),
+    *(np.int64(-5), np.float32(2), np.float32(np.nan), np.bool_(True), object()),
+]
+X = {"x": np.ones(4, np.float32)}
+FIELDS = [
+    *((RuntimeOptions(), name) for name in ("plan_cache_size", "memory_limit_bytes")),
+    *((RuntimeOptions(), name) for name in ("num_threads", "execution_threads", "loop_timeout_s")),
+    *((RuntimeOptions(), name) for name in ("backend_options", "memory_strategies")),
+    *((RuntimeOptions(), name) for name in ("custom_allocators", "probe_timeout_s")),
+    *((IsolationLimits(), name) for name in ("timeout_s", "grace_s", "start_timeout_s")),
+    *((IsolationLimits(), name) for name in ("max_failures", "memory_bytes", "quarantine_s")),
+    *((IsolationLimits(), name) for name in ("preparation_timeout_s", "failure_window_s")),
+    *((OptimizerOptions(), name) for name in ("preparation_timeout_s", "passes")),
+]
+
+
+def refuses_or_uses(call: Callable[[object], object]) -> None:
+    """Check that every odd argument is used, or refused as such."""
+    for given in ODD:
+        with suppress(ArmpyError):
+            call(given)
+
+
+@pytest.mark.parametrize(
+    ("options", "name"), FIELDS, ids=[f"{type(o).__name__}.{n}" for o, n in FIELDS]
+)
+def test_options_are_checked_when_they_are_made(options: RuntimeOptions, name: str) -> None:
+    refuses_or_uses(lambda given: replace(options, **{name: given}))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        ExternalMemory.shared,
+        ExternalMemory.of_array,
+        lambda given: ExternalMemory.of_file_descriptor(given, 4).map(),
+        lambda given: ExternalMemory.of_file_descriptor(0, given).map(),
+        lambda given: ExternalMemory.of_file_descriptor(0, 4, offset_bytes=given).map(),
+    ],
+    ids=["shared", "of_array", "descriptor", "size", "offset"],
+)
+def test_memory_of_odd_sizes_is_refused(call: Callable[[object], object]) -> None:
+    refuses_or_uses(call)
+
+
+def test_sizes_of_numpy_are_sizes() -> None:
+    memory = ExternalMemory.shared(np.int64(8))  # type: ignore[arg-type]
+    assert type(memory.size_bytes) is int
+    assert memory.map().shape == (8,)
+
+
+def test_executions_with_odd_deadlines_and_priorities_are_refused() -> None:
+    with Runtime(RuntimeOptions(backends=["CpuRef"], execution_threads=1)) as runtime:
+        model = Model(chain(1), runtime)
+        refuses_or_uses(lambda given: model.run(X, deadline_s=given))  # type: ignore[arg-type]
+        refuses_or_uses(lambda given: model.bind(X, deadline_s=given)())  # type: ignore[arg-type]
+        for given in (*ODD, 0):
+            with pytest.raises(InvalidArgumentError, match="there is no such priority"):
+                model.start(X, priority=given)  # type: ignore[arg-type]
+        for number in (90, 100, np.int64(110)):
+            future = model.start(X, priority=number)  # type: ignore[arg-type]
+            np.testing.assert_array_equal(future.result(30)["y"], X["x"] + 1)
+
+
+@pytest.mark.parametrize("name", ["max_batch", "max_wait_ms", "max_waiting", "workers", "sizes"])
+def test_batchers_of_odd_sizes_are_refused(name: str) -> None:
+    with Runtime(RuntimeOptions(backends=["CpuRef"])) as runtime:
+        model = Model(chain(1), runtime)
+        refuses_or_uses(
+            lambda given: Batcher(model, **{name: given}).close()  # type: ignore[arg-type]
+        )
+
+
+def test_networks_of_odd_ids_are_not_there() -> None:
+    with Runtime(RuntimeOptions(backends=["CpuRef"])) as runtime:
+        for given in ODD:
+            with pytest.raises(InvalidArgumentError, match="no network is loaded under the id"):
+                runtime.enqueue_workload(given, X)  # type: ignore[arg-type]
