@@ -15,7 +15,7 @@ The tree::
     ├── PluginError                   a plugin with hooks failed at its work
     ├── MemoryImportError             caller memory cannot be used as an input
     ├── MemoryExportError             caller memory cannot be used as an output
-    ├── MemoryLimitError              a network needs more memory than is allowed
+    ├── MemoryLimitError              a network needs more memory than there is, or is allowed
     ├── MemoryValidationError         a memory strategy's answer cannot be used
     ├── ExecutionTimeoutError         a deadline passed
     │   └── PreparationTimeoutError   a backend was not done with preparing in time
@@ -170,7 +170,7 @@ class MemoryExportError(ArmpyError):
 
 
 class MemoryLimitError(ArmpyError, MemoryError):
-    """A network needs more memory than the caller allows."""
+    """A network needs more memory than the caller allows, or the process can have."""
 
 
 class MemoryValidationError(ArmpyError):

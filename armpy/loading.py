@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, BinaryIO
 
+from armpy.runtime.exhaustion import tells_of_memory
 from armpy.runtime.load_request import LoadRequest, as_source, begins_prepared, file_state
 from armpy.runtime.model_cache import cached_path, load_cached
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from armpy.runtime.runtime import Runtime
 
 
+@tells_of_memory
 def load(
     source: ModelSource | BinaryIO,
     *,

@@ -90,7 +90,8 @@ def steps_to(path: str) -> Iterator[tuple[str, os.stat_result]]:
     """
     place = os.sep
     yield place, os.lstat(place)
-    rest = os.path.join(os.getcwd(), path).split(os.sep)[::-1]
+    whole = path if os.path.isabs(path) else os.path.join(os.getcwd(), path)
+    rest = whole.split(os.sep)[::-1]
     num_links = 0
     while rest:
         name = rest.pop()

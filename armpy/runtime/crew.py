@@ -21,6 +21,8 @@ MOST_ABANDONED = 16
 
 _IDLE_S = 5.0
 """How long a thread waits for more to do before it ends."""
+_BEGIN_S = 5.0
+"""How long is waited for a new thread to run."""
 
 
 class Crew:
@@ -72,7 +74,8 @@ class Crew:
         with self._lock:
             self._check_open()
             self._queue.put(job)
-            self._wake_for_place()
+            made = self._wake_for_place()
+        self._await_begin(made)
 
     def run_apart(self, job: AnyJob) -> None:
         """Run a job now, for a caller who waits and may give it up; errors as for `submit`."""
@@ -81,10 +84,11 @@ class Crew:
             self._check_open()
             if self._num_abandoned < MOST_ABANDONED:
                 self._apart.append(job)
-                self._wake()
+                made = self._wake()
             else:  # it waits like others, and its deadline counts
                 self._queue.put(job)
-                self._wake_for_place()
+                made = self._wake_for_place()
+        self._await_begin(made)
 
     def _check_open(self) -> None:
         """Nothing can be started on a closed runtime."""
@@ -103,35 +107,53 @@ class Crew:
             while self._idle:
                 self._wake()
 
-    def _wake_for_place(self) -> None:
-        """Wake a thread if there is a place for one that none is about to take; with the lock."""
-        num_coming = max(len(self._woken) - len(self._apart), 0)
-        if self._num_busy + num_coming < self.num_threads:
-            self._wake()
+    def _wake_for_place(self) -> _Worker | None:
+        """Wake a thread if there is a place for one that none is about to take; with the lock.
 
-    def _wake(self) -> None:
+        Returns
+        -------
+        _Worker or None
+            What is to begin with a new thread.
+        """
+        num_coming = max(len(self._woken) - len(self._apart), 0)
+        return self._wake() if self._num_busy + num_coming < self.num_threads else None
+
+    def _wake(self) -> _Worker | None:
         """Let an idle thread look for a job, or a new one; the lock is held."""
         if not self._idle:
-            self._add_worker()
-            return
+            return self._add_worker()
         worker = self._idle[-1]
         del self._idle[-1]
         self._woken |= {worker}
         worker.wake.release()
+        return None
 
-    def _add_worker(self) -> None:
+    def _add_worker(self) -> _Worker | None:
         """Start one more thread, which looks for a job at once; the lock is held."""
         worker = _Worker(self)
         try:
             start_daemon(worker.work, f"armpy-executor-{next(self._numbers)}")
         except RuntimeError as error:
             if self._num_threads == 0:  # else it waits for one of these
-                raise QueueFullError(
-                    f"the execution cannot be started: {error}",
-                    fix="Let the process have more threads (ulimit -u), or memory for them",
-                ) from error
-            return
+                raise _no_thread() from error
+            return None
         self._woken |= {worker}
+        return worker
+
+    def _await_begin(self, made: _Worker | None) -> None:
+        """Wait until a new thread runs: it may end before for want of memory, and say nothing.
+
+        Raises
+        ------
+        QueueFullError
+            If it does not run, and no other does.
+        """
+        if made is None or made.begun.acquire(timeout=_BEGIN_S):
+            return
+        with self._lock:
+            self._woken -= {made}
+            if self._num_threads == 0:
+                raise _no_thread()
 
     def abandon(self, worker: _Worker, job: AnyJob) -> None:
         """Let somebody else work in the place of a thread whose job nobody waits for any more."""
@@ -150,6 +172,16 @@ class Crew:
         """Count a thread, which says so itself."""
         with self._lock:
             self._num_threads += 1
+
+    def end(self, worker: _Worker) -> None:
+        """Count a thread no more."""
+        with self._lock:
+            self._num_threads -= 1
+            self._num_busy -= worker.is_counted
+            self._num_abandoned -= worker.is_abandoned
+            self._woken -= {worker}
+            if worker in self._idle:
+                self._idle.remove(worker)
 
     def next_job(self, worker: _Worker, duration_s: float) -> AnyJob | None:
         """What a thread does next that has done its job, if there is anything."""
@@ -178,9 +210,7 @@ class Crew:
                 self._num_busy += worker.is_counted
             if worker.job is None:
                 worker.is_dismissed = self._is_closed or may_leave
-                if worker.is_dismissed:
-                    self._num_threads -= 1
-                else:
+                if not worker.is_dismissed:
                     self._idle.append(worker)
             elif self._queue:  # whoever put it may have been interrupted
                 self._wake_for_place()
@@ -198,10 +228,20 @@ class _Worker:
         self.is_dismissed = False
         self.wake = threading.Lock()
         self.wake.acquire()
+        self.begun = threading.Lock()
+        self.begun.acquire()
 
     def work(self) -> None:
-        """Run jobs until there are none for a while."""
+        """Be one of the crew."""
         self._crew.begin()
+        self.begun.release()
+        try:
+            self._run_jobs()
+        finally:  # also where there is no memory even to look for the next job
+            self._crew.end(self)
+
+    def _run_jobs(self) -> None:
+        """Run jobs until there are none for a while."""
         job = self._crew.look(self)
         while not self.is_dismissed:
             while job is not None:
@@ -213,6 +253,14 @@ class _Worker:
             if not self.is_dismissed:
                 is_woken = self.wake.acquire(timeout=_IDLE_S)
                 job = self._crew.look(self, may_leave=not is_woken)
+
+
+def _no_thread() -> QueueFullError:
+    """The error for a job that there is no thread for."""
+    return QueueFullError(
+        "the execution cannot be started: there is no thread for it",
+        fix="Let the process have more threads (ulimit -u), or memory for them",
+    )
 
 
 def _run(job: AnyJob) -> None:

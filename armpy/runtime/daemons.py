@@ -35,7 +35,7 @@ def start_daemon(target: Callable[[], object], name: str) -> None:
     def begin() -> None:
         try:
             threading.Thread(target=target, name=name, daemon=True).start()
-        except RuntimeError:  # there can be one thread and not two: this is it
+        except (RuntimeError, MemoryError):  # there can be one thread and not two: this is it
             target()
 
     _thread.start_new_thread(begin, ())

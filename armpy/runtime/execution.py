@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from armpy.errors import InvalidArgumentError
 from armpy.ops.operation import Array
+from armpy.runtime.exhaustion import without_memory
 from armpy.runtime.limits import UNSET, Unset
 from armpy.runtime.stopping import StopSignal, deadline_in
 from armpy.types import Priority
@@ -124,6 +125,8 @@ class Execution:
             return self._call_watched(turn, execute)
         try:
             execute()
+        except MemoryError as error:
+            raise without_memory(error)  # noqa: B904 - it has the cause
         finally:
             turn.append(execute)
             if self._wants_stop:

@@ -19,6 +19,7 @@ from armpy.errors import (
 )
 from armpy.profiling import note_queue
 from armpy.runtime.deadlines import Watch, deadlines
+from armpy.runtime.exhaustion import is_without_memory, without_memory
 from armpy.runtime.stopping import StopSignal
 from armpy.types import Priority
 
@@ -224,7 +225,7 @@ class Job(Generic[T]):
     def _explained(self, error: BaseException) -> BaseException:
         """What stopped it, if it was stopped: backends may raise what they like then."""
         if not self.signal.is_cancelled:
-            return error
+            return without_memory(error) if is_without_memory(error) else error
         if isinstance(error, (ExecutionCancelledError, ExecutionTimeoutError)):
             return error
         reason = self.signal.error

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from armpy.errors import InvalidArgumentError
 from armpy.runtime.calls import read_inputs, run_by_name, run_in_order
+from armpy.runtime.exhaustion import tells_of_memory, without_memory
 from armpy.runtime.shaped_model import ShapedModel
 from armpy.types import Priority
 
@@ -83,7 +84,10 @@ class Model(ShapedModel):
             If number, types or shapes do not fit.
         """
         network = self._open or self._loaded  # the latter raises
-        results = run_in_order(network, arrays, self.quantize_inputs)
+        try:
+            results = run_in_order(network, arrays, self.quantize_inputs)
+        except MemoryError as error:
+            raise without_memory(error)  # noqa: B904 - it has the cause
         if self.dequantize_outputs:
             names = [spec.name for spec in self.outputs]
             finish = self._real_outputs(None).finish
@@ -143,7 +147,10 @@ class Model(ShapedModel):
             return real.finish(self._run(inputs, real.stored, memory, debug, deadline_s))
         if deadline_s is not None or memory is not None or debug is not None:
             return self._run(inputs, outputs, memory, debug, deadline_s)
-        return run_by_name(network, inputs, outputs, self.quantize_inputs)
+        try:
+            return run_by_name(network, inputs, outputs, self.quantize_inputs)
+        except MemoryError as error:
+            raise without_memory(error)  # noqa: B904 - it has the cause
 
     def _run(
         self,
@@ -182,6 +189,7 @@ class Model(ShapedModel):
         arrays = read_inputs(network, inputs, self.quantize_inputs)
         return starting.run(network, arrays, outputs, deadline_s=deadline_s)
 
+    @tells_of_memory
     def start(
         self,
         inputs: Mapping[str, object],
@@ -259,6 +267,7 @@ class Model(ShapedModel):
         future = self.start(inputs, outputs, priority=priority, deadline_s=deadline_s)
         return await wrap_future(future)
 
+    @tells_of_memory
     def bind(
         self,
         inputs: Mapping[str, object],

@@ -25,6 +25,7 @@ from armpy.profiling import Profiler, phase, profiled_by
 from armpy.runtime.calls import run_by_name
 from armpy.runtime.configuring import configured_setup
 from armpy.runtime.executors import Executors
+from armpy.runtime.exhaustion import tells_of_memory, without_memory
 from armpy.runtime.loaded_network import LoadedNetwork
 from armpy.runtime.loaded_networks import LoadedNetworks
 from armpy.runtime.model_options import merged_model_options, with_defaults
@@ -85,6 +86,7 @@ class Runtime:
     Arm NN IRuntime.
     """
 
+    @tells_of_memory
     def __init__(
         self, options: RuntimeOptions | None = None, *, found: BackendRegistry | None = None
     ) -> None:
@@ -188,6 +190,7 @@ class Runtime:
         found = [device_facts(backend, store) for backend in self._setup.backends]
         return tuple([replace(facts, is_isolated=facts.backend in isolated) for facts in found])
 
+    @tells_of_memory
     def load_network(
         self,
         network: Network | Graph | OptimizedNetwork,
@@ -345,7 +348,10 @@ class Runtime:
             If inputs or outputs do not fit the network.
         """
         network = self.get_network(network_id)
-        return run_by_name(network, inputs, outputs)
+        try:
+            return run_by_name(network, inputs, outputs)
+        except MemoryError as error:
+            raise without_memory(error)  # noqa: B904 - it has the cause
 
     def free_working_memory(self) -> None:
         """Give the working memory that no execution is using back, of every network."""
