@@ -354,7 +354,8 @@ class Supervisor:
         except (ArmpyError, OSError) as error:
             is_over = self._is_closed or not threading.main_thread().is_alive()
             level = logging.DEBUG if is_over else logging.WARNING  # at the end all are ended
-            _log.log(level, "no spare process of backend '%s': %s", self.backend_id, error)
+            # In words: whoever keeps the record would keep the error, its frames and their parts.
+            _log.log(level, "no spare process of backend '%s': %s", self.backend_id, str(error))
         if self._is_closed and worker is not None:
             worker.stop()
         with self._spare_lock:

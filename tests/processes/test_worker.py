@@ -79,7 +79,7 @@ def test_error_that_is_none_of_armpys_is_a_backends(kind: str) -> None:
     assert str(error) == "it broke."
 
 
-ODD_FIELDS = [
+ODD_FIELDS: list[object] = [
     None,
     [],
     "text",

@@ -75,7 +75,7 @@ from armpy import Runtime, RuntimeOptions
 model = armpy.load(sys.argv[1], backends=["CpuRef"])
 model.save(sys.argv[3])
 again = armpy.load(sys.argv[3], backends=["CpuRef"])
-given = {spec.name: np.ones([n or 1 for n in spec.shape], spec.data_type.dtype) for spec in model.inputs}
+given = {s.name: np.ones([n or 1 for n in s.shape], s.data_type.dtype) for s in model.inputs}
 for name, result in model.run(given).items():
     assert (again.run(given)[name] == result).all()
 for options in (RuntimeOptions(isolation="process"), RuntimeOptions(probe=True)):

@@ -95,8 +95,8 @@ def test_handlers_that_raise_leave_the_runtime_able_to_execute(
                 started.append((number % 2 + 1, future))
             except AlarmError:  # and nothing else
                 num_alarms += 1
-        for added, future in started:
-            np.testing.assert_array_equal(future.result(30)["y"], X + added)
+        for added, waiting in started:
+            np.testing.assert_array_equal(waiting.result(30)["y"], X + added)
     assert num_alarms > 10
 
 
