@@ -24,9 +24,8 @@ class TfIdfVectorizerWorkload(ReferenceWorkload[TfIdfVectorizer]):
         """Count, then weigh."""
         operation, words = self.operation, inputs[0]
         counts = np.zeros((words.size // max(words.shape[-1], 1), outputs[0].shape[-1]))
-        for row, line in zip(
-            counts, words.reshape(len(counts), words.shape[-1]).tolist(), strict=True
-        ):
+        lines = words.reshape(len(counts), words.shape[-1]).tolist()
+        for row, line in zip(counts, lines, strict=True):
             # Gaps make no difference to single words.
             for gap in range(1, min(operation.max_skips + 1, max(len(line), 1)) + 1):
                 for length in self._lengths:
