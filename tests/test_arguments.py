@@ -44,7 +44,7 @@ def refuses_or_uses(call: Callable[[object], object]) -> None:
     ("options", "name"), FIELDS, ids=[f"{type(o).__name__}.{n}" for o, n in FIELDS]
 )
 def test_options_are_checked_when_they_are_made(options: RuntimeOptions, name: str) -> None:
-    refuses_or_uses(lambda given: replace(options, **{name: given})  # type: ignore[arg-type])
+    refuses_or_uses(lambda given: replace(options, **{name: given}))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -103,7 +103,7 @@ _STATUSES = {
 
 
 def result_from(fields: object) -> ProbeResult | None:
-    """The result in fields of JSON; None if they are not those of one."""
+    """The result in fields of JSON; None if they are not those of one, which says why it failed."""
     if not isinstance(fields, dict):
         return None
     try:
@@ -112,8 +112,14 @@ def result_from(fields: object) -> ProbeResult | None:
         result = ProbeResult(**{**fields, "outcome": outcome, "details": dict(details)})
     except (KeyError, TypeError, ValueError):
         return None
-    texts = (getattr(result, name) for name in _TEXTS)
-    return result if all(isinstance(text, str) for text in texts) else None
+    numbers = result.exit_code, result.duration_s
+    is_sound = (
+        all(isinstance(getattr(result, name), str) for name in _TEXTS)
+        and all(number is None or type(number) in (int, float) for number in numbers)
+        and isinstance(result.remembered, bool)
+        and (result.passed or bool(result.reason.strip()))
+    )
+    return result if is_sound else None
 
 
 _TEXTS = (

@@ -32,6 +32,7 @@ from armpy.plugins.probe_result import result_from
 from armpy.processes.output import KEPT_BYTES
 from armpy.runtime import Runtime, RuntimeOptions
 from armpy.types import DeviceType
+from tests.support.descendants import await_end
 from tests.support.dynamic_modules import module_source, private_modules, write_module
 from tests.support.fake_distributions import FakeSite, fake_site
 
@@ -178,7 +179,7 @@ def test_a_module_has_no_input_and_its_output_is_bounded(tmp_path: Path) -> None
     assert probe(tmp_path / "other", "print(repr(input()))").reason.startswith("EOFError")
 
 
-def test_a_process_left_behind_that_keeps_the_output_open_does_not_hang(tmp_path: Path) -> None:
+def test_a_process_in_a_session_of_its_own_ends_and_keeps_no_output_open(tmp_path: Path) -> None:
     source = f"""
     import os, subprocess
     child = subprocess.Popen(["yes"], start_new_session=True)
@@ -186,7 +187,7 @@ def test_a_process_left_behind_that_keeps_the_output_open_does_not_hang(tmp_path
     os._exit(5)
     """
     result = probe(tmp_path, source)
-    os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
+    await_end(int((tmp_path / "pid").read_text()))
     assert (result.outcome, result.exit_code) == (ProbeOutcome.EXITED, 5)
 
 
@@ -500,3 +501,23 @@ def test_listing_fifty_installed_backends_imports_none(site: FakeSite) -> None:
         [sys.executable, "-c", FIFTY], env=environment, capture_output=True, text=True, check=True
     ).stdout
     assert out.split() == ["50", "False"]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        None,
+        {},
+        {"outcome": "better than ok"},
+        {"outcome": ["ok"]},
+        {"outcome": "rejected"},
+        {"outcome": "raised", "reason": " "},
+        {"outcome": "ok", "reason": 3},
+        {"outcome": "ok", "exit_code": "0"},
+        {"outcome": "ok", "duration_s": None, "details": 3},
+        {"outcome": "ok", "remembered": "yes"},
+        {"outcome": "ok", "more": 1},
+    ],
+)
+def test_fields_that_are_no_result_are_none(fields: object) -> None:
+    assert result_from(fields) is None
