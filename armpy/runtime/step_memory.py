@@ -204,7 +204,8 @@ class PooledPlan(ABC, Generic[MemoryT]):
     def _woken(self) -> MemoryT | None:
         """Memory that has rested, if nobody else uses its arenas."""
         with arena_pool.lock:
-            for memory in reversed(self._resting):
+            # A copy: who is asked to let an arena go may be of this plan, and rests then as well.
+            for memory in [*reversed(self._resting)]:
                 if arena_pool.claim(memory):
                     self._resting.remove(memory)
                     memory.is_stale = False

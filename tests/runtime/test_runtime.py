@@ -326,7 +326,7 @@ def _constant_graph() -> Graph:
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"num_threads": 0}, "num_threads: .*1 or more, or None; got 0"),
+        ({"num_threads": 0}, "num_threads: .*1 to 4096; got 0"),
         ({"backends": "CpuRef"}, r"a sequence of ids; got 'CpuRef'. Write \['CpuRef'\]"),
         ({"code": "any"}, r"code: .* Expected 'trusted', 'signed', 'never'; got 'any'"),
         ({"trusted_keys": "key.pem"}, r"a sequence of keys; got 'key.pem'. Write \['key.pem'\]"),
