@@ -38,9 +38,6 @@ class NetworkProperties:
     external_memory : bool
         All working memory is what the application makes with `armpy.Model.create_working_memory`.
         Nothing is made at load; executions without such memory, and bound ones, are an error.
-    asynchronous : bool
-        Arm NN's word for executions that run side by side, each with working memory of its own.
-        All networks are executed so; it changes nothing.
     optimizer : OptimizerOptions, optional
         How the network is optimised. Left out, as `RuntimeOptions` says.
     on_failure : {"error", "next"}
@@ -63,7 +60,6 @@ class NetworkProperties:
     output_source: MemorySource = MemorySource.UNDEFINED
     profiling: bool | None = None
     external_memory: bool = False
-    asynchronous: bool = False
     optimizer: OptimizerOptions | None = None
     profiling_details: ProfilingDetails = ProfilingDetails.UNDEFINED
     on_failure: str = "error"
@@ -104,7 +100,6 @@ _KINDS: Mapping[str, tuple[type, ...]] = MappingProxyType(
         "profiling": (bool, type(None)),
         "profiling_details": (ProfilingDetails,),
         "external_memory": (bool,),
-        "asynchronous": (bool,),
         "optimizer": (OptimizerOptions, type(None)),
         "on_failure": (str,),
     }

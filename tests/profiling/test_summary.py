@@ -34,6 +34,9 @@ from tests.support.fake_backends import CountingManager, FakeBackend, registry_o
 from tests.support.networks import ADD, RELU, diamond, f32, floats, ints
 from tests.support.shared import shared_file
 
+MAKING = "preparing: make working memory"
+"""What the first execution does besides."""
+
 ME = threading.get_ident()
 
 
@@ -247,7 +250,7 @@ def test_a_convolutional_network_on_numba_acc_is_told_by_the_models_layers() -> 
         "DepthwiseConvolution2d",
     }
     assert "PreCompiled" not in us(summary.operations)
-    assert set(us(summary.overhead)) == {AROUND, BETWEEN}
+    assert set(us(summary.overhead)) == {AROUND, BETWEEN, MAKING}
 
 
 def test_the_same_network_on_cpu_ref_has_the_same_kinds_of_layers() -> None:
@@ -255,7 +258,7 @@ def test_the_same_network_on_cpu_ref_has_the_same_kinds_of_layers() -> None:
     compiled, plain = (profiled(path, b()) for b in (NumbaBackend, ReferenceBackend))
     kinds = {share.name for share in compiled.operations}
     assert kinds <= {share.name for share in plain.operations}
-    assert set(us(plain.overhead)) == {BETWEEN}
+    assert set(us(plain.overhead)) == {BETWEEN, MAKING}
 
 
 def test_a_network_on_two_backends_is_told_with_its_copies() -> None:
@@ -330,8 +333,8 @@ def test_a_load_is_told_by_its_phases() -> None:
         ("open session", "Npu"),
         ("plan memory", ""),
         ("prepare workload", "Npu"),
-        ("make working memory", ""),
     }
+    assert ("make working memory", "") not in phases  # the first execution takes it
     about = {e.layer for e in profiler.load_events if e.name == "prepare workload"}
     assert about == {layer.where for layer in runtime.get_network(network).graph.layers}
     assert (summary.num_executions, summary.wall_ns) == (0, 0)
@@ -351,7 +354,7 @@ def test_shapes_that_are_new_are_prepared_outside_of_the_execution() -> None:
     summary = profiler.summary()
     check_sums(summary)
     assert summary.load_ns > before
-    assert set(us(summary.overhead)) == {BETWEEN}
+    assert set(us(summary.overhead)) == {BETWEEN, MAKING}
 
 
 def test_the_text_is_a_table_of_all_of_it() -> None:

@@ -32,7 +32,6 @@ from tests.support.networks import chain, floats, ints
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"
 X = floats(0, 1, 2, 3)
 EXTERNAL = NetworkProperties(external_memory=True)
-ASYNCHRONOUS = NetworkProperties(asynchronous=True)
 
 
 class ModelContext(IBackendModelContext):
@@ -167,7 +166,6 @@ def test_a_model_option_that_the_backend_never_asks_for_is_an_error() -> None:
         ({"output_source": "Malloc"}, "^output_source: .*Expected MemorySource; got 'Malloc'"),
         ({"profiling": "yes"}, "^profiling: .*Expected bool or None; got 'yes'"),
         ({"external_memory": 1}, "^external_memory: .*Expected bool; got 1"),
-        ({"asynchronous": None}, "^asynchronous: .*Expected bool; got None"),
     ],
 )
 def test_properties_of_the_wrong_type_are_errors(given: dict[str, object], text: str) -> None:
@@ -239,23 +237,22 @@ class TestExternalMemory:
             assert model.run({"in0": ints(0)}, memory=memory)["out0"] == 3
 
 
-class TestAsynchronous:
-    """No working memory is made at load."""
+class TestWorkingMemory:
+    """None is made at load."""
 
     def test_executions_make_it_and_leave_it_for_the_next(self) -> None:
         backend = DeviceBackend()
-        plain = Model(chain(), runtime_of(DeviceBackend()))
-        model = Model(chain(), runtime_of(backend), properties=ASYNCHRONOUS)
+        model = Model(chain(), runtime_of(backend))
         assert backend.memory.most_bytes == 0
         for _ in range(3):
             np.testing.assert_array_equal(model(X), X + 3)
-        assert plain.placement is not None
-        assert backend.memory.most_bytes == plain.placement.peak_bytes
+        assert model.placement is not None
+        assert backend.memory.most_bytes == model.placement.peak_bytes
 
     def test_a_device_that_is_full_fails_executions_instead_of_losing_layers(self) -> None:
         backend = DeviceBackend(memory=Memory(0))
         runtime = runtime_of(backend)
-        model = Model(chain(), runtime, properties=ASYNCHRONOUS)
+        model = Model(chain(), runtime)
         assert model.placement is not None
         assert set(model.placement.layers_by_backend) == {"Npu"}
         with pytest.raises(MemoryLimitError, match="the device is full"):
