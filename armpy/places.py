@@ -27,7 +27,7 @@ _MOST_LINKS = 40
 
 
 class FileStamp(NamedTuple):
-    """What tells one state of a file from its others; times in nanoseconds since 1970."""
+    """The state of a file, unlike its others; times in nanoseconds since 1970."""
 
     device: int
     inode: int

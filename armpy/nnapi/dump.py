@@ -43,7 +43,7 @@ class Named(Protocol):
 
 
 class TextStream(Protocol):
-    """What text is written to."""
+    """A stream that text is written to."""
 
     def write(self, text: str, /) -> object:
         """Take text."""

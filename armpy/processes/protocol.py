@@ -48,7 +48,7 @@ def send_request(connection: socket.socket, request: object, descriptors: Sequen
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What the application asks for.
+    """A question of the application's.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ _log = logging.getLogger("armpy.runtime")
 
 
 class Told(NamedTuple):
-    """What telling contexts of a network came to.
+    """The outcome of telling contexts of a network.
 
     Parameters
     ----------

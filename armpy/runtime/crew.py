@@ -218,7 +218,7 @@ class Crew:
 
 
 class _Worker:
-    """What one thread does."""
+    """The work of one thread."""
 
     def __init__(self, crew: Crew) -> None:
         self._crew = crew

@@ -1,4 +1,4 @@
-"""What is raised to the application where its process has no memory left."""
+"""Errors raised to the application where its process has no memory left."""
 
 from __future__ import annotations
 

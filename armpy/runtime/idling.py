@@ -23,7 +23,7 @@ RELEASE_AFTER_S = 10.0
 
 
 class Idling(Protocol):
-    """What keeps memory between executions."""
+    """A keeper of memory between executions."""
 
     def release_if_idle(self) -> bool:
         """Give back what was not used since the last call; whether something may be left."""

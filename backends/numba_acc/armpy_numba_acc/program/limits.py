@@ -1,4 +1,4 @@
-"""What a layer may not take or be: taps, commands, memory beside its tensors."""
+"""Limits of layers: taps, commands, memory beside its tensors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ its tensors it may in any case."""
 
 
 class GivenBackError(BackendError):
-    """What a layer turned out to be when it was lowered, for which it goes to another backend.
+    """A layer turned out, when it was lowered, to be one for another backend.
 
     Parameters
     ----------
