@@ -25,6 +25,7 @@ from armpy.nnapi.model_description import (
     OperationNode,
     Subgraph,
 )
+from armpy.nnapi.results import bad_data
 
 if TYPE_CHECKING:
     from armpy.nnapi.model import Model
@@ -61,7 +62,7 @@ _KINDS: Mapping[Lifetime, str] = MappingProxyType(
 
 
 def graph_dump(
-    model: Model | ModelDescription, name: str = "model", stream: TextStream | None = None
+    model: Model | ModelDescription, stream: TextStream | None = None, name: str = "model"
 ) -> str:
     """Draw a model.
 
@@ -69,10 +70,10 @@ def graph_dump(
     ----------
     model : Model or ModelDescription
         A finished model, or what is known of one.
-    name : str
-        In the first line, a comment.
     stream : text file, optional
         What it is written to; if left out, the log ``armpy.nnapi`` has it at level INFO.
+    name : str
+        In the first line, a comment.
 
     Returns
     -------
@@ -85,12 +86,17 @@ def graph_dump(
     Raises
     ------
     NnapiError
-        BAD_DATA if it is no model; BAD_STATE if that is not finished.
+        BAD_DATA if it is no model, or the stream takes no text; BAD_STATE if the model is not
+        finished.
 
     References
     ----------
     NNAPI ``graphDump``.
     """
+    if stream is not None and not hasattr(stream, "write"):
+        raise bad_data(
+            "this is no stream", where="graph_dump", expected="a text file", actual=repr(stream)
+        )
     text = draw(described(model, "graph_dump"), name, _names_of(model))
     if stream is not None:
         stream.write(text)

@@ -36,7 +36,7 @@ def test_a_model_is_drawn_operand_by_operand() -> None:
     x = builder.input(OperandType(OperandCode.TENSOR_QUANT8_ASYMM, (1, 2), 0.5))
     y = builder.dequantize(x, outputs=OperandType(OperandCode.TENSOR_FLOAT32, (1, 2)))
     z = builder.add(y, floats(1, 2), outputs=OperandType(OperandCode.TENSOR_FLOAT32, (0, 2)))
-    text = graph_dump(builder.finish(z).description, "two\nlines")
+    text = graph_dump(builder.finish(z).description, name="two\nlines")
     assert text == (
         "// two lines\n"
         "digraph {\n"
@@ -90,12 +90,17 @@ def test_types_without_a_short_name_have_their_full_one_and_constants_their_kind
 def test_it_goes_to_a_stream_or_to_the_log(caplog: pytest.LogCaptureFixture) -> None:
     model, stream = sum_model(), io.StringIO()
     with caplog.at_level(logging.INFO, "armpy.nnapi"):
-        text = graph_dump(model.description, "sum", stream)
+        text = graph_dump(model.description, stream, "sum")
         assert stream.getvalue() == text
         assert not caplog.records
-        assert graph_dump(model.description, "sum") == text
+        assert graph_dump(model.description, name="sum") == text
     assert [record.getMessage() for record in caplog.records] == [text]
     assert text.startswith("// sum\ndigraph {\n")
+
+
+def test_what_takes_no_text_is_refused() -> None:
+    with pytest.raises(NnapiError, match=r"graph_dump: this is no stream\. Expected a text file"):
+        graph_dump(sum_model(), "name")  # type: ignore[arg-type]  # wrong on purpose
 
 
 def test_a_model_is_drawn_as_its_description_is() -> None:
