@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import sys
 import tempfile
 import threading
@@ -15,6 +16,11 @@ from hypothesis import settings
 # A machine that is busy with something else is no reason for a property to fail.
 settings.register_profile("armpy", deadline=None)
 settings.load_profile("armpy")
+
+# Whoever starts the suite in the background of a script has it ignore interrupts, which processes
+# inherit: tests that interrupt themselves, or what they started, would wait for ever.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Compiled kernels are shared by all tests of a run, and never taken from the user's own cache.
 if "PYTEST_XDIST_WORKER" not in os.environ:  # workers inherit it
