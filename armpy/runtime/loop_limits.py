@@ -236,7 +236,7 @@ class LimitedMemory(HoldingMemory):
         return made if given is not None or results is None else _taken(results, made)
 
     def bind(self, sources: Sequence[Array], results: Sequence[Array]) -> Callable[[], None]:
-        """Execute with the same arrays; nothing can be prepared that may be abandoned."""
+        """Execute with the same arrays, in place; see `StaticPlan.bind` for others."""
         cancellation = current_cancellation()
 
         def execute() -> None:

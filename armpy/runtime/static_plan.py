@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 
+from armpy.backend import current_cancellation
 from armpy.graph import Layer
 from armpy.ops.backend_internal import MemCopy
 from armpy.ops.operation import Array
@@ -135,12 +136,28 @@ class StaticPlan(PooledPlan[WorkingMemory]):
         BackendError
             If a backend fails to prepare them.
         """
+        if self._limited:
+            return self._bind_limited(sources, results)
         memory = self.take_memory()
         try:
             return memory.bind(sources, results)
         except BaseException:  # as in `run`
             memory.free()
             raise
+
+    def _bind_limited(
+        self, sources: Sequence[Array], results: Sequence[Array]
+    ) -> Callable[[], None]:
+        """`bind` where an execution may be abandoned: nothing of it can be prepared."""
+        from armpy.runtime.network_memory import HeldMemory  # noqa: PLC0415 - which knows plans
+
+        held = HeldMemory(self)  # another one after a failure: who was abandoned has the last
+        cancellation = current_cancellation()
+
+        def execute() -> None:
+            held.run(sources, [*results], cancellation)
+
+        return execute
 
     def new_memory(self) -> WorkingMemory:
         """Make what one execution at a time needs.

@@ -14,7 +14,7 @@ from armpy.errors import ExecutionCancelledError, ExecutionTimeoutError
 from armpy.runtime import Model
 from tests.support.control_flow import chosen, counter, graph_of, loaded, loop
 from tests.support.fake_backends import runtime_of
-from tests.support.looping_backend import Endless, LoopingBackend, Queued
+from tests.support.looping_backend import Early, Endless, LoopingBackend, Queued
 from tests.support.networks import i32, ints
 from tests.support.watched_allocator import WatchedAllocator
 
@@ -93,6 +93,22 @@ class TestTheCore:
         backend.go.set()
         bound()
         assert out == [1]
+
+    def test_what_is_abandoned_writes_to_nothing_of_the_next_bound_call(self) -> None:
+        backend = LoopingBackend(Early)
+        model = Model(loop(9), runtime_of(backend, loop_timeout_s=0.05))
+        x, out = ints(0), ints(7)
+        bound = model.bind({"in0": x}, {"out0": out})
+        stopped(bound)
+
+        def let_the_last_one_end() -> None:
+            backend.go.set()
+            assert backend.ended.wait(5)
+
+        backend.wait = let_the_last_one_end  # type: ignore[method-assign]
+        x[:] = 41
+        bound()
+        assert out == [42]
 
     def test_a_loop_that_is_started_can_be_cancelled_before(self, backend: LoopingBackend) -> None:
         model = Model(loop(9), runtime_of(backend, loop_timeout_s=60))

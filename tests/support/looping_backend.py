@@ -49,6 +49,19 @@ class Endless(IWorkload):
         backend.ended.set()
 
 
+class Early(Endless):
+    """One that reads at its beginning, and writes before it waits and at its end."""
+
+    def execute(self, inputs: Handles, outputs: Sequence[ITensorHandle]) -> None:
+        (read,) = inputs
+        assert read is not None
+        result = read.map(write=False) + 1
+        outputs[0].map(read=False)[...] = result
+        self._backend.wait()
+        outputs[0].map(read=False)[...] = result
+        self._backend.ended.set()
+
+
 class Queued(Endless):
     """The same in a queue."""
 
