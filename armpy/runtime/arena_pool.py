@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # a model that was prepared ahead of time starts without all this
@@ -99,10 +99,14 @@ class ArenaPool:
             Gives new memory, and what gives that back.
         """
         with self.lock:
-            arena = self._found(claimant, backend_id, source, size_bytes)
+            alive = self._alive()
+            ours = [one for one in alive if one.backend_id == backend_id and one.source is source]
+            arena, given_up = self._found(claimant, ours, size_bytes)
             if arena is not None:
                 self._own(claimant, arena, size_bytes)
                 return arena.memory
+        del alive, ours  # behind the lock: an allocator is called with the last reference
+        _free(given_up)
         made = PooledArena(backend_id, source, *allocate())
         with self.lock:
             self._own(claimant, made, size_bytes)
@@ -116,29 +120,24 @@ class ArenaPool:
         arena.users[claimant] = size_bytes
         claimant.arenas.append(arena)
 
+    def _alive(self) -> list[PooledArena]:
+        """All arenas; whoever asks drops them behind the lock."""
+        return [arena for one in self._arenas if (arena := one()) is not None]
+
     def _found(
-        self, claimant: StepMemory, backend_id: str, source: object, size_bytes: int
-    ) -> PooledArena | None:
-        """The smallest arena that will do; else the largest that will not makes room."""
-        alive = (one() for one in self._arenas)
-        ours = [
-            arena
-            for arena in alive
-            if arena is not None
-            and arena.backend_id == backend_id
-            and arena.source is source
-            and arena not in claimant.arenas
-        ]
+        self, claimant: StepMemory, arenas: Sequence[PooledArena], size_bytes: int
+    ) -> tuple[PooledArena | None, list[StepMemory]]:
+        """The smallest arena that will do; else whom the largest that will not is taken from."""
+        ours = [arena for arena in arenas if arena not in claimant.arenas]
         ours.sort(key=lambda arena: arena.memory.nbytes)
         large = [arena for arena in ours if arena.memory.nbytes >= size_bytes]
         for arena in large:
             if arena.is_vacated(claimant):
-                return arena
+                return arena, []
         for arena in reversed(ours[: len(ours) - len(large)]):
             if arena.is_vacated(claimant):
-                _discard(arena)
-                break
-        return None
+                return None, _given_up(arena)
+        return None, []
 
     def leave(self, memory: StepMemory) -> None:
         """Forget a working memory, whose handles nobody uses any more."""
@@ -160,22 +159,27 @@ class ArenaPool:
 
     def discard_oversized(self) -> None:
         """Give back what lies idle and is far larger than those need who are left."""
+        given_up: list[StepMemory] = []
         with self.lock:
-            for reference in [*self._arenas]:
-                arena = reference()
-                if arena is None:
-                    continue
+            alive = self._alive()
+            for arena in alive:
                 needed = max(arena.users.values(), default=0)
                 owner = None if arena.owner is None else arena.owner()
                 is_oversized = arena.memory.nbytes > 2 * needed
                 if is_oversized and (owner is None or owner.rest()):
-                    _discard(arena)
+                    given_up += _given_up(arena)
+        _free(given_up)
 
 
-def _discard(arena: PooledArena) -> None:
-    """Give an arena back, with all working memories that have handles in it; they lie idle."""
-    for user in [*arena.users]:
-        user.forget()
+def _given_up(arena: PooledArena) -> list[StepMemory]:
+    """All working memories with handles in an arena, which lie idle, taken from their plans."""
+    return [user for user in [*arena.users] if user.forget()]
+
+
+def _free(memories: list[StepMemory]) -> None:
+    """Give working memories back, without the pool's lock: allocators take locks of their own."""
+    for memory in memories:
+        memory.free()
 
 
 arena_pool = ArenaPool()

@@ -10,6 +10,7 @@ import weakref
 from typing import TYPE_CHECKING, Any, Protocol
 
 from armpy.runtime.arena_pool import arena_pool
+from armpy.runtime.daemons import start_daemon
 from armpy.runtime.deadlines import Watch, deadlines
 
 if TYPE_CHECKING:
@@ -70,16 +71,27 @@ def reclaim(backend_id: BackendId) -> bool:
 
 def _sweep() -> None:
     """Look after what is watched on another thread: backends' code may take its time."""
-    threading.Thread(target=_look, name="armpy-idling", daemon=True).start()
+    try:
+        start_daemon(_look, "armpy-idling")
+    except RuntimeError as error:  # there may be threads again the next time
+        _log.debug("nobody looks after what idles now: %s", error)
+        with _lock:
+            _look_later()
 
 
 def _look() -> None:
     """Release what has not been used since the last time, and come again if something is left."""
     global _is_watching  # noqa: PLW0603 - as above
-    with _lock:
-        watched = [*_watched]
-    released = [holder for holder in watched if not holder.release_if_idle()]
-    arena_pool.discard_oversized()
+    released: list[Idling] = []
+    try:
+        with _lock:
+            watched = [*_watched]
+        for holder in watched:
+            if not holder.release_if_idle():
+                released.append(holder)
+        arena_pool.discard_oversized()
+    except Exception:  # noqa: BLE001 - as where there is no memory: there may be the next time
+        _log.exception("what idles could not be given back")
     with _lock:
         _watched.difference_update(released)
         _is_watching = False

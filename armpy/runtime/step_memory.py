@@ -68,11 +68,10 @@ class StepMemory(ABC):
         plan = None if self.plan is None else self.plan()
         return plan is not None and plan.rest(self)
 
-    def forget(self) -> None:
-        """Be given back by its plan, with the pool's lock held; it rests."""
+    def forget(self) -> bool:
+        """Be its plan's no more, with the pool's lock held, as it rests; whether it was."""
         plan = None if self.plan is None else self.plan()
-        if plan is not None:
-            plan.forget(self)
+        return plan is not None and plan.forget(self)
 
     def run(  # noqa: PLR0912 - as below
         self,
@@ -206,10 +205,13 @@ class PooledPlan(ABC, Generic[MemoryT]):
         with arena_pool.lock:
             # A copy: who is asked to let an arena go may be of this plan, and rests then as well.
             for memory in [*reversed(self._resting)]:
+                # Taken out first: a signal handler may execute the same on this thread.
+                if not self.forget(memory):
+                    continue
                 if arena_pool.claim(memory):
-                    self._resting.remove(memory)
                     memory.is_stale = False
                     return memory
+                self._resting.append(memory)
         return None
 
     def _made(self) -> MemoryT:
@@ -246,11 +248,12 @@ class PooledPlan(ABC, Generic[MemoryT]):
         self._resting.append(memory)
         return True
 
-    def forget(self, memory: MemoryT) -> None:
-        """Give memory back that rests, with the pool's lock held."""
-        if memory in self._resting:
+    def forget(self, memory: MemoryT) -> bool:
+        """Leave memory that rests to who gives it back, with the pool's lock held."""
+        is_resting = memory in self._resting
+        if is_resting:
             self._resting.remove(memory)
-            memory.free()
+        return is_resting
 
     def free_idle(self) -> bool:
         """Give idle memory back, that of workloads included; the next execution makes it anew.

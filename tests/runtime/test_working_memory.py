@@ -30,6 +30,7 @@ from armpy.ops import Activation, FullyConnected, Reshape
 from armpy.ops.operation import Array
 from armpy.optimizer import Placement
 from armpy.runtime import Model, NetworkProperties, idling
+from armpy.runtime.static_plan import StaticPlan
 from armpy.runtime.step_memory import MAX_IDLE_MEMORIES
 from armpy.tensor import TensorInfo
 from tests.support.device_memory import MIB, Arena, DeviceBackend, DeviceFactory, Memory
@@ -492,6 +493,49 @@ def test_an_arena_that_is_too_small_makes_room_for_a_larger_one() -> None:
     assert allocator.used_bytes == 8192
 
 
+class Locked(Counting):
+    """Gives and takes with a lock of its own, and looks from another thread while it takes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.other: Callable[[], None] = lambda: None
+        self.has_ended = False
+
+    def free(self, memory: Array) -> None:
+        thread = threading.Thread(target=self.other)
+        thread.start()
+        thread.join(10)
+        self.has_ended = not thread.is_alive()
+        super().free(memory)
+
+
+@pytest.mark.parametrize("who", ["a larger network", "the watchdog"])
+def test_allocators_take_memory_back_while_other_networks_run(who: str) -> None:
+    allocator = Locked()
+    others = models_from(Counting(), 8, 8)
+    large, small = models_from(allocator, 1024, 16)
+    call(others[0])
+
+    def take_turns() -> None:
+        for model in others:
+            call(model)
+
+    if who == "a larger network":
+        call(small)
+        allocator.other = take_turns
+        call(large)
+    else:
+        call(large)
+        for _ in range(2):
+            call(small)
+            idling._look()
+        allocator.other = take_turns
+        call(small)
+        idling._look()
+    assert allocator.has_ended
+    allocator.other = lambda: None
+
+
 def test_networks_that_take_turns_keep_their_handles() -> None:
     models = models_from(Counting(), 64, 64)
     made: list[object] = []
@@ -644,6 +688,41 @@ def test_a_watchdog_looks_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
         waiting.wait(0.01)
     assert allocator.used_bytes == 0
     call(model)
+
+
+def test_the_watchdog_comes_again_after_it_could_not_look(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(idling, "RELEASE_AFTER_S", 0.02)
+    monkeypatch.setattr(idling, "_is_watching", False)
+    allocator = Counting()
+    (model,) = models_from(allocator, 1024)
+    failed: list[str] = []
+    start, look = idling.start_daemon, StaticPlan.release_if_idle
+
+    def start_none(target: Callable[[], object], name: str) -> None:
+        if len(failed) == 0:
+            failed.append("thread")
+            raise RuntimeError("can't start new thread")
+        start(target, name)
+
+    def have_no_memory(plan: StaticPlan) -> bool:
+        if len(failed) == 1:
+            failed.append("memory")
+            raise MemoryError
+        return look(plan)
+
+    monkeypatch.setattr(idling, "start_daemon", start_none)
+    monkeypatch.setattr(StaticPlan, "release_if_idle", have_no_memory)
+    call(model)
+    waiting = threading.Event()
+    for _ in range(500):
+        if not allocator.used_bytes:
+            break
+        waiting.wait(0.01)
+    assert failed == ["thread", "memory"]
+    assert "what idles could not be given back" in caplog.text
+    assert allocator.used_bytes == 0
 
 
 def test_a_large_arena_goes_when_only_small_networks_use_it_still() -> None:
