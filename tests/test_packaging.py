@@ -124,3 +124,11 @@ def test_tools_run_what_ci_runs() -> None:
     assert tools == {"ruff", "mypy", "lint-imports"}
     assert set(re.findall(r"entry: \.venv/bin/([\w-]+)", hooks)) == tools
     assert set(re.findall(r"repo: (\S+)", hooks)) == {"local"}
+
+
+def test_one_run_has_the_tests_of_the_core_and_of_all_backends() -> None:
+    paths = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"][
+        "testpaths"
+    ]
+    backends = {path.parent for path in (ROOT / "backends").glob("*/pyproject.toml")}
+    assert {ROOT / path for path in paths} == {ROOT / "tests", *(b / "tests" for b in backends)}

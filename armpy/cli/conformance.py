@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +12,14 @@ import click
 from armpy.cli.conformance_accuracy import accuracy
 from armpy.cli.conformance_crash import crash
 from armpy.cli.conformance_fuzz import fuzz
-from armpy.cli.conformance_options import backend_option, runtime_options, trial_options
+from armpy.cli.conformance_options import (
+    backend_option,
+    backends_to_try,
+    every_option,
+    report_all,
+    runtime_options,
+    trial_options,
+)
 from armpy.cli.once import OnceGroup
 from armpy.cli.options import (
     OUTPUT,
@@ -25,7 +31,6 @@ from armpy.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from armpy.runtime import RuntimeOptions
     from armpy.testing import ConformanceResult
 
 # What a command needs is imported when it runs: --help and usage errors are quick.
@@ -58,7 +63,7 @@ def conformance() -> None:
 
 @conformance.command(short_help="Cases made from the operations' definitions; the default.")
 @click.argument("backend", required=False, default="")
-@click.option("--all", "every", is_flag=True, help="Every backend that there is, one by one.")
+@every_option
 @click.option(
     "--filter",
     "filters",
@@ -104,12 +109,10 @@ def cases(
     """
     from armpy.testing import cases_of, run_conformance
 
-    if every == bool(backend):
-        raise click.UsageError("Give the id of a backend, or --all for every one.")
     if every and (known_failures or html):
         raise click.UsageError("--known-failures and --html go with one backend.")
     options = runtime_options(dynamic_backends_path, backend_options)
-    ids, unusable = _usable_backends(options) if every else ([backend], [])
+    ids, unusable = backends_to_try(backend, every, options)
     if only_list:
         _list({name: cases_of(name, runtime_options=options, filter=filters) for name in ids})
         return
@@ -129,25 +132,9 @@ def cases(
         if fail_fast and not result.is_passed:
             break
     if every:
-        _report_all(results, unusable, as_json=as_json)
+        report_all(results, unusable, as_json=as_json)
     if unusable or not all(result.is_passed for result in results):
         context.exit(1)
-
-
-def _usable_backends(options: RuntimeOptions) -> tuple[list[str], list[str]]:
-    """Ids of the backends that can be loaded; what could not be, with the reason."""
-    from armpy.plugins import BackendRegistry, CandidateStatus
-
-    with closing(BackendRegistry.discover(options.plugin_options())) as registry:
-        ids = [backend.backend_id for backend in registry.available()]
-        # A duplicate stands back behind one that is tried.
-        fine = (CandidateStatus.REGISTERED, CandidateStatus.DUPLICATE)
-        unusable = [
-            f"{candidate.label}: {candidate.reason}"
-            for candidate in registry.candidates
-            if candidate.status not in fine and not candidate.is_plugin
-        ]
-    return ids, unusable
 
 
 def _list(ids: Mapping[str, Sequence[str]]) -> None:
@@ -155,24 +142,6 @@ def _list(ids: Mapping[str, Sequence[str]]) -> None:
     for name, found in ids.items():
         for case in found:
             click.echo(case if len(ids) == 1 else f"{name}  {case}")
-
-
-def _report_all(
-    results: Sequence[ConformanceResult], unusable: Sequence[str], *, as_json: bool
-) -> None:
-    """Show what came of all backends, one line each; or everything as one document."""
-    from armpy.cli.printer import Printer, print_json
-
-    if as_json:
-        documents = [result.to_document() for result in results]
-        print_json({"backends": documents, "unusable": list(unusable)})
-        return
-    printer = Printer()
-    printer.heading("All backends")
-    for result in results:
-        printer.line(f"{'passed' if result.is_passed else 'FAILED'}  {result}")
-    for line in unusable:
-        printer.line(f"cannot be used  {line}")
 
 
 @conformance.command("nnapi-vectors", short_help="NNAPI's published operation tests, as data.")

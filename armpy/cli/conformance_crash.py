@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from armpy.cli.conformance_options import backend_option, runtime_options, trial_options
+from armpy.cli.conformance_options import (
+    backends_to_try,
+    every_option,
+    report_all,
+    runtime_options,
+    trial_options,
+)
 from armpy.cli.options import json_option, seed_option, verbosity_options
 from armpy.cli.values import FiniteRange
 
@@ -25,7 +31,8 @@ _CURRENT = "Current thread"
 
 
 @click.command(short_help="Load, threads, stops, kills and want of memory, each case apart.")
-@backend_option
+@click.option("--backend", default="", metavar="ID", help="The backend to try out.")
+@every_option
 @click.option("--filter", "filter_", default="", metavar="TEXT", help="Only cases with this text.")
 @seed_option("Of everything random.")
 @click.option(
@@ -47,6 +54,7 @@ _CURRENT = "Current thread"
 def crash(
     context: click.Context,
     backend: str,
+    every: bool,
     filter_: str,
     seed: int,
     timeout_s: float,
@@ -64,19 +72,26 @@ def crash(
     from armpy.cli.printer import print_json
     from armpy.testing.crash import run_crash
 
-    result = run_crash(
-        backend,
-        runtime_options=runtime_options(dynamic_backends_path, backend_options),
-        filter=filter_,
-        seed=seed,
-        timeout_s=timeout_s,
-        jobs=jobs,
-    )
-    if as_json:
-        print_json(result.to_document())
-    else:
-        print_crash(result)
-    if not result.is_passed:
+    options = runtime_options(dynamic_backends_path, backend_options)
+    ids, unusable = backends_to_try(backend, every, options)
+    results = []
+    for name in ids:
+        result = run_crash(
+            name,
+            runtime_options=options,
+            filter=filter_,
+            seed=seed,
+            timeout_s=timeout_s,
+            jobs=jobs,
+        )
+        results.append(result)
+        if not as_json:
+            print_crash(result)
+        elif not every:
+            print_json(result.to_document())
+    if every:
+        report_all(results, unusable, as_json=as_json)
+    if unusable or not all(result.is_passed for result in results):
         context.exit(1)
 
 

@@ -13,6 +13,7 @@ from armpy.errors import NnapiError, ResultCode
 from armpy.nnapi import (
     DURATION_UNAVAILABLE,
     MAXIMUM_LOOP_TIMEOUT_NS,
+    Burst,
     Compilation,
     DeviceManager,
     DurationCode,
@@ -517,6 +518,22 @@ def test_a_loop_that_takes_too_long_misses_its_deadline(timeout_ns: int) -> None
     execution.set_loop_timeout(timeout_ns)
     with fails(ResultCode.MISSED_DEADLINE_TRANSIENT, "WHILE_0"):
         execution.compute()
+
+
+@pytest.mark.parametrize("way", ["computed", "started", "fenced", "in a burst"])
+def test_a_loop_is_stopped_however_it_is_executed(way: str) -> None:
+    execution = endless()
+    execution.set_loop_timeout(20_000_000)
+    with fails(ResultCode.MISSED_DEADLINE_TRANSIENT, "WHILE_0"):
+        if way == "computed":
+            execution.compute()
+        elif way == "started":
+            execution.start_compute().wait()
+        elif way == "fenced":
+            execution.start_compute_with_dependencies([]).wait()
+        else:
+            with Burst(execution.compilation) as burst:
+                burst.compute(execution)
 
 
 def test_a_time_of_0_stops_only_loops_that_have_a_turn() -> None:

@@ -10,8 +10,11 @@ import pytest
 from armpy.backend import BackendOption, DeviceFigures, OptionScope, PerformanceFigures
 from armpy.errors import ResultCode
 from armpy.nnapi import (
+    DURATION_UNAVAILABLE,
     Compilation,
     DeviceManager,
+    DurationCode,
+    Execution,
     FeatureLevel,
     Model,
     ModelBuilder,
@@ -122,6 +125,24 @@ def test_each_operation_runs_on_the_first_device_whose_level_has_it(
             compilation.finish()
             assert compilation(floats(0, 5))[0].tolist() == [2, 3]
             assert list(backends_of(compilation).values()) == [*LEVELS.values()]
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_results_of_devices_of_every_level_have_shapes_and_times(level: int) -> None:
+    """Drivers of the first levels tell no more than an error; the core knows the rest itself."""
+    with devices_of(of_level(level)) as manager:
+        builder, rows = ModelBuilder(manager), OperandType(OperandCode.TENSOR_FLOAT32, (0, 2))
+        model = builder.finish(builder.add(builder.input(rows), floats(1, 1), outputs=rows))
+        with Compilation.create_for_devices(model, [manager.devices[0]]) as compilation:
+            compilation.finish()
+            execution = Execution(compilation)
+            execution.set_measure_timing(True)
+            full = OperandType(OperandCode.TENSOR_FLOAT32, (3, 2))
+            execution.set_input(0, np.ones((3, 2), np.float32), full)
+            execution.set_output(0, np.zeros((3, 2), np.float32))
+            execution.compute()
+            assert execution.get_output_operand_dimensions(0) == (3, 2)
+            assert 0 < execution.get_duration(DurationCode.IN_DRIVER) < DURATION_UNAVAILABLE
 
 
 def test_a_preference_gives_no_device_what_its_level_has_not() -> None:

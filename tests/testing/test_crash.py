@@ -9,7 +9,7 @@ import pytest
 
 from armpy.errors import InvalidArgumentError
 from armpy.runtime import RuntimeOptions
-from armpy.testing.crash import CrashOutcome, CrashRun, run_crash
+from armpy.testing.crash import CrashOutcome, CrashResult, CrashRun, run_crash
 from armpy.testing.crash.cases import CASES
 from tests.support.example_backends import EXAMPLES
 
@@ -139,3 +139,38 @@ def test_the_command_says_what_it_found(
     assert main([*command, "--json"]) == 1
     document = json.loads(capsys.readouterr().out)
     assert document["counts"] == {"SUCCESS": 1, "FAILURE": 1, "HANG": 0, "CRASH": 0}
+
+
+def test_the_command_tries_every_backend_out_and_names_what_cannot_be(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    pytest.importorskip("click")
+    from armpy.cli.__main__ import main
+
+    def tried(backend_id: str, **_: object) -> CrashRun:
+        outcome = CRASH if backend_id == "SampleFaulty" else SUCCESS
+        results = CrashResult("support", SUCCESS), CrashResult("inputs/large/sum", outcome)
+        return CrashRun(backend_id, 0, results, (), 0.0)
+
+    monkeypatch.setattr("armpy.testing.crash.run_crash", tried)
+    command = ["conformance", "crash", "--all"]
+    assert main([*command, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert [each["backend"] for each in document["backends"]] == ["NumbaAcc", "CpuRef"]
+    assert document["unusable"] == []
+    (tmp_path / "Arm_Odd_backend.py").write_text("")
+    command += ["--dynamic-backends-path", str(tmp_path)]
+    assert main([*command, "--dynamic-backends-path", str(DRIVERS)]) == 1
+    out = capsys.readouterr().out
+    assert "FAILED  SampleFaulty: 1 SUCCESS, 1 CRASH" in out
+    assert "passed  CpuRef: 2 SUCCESS" in out
+    assert "cannot be used  " in out
+
+
+def test_the_command_is_for_one_backend_or_for_all(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("click")
+    from armpy.cli.__main__ import main
+
+    for options in ([], ["--all", "--backend", "CpuRef"]):
+        assert main(["conformance", "crash", *options]) == 2
+        assert "Give the id of a backend, or --all" in capsys.readouterr().err
