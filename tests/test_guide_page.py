@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
 from tests.support import requirement_pages
@@ -20,6 +22,13 @@ def test_every_requirement_is_held_by_tests_that_exist() -> None:
     page = PAGE.read_text()
     assert len(rows(page)) >= 65
     assert problems(page) == []
+    assert requirement_pages.summary(page) in page
+
+
+def test_every_requirement_is_met_by_some_means() -> None:
+    answers = Counter(cells[2] for cells in rows(PAGE.read_text()))
+    assert answers["no"] == 0
+    assert answers["partly"] <= 2
 
 
 ROW = "| 1 | a rule | yes | here | `tests/test_guide_page.py::test_a_wrong_page_is_noticed` |"

@@ -11,7 +11,7 @@ from tests.support.requirement_pages import ROOT, rows
 
 PAGE = ROOT / "docs" / "reference" / "nnapi_requirements.md"
 _ANSWERS = ("yes", "otherwise", "partly", "no")
-NUM_REQUIREMENTS = 96
+NUM_REQUIREMENTS = 104
 
 
 def problems(page: str) -> list[str]:
@@ -23,15 +23,17 @@ def test_every_requirement_is_held_by_tests_that_exist_or_has_a_reason() -> None
     page = PAGE.read_text()
     assert len(rows(page)) == NUM_REQUIREMENTS
     assert problems(page) == []
+    assert requirement_pages.summary(page) in page
 
 
 def test_the_page_about_nnapi_leads_to_it() -> None:
     assert "(nnapi_requirements.md)" in (ROOT / "docs" / "reference" / "nnapi.md").read_text()
 
 
-def test_most_requirements_are_met() -> None:
+def test_every_requirement_is_met_by_some_means() -> None:
     answers = Counter(cells[2] for cells in rows(PAGE.read_text()))
-    assert answers["yes"] + answers["otherwise"] >= 85
+    assert answers["no"] == 0
+    assert answers["partly"] <= 6
 
 
 ROW = (

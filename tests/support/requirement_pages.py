@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import re
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,6 +17,13 @@ def rows(page: str) -> list[list[str]]:
     """The cells of each row that begins with a number."""
     lines = [line for line in page.splitlines() if re.match(r"\| \d", line)]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+def summary(page: str) -> str:
+    """How often each answer is given, as a page says it."""
+    found = Counter(cells[2] for cells in rows(page))
+    counts = ", ".join(f"{count} {answer}" for answer, count in found.most_common())
+    return f"Answers: {counts}."
 
 
 @functools.cache

@@ -20,7 +20,7 @@ from armpy.nnapi.model_description import (
 )
 from armpy.testing import Outcome
 from armpy.testing.nnapi_vectors import run_vectors
-from armpy.testing.nnapi_vectors.example import Example
+from armpy.testing.nnapi_vectors.example import Example, read_examples
 from armpy.testing.nnapi_vectors.judge import Variation, VectorJudge
 from armpy.testing.nnapi_vectors.writer import write_examples
 from tests.support.lying_backends import write_liar
@@ -117,6 +117,12 @@ def test_every_published_example_passes_on_the_reference() -> None:
     # Some must be refused, and some are folded: nothing of these runs on a backend.
     assert set(result.by_example.values()) == {Outcome.PASSED, Outcome.ELSEWHERE}
     assert result.layers_run > result.counts["passed"] > 10 * result.counts["answered elsewhere"]
+
+
+@pytest.mark.parametrize("name", ["if_same_branch_model", "while_fib"])
+def test_the_published_examples_of_control_flow_pass(name: str) -> None:
+    for example in read_examples(shared_file(f"nnapi_cts/V1_3/{name}.json.gz")):
+        assert outcomes(example) == {Outcome.PASSED}
 
 
 @pytest.mark.parametrize("operation", ["depthwise", "softmax", "fully_connected", "mobilenet"])
