@@ -30,6 +30,7 @@ from armpy.ops import Activation, FullyConnected, Reshape
 from armpy.ops.operation import Array
 from armpy.optimizer import Placement
 from armpy.runtime import Model, NetworkProperties, idling
+from armpy.runtime.daemons import start_daemon
 from armpy.runtime.static_plan import StaticPlan
 from armpy.runtime.step_memory import MAX_IDLE_MEMORIES
 from armpy.tensor import TensorInfo
@@ -698,7 +699,7 @@ def test_the_watchdog_comes_again_after_it_could_not_look(
     allocator = Counting()
     (model,) = models_from(allocator, 1024)
     failed: list[str] = []
-    start, look = idling.start_daemon, StaticPlan.release_if_idle
+    start, look = start_daemon, StaticPlan.release_if_idle
 
     def start_none(target: Callable[[], object], name: str) -> None:
         if len(failed) == 0:
