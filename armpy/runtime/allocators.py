@@ -8,10 +8,11 @@ from typing import TypeVar
 import numpy as np
 
 from armpy.backend import DefaultAllocator, ExternalMemory, ICustomAllocator, MemorySource
-from armpy.errors import ArmpyError, BackendCapabilityError, BackendError
+from armpy.errors import ArmpyError, BackendCapabilityError, BackendError, MemoryLimitError
 from armpy.logs import wants_traceback
 from armpy.ops.operation import Array
 from armpy.plugins.boundary import ask_method, call_method, read_backend
+from armpy.runtime.blame import blamed
 from armpy.runtime.idling import reclaim
 from armpy.types import BackendId
 
@@ -36,6 +37,8 @@ class CheckedAllocator(ICustomAllocator):
     BackendError
         If it does not say what its memory is; from `allocate` and `allocate_external`, if it raises
         or gives something else, which goes back.
+    MemoryLimitError
+        From the two, if it has no memory, which it says by MemoryError.
     """
 
     def __init__(self, where: str, allocator: ICustomAllocator, backend_id: BackendId = "") -> None:
@@ -101,12 +104,19 @@ class CheckedAllocator(ICustomAllocator):
         """Ask for memory, and again when others have given back what they do not need now."""
         ask = self._where, kind, self._allocator, method
         try:
+            try:
+                return ask_method(*ask, size_bytes, alignment_bytes)
+            except ArmpyError as error:
+                if not self._backend_id or not reclaim(self._backend_id):
+                    raise
+                _log.debug("%s; idle memory was given back for it", error)
             return ask_method(*ask, size_bytes, alignment_bytes)
         except ArmpyError as error:
-            if not self._backend_id or not reclaim(self._backend_id):
+            if not isinstance(error.__cause__, MemoryError):
                 raise
-            _log.debug("%s; idle memory was given back for it", error)
-        return ask_method(*ask, size_bytes, alignment_bytes)
+            text = "the allocator has no memory for this"
+            limit = MemoryLimitError(text, where=error.where, actual=str(error.__cause__))
+            raise blamed(self._backend_id, limit, is_memory=True) from error.__cause__
 
     def _give_back(self, method: str, memory: object) -> None:
         """Call one of the two methods that take memory back."""

@@ -594,7 +594,18 @@ def test_a_backends_programs_give_way_to_each_other_where_memory_is_short() -> N
     assert all(placement_of(m).layers_by_backend == {"NumbaAcc": 3} for m in models)
 
 
-def dense_models(allocator: Counting, number: int) -> list[Model]:
+def test_an_allocator_without_memory_for_a_program_is_a_typed_error() -> None:
+    (model,) = dense_models(Counting(0), 1)
+    with pytest.raises(MemoryLimitError, match=r"allocator has no memory for this\. Got all is"):
+        run_dense(model)
+    (model,) = dense_models(Counting(0), 1, properties=NEXT)
+    run_dense(model)
+    assert placement_of(model).layers_by_backend == {"CpuRef": 3}
+
+
+def dense_models(
+    allocator: Counting, number: int, properties: NetworkProperties | None = None
+) -> list[Model]:
     """Networks that NumbaAcc makes a program of each."""
     runtime = runtime_of(NumbaBackend(), custom_allocators={"NumbaAcc": allocator})
     found = []
@@ -605,7 +616,7 @@ def dense_models(allocator: Counting, number: int) -> list[Model]:
             eye = net.constant(np.eye(64, dtype=np.float32))
             value = net.add(FullyConnected(), value, eye, None)
         net.output("y", value)
-        found.append(Model(net, runtime))
+        found.append(Model(net, runtime, properties=properties))
     return found
 
 

@@ -107,10 +107,12 @@ def overlaps(box: Float32Array, boxes: Float32Array) -> Float32Array:
     ndarray, float32, shape (n,)
         0 between boxes without area.
     """
-    low = np.maximum(box[:2], boxes[:, :2])
-    high = np.minimum(box[2:], boxes[:, 2:])
-    common = np.maximum(high - low, 0).prod(axis=1)
-    union = (box[2:] - box[:2]).prod() + (boxes[:, 2:] - boxes[:, :2]).prod(axis=1) - common
+    # Column by column, several times as fast as sums and products of rows of two.
+    x1, y1, x2, y2 = boxes.T
+    width = np.maximum(np.minimum(box[2], x2) - np.maximum(box[0], x1), 0)
+    height = np.maximum(np.minimum(box[3], y2) - np.maximum(box[1], y1), 0)
+    common = width * height
+    union = (box[2] - box[0]) * (box[3] - box[1]) + (x2 - x1) * (y2 - y1) - common
     ratios: Float32Array = np.zeros_like(common)
     np.divide(common, union, out=ratios, where=union > 0)
     return ratios

@@ -44,7 +44,7 @@ class SoftNonMaxSuppressionWorkload(ReferenceWorkload[SoftNonMaxSuppression]):
             if (shares >= limit).any():
                 continue
             score = -negative
-            for share in shares if operation.sigma else ():
+            for share in shares[shares != 0] if operation.sigma else ():  # 0 lowers nothing
                 score = score * np.exp(scale * share * share)
                 if score <= least:
                     break
@@ -58,10 +58,13 @@ class SoftNonMaxSuppressionWorkload(ReferenceWorkload[SoftNonMaxSuppression]):
 
 def _shares(box: Array, others: Array) -> Array:
     """What a box has in common with others, as parts of both areas together."""
-    area = np.prod(box[1] - box[0])
-    areas = np.prod(others[:, 1] - others[:, 0], axis=1)
-    sides = np.minimum(others[:, 1], box[1]) - np.maximum(others[:, 0], box[0])
-    common = np.prod(np.maximum(sides, 0), axis=1)
+    # Axis by axis, several times as fast as products of rows of two.
+    (y1, x1), (y2, x2) = box
+    height = np.minimum(others[:, 1, 0], y2) - np.maximum(others[:, 0, 0], y1)
+    width = np.minimum(others[:, 1, 1], x2) - np.maximum(others[:, 0, 1], x1)
+    area = (y2 - y1) * (x2 - x1)
+    areas = (others[:, 1, 0] - others[:, 0, 0]) * (others[:, 1, 1] - others[:, 0, 1])
+    common = np.maximum(height, 0) * np.maximum(width, 0)
     union = area + areas - common
     counts = (area > 0) & (areas > 0) & (union > 0)
     shares: Array = np.where(counts, common / np.where(counts, union, 1), np.float32(0))
