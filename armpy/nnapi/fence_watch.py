@@ -9,6 +9,9 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 
+from armpy.errors import QueueFullError
+from armpy.runtime.daemons import start_daemon
+
 _log = logging.getLogger("armpy.nnapi")
 
 _IDLE_S = 5.0
@@ -46,7 +49,13 @@ class FenceWatch:
             os.close(fd)
 
     def begin(self, fd: int, when_ready: WhenReady) -> None:
-        """Call something, once, when a descriptor can be read; it stays open until then."""
+        """Call something, once, when a descriptor can be read; it stays open until then.
+
+        Raises
+        ------
+        QueueFullError
+            If the process can have no thread that waits for it.
+        """
         with self._lock:
             self._watched[fd] = when_ready
             if self._wake_fds is None:
@@ -54,7 +63,15 @@ class FenceWatch:
                 for end in self._wake_fds:
                     os.set_blocking(end, False)
                 # A daemon: fences that nobody signals do not keep the process from ending.
-                threading.Thread(target=self._wait, name="armpy-fences", daemon=True).start()
+                try:
+                    start_daemon(self._wait, "armpy-fences")
+                except RuntimeError as error:  # the next one tries again
+                    del self._watched[fd]
+                    self._close_wake()
+                    raise QueueFullError(
+                        f"nobody can wait for the fence: {error}",
+                        fix="Let the process have more threads (ulimit -u), or memory for them",
+                    ) from error
             else:
                 with suppress(BlockingIOError):  # so full that the thread is awake
                     os.write(self._wake_fds[1], b"x")

@@ -12,7 +12,7 @@ from contextvars import ContextVar, copy_context
 from dataclasses import dataclass
 from typing import TypeVar
 
-from armpy.errors import PreparationTimeoutError
+from armpy.errors import PreparationTimeoutError, QueueFullError
 from armpy.types import BackendId
 
 T = TypeVar("T")
@@ -74,6 +74,8 @@ def in_time(backend_id: BackendId, deadline_s: float | None, prepare: Callable[[
     ------
     PreparationTimeoutError
         If the deadline has passed before it began, or passes before it is done.
+    QueueFullError
+        If the process can have no thread for it.
 
     Notes
     -----
@@ -99,7 +101,15 @@ def in_time(backend_id: BackendId, deadline_s: float | None, prepare: Callable[[
         except BaseException as error:  # noqa: BLE001  # raised again, in the thread that asked
             done.set_exception(error)
 
-    threading.Thread(target=run, name=f"armpy prepares for {backend_id}", daemon=True).start()
+    thread = threading.Thread(target=run, name=f"armpy prepares for {backend_id}", daemon=True)
+    try:
+        thread.start()
+    except RuntimeError as error:
+        raise QueueFullError(
+            f"nobody can prepare and keep the deadline: {error}",
+            where=backend_id,
+            fix="Let the process have more threads (ulimit -u), or prepare without a deadline",
+        ) from error
     if not wait([done], min(deadline_s - started_s, threading.TIMEOUT_MAX)).done:
         raise PreparationTimeoutError(
             "the preparation takes too long and is no longer waited for",

@@ -20,6 +20,7 @@ from armpy.errors import (
     BackendError,
     InvalidArgumentError,
     PreparationTimeoutError,
+    QueueFullError,
 )
 from armpy.graph import SubgraphView
 from armpy.optimizer import OptimizerOptions, optimize_graph
@@ -163,3 +164,14 @@ def test_the_nearer_of_timeout_and_deadline_counts() -> None:
             assert next_deadline() == now + 100
         with time_per_part(50):
             assert now + 50 <= (next_deadline() or 0) <= time.perf_counter() + 50
+
+
+def test_a_deadline_without_a_thread_to_keep_it_is_a_typed_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", fail)
+    with pytest.raises(QueueFullError, match="nobody can prepare and keep the deadline"):
+        in_time("Npu", time.perf_counter() + 9, lambda: 1)
