@@ -48,7 +48,7 @@ class AxisAlignedBboxTransform(Operation):
     ``r`` may be 0. A box with centre (x, y) and size (w, h) becomes one with centre
     ``(x + dx w, y + dy h)`` and size ``(w exp(dw), h exp(dh))``. Computed in float32; other
     types are rounded once, quantised ones saturate. An image that is not there and a box whose
-    corners are the wrong way round are errors.
+    corners are the wrong way round, or NaN, are errors.
 
     References
     ----------
@@ -116,8 +116,10 @@ class BoxWithNmsLimit(Operation):
     ones next to each other; scores_out (n); rois_out (n, 4); classes int32 (n); batch_indices_out
     int32 (n). Class 0 is the background and never chosen. The results are ordered by image,
     class and falling score, with lowered scores. ``r`` and ``n`` may be 0. Computed in float32;
-    quantised scores are dequantised first. Of equal scores the first counts. A box of class 0
-    whose corners are the wrong way round is an error.
+    quantised scores are dequantised first. Of equal scores the first counts. NaN is above no
+    threshold, so that it is not chosen; boxes with NaN overlap nothing, and infinite scores become
+    0 where the factor is 0. A box of class 0 whose corners are the wrong way round, or NaN, is an
+    error.
 
     References
     ----------
@@ -190,8 +192,8 @@ class GenerateProposals(Operation):
     scores (n, h, w, a); deltas (n, h, w, 4 a), dx, dy, dw, dh per anchor; anchors (a, 4), corners
     x1, y1, x2, y2; image_info (n, 2), height and width; scores_out (m); rois (m, 4);
     batch_indices int32 (m). The results are ordered by image and falling score. Boxes are
-    clipped to the image; those whose centre is not inside of it are dropped. ``m`` may be 0.
-    Computed in float32. Of equal scores the first counts.
+    clipped to the image; those whose centre is not inside of it are dropped, as are those with
+    NaN. ``m`` may be 0. Computed in float32. Of equal scores the first counts; NaN is the lowest.
 
     References
     ----------
@@ -279,7 +281,8 @@ class DetectionPostProcess(Operation):
     x, h, w; boxes (b, d, 4), corners y1, x1, y2, x2; classes, int32 or float32, (b, d); scores_out
     (b, d); num_detections, int32 or float32, (b). ``d`` is ``max_detections *
     max_classes_per_detection``. Rows that are not needed are 0. Computed in float32; quantised
-    inputs are dequantised. Of equal scores the first counts.
+    inputs are dequantised. Of equal scores the first counts. A score of NaN reaches no threshold;
+    without `use_regular_nms` neither does a box that has one. Boxes with NaN overlap nothing.
 
     References
     ----------

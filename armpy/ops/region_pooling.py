@@ -82,8 +82,10 @@ class RoiAlign(Operation):
     Coordinates are float32. float16 is averaged in float32. 8-bit types use interpolation weights
     of 1/255, int64 sums and a fixed-point multiplier that must be below 1, and saturate. An
     image that is not there, a region outside of its image and one whose corners are the wrong
-    way round are errors, the last two not where `is_free`. MAX, `half_pixel` and `is_free` are
-    for floats.
+    way round are errors, the last two not where `is_free`; corners that are NaN or infinite are
+    errors always. Each sample is computed of its four neighbours, whatever their weights: NaN in
+    one makes NaN of it, while samples outside of the image are 0. MAX, `half_pixel` and
+    `is_free` are for floats.
 
     References
     ----------
@@ -165,8 +167,8 @@ class RoiPooling(Operation):
     input (n, h, w, c); rois (r, 4), corners x1, y1, x2, y2; batch_indices int32 (r); output
     (r, height, width, c), quantised like the input. ``r`` may be 0. Corners are rounded, halves
     away from zero, and both belong to the region; parts are rounded outwards and cut off at
-    the input's end. An empty part gives 0. Coordinates are float32. What is an error for
-    `RoiAlign` is one here.
+    the input's end. An empty part gives 0, one with NaN gives NaN. Coordinates are float32. What
+    is an error for `RoiAlign` is one here.
 
     References
     ----------
@@ -206,7 +208,7 @@ class HeatmapMaxKeypoint(Operation):
     (r, k); keypoints (r, k, 2), x and y. A parabola through the highest element (the first of
     equal ones) and its neighbours, mirrored at the edges, refines score and position by at
     most 1.5 elements; where it has no determined peak the element itself is taken. Computed in
-    float32. A region whose corners are the wrong way round is an error.
+    float32. A region whose corners are the wrong way round, or NaN, is an error.
 
     References
     ----------

@@ -14,6 +14,7 @@ from armpy.ops import (
     DetectionPostProcess,
     GenerateProposals,
     NmsKernel,
+    SoftNonMaxSuppression,
 )
 from armpy.ops.operation import Array
 from armpy.types import DataLayout, DataType
@@ -21,6 +22,7 @@ from tests.support.run_operation import check, declared, run_operation, tensor
 
 INDICES = DataType.SIGNED32
 BOXES = DataType.QASYMM_U16
+NAN, INF = float("nan"), float("inf")
 
 
 def float32(numbers: object) -> Array:
@@ -348,3 +350,99 @@ def test_encodings_are_divided_by_their_scales() -> None:
 
     # Centre (1, -0.5), twice as high.
     check(boxes, [[[0, -1, 2, 0]]], 1e-6)
+
+
+def test_score_that_is_no_number_is_not_chosen_by_class() -> None:
+    found = limited(LIMIT, [[NAN, NAN], [NAN, 0.8], [0, 0.7]])
+
+    check(found[0], float32([0.8, 0.7]))
+    check(found[1], THREE[1:])
+
+
+def test_box_that_is_no_number_overlaps_nothing() -> None:
+    boxes = np.array([[0, 0, 10, 10] * 2, [0, 0, 10, 9, 0, NAN, 10, 9]])
+    inputs = [tensor([[0, 0.9], [0, 0.8]]), tensor(boxes), tensor([0, 0], INDICES)]
+    scores, chosen, *_ = run_operation(LIMIT, inputs)
+
+    check(scores, float32([0.9, 0.8]))
+    np.testing.assert_array_equal(chosen, float32([boxes[0, :4], boxes[1, 4:]]))
+
+
+def test_box_of_the_background_that_is_no_number_is_refused() -> None:
+    with pytest.raises(LayerValidationError, match=r"the wrong way round.*in row 1"):
+        limited(LIMIT, [[0, 0.9], [0, 0.8]], [[0, 0, 1, 1], [0, 0, 1, NAN]], (0, 0))
+
+
+@pytest.mark.parametrize("kernel", [NmsKernel.HARD, NmsKernel.LINEAR])
+def test_infinite_score_is_lowered_to_0(kernel: NmsKernel) -> None:
+    same = [[0, 0, 10, 10]] * 2
+    found = limited(replace(LIMIT, kernel=kernel), [[0, INF], [0, INF]], same, (0, 0))
+
+    check(found[0], float32([INF]))
+
+
+def test_proposal_whose_score_is_no_number_comes_last() -> None:
+    apart = replace(PROPOSE, iou_threshold=1.0)
+
+    check(proposed(apart, scores=(NAN, 0.75, 0.875, 0.625))[0][:3], [0.875, 0.75, 0.625])
+    assert np.isnan(proposed(apart, scores=(NAN, 0.75, 0.875, 0.625))[0][3:]).tolist() == [True]
+    limited_to = replace(apart, pre_nms_max=3)
+    check(proposed(limited_to, scores=(NAN, 0.75, 0.875, 0.625))[0], [0.875, 0.75, 0.625])
+
+
+@pytest.mark.parametrize("place", range(4))
+def test_proposal_whose_box_is_no_number_is_dropped(place: int) -> None:
+    deltas = np.zeros((1, 1, 2, 8))
+    deltas[0, 0, 1, place] = NAN  # of the best
+    scores = tensor(np.array((0.5, 0.75, 0.875, 0.625)).reshape(1, 1, 2, 2))
+    found = run_operation(PROPOSE, [scores, tensor(deltas), ANCHORS, tensor([(8, 16)])])
+
+    check(found[0], [0.75, 0.625])
+
+
+@pytest.mark.parametrize("image", [(NAN, 16), (8, NAN)])
+def test_nothing_is_proposed_in_an_image_of_no_size(image: object) -> None:
+    assert proposed(PROPOSE, image=image)[0].shape == (0,)
+
+
+@pytest.mark.parametrize(("regular", "expected"), [(True, [0.8, 0.75]), (False, [0.75, 0.5])])
+def test_detection_whose_score_is_no_number_is_left_out(
+    regular: bool, expected: list[float]
+) -> None:
+    scores = tensor([[[NAN, NAN, 0.8], [0, 0.75, 0.1], [0, 0.5, 0.4]]])
+    operation = replace(POST, use_regular_nms=regular, nms_score_threshold=0.2)
+    found = run_operation(operation, [ENCODINGS, scores, PLACES])
+
+    check(found[2][0], float32(expected))
+
+
+def test_detected_box_that_is_no_number_overlaps_nothing() -> None:
+    encodings = np.zeros((1, 3, 4))
+    encodings[0, 1, 0] = NAN
+    found = run_operation(
+        replace(POST, max_detections=3), [tensor(encodings), CLASS_SCORES, PLACES]
+    )
+
+    check(found[2][0], float32([0.95, 0.9, 0.5]))
+    assert np.isnan(found[0][0, 0]).any()
+
+
+def test_soft_suppression_leaves_out_what_is_no_number() -> None:
+    operation = SoftNonMaxSuppression(3, iou_threshold=0.5)
+    boxes = tensor([[0, 0, 10, 10], [0, 0, 10, NAN], [0, 0, 10, 9]])
+    indices, scores, count = run_operation(operation, [boxes, tensor([0.9, 0.8, 0.7])])
+
+    # The second shares nothing, and the third overlaps the first.
+    assert (indices.tolist(), count.tolist()) == ([0, 1, 0], 2)
+    check(scores, float32([0.9, 0.8, 0]))
+    indices, _, count = run_operation(operation, [boxes, tensor([NAN, 0.8, 0.7])])
+    assert (indices.tolist(), count.tolist()) == ([1, 2, 0], 2)
+
+
+@pytest.mark.parametrize("place", range(4))
+def test_moved_box_that_is_no_number_is_refused(place: int) -> None:
+    box = np.array([[0.0, 0, 1, 1]])
+    box[0, place] = NAN
+    inputs = [tensor(box), tensor([[0] * 4]), tensor([0], INDICES), tensor([[9, 9]])]
+    with pytest.raises(LayerValidationError, match="the wrong way round"):
+        run_operation(AxisAlignedBboxTransform(), inputs)

@@ -9,7 +9,7 @@ import pytest
 from armpy_reference.workloads.heatmap_max_keypoint import refine
 
 from armpy.errors import LayerValidationError
-from armpy.ops import HeatmapMaxKeypoint, RoiAlign, RoiPooling
+from armpy.ops import HeatmapMaxKeypoint, PoolingAlgorithm, RoiAlign, RoiPooling
 from armpy.ops.operation import Array
 from armpy.types import DataLayout, DataType
 from tests.support.run_operation import check, declared, run_operation, tensor
@@ -194,3 +194,44 @@ def test_channels_first_heat_maps() -> None:
 
     check(score, [[4, 4]])
     check(point, [[[2, 2], [6, 6]]])
+
+
+@pytest.mark.parametrize(
+    "operation", [RoiAlign(), RoiPooling(), RoiAlign(is_free=True), RoiAlign(half_pixel=True)]
+)
+@pytest.mark.parametrize("odd", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("place", range(4))
+def test_regions_that_are_no_numbers_are_refused(
+    operation: RoiAlign | RoiPooling, odd: float, place: int
+) -> None:
+    region = [0.0, 0.0, 2.0, 2.0]
+    region[place] = odd
+    with pytest.raises(
+        LayerValidationError, match=r"wrong way round|cannot be used|not lie within"
+    ):
+        pooled(operation, region)
+
+
+@pytest.mark.parametrize("algorithm", [PoolingAlgorithm.AVERAGE, PoolingAlgorithm.MAX])
+def test_samples_outside_of_the_image_are_0_whatever_is_at_its_border(
+    algorithm: PoolingAlgorithm,
+) -> None:
+    image = PLANE.copy()
+    image[0, 0, 0, 0] = np.nan
+    operation = RoiAlign((1, 2), 1.0, 1.0, 2, 1, algorithm=algorithm, is_free=True)
+
+    # Samples of the first half lie 3 columns ahead of the image, those of the second within.
+    outside, inside = pooled(operation, [-4, 2, 4, 3], image).reshape(-1)
+    assert outside == 0
+    assert np.isfinite(inside)
+    assert pooled(operation, [-4, 0, 4, 1], image).reshape(-1)[0] == 0
+
+
+def test_what_is_no_number_reaches_the_parts_that_it_lies_in() -> None:
+    image = PLANE.copy()
+    image[0, 0, 0, 0] = np.nan
+
+    check(pooled(RoiPooling((2, 2)), [0, 0, 3, 3], image).reshape(-1), [np.nan, 7, 13, 15])
+    # Samples at 0.5 and 1.5, and at 2.5 and 3.5, which is as 3.
+    check(pooled(RoiAlign((2, 2)), [0, 0, 4, 4], image).reshape(-1)[1:], [6.75, 12, 13.75])
+    assert np.isnan(pooled(RoiAlign((2, 2)), [0, 0, 4, 4], image).reshape(-1)[0])

@@ -64,7 +64,9 @@ class BoxWithNmsLimitWorkload(ReferenceWorkload[BoxWithNmsLimit]):
             row = remaining[best]
             chosen.append(int(row))
             remaining = np.delete(remaining, best)
-            scores[remaining] *= self._factors(overlaps(boxes[row], boxes[remaining]))
+            factors = self._factors(overlaps(boxes[row], boxes[remaining]))
+            # An infinite score times 0 would be NaN.
+            scores[remaining] = np.where(factors == 0, 0, scores[remaining] * factors)
             dropped = scores[remaining] < np.float32(operation.nms_score_threshold)
             remaining = remaining[~dropped]
         return np.array(chosen, np.int64)

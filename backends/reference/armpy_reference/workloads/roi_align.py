@@ -193,31 +193,35 @@ def _weighted_sums(
     rows: Samples,
     columns: Samples,
     weigh: Callable[[Float32Array], Array],
+    inside: Float32Array | None = None,
 ) -> Array:
     """Sums of the interpolated samples of each output element (height, width, c)."""
     sums: Array = np.zeros((), image.dtype)
-    for elements, weights in _neighbours(image, rows, columns):
+    for elements, weights in _neighbours(image, rows, columns, inside):
         sums = sums + np.einsum("hiwjc,hiwj->hwc", elements, weigh(weights))
     return sums
 
 
 def _neighbours(
-    image: Array, rows: Samples, columns: Samples
+    image: Array, rows: Samples, columns: Samples, inside: Float32Array | None
 ) -> Iterator[tuple[Array, Float32Array]]:
-    """The four neighbours of all samples (h, i, w, j, c), and their weights (h, i, w, j)."""
+    """The four neighbours of all samples (h, i, w, j, c), and their weights (h, i, w, j).
+
+    Elements are 0 where samples are not `inside`: NaN times a weight of 0 would be NaN.
+    """
+    outside = None if inside is None or inside.all() else inside == 0
     for y, y_share in ((rows.lower, 1 - rows.share), (rows.upper, rows.share)):
         for x, x_share in ((columns.lower, 1 - columns.share), (columns.upper, columns.share)):
-            yield image[y[:, :, None, None], x], y_share[:, :, None, None] * x_share
+            elements = image[y[:, :, None, None], x]
+            if outside is not None:
+                elements[outside] = 0
+            yield elements, y_share[:, :, None, None] * x_share
 
 
 def _means(image: Array, rows: FreeSamples, columns: FreeSamples) -> Array:
     """Means of the samples of each output element (height, width, c)."""
     counts = rows.inside[:, :, None, None] * columns.inside
-
-    def weigh(weights: Float32Array) -> Array:
-        return weights * counts
-
-    sums = _weighted_sums(image, rows.samples, columns.samples, weigh)
+    sums = _weighted_sums(image, rows.samples, columns.samples, _shares, counts)
     return sums / np.float32(max(rows.count * columns.count, 1))
 
 
@@ -228,8 +232,8 @@ def _largest(image: Array, rows: FreeSamples, columns: FreeSamples) -> Array:
     is_whole = rows.count == counts.shape[1] and columns.count == counts.shape[3]
     least = np.float32(-np.inf if is_whole and counts.size else 0)
     found: Array = np.full((), least, np.float32)
-    for elements, weights in _neighbours(image, rows.samples, columns.samples):
-        parts = elements * (weights * counts)[..., None]
+    for elements, weights in _neighbours(image, rows.samples, columns.samples, counts):
+        parts = elements * weights[..., None]
         found = np.maximum(found, parts.max(axis=(1, 3), initial=least))
     return found
 
