@@ -58,8 +58,10 @@ class Attention(Operation):
     keys serves h / g neighbouring heads of queries; mask broadcasts to (b, h, s, t) and is added
     to the products, or says where a query sees a key; key_lengths (b): how many keys are there,
     of which the last s are those of the queries; output (b, h, s, e); scores (b, h, s, t).
-    ``softmax(scale query @ key.T + mask) @ value``. What a query does not see counts as
-    -infinity, and one that sees nothing gives 0. Computed in float32, FLOAT64 in itself.
+    ``softmax(scale query @ key.T + mask) @ value``. A query does not see keys that the mask hides
+    (false, or -infinity), nor those beyond causality, windows and lengths: their scores are
+    -infinity, and neither they nor their values take part, though they are NaN or infinite. One
+    that sees nothing gives 0. Computed in float32, FLOAT64 in itself.
 
     References
     ----------

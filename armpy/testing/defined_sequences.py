@@ -46,7 +46,7 @@ def _attention(operation: Attention, inputs: Sequence[Any], outputs: object) -> 
             and (not operation.is_causal or t <= position)
             and (operation.left_window < 0 or t >= position - operation.left_window)
             and (operation.right_window < 0 or t <= position + operation.right_window)
-            and (mask is None or mask.dtype != np.bool_ or bool(mask[at][t]))
+            and (mask is None or mask[at][t] != (False if mask.dtype == np.bool_ else -np.inf))
             for t in range(keys)
         ]
         if mask is not None and mask.dtype != np.bool_:
@@ -56,7 +56,7 @@ def _attention(operation: Attention, inputs: Sequence[Any], outputs: object) -> 
         if any(seen):
             powers = np.exp(scores - scores.max())
             told[AttentionScores.PROBABILITIES][at] = powers / powers.sum()
-            found[at] = powers / powers.sum() @ value[b, group]
+            found[at] = (powers / powers.sum())[seen] @ value[b, group, seen]
     if operation.scores is AttentionScores.NONE:
         return (found,)
     return found, told[operation.scores]

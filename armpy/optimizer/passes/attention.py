@@ -131,8 +131,9 @@ def join_attention(graph: Graph, context: PassContext) -> Graph:
     Notes
     -----
     Of float32 only, with three or four axes, where nothing else reads what lies between and the
-    layer stays on its backend. The same up to rounding, but for queries that see nothing: their
-    NaN becomes 0. A constant mask that hides what lies behind each query becomes an attribute.
+    layer stays on its backend. The same up to rounding, but for NaN of what is not seen: queries
+    that see nothing give 0, and keys and values that a query does not see leave it alone. A
+    constant mask that hides what lies behind each query becomes an attribute.
     """
     joined: dict[Layer, _Found] = {}
     for layer in graph.layers:

@@ -11,6 +11,7 @@ from armpy.ops import (
     ActivationFunction,
     ArgMinMax,
     ArgMinMaxFunction,
+    Attention,
     BinaryOperation,
     Cast,
     Comparison,
@@ -170,6 +171,14 @@ def _reached() -> Iterator[Sketch]:
             label = f"no-numbers-{padding.name.lower()}-{stride[0]}-{kernel[0]}"
             shapes = ((1, 4, 5, 3), (7, *kernel, 3), (7,))
             yield weighted.line(label, spread, shapes, _F32, values=(one, grid))
+    for name, seen in (
+        ("causal", Attention(is_causal=True, num_past=2)),
+        ("window", Attention(left_window=1, right_window=0)),
+        ("all", Attention()),
+    ):
+        shapes = ((2, 4, 5, 8), (2, 2, 7, 8), (2, 2, 7, 6))
+        for odd, values in (("key", (grid, one, grid)), ("value", (grid, grid, one))):
+            yield Sketch(f"no-numbers-{name}-{odd}", seen, shapes, _F32, values)
     for method in ResizeMethod:
         resize = Resize((9, 7), method)
         yield Sketch(f"no-numbers-{method.name.lower()}", resize, ((1, 4, 5, 3),), _F32, (one,))

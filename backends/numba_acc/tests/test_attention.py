@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
 import pytest
 
-from armpy import ops
+from armpy import Network, Runtime, RuntimeOptions, ops
+from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from backends.numba_acc.tests.one_layer import check_layer
@@ -28,3 +32,53 @@ def test_what_is_not_seen_does_not_count() -> None:
     infos = [TensorInfo((2, 2, 50, 16), F32)] * 3 + [TensorInfo((2, 1, 50, 50), F32)]
     operation = ops.Attention(is_causal=True, left_window=20, softcap=3.0, num_past=7)
     check_layer(operation, infos, infos[0])
+
+
+@pytest.mark.parametrize("odd", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("mask", ["causal", "window", "float32", "bool", "keys", "truths of keys"])
+@pytest.mark.parametrize("where", ["key", "value"])
+def test_what_is_not_seen_may_be_no_number(where: str, mask: str, odd: float) -> None:
+    rng = np.random.default_rng(0)
+    arrays = [rng.standard_normal((2, 2, 150, 5)).astype(np.float32) for _ in range(3)]
+    clean = [array.copy() for array in arrays]
+    arrays[1 if where == "key" else 2][:, :, 37:140:50, 3] = odd
+    seen = np.tri(150, dtype=np.bool_)
+    operation = ops.Attention()
+    marks: list[Array] = []
+    if mask == "causal":
+        operation = ops.Attention(is_causal=True)
+    elif mask == "window":
+        operation = ops.Attention(left_window=4, right_window=1)
+        seen = np.tri(150, k=1, dtype=np.bool_) & ~np.tri(150, k=-5, dtype=np.bool_)
+    else:
+        seen = seen[36:37] if "keys" in mask else seen
+        marks = [seen if mask in ("bool", "truths of keys") else hidden(seen)]
+    results = [one_attention(operation, [*inputs, *marks]) for inputs in (arrays, clean)]
+    meets = np.broadcast_to(seen[:, 37:140:50].any(axis=1), 150)
+    for found, expected in zip(*results, strict=True):
+        np.testing.assert_allclose(found[:, :, ~meets], expected[:, :, ~meets], atol=2e-6)
+        if np.isnan(odd):
+            touched = found[:, :, meets] if where == "key" else found[:, :, meets, 3]
+            assert np.isnan(touched).all()
+    cpu, accelerated = results[0]
+    np.testing.assert_array_equal(np.isnan(accelerated), np.isnan(cpu))
+
+
+def hidden(seen: Array) -> Array:
+    """A mask of float32 that says the same."""
+    return np.where(seen, 0, -np.inf).astype(np.float32)
+
+
+def one_attention(operation: ops.Attention, arrays: Sequence[Array]) -> tuple[Array, Array]:
+    """What CpuRef and NumbaAcc compute."""
+    network = Network()
+    types = {"float32": F32, "bool": DataType.BOOLEAN}
+    infos = [TensorInfo(array.shape, types[array.dtype.name]) for array in arrays]
+    values = [network.input(f"x{number}", info) for number, info in enumerate(infos)]
+    network.output("y", network.add_layer(operation, values).output)
+    feeds = {f"x{number}": array for number, array in enumerate(arrays)}
+    found = []
+    for backend in ("CpuRef", "NumbaAcc"):
+        with Runtime(RuntimeOptions(backends=[backend])) as runtime:
+            found.append(runtime.enqueue_workload(runtime.load_network(network), feeds)["y"])
+    return found[0], found[1]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from armpy_numba_acc.machine.isa import Isa
 
-from armpy import DataType, Network, TensorInfo, ops
+from armpy import DataType, Network, Runtime, RuntimeOptions, TensorInfo, ops
 from armpy.ops.operation import Array
 from backends.numba_acc.tests.support import ISA_NAMES, ISAS, run_compiled, run_reference
 
@@ -63,3 +63,18 @@ def test_with_fewer_products_neighbours_may_become_no_number_too(isa: Isa) -> No
     assert np.isnan(found[np.isnan(expected)]).all()
     far = np.ix_([0], [0, 1, 10, 11], [0, 1, 10, 11], range(32))
     np.testing.assert_allclose(found[far], expected[far], rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("odd", [np.nan, np.inf])
+def test_placement_says_why_a_transposed_convolution_is_cpu_refs(odd: float) -> None:
+    weights = np.ones((3, 2, 2, 4), np.float32)
+    weights[1, 1, 0, 2] = odd
+    network = Network()
+    image = network.input("x", TensorInfo((1, 5, 5, 4), DataType.FLOAT32))
+    operation = ops.TransposeConvolution2d(stride=(2, 2))
+    layer = network.add_layer(operation, [image, network.constant(weights)], name="spread")
+    network.output("y", layer.output)
+    with Runtime(RuntimeOptions(backends=["NumbaAcc", "CpuRef"])) as runtime:
+        placement = runtime.get_network(runtime.load_network(network)).placement
+        assert placement.layers_by_backend == {"CpuRef": 1}
+        assert "weights that are no numbers are not supported" in str(placement)

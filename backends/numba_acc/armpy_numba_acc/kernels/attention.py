@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
 from armpy_numba_acc.llvm.calls import reader
-from armpy_numba_acc.llvm.pointers import load_f32, store_f32
+from armpy_numba_acc.llvm.pointers import load_f32, load_u8, store_f32
 from armpy_numba_acc.llvm.primitives import compiled
 from armpy_numba_acc.llvm.sharing import share_items
 from armpy_numba_acc.machine.call import Pointer
@@ -16,6 +18,8 @@ from armpy_numba_acc.tiles.blocks import make_transpose_tile
 
 Transpose = Callable[[Pointer, int, Pointer, int, int, int], None]
 Products = Callable[[Pointer, int, Pointer, Pointer, int, int, Pointer], None]
+RunBlock = Callable[[Pointer, Pointer, Pointer, Pointer, Pointer, int, int, int], int]
+Rest = Callable[[Pointer, Pointer, Pointer, Pointer, Pointer, Pointer, int, int], None]
 
 
 def _make_transpose(lanes: int) -> Transpose:
@@ -78,17 +82,78 @@ def _make_products(isa: Isa, vectors: int, accumulates: bool) -> Products:
     return multiply
 
 
-def make(
-    isa: Isa, mask: str, vectors: int, is_bounded: int, is_capped: int
-) -> Callable[[int, int, int], None]:
-    """Make the kernel for the record's parameters; threads share blocks of queries."""
+@compiled
+def keep_finite(target: Pointer, value: Pointer, row: int, rows: int, columns: int) -> None:
+    """Copy rows of values, without those that are not finite."""
+    for number in range(rows):
+        for column in range(columns):
+            item = load_f32(value + number * row, column)
+            is_finite = item - item == 0
+            store_f32(target, number * columns + column, item if is_finite else np.float32(0))
+
+
+def _make_add_rest(mask: str, block: int) -> Rest:
+    """Make what adds the values that `keep_finite` leaves out, for the queries that see them."""
+    stored, _, of_keys = mask.partition(" ")
+    is_masked, is_truth, is_of_keys = bool(mask), stored == "bool", bool(of_keys)
+    hidden = np.float32(-np.inf)
+    read = reader(Attention)
+
+    @compiled
+    def sees(args: Pointer, marks: Pointer, lane: int, distance: int) -> bool:
+        call = read(args)
+        if distance - lane < call.low or distance - lane > call.high:
+            return False
+        place = 0 if is_of_keys else lane
+        if is_truth:
+            return bool(load_u8(marks, place) != 0)
+        if is_masked:
+            return bool(load_f32(marks, place) != hidden)
+        return True
+
+    @compiled
+    def add_rest(
+        args: Pointer,
+        value: Pointer,
+        powers: Pointer,
+        outputs: Pointer,
+        marks: Pointer,
+        count: int,
+        rows: int,
+        offset: int,
+    ) -> None:
+        call = read(args)
+        for row in range(rows):
+            for column in range(call.value_size):
+                item = load_f32(value + row * call.value_row, column)
+                if item - item == 0:
+                    continue
+                for lane in range(count):
+                    if sees(args, marks + row * call.mask_row, lane, offset + row):
+                        place = column * block + lane
+                        added = load_f32(powers, row * block + lane) * item
+                        store_f32(outputs, place, load_f32(outputs, place) + added)
+
+    return add_rest
+
+
+@compiled
+def count_nan(row: Pointer, count: int) -> int:
+    """How many elements of a row are NaN."""
+    found = 0
+    for number in range(count):
+        found += int(np.isnan(load_f32(row, number)))
+    return found
+
+
+def _make_block(isa: Isa, mask: str, vectors: int, is_bounded: int, is_capped: int) -> RunBlock:
+    """Make what computes the outputs of a block of queries, and counts those that have NaN."""
     block = vectors * isa.lanes
     line = block * 4
     score, gather = (_make_products(isa, vectors, accumulates) for accumulates in (False, True))
     weigh = softmax_rows(isa, vectors, mask, bool(is_bounded), bool(is_capped))
     begin, finish = block_ends(isa, vectors)
-    transpose = _make_transpose(isa.lanes)
-    mask_bytes = {"": 0, "f32": 4, "bool": 1}.get(mask, 0)
+    add_rest = _make_add_rest(mask, block)
     read = reader(Attention)
 
     @compiled
@@ -100,12 +165,14 @@ def make(
         marks: Pointer,
         start: int,
         count: int,
-    ) -> None:
+        is_careful: int,
+    ) -> int:
         """Compute the outputs of `count` queries from the first one's number on."""
         call = read(args)
         state = packed + call.size * line
         outputs = state + 3 * line
         scores = outputs + call.value_size * line
+        copy = scores + KEYS_AT_ONCE * line
         begin(state, outputs, call.value_size)
         position = call.num_past + start
         end = min(call.keys, position + count + call.high)
@@ -125,9 +192,30 @@ def make(
                 call.cap,
             )
             factors = state + 2 * line
-            row = call.value_row
-            gather(value + at * row, row, scores, outputs, call.value_size, here, factors)
+            values, row = value + at * call.value_row, call.value_row
+            if is_careful != 0:
+                keep_finite(copy, values, row, here, call.value_size)
+                values, row = copy, call.value_size * 4
+            gather(values, row, scores, outputs, call.value_size, here, factors)
+            if is_careful != 0:
+                values, seen = value + at * call.value_row, marks + at * call.mask_row
+                add_rest(args, values, scores, outputs, seen, count, here, at - position)
         finish(state, outputs, call.value_size)
+        return count_nan(state, count)
+
+    return run_block
+
+
+def make(
+    isa: Isa, mask: str, vectors: int, is_bounded: int, is_capped: int
+) -> Callable[[int, int, int], None]:
+    """Make the kernel for the record's parameters; threads share blocks of queries."""
+    block = vectors * isa.lanes
+    line = block * 4
+    run_block = _make_block(isa, mask, vectors, is_bounded, is_capped)
+    transpose = _make_transpose(isa.lanes)
+    mask_bytes = {"": 0, "f32": 4, "bool": 1}.get(mask, 0)
+    read = reader(Attention)
 
     def attention(args: int, thread: int, num_threads: int) -> None:
         call = read(args)
@@ -151,7 +239,11 @@ def make(
             marks = call.mask + batch * call.mask_batch + head * call.mask_head
             query += start * call.query_row
             transpose(packed, line, query, call.query_row, count, size)
-            run_block(args, packed, key, value, marks + start * mask_bytes, start, count)
+            marks += start * mask_bytes
+            # A value that is not finite makes NaN of what does not see it: that is found, and the
+            # block computed again, rather than looked for in all values ahead.
+            if run_block(args, packed, key, value, marks, start, count, 0) != 0:
+                run_block(args, packed, key, value, marks, start, count, 1)
             target += start * call.target_row
             transpose(target, call.target_row, outputs, line, value_size, count)
 

@@ -61,7 +61,7 @@ def lower(emit: Emitter, layer: Layer) -> None:
     high = operation.right_window if operation.right_window >= 0 else _ALL
     high = min(high, 0) if operation.is_causal else high
     line = vectors * emit.isa.vector_bytes
-    pitch = (size + value_size + 3 + KEYS_AT_ONCE) * line
+    pitch = (size + value_size + 3 + KEYS_AT_ONCE) * line + KEYS_AT_ONCE * value_size * 4
     call = calls.Attention(
         kind,
         vectors,

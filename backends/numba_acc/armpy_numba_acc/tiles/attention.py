@@ -95,7 +95,10 @@ def softmax_rows(isa: Isa, vectors: int, mask: str, is_bounded: bool, is_capped:
             given = load_elements(row, stored, 0, 1).at(0).splat(lanes)
         else:
             given = load_elements(row, stored, j * lanes, lanes)
-        return score + given if stored == "f32" else choose(given, score, score.like(-float("inf")))
+        if stored == "bool":
+            return choose(given, score, score.like(-float("inf")))
+        # A sum with NaN would be NaN, and what is hidden is not.
+        return choose(given.equals(-float("inf")), given, score + given)
 
     @primitive(NOTHING, *(WORD,) * 8, FLOAT, FLOAT)
     def weigh(
@@ -165,7 +168,8 @@ def block_ends(isa: Isa, vectors: int) -> tuple[Primitive, Primitive]:
     Notes
     -----
     `count` rows of outputs are set to 0, and in the end divided by the sums of powers; they are 0
-    where there is nothing to divide by.
+    where there is nothing to divide by. The state's first row becomes the sum of each query's
+    outputs: NaN if one of them is.
     """
     kind = vector(F32, isa.lanes)
 
@@ -187,12 +191,16 @@ def block_ends(isa: Isa, vectors: int) -> tuple[Primitive, Primitive]:
         totals = [state.load(kind, vectors + j) for j in range(vectors)]
         shares = [choose(total.equals(0.0), total, 1.0 / total) for total in totals]
 
-        def divide(number: Value, _: list[Value]) -> list[Value]:
+        def divide(number: Value, sums: list[Value]) -> list[Value]:
+            result = []
             for j in range(vectors):
                 place = number * vectors + j
-                target.store(target.load(kind, place) * shares[j], place)
-            return []
+                output = target.load(kind, place) * shares[j]
+                target.store(output, place)
+                result.append(sums[j] + output)
+            return result
 
-        loop(code, count, [], divide)
+        for j, total in enumerate(loop(code, count, [code.constant(kind)] * vectors, divide)):
+            state.store(total, j)
 
     return begin, finish

@@ -30,12 +30,13 @@ class AttentionWorkload(ReferenceWorkload[Attention]):
             scores = np.tanh(scores / cap) * cap
         told[AttentionScores.CAPPED] = scores
         bias = self._bias(inputs, scores)
-        scores = told[AttentionScores.MASKED] = scores + bias
+        seen = ~np.isneginf(bias)
+        scores = np.where(seen, scores + bias, scores.dtype.type(-np.inf))
+        told[AttentionScores.MASKED] = scores
         probabilities = _softmax(scores)
-        sees_nothing = np.isneginf(bias.max(axis=-1, keepdims=True, initial=-np.inf))
-        np.copyto(probabilities, 0, where=sees_nothing)
+        np.copyto(probabilities, 0, where=~seen.any(axis=-1, keepdims=True))
         told[AttentionScores.PROBABILITIES] = probabilities
-        outputs[0][...] = np.matmul(probabilities, value)
+        outputs[0][...] = _gathered(probabilities, value, seen)
         if len(outputs) > 1:
             outputs[1][...] = told[operation.scores]
 
@@ -69,6 +70,19 @@ class AttentionWorkload(ReferenceWorkload[Attention]):
 def _wide(array: Array) -> Array:
     """Numbers of the type to compute in."""
     return array.astype(np.promote_types(array.dtype, np.float32), copy=False)
+
+
+def _gathered(probabilities: Array, value: Array, seen: Array) -> Array:
+    """Sums of the values that are seen: 0 times one that is not finite would be NaN."""
+    if np.isfinite(value).all():
+        product: Array = np.matmul(probabilities, value)
+        return product
+    seen = np.broadcast_to(seen, probabilities.shape)
+    rows = (
+        np.where(seen[..., row, :, None], probabilities[..., row, :, None] * value, 0).sum(axis=-2)
+        for row in range(probabilities.shape[-2])
+    )
+    return np.stack([*rows], axis=-2)
 
 
 def _softmax(scores: Array) -> Array:

@@ -34,7 +34,7 @@ class Attention(Call):
         Position of the first query.
     scratch, scratch_pitch : Pointer, int
         Room of each thread: for a block of queries their elements, those of the outputs, three
-        rows, and a row for each of `KEYS_AT_ONCE` keys.
+        rows, and a row for each of `KEYS_AT_ONCE` keys; and the values of as many keys.
     """
 
     parameters = ("mask_kind", "num_vectors", "is_bounded", "is_capped")
