@@ -79,6 +79,12 @@ class NodeData:
         """An error about this node."""
         return LayerValidationError(failed, where=self.label, expected=expected, actual=str(actual))
 
+    def whole(self, elements: Array, what: str) -> tuple[int, ...]:
+        """Elements that decide, flat, as plain integers; an error if they are none."""
+        if elements.dtype.kind not in "iu":
+            raise self.error(f"{what} holds no integers", actual=elements.dtype.name)
+        return tuple(int(item) for item in elements.reshape(-1))
+
 
 class Node(Layers):
     """A node with its inputs in place, all of known shape.
@@ -220,10 +226,14 @@ class Node(Layers):
 
     def ints(self, index: int) -> tuple[int, ...]:
         """Elements of an input that decides, flat, as plain integers."""
-        elements = self.array(index)
-        if elements.dtype.kind not in "iu":
-            raise self.error(f"input {index} holds no integers", actual=self.type(index).name)
-        return tuple(int(item) for item in elements.reshape(-1))
+        return self.data.whole(self.array(index), f"input {index}")
+
+    def whole_number(self, index: int) -> int:
+        """The only element of an input that decides, an integer."""
+        found = self.ints(index)
+        if len(found) != 1:
+            raise self.error(f"input {index} is not one integer", actual=self.shape(index))
+        return found[0]
 
     def number(self, index: int) -> Any:  # Any: an int or a float
         """The only element of an input that decides, a finite number."""

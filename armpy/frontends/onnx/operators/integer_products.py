@@ -62,12 +62,12 @@ def _products(
     return node.layer(BatchMatMul(), left, as_quantized(node, b, of_b), output=output)
 
 
-def _known_point(value: Value | None) -> int | None:
+def _known_point(node: Node, value: Value | None) -> int | None:
     """A zero point that is one number for a whole tensor; None if it is not known, or several."""
     if value is None:
         return 0
-    is_one = value.data is not None and value.data.size == 1
-    return int(value.data.reshape(())) if is_one else None  # type: ignore[union-attr]  # it is there
+    points = () if value.data is None else node.data.whole(value.data, "a zero point")
+    return points[0] if len(points) == 1 else None
 
 
 def _integers_of(node: Node, value: Value, point: int) -> Value:
@@ -93,7 +93,7 @@ def integer_product(
     Zero points that are not constant are taken off behind: ``(a - p) (b - q)`` is
     ``a b - p sum(b) - sum(a) q + depth p q``.
     """
-    known_a, known_b = _known_point(a_point), _known_point(b_point)
+    known_a, known_b = (_known_point(node, point) for point in (a_point, b_point))
     of_a, of_b = (Quantization.per_tensor(_ONE, known or 0) for known in (known_a, known_b))
     sums = _products(node, a, b, of_a, of_b, _SUMS)
     add_up = ReduceOperation.SUM

@@ -188,7 +188,7 @@ def _group_query_attention(node: Node) -> Sequence[Value]:
     if node.flag("smooth_softmax") or node.data.num_outputs > 3:
         raise node.error("smoothed softmax and the output of the scores are not supported")
     query, key, value = _grouped(node, heads, groups)
-    length, total = query.info.known_shape[2], node.ints(6)[0]
+    length, total = query.info.known_shape[2], node.whole_number(6)
     num_past = total - length
     lengths = np.array(node.ints(5)) + 1
     if num_past < 0 or (num_past > 0 and bool(np.any(lengths != total))):

@@ -180,7 +180,7 @@ def _sums_of(node: Node, image: Value, filters: _Filters, bias: Value | None) ->
 
 def _conv_integer(node: Node) -> Value:
     points = node.elements(3)
-    numbers = (0,) if points is None else tuple(int(one) for one in points.reshape(-1))
+    numbers = (0,) if points is None else node.data.whole(points, "a zero point")
     scales = (1.0,) * len(numbers)
     filters = _filters(node, 1, Quantization(scales, numbers, 0 if len(numbers) > 1 else None))
     if len(numbers) not in (1, len(filters.data)):
@@ -191,7 +191,7 @@ def _conv_integer(node: Node) -> Value:
         )
     point = node.input(2)
     if point is None or point.data is not None:
-        known = 0 if point is None else int(node.array(2).reshape(-1)[0])
+        known = 0 if point is None else node.whole_number(2)
         return _sums(node, filters, known, None)
     # Padding is the zero point, too: what it adds is that of an image of ones without padding's.
     none = Quantization.per_tensor(1.0)

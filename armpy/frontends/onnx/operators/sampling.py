@@ -117,7 +117,7 @@ def _dropped_share(node: Node) -> float:
     """Which part of the elements becomes 0: none unless the node is in training mode."""
     if node.version >= 12:
         is_training = node.has(2) and bool(node.array(2).any())
-        share = float(node.array(1).reshape(-1)[0]) if node.has(1) else 0.5
+        share = float(node.number(1)) if node.has(1) else 0.5
     else:
         is_training = node.version < 7 and not node.flag("is_test")
         share = node.real("ratio", 0.5)

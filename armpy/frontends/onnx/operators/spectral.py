@@ -20,10 +20,10 @@ _LARGEST_MATRIX_BYTES = 16 << 20
 def _dft(node: Node) -> Value:
     rank = node.rank(0)
     if node.version >= 20:
-        axis = node.ints(2)[0] if node.has(2) else -2
+        axis = node.whole_number(2) if node.has(2) else -2
     else:
         axis = node.integer("axis", 1)
-    length = node.ints(1)[0] if node.has(1) else 0
+    length = node.whole_number(1) if node.has(1) else 0
     if node.has(1) and length < 1:
         raise node.error("the length cannot be used", expected="1 or more", actual=length)
     operation = Dft(node.axis(axis, rank), length, node.flag("inverse"), node.flag("onesided"))
@@ -36,8 +36,8 @@ def _stft(node: Node) -> Value:
         raise node.error(
             "the signal has the wrong shape", expected="(batch, length, 1 or 2)", actual=shape
         )
-    window, step = node.input(2), node.ints(1)[0]
-    length = node.ints(3)[0] if node.has(3) else 0
+    window, step = node.input(2), node.whole_number(1)
+    length = node.whole_number(3) if node.has(3) else 0
     if window is not None:
         if node.rank(2) != 1:
             raise node.error("the window is no vector", actual=node.shape(2))
@@ -90,8 +90,8 @@ def _by_matrix(node: Node, frames: Value, window: Value | None, bins: int) -> Va
 
 def _mel_weight_matrix(node: Node) -> Value:
     """Triangles over the frequencies, each from the middle of the last to that of the next."""
-    (count,), (length,), (rate,) = (node.ints(index) for index in range(3))
-    low, high = (float(node.array(index).reshape(-1)[0]) for index in (3, 4))
+    count, length, rate = (node.whole_number(index) for index in range(3))
+    low, high = (float(node.number(index)) for index in (3, 4))
     bins = length // 2 + 1
     if count < 1 or length < 1 or rate < 1 or not 0 <= low < high:
         raise node.error(

@@ -205,10 +205,10 @@ class Loop:
         """How many turns there are at most, as far as it is known."""
         if self.trips is None or self.trips.data is None:
             return None
-        elements = self.trips.data.reshape(-1)
-        if elements.size != 1:
+        counts = self.node.data.whole(self.trips.data, "the number of turns")
+        if len(counts) != 1:
             raise self.node.data.error("the number of turns is not one element")
-        return max(int(elements[0]), 0)
+        return max(counts[0], 0)
 
     def _unrolled(self, count: int | None, *, may_end: bool = False) -> list[Item]:
         """Every turn written out."""

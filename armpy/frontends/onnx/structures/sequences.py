@@ -44,7 +44,7 @@ def _position(data: NodeData, value: Value, length: int, *, behind: bool = False
         raise Waiting([value], "a place in a sequence")
     if value.data.size != 1:
         raise data.error("a position is not one element", actual=str(value.data.size))
-    place = int(value.data.reshape(-1)[0])
+    (place,) = data.whole(value.data, "a position")
     if not -length <= place < length + behind:
         raise data.error(
             "the position is out of range", expected=f"{length} elements", actual=place
@@ -137,7 +137,7 @@ def _split(walker: Walker, data: NodeData, inputs: Sequence[Item], scope: Scope)
         parts = _tensor(data, inputs, 1)
         if parts.data is None:
             raise Waiting([parts], "how many tensors a sequence has")
-        sizes = _sizes(data, [int(part) for part in parts.data.reshape(-1)], parts.data.ndim, size)
+        sizes = _sizes(data, [*data.whole(parts.data, "input 1")], parts.data.ndim, size)
     if len(sizes) > MOST_ELEMENTS:
         raise data.error("the sequence is too long", expected=str(MOST_ELEMENTS), actual=len(sizes))
     keeps = given is not None or bool(data.attribute("keepdims", 1))
