@@ -63,12 +63,34 @@ class Call:
     inputs : list of (ndarray or None)
         May be replaced before anything is computed.
     outputs : list of ndarray
+    results : tuple of TensorInfo
+        Of what it computes.
     """
 
     operation: Operation
     infos: tuple[TensorInfo | None, ...]
     inputs: list[Array | None]
     outputs: list[Array] = field(default_factory=list)
+    results: tuple[TensorInfo, ...] = ()
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One run of a graph that belongs to an If or a While.
+
+    Parameters
+    ----------
+    key : int
+        The layer.
+    graph : str
+        Its graph: ``then``, ``else``, ``condition`` or ``body``.
+    number : int
+        How many runs of this graph came before, in one execution of the layer.
+    """
+
+    key: int
+    graph: str
+    number: int = 0
 
 
 class Fault:
@@ -100,6 +122,17 @@ class Fault:
         """Whether a loop has to stop."""
         return left_s <= 0
 
+    def program(self, view: SubgraphView, values: dict[Value, Array]) -> None:
+        """Spoil what a program of several layers has computed."""
+
+    def given(self, turn: Turn, values: list[Array]) -> list[Array]:
+        """What a graph of control flow reads."""
+        return values
+
+    def made(self, turn: Turn, results: list[Array]) -> list[Array]:
+        """What a graph of control flow has computed."""
+        return results
+
 
 class _Layer(IWorkload):
     """One layer, computed by CpuRef's workload on copies."""
@@ -122,7 +155,7 @@ class _Layer(IWorkload):
 
     def compute(self, given: list[Array | None]) -> list[Array]:
         """The outputs for some inputs."""
-        call = Call(self._operation, self._info.inputs, given)
+        call = Call(self._operation, self._info.inputs, given, results=self._info.outputs)
         constants = self._info.constants
         for index, array in enumerate(call.inputs):
             if array is not None and constants[index] is None:
@@ -204,19 +237,28 @@ class _Flow:
     def _choose(self, values: list[Array]) -> list[Array]:
         """Run the one graph or the other."""
         is_first = self._fault.is_true(id(self), bool(values[0].reshape(-1)[0]))
-        return self._graphs[0 if is_first else 1].run(values[1:])
+        return self._run(0 if is_first else 1, values[1:])
+
+    def _run(self, which: int, values: list[Array], number: int = 0) -> list[Array]:
+        """Run one of the graphs."""
+        names = ("condition", "body") if self._is_loop else ("then", "else")
+        turn = Turn(id(self), names[which], number)
+        given = self._fault.given(turn, values)
+        return self._fault.made(turn, self._graphs[which].run(given))
 
     def _loop(self, values: list[Array]) -> list[Array]:
         """Run the body again and again."""
         left_s = control_flow_time_left_s(self._timeout_s)
         end_s = time.perf_counter() + left_s
-        condition, body = self._graphs
-        num_carried = len(body._graph.outputs)
-        while self._fault.is_true(id(self), bool(condition.run(values)[0].reshape(-1)[0])):
+        num_carried, number = len(self._graphs[1]._graph.outputs), 0
+        while self._fault.is_true(
+            id(self), bool(self._run(0, values, number)[0].reshape(-1)[0])
+        ):
             if self._fault.is_late(end_s - time.perf_counter()):
                 raise ExecutionTimeoutError("the loop takes too long")
-            results = self._fault.carried(values, body.run(values))
+            results = self._fault.carried(values, self._run(1, values, number))
             values = [*results, *values[num_carried:]]
+            number += 1
         return [np.array(value) for value in values[:num_carried]]
 
 
@@ -236,6 +278,7 @@ class _Whole(IWorkload):
                 values[value] = np.array(handle.map(write=False))
                 handle.unmap()
         self._program.run(values)
+        self._fault.program(self._view, values)
         for value, handle in zip(self._view.outputs, outputs, strict=True):
             handle.map(read=False)[...] = values[value]
             handle.unmap()
