@@ -261,7 +261,11 @@ class Milliseconds(Queue):
             factor, right = self.factor, report
 
             def told(event: Measurement) -> None:
-                right(Measurement(event.name, event.start_us, event.duration_us * factor, event.thread_id))
+                right(
+                    Measurement(
+                        event.name, event.start_us, event.duration_us * factor, event.thread_id
+                    )
+                )
 
             command = replace(command, report=told)
         return super().submit(command)
@@ -656,7 +660,9 @@ class SaysNoWithoutText(DeviceLayerSupport):
         self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
     ) -> Support:
         answer = super().is_layer_supported(operation, inputs, outputs)
-        return answer if answer.code is not ReasonCode.ATTRIBUTE else Support.no(ReasonCode.OTHER, "")
+        return (
+            answer if answer.code is not ReasonCode.ATTRIBUTE else Support.no(ReasonCode.OTHER, "")
+        )
 
 
 class RefusesLater(DeviceWorkloadFactory):

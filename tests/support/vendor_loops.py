@@ -150,9 +150,7 @@ class PassesThrough(Fault):
         if turn.graph != self._graph:
             return results
         given = self._given[turn.key]
-        return [
-            np.zeros_like(r) if any(_equal(r, g) for g in given) else r for r in results
-        ]
+        return [np.zeros_like(r) if any(_equal(r, g) for g in given) else r for r in results]
 
 
 class LoopStale(Fault):

@@ -328,14 +328,16 @@ NUMBERS: dict[str, Callable[[], Fault]] = {
     "binary/broadcast-left-last": wrong(BINARY, lambda c: broadcasts(c, 0, -1)),
     "binary/broadcast-both": wrong(
         BINARY,
-        lambda c: any(broadcasts(c, 0, -n) for n in (1, 2))
-        and any(broadcasts(c, 1, -n) for n in (1, 2)),
+        lambda c: (
+            any(broadcasts(c, 0, -n) for n in (1, 2)) and any(broadcasts(c, 1, -n) for n in (1, 2))
+        ),
     ),
     "binary/ranks-differ-by-2": wrong(
         BINARY, lambda c: abs(len(shape_of(c)) - len(shape_of(c, 1))) >= 2
     ),
     "binary/middle-axis": wrong(
-        BINARY, lambda c: c.outputs[0].ndim >= 3 and broadcasts(c, 1, -2) and not broadcasts(c, 1, -1)
+        BINARY,
+        lambda c: c.outputs[0].ndim >= 3 and broadcasts(c, 1, -2) and not broadcasts(c, 1, -1),
     ),
     "binary/rank-0": wrong(BINARY, lambda c: c.outputs[0].ndim == 0),
     "binary/rank-5": wrong(BINARY, lambda c: c.outputs[0].ndim >= 5),
@@ -410,16 +412,16 @@ NUMBERS: dict[str, Callable[[], Fault]] = {
         real(lambda c, x: np.where(x > 0, x, np.float32(0.01) * x)),
     ),
     "activation/elu-forgets-alpha": wrong(
-        "Activation", both(kind("ELU"), is_float), real(lambda c, x: np.where(x > 0, x, np.expm1(x)))
+        "Activation",
+        both(kind("ELU"), is_float),
+        real(lambda c, x: np.where(x > 0, x, np.expm1(x))),
     ),
     "activation/relu-loses-nan": wrong(
         "Activation", both(kind("RELU"), is_float), real(lambda c, x: np.fmax(x, 0))
     ),
     "softmax/no-largest": wrong("Softmax", is_float, real(without_largest)),
     "softmax/logarithm-after": wrong("LogSoftmax", is_float, real(logarithm_of_softmax)),
-    "softmax/depth-tail": wrong(
-        "Softmax", lambda c: c.outputs[0].shape[-1:] > (4,), row_tail(4)
-    ),
+    "softmax/depth-tail": wrong("Softmax", lambda c: c.outputs[0].shape[-1:] > (4,), row_tail(4)),
     "softmax/inner-axis": wrong(
         "Softmax LogSoftmax",
         lambda c: attribute(c, "axis") not in (-1, c.outputs[0].ndim - 1),
@@ -430,7 +432,8 @@ NUMBERS: dict[str, Callable[[], Fault]] = {
         CONV, lambda c: max(attribute(c, "dilation")) > 1 and max(attribute(c, "stride")) > 1
     ),
     "conv/dilation-in-padding": wrong(
-        CONV, lambda c: max(attribute(c, "dilation")) > 1 and attribute(c, "padding") is Padding.SAME
+        CONV,
+        lambda c: max(attribute(c, "dilation")) > 1 and attribute(c, "padding") is Padding.SAME,
     ),
     "conv/padding-at-one-side": wrong(CONV, is_uneven),
     "conv/groups": wrong(CONV, lambda c: shape_of(c)[-1] != shape_of(c, 1)[-1]),
@@ -443,22 +446,20 @@ NUMBERS: dict[str, Callable[[], Fault]] = {
         CONV, lambda c: is_padded(c) and shape_of(c, 1)[1] > shape_of(c)[1]
     ),
     "conv/one-row": wrong(CONV, lambda c: shape_of(c)[1] == 1 and shape_of(c)[2] > 1),
-    "conv/weights-change": wrong(
-        CONV, lambda c: not info(c, 1).is_constant
-    ),
+    "conv/weights-change": wrong(CONV, lambda c: not info(c, 1).is_constant),
     "conv/infinity-in-padding": wrong(
         CONV,
         lambda c: is_padded(c) and is_float(c) and not np.isfinite(np.asarray(c.inputs[0])).all(),
     ),
-    "depthwise/multiplier-outside": wrong(
-        DEPTHWISE, multiplies, multiplier_outside
-    ),
+    "depthwise/multiplier-outside": wrong(DEPTHWISE, multiplies, multiplier_outside),
     "depthwise/dilation": wrong(DEPTHWISE, lambda c: max(attribute(c, "dilation")) > 1),
     "depthwise/batch": wrong(DEPTHWISE, many, first_of_batch),
     "transpose-conv/stride-beyond-window": wrong(
         "TransposeConvolution2d",
-        lambda c: attribute(c, "stride")[0] > shape_of(c, 1)[1]
-        or attribute(c, "stride")[1] > shape_of(c, 1)[2],
+        lambda c: (
+            attribute(c, "stride")[0] > shape_of(c, 1)[1]
+            or attribute(c, "stride")[1] > shape_of(c, 1)[2]
+        ),
     ),
     "transpose-conv/no-bias": wrong("TransposeConvolution2d", has_no_bias),
     "transpose-conv/given-shape": wrong(
@@ -499,22 +500,25 @@ NUMBERS: dict[str, Callable[[], Fault]] = {
     "reduce/max-begins-at-0": wrong("Reduce", kind("MAX"), smallest_of(0, np.maximum)),
     "reduce/outer-axis-kept": wrong(
         "Reduce",
-        lambda c: bool(attribute(c, "keep_dims"))
-        and tuple(a % max(1, len(shape_of(c))) for a in attribute(c, "axes") or ()) == (0,),
+        lambda c: (
+            bool(attribute(c, "keep_dims"))
+            and tuple(a % max(1, len(shape_of(c))) for a in attribute(c, "axes") or ()) == (0,)
+        ),
     ),
     "argmax/negative-axis": wrong("ArgMinMax", axis_is_negative),
-    "argmax/of-64-bits": wrong(
-        "ArgMinMax", lambda c: c.outputs[0].dtype == np.int64, end
-    ),
+    "argmax/of-64-bits": wrong("ArgMinMax", lambda c: c.outputs[0].dtype == np.int64, end),
     "concat/third": wrong("Concat", lambda c: len(c.inputs) > 2),
     "concat/empty-piece": wrong(
-        "Concat", lambda c: any(a is not None and not a.size for a in c.inputs) and c.outputs[0].size > 0
+        "Concat",
+        lambda c: any(a is not None and not a.size for a in c.inputs) and c.outputs[0].size > 0,
     ),
     "split/uneven": wrong("Splitter", lambda c: len({o.shape for o in c.outputs}) > 1),
     "split/last": wrong(
         "Splitter Unstack",
         lambda c: len(c.outputs) > 2,
-        lambda c: c.outputs[-1].__setitem__(..., c.outputs[0] if c.outputs[0].shape == c.outputs[-1].shape else 0),
+        lambda c: c.outputs[-1].__setitem__(
+            ..., c.outputs[0] if c.outputs[0].shape == c.outputs[-1].shape else 0
+        ),
     ),
     "pad/reflects-edge-too": wrong(
         "Pad",
@@ -522,7 +526,9 @@ NUMBERS: dict[str, Callable[[], Fault]] = {
         real(reflected_as_symmetric),
     ),
     "pad/value-is-0": edited("Pad", "pad_value", 0.0),
-    "pad/last-axis-behind": wrong("Pad", lambda c: attribute(c, "pad_list")[-1][0] == 0 < attribute(c, "pad_list")[-1][1]),
+    "pad/last-axis-behind": wrong(
+        "Pad", lambda c: attribute(c, "pad_list")[-1][0] == 0 < attribute(c, "pad_list")[-1][1]
+    ),
     "slice/backwards": wrong("StridedSlice", lambda c: any(s < 0 for s in attribute(c, "stride"))),
     "slice/shrinks-inside": wrong(
         "StridedSlice", lambda c: bool(attribute(c, "shrink_axis_mask") & ~1)
@@ -535,17 +541,19 @@ NUMBERS: dict[str, Callable[[], Fault]] = {
     "gather/scalar-index": wrong("Gather", lambda c: shape_of(c, 1) == ()),
     "scatter/of-the-same-place": wrong(
         "ScatterNd",
-        lambda c: len(np.unique(np.asarray(c.inputs[0]).reshape(-1, shape_of(c)[-1]), axis=0))
-        < np.asarray(c.inputs[0]).reshape(-1, shape_of(c)[-1]).shape[0],
+        lambda c: (
+            len(np.unique(np.asarray(c.inputs[0]).reshape(-1, shape_of(c)[-1]), axis=0))
+            < np.asarray(c.inputs[0]).reshape(-1, shape_of(c)[-1]).shape[0]
+        ),
     ),
-    "transpose/inverse": wrong("Transpose", lambda c: bool(attribute(c, "perm")), real(turned_the_other_way)),
+    "transpose/inverse": wrong(
+        "Transpose", lambda c: bool(attribute(c, "perm")), real(turned_the_other_way)
+    ),
     "transpose/rank-5": wrong("Transpose", lambda c: c.outputs[0].ndim == 5),
     "resize/corners-of-one": wrong(
         "Resize", lambda c: bool(attribute(c, "align_corners")) and 1 in c.outputs[0].shape[1:3]
     ),
-    "resize/smaller": wrong(
-        "Resize", lambda c: c.outputs[0].shape[1] < shape_of(c)[1]
-    ),
+    "resize/smaller": wrong("Resize", lambda c: c.outputs[0].shape[1] < shape_of(c)[1]),
     "resize/batch": wrong("Resize", many, first_of_batch),
     "space/uneven-block": wrong(
         "SpaceToBatchNd BatchToSpaceNd", lambda c: len(set(attribute(c, "block_shape"))) > 1
@@ -553,7 +561,9 @@ NUMBERS: dict[str, Callable[[], Fault]] = {
     "space/crops-behind": wrong(
         "BatchToSpaceNd", lambda c: any(b for _, b in attribute(c, "crops") or ())
     ),
-    "space/block-of-3": wrong("DepthToSpace SpaceToDepth", lambda c: attribute(c, "block_size") > 2),
+    "space/block-of-3": wrong(
+        "DepthToSpace SpaceToDepth", lambda c: attribute(c, "block_size") > 2
+    ),
     "space/channel-first": wrong("DepthToSpace SpaceToDepth", is_channel_first),
     "cast/wraps": wrong(
         "Cast",
@@ -568,7 +578,11 @@ NUMBERS: dict[str, Callable[[], Fault]] = {
     "cast/true-is-not-1": wrong(
         "Cast",
         lambda c: info(c).data_type is DataType.BOOLEAN,
-        lambda c: c.outputs[0].__imul__(np.asarray(3, c.outputs[0].dtype)) if c.outputs[0].dtype != bool else None,
+        lambda c: (
+            c.outputs[0].__imul__(np.asarray(3, c.outputs[0].dtype))
+            if c.outputs[0].dtype != bool
+            else None
+        ),
     ),
     "norm/zero-vector": wrong(
         "L2Normalization",
@@ -578,19 +592,26 @@ NUMBERS: dict[str, Callable[[], Fault]] = {
     "norm/epsilon": edited("LayerNormalization", "eps", 1e-12),
     "norm/difference-of-means": wrong("LayerNormalization", is_float, real(of_squares)),
     "norm/batch": wrong("InstanceNormalization", many, first_of_batch),
-    "cumulate/both": wrong("Cumulate", lambda c: bool(attribute(c, "exclusive") and attribute(c, "reverse"))),
-    "top/smallest": wrong("TopkV2", lambda c: not attribute(c, "largest")),
-    "tile/two-axes": wrong("Tile", lambda c: sum(m > 1 for m in attribute(c, "multiples") or ()) > 1),
-    "select/condition-stretches": wrong(
-        "Select", lambda c: shape_of(c) != c.outputs[0].shape
+    "cumulate/both": wrong(
+        "Cumulate", lambda c: bool(attribute(c, "exclusive") and attribute(c, "reverse"))
     ),
+    "top/smallest": wrong("TopkV2", lambda c: not attribute(c, "largest")),
+    "tile/two-axes": wrong(
+        "Tile", lambda c: sum(m > 1 for m in attribute(c, "multiples") or ()) > 1
+    ),
+    "select/condition-stretches": wrong("Select", lambda c: shape_of(c) != c.outputs[0].shape),
     "lstm/cell-clip": edited("Lstm", "cell_clip", 0.0),
     "lstm/sequence-clip": edited("UnidirectionalSequenceLstm", "projection_clip", 0.0),
-    "rnn/activation": wrong("Rnn UnidirectionalSequenceRnn", lambda c: c.outputs[0].shape[:1] > (1,), first_of_batch),
+    "rnn/activation": wrong(
+        "Rnn UnidirectionalSequenceRnn", lambda c: c.outputs[0].shape[:1] > (1,), first_of_batch
+    ),
     "svdf/rank-2": wrong("Svdf", lambda c: attribute(c, "rank") > 1),
     "roi/image": wrong("RoiAlign RoiPooling", lambda c: shape_of(c)[0] > 1),
     "reverse/whole-length": wrong(
-        "ReverseSequence", lambda c: bool((np.asarray(c.inputs[1]) == shape_of(c)[attribute(c, "sequence_axis")]).any())
+        "ReverseSequence",
+        lambda c: bool(
+            (np.asarray(c.inputs[1]) == shape_of(c)[attribute(c, "sequence_axis")]).any()
+        ),
     ),
     "onehot/outside": wrong("OneHot", lambda c: bool((np.asarray(c.inputs[0]) < 0).any())),
 }

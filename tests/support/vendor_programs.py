@@ -196,7 +196,9 @@ def corner(call: Call) -> None:
 
 def width_rest(tile: int) -> Callable[[Call], bool]:
     return lambda call: (
-        call.outputs[0].ndim == 4 and call.outputs[0].shape[2] > tile and call.outputs[0].shape[2] % tile > 0
+        call.outputs[0].ndim == 4
+        and call.outputs[0].shape[2] > tile
+        and call.outputs[0].shape[2] % tile > 0
     )
 
 
@@ -207,20 +209,38 @@ def window(size: int) -> Callable[[Call], bool]:
 INT8: dict[str, Callable[[], Fault]] = {
     "int8/scale-of-first-channel": wrong(f"{CONV} {DEPTHWISE}", per_channel, first_scale),
     "int8/scales-beyond-16": wrong(
-        f"{CONV} {DEPTHWISE}", lambda c: per_channel(c) and len(info(c, 1).quantization.scales) > 16  # type: ignore[union-attr]
+        f"{CONV} {DEPTHWISE}",
+        lambda c: per_channel(c) and len(info(c, 1).quantization.scales) > 16,  # type: ignore[union-attr]
     ),
     "int8/bias-per-channel": wrong(
-        f"{CONV} {DEPTHWISE}", lambda c: per_channel(c) and len(c.inputs) > 2 and c.inputs[2] is not None
+        f"{CONV} {DEPTHWISE}",
+        lambda c: per_channel(c) and len(c.inputs) > 2 and c.inputs[2] is not None,
     ),
     "int8/zero-scale-channel": wrong(
-        CONV, lambda c: per_channel(c) and 0.0 in info(c, 1).quantization.scales  # type: ignore[union-attr]
+        CONV,
+        lambda c: per_channel(c) and 0.0 in info(c, 1).quantization.scales,  # type: ignore[union-attr]
     ),
     "int8/lowest-wraps": wrong("", is_quantized, lowest_wraps),
     "int8/highest-wraps": wrong(f"{CONV} FullyConnected", is_quantized, highest_wraps),
     "int8/symmetric-range": wrong("", is_quantized, without_lowest),
-    "int8/quantize-cuts": wrong("Quantize", lambda c: c.inputs[0] is not None and c.inputs[0].dtype.kind == "f", quantized_by(np.trunc)),
-    "int8/quantize-halves-up": wrong("Quantize", lambda c: c.inputs[0] is not None and c.inputs[0].dtype.kind == "f", quantized_by(lambda x: np.floor(x + 0.5))),
-    "int8/requantize": wrong("Quantize", lambda c: c.inputs[0] is not None and c.inputs[0].dtype.itemsize == 1 and {"u", "i"} == {c.inputs[0].dtype.kind, c.outputs[0].dtype.kind}),
+    "int8/quantize-cuts": wrong(
+        "Quantize",
+        lambda c: c.inputs[0] is not None and c.inputs[0].dtype.kind == "f",
+        quantized_by(np.trunc),
+    ),
+    "int8/quantize-halves-up": wrong(
+        "Quantize",
+        lambda c: c.inputs[0] is not None and c.inputs[0].dtype.kind == "f",
+        quantized_by(lambda x: np.floor(x + 0.5)),
+    ),
+    "int8/requantize": wrong(
+        "Quantize",
+        lambda c: (
+            c.inputs[0] is not None
+            and c.inputs[0].dtype.itemsize == 1
+            and {"u", "i"} == {c.inputs[0].dtype.kind, c.outputs[0].dtype.kind}
+        ),
+    ),
     "int8/relu-at-stored-0": wrong(
         f"{CONV} {BINARY} FullyConnected {DEPTHWISE}",
         lambda c: is_quantized(c) and getattr(attribute(c, "activation"), "name", "") == "RELU",
@@ -236,28 +256,70 @@ INT8: dict[str, Callable[[], Fault]] = {
     "int8/scale-of-left": wrong(BINARY, both(scales_differ, kind("ADD")), scale_of_left),
     "int8/large-product": wrong(BINARY, both(product_is_larger, kind("MUL"))),
     "int8/concat-as-stored": wrong("Concat", scales_differ, as_stored),
-    "int8/average-cuts": wrong("Pooling2d", lambda c: is_quantized(c) and attribute(c, "algorithm").name == "AVERAGE", one_less),
-    "int8/resize-cuts": wrong("Resize", lambda c: is_quantized(c) and attribute(c, "method").name == "BILINEAR", one_less),
-    "int8/mean-of-many": wrong("Reduce", lambda c: is_quantized(c) and kind("MEAN")(c) and np.asarray(c.inputs[0]).size // max(1, c.outputs[0].size) > 128),
+    "int8/average-cuts": wrong(
+        "Pooling2d",
+        lambda c: is_quantized(c) and attribute(c, "algorithm").name == "AVERAGE",
+        one_less,
+    ),
+    "int8/resize-cuts": wrong(
+        "Resize", lambda c: is_quantized(c) and attribute(c, "method").name == "BILINEAR", one_less
+    ),
+    "int8/mean-of-many": wrong(
+        "Reduce",
+        lambda c: (
+            is_quantized(c)
+            and kind("MEAN")(c)
+            and np.asarray(c.inputs[0]).size // max(1, c.outputs[0].size) > 128
+        ),
+    ),
     "int8/16-bits": wrong(CONV, lambda c: c.outputs[0].dtype == np.int16),
-    "int8/softmax-batch": wrong("Softmax", lambda c: is_quantized(c) and many(c), lambda c: c.outputs[0].__setitem__(slice(1, None), c.outputs[0][:1])),
+    "int8/softmax-batch": wrong(
+        "Softmax",
+        lambda c: is_quantized(c) and many(c),
+        lambda c: c.outputs[0].__setitem__(slice(1, None), c.outputs[0][:1]),
+    ),
     "int8/prelu-positive": wrong("Prelu", is_quantized, one_less),
-    "int8/hard-swish": wrong("Activation", lambda c: is_quantized(c) and kind("HARD_SWISH")(c), one_less),
-    "int8/maximum-of-unlike": wrong(BINARY, lambda c: scales_differ(c) and kind("MAXIMUM", "MINIMUM")(c)),
-    "int8/compare-as-stored": wrong("Comparison", lambda c: info(c).quantization is not None and info(c).quantization != info(c, 1).quantization),
-    "int8/pad-with-stored-0": wrong("Pad", lambda c: is_quantized(c) and zero(call_info(c)) != 0, corner),
+    "int8/hard-swish": wrong(
+        "Activation", lambda c: is_quantized(c) and kind("HARD_SWISH")(c), one_less
+    ),
+    "int8/maximum-of-unlike": wrong(
+        BINARY, lambda c: scales_differ(c) and kind("MAXIMUM", "MINIMUM")(c)
+    ),
+    "int8/compare-as-stored": wrong(
+        "Comparison",
+        lambda c: (
+            info(c).quantization is not None and info(c).quantization != info(c, 1).quantization
+        ),
+    ),
+    "int8/pad-with-stored-0": wrong(
+        "Pad", lambda c: is_quantized(c) and zero(call_info(c)) != 0, corner
+    ),
     "tiles/width-rest-8": wrong(CONV, width_rest(8)),
-    "tiles/height-rest-4": wrong(f"{CONV} {DEPTHWISE}", lambda c: c.outputs[0].shape[1] > 4 and c.outputs[0].shape[1] % 4 == 3),
-    "tiles/1x1-with-stride": wrong(CONV, lambda c: window(1)(c) and max(attribute(c, "stride")) > 1),
+    "tiles/height-rest-4": wrong(
+        f"{CONV} {DEPTHWISE}",
+        lambda c: c.outputs[0].shape[1] > 4 and c.outputs[0].shape[1] % 4 == 3,
+    ),
+    "tiles/1x1-with-stride": wrong(
+        CONV, lambda c: window(1)(c) and max(attribute(c, "stride")) > 1
+    ),
     "tiles/1x1-with-padding": wrong(CONV, lambda c: window(1)(c) and is_padded(c)),
-    "tiles/3x3-with-stride": wrong(DEPTHWISE, lambda c: window(3)(c) and attribute(c, "stride") == (2, 2)),
+    "tiles/3x3-with-stride": wrong(
+        DEPTHWISE, lambda c: window(3)(c) and attribute(c, "stride") == (2, 2)
+    ),
     "tiles/5x5": wrong(CONV, window(5)),
     "tiles/7x7-stem": wrong(CONV, lambda c: window(7)(c) and attribute(c, "stride") == (2, 2)),
     "tiles/window-not-square": wrong(CONV, lambda c: len(set(shape_of(c, 1)[1:3])) > 1),
-    "tiles/stride-beyond-window": wrong(f"{CONV} Pooling2d", lambda c: (attribute(c, "pool_size") or shape_of(c, 1)[1:3]) < attribute(c, "stride")),
+    "tiles/stride-beyond-window": wrong(
+        f"{CONV} Pooling2d",
+        lambda c: (attribute(c, "pool_size") or shape_of(c, 1)[1:3]) < attribute(c, "stride"),
+    ),
     "tiles/padding-at-one-side-int8": wrong(CONV, lambda c: is_quantized(c) and is_uneven(c)),
-    "tiles/global-pool": wrong("Pooling2d", lambda c: attribute(c, "pool_size") == shape_of(c)[1:3] and shape_of(c)[1] > 4),
-    "tiles/batch-of-3": wrong(f"{CONV} {DEPTHWISE} Pooling2d", lambda c: c.outputs[0].shape[0] == 3),
+    "tiles/global-pool": wrong(
+        "Pooling2d", lambda c: attribute(c, "pool_size") == shape_of(c)[1:3] and shape_of(c)[1] > 4
+    ),
+    "tiles/batch-of-3": wrong(
+        f"{CONV} {DEPTHWISE} Pooling2d", lambda c: c.outputs[0].shape[0] == 3
+    ),
 }
 
 
@@ -329,7 +391,10 @@ def follows(first: str, second: str) -> Callable[[SubgraphView], bool]:
     def condition(view: SubgraphView) -> bool:
         made = {v for layer in view.layers if layer.operation.name == first for v in layer.outputs}
         return any(
-            v in made for layer in view.layers if layer.operation.name == second for v in layer.inputs
+            v in made
+            for layer in view.layers
+            if layer.operation.name == second
+            for v in layer.inputs
         )
 
     return condition
@@ -474,7 +539,13 @@ class LoadedHalf(Fault):
     def before(self, call: Call) -> None:
         for index, of in enumerate(call.infos):
             array = call.inputs[index]
-            if call.operation in self._loaded and of is not None and of.is_constant and array is not None and array.dtype == np.float32:
+            if (
+                call.operation in self._loaded
+                and of is not None
+                and of.is_constant
+                and array is not None
+                and array.dtype == np.float32
+            ):
                 call.inputs[index] = array.astype(np.float16).astype(np.float32)
 
 
@@ -544,7 +615,10 @@ class WordsOnly(OwnHandle):
         staging, is_written = self._staged.pop()
         if is_written:
             size = staging.nbytes // 4 * 4
-            source, target = staging.reshape(-1).view(np.uint8), self.elements.reshape(-1).view(np.uint8)
+            source, target = (
+                staging.reshape(-1).view(np.uint8),
+                self.elements.reshape(-1).view(np.uint8),
+            )
             target[:size] = source[:size]
 
 
@@ -555,7 +629,10 @@ class SixteenBitSizes(OwnHandle):
         staging, is_written = self._staged.pop()
         if is_written:
             size = min(staging.nbytes, 0xFFFF)
-            source, target = staging.reshape(-1).view(np.uint8), self.elements.reshape(-1).view(np.uint8)
+            source, target = (
+                staging.reshape(-1).view(np.uint8),
+                self.elements.reshape(-1).view(np.uint8),
+            )
             target[:size] = source[:size]
 
 

@@ -24,6 +24,7 @@ from armpy.testing.cases import (
     recurrent_networks,
     recurrent_sequences,
     reduction,
+    seldom,
     sizes,
     spectral,
     text_features,
@@ -60,7 +61,7 @@ _FAMILIES = (
     lookup,
     indexing,
 )
-_ON_PURPOSE = (edges, sizes)
+_ON_PURPOSE = (edges, seldom, sizes)
 """Families whose lines are there for one thing each, and made into nothing else."""
 
 _DELICATE = (detection, lookup, indexing, no_numbers)

@@ -44,8 +44,8 @@ Build = Callable[..., tuple[Value, ...]]
 
 _MINUS = BinaryOperation.SUB
 _TURNS = 3
-_MANY_TURNS = 260
-"""More turns than a byte can count."""
+_MANY_TURNS = 1_100
+"""More turns than a byte can count, and than usual limits that are round numbers."""
 
 
 def graph_of(infos: Sequence[TensorInfo], build: Build) -> Graph:
@@ -227,7 +227,7 @@ def _loops() -> Iterator[Case]:
     yield _case("counter/signed32", loop((COUNT,), lambda *_: (), _TURNS), (COUNT, 0, 2))
     yield _case("no-turn-first/signed32", loop((COUNT,), lambda *_: (), 4), (COUNT, 9, 1))
     many = loop((COUNT, COUNT), lambda net, i, x: (binary(net, x, i),), _MANY_TURNS)
-    yield _case("many-turns/signed32", many, (COUNT, 0, 250), (COUNT, 0, 7))
+    yield _case("many-turns/signed32", many, (COUNT, 0, 1_090), (COUNT, 0, 7))
     for label, info in _LABELS.items():
         yield from _loops_in(label, info)
     yield _case(
