@@ -20,7 +20,6 @@ from armpy.backend import (
     ICompletion,
     IDeviceMemory,
     ILayerSupport,
-    ITensorArena,
     ITensorHandle,
     IWorkloadFactory,
     Lifetime,

@@ -262,7 +262,7 @@ def nan_where(test: Callable[[Array], Array]) -> Effect:
 
 def of_squares(call: Call, x: Array, *_: Array) -> Array | None:
     """Variance as the difference of two means, in float32."""
-    if attribute(call, "axes") != (-1,) or len(call.inputs) > 1 and call.inputs[1] is not None:
+    if attribute(call, "axes") != (-1,) or (len(call.inputs) > 1 and call.inputs[1] is not None):
         return None
     y = x.astype(np.float32)
     mean = y.mean(-1, keepdims=True, dtype=np.float32)

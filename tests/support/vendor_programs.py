@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any  # what is kept, whatever it is
 
@@ -11,7 +11,6 @@ import numpy as np
 from armpy.backend import (
     IMemoryManager,
     ITensorHandle,
-    ITensorHandleFactory,
     IWorkload,
     IWorkloadFactory,
     ProgramCheck,
@@ -21,10 +20,8 @@ from armpy.backend import (
     WorkloadInfo,
 )
 from armpy.graph import SubgraphView, Value
-from armpy.ops import PreCompiled
 from armpy.ops.operation import Array, Operation
 from armpy.tensor import TensorInfo
-from armpy.types import DataType
 from tests.support.planted_faults import (
     Call,
     Factory,
@@ -41,11 +38,8 @@ from tests.support.vendor_numbers import (
     BINARY,
     CONV,
     DEPTHWISE,
-    Wrong,
-    always,
     attribute,
     both,
-    end,
     info,
     is_padded,
     is_uneven,

@@ -6,8 +6,8 @@ import pytest
 
 from armpy.testing import Outcome
 from armpy.testing.cases import seldom
-from armpy.testing.subject import Subject
 from armpy.testing.judge import judge
+from armpy.testing.subject import Subject
 from tests.support.lying_backends import options_for
 from tests.support.planted_faults import Plain
 from tests.support.vendor_faults import SHAPES
