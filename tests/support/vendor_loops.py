@@ -203,7 +203,7 @@ class OwnBudget(Fault):
     """Each loop has its 2 seconds, whoever said how many."""
 
     def is_late(self, left_s: float) -> bool:
-        return False if left_s > -2 else True
+        return left_s <= -2
 
 
 class OtherError(Fault):
