@@ -251,9 +251,7 @@ class _Flow:
         left_s = control_flow_time_left_s(self._timeout_s)
         end_s = time.perf_counter() + left_s
         num_carried, number = len(self._graphs[1]._graph.outputs), 0
-        while self._fault.is_true(
-            id(self), bool(self._run(0, values, number)[0].reshape(-1)[0])
-        ):
+        while self._fault.is_true(id(self), bool(self._run(0, values, number)[0].reshape(-1)[0])):
             if self._fault.is_late(end_s - time.perf_counter()):
                 raise ExecutionTimeoutError("the loop takes too long")
             results = self._fault.carried(values, self._run(1, values, number))

@@ -17,7 +17,7 @@ from armpy.tensor import TensorInfo
 from armpy.types import DataLayout, DataType
 from tests.support.planted_faults import Call, Fault
 
-Effect = Callable[[Call], None]
+Effect = Callable[[Call], object]
 Condition = Callable[[Call], bool]
 
 
@@ -199,14 +199,16 @@ def without_largest(call: Call, x: Array, *_: Array) -> Array:
     """Softmax with nothing taken away first."""
     axis, beta = attribute(call, "axis"), attribute(call, "beta")
     powers = np.exp(np.float32(beta) * x.astype(np.float32))
-    return powers / powers.sum(axis, keepdims=True)
+    shares: Array = powers / powers.sum(axis, keepdims=True)
+    return shares
 
 
 def logarithm_of_softmax(call: Call, x: Array, *_: Array) -> Array:
     axis, beta = attribute(call, "axis"), attribute(call, "beta")
     moved = np.float32(beta) * (x - x.max(axis, keepdims=True)).astype(np.float32)
     powers = np.exp(moved)
-    return np.log(powers / powers.sum(axis, keepdims=True))
+    logarithms: Array = np.log(powers / powers.sum(axis, keepdims=True))
+    return logarithms
 
 
 def reflected_as_symmetric(call: Call, x: Array, *_: Array) -> Array:
@@ -267,7 +269,8 @@ def of_squares(call: Call, x: Array, *_: Array) -> Array | None:
     y = x.astype(np.float32)
     mean = y.mean(-1, keepdims=True, dtype=np.float32)
     variance = (y * y).mean(-1, keepdims=True, dtype=np.float32) - mean * mean
-    return (y - mean) / np.sqrt(variance + np.float32(attribute(call, "eps")))
+    normal: Array = (y - mean) / np.sqrt(variance + np.float32(attribute(call, "eps")))
+    return normal
 
 
 def in_half(call: Call, x: Array, weights: Array, *_: Array) -> Array | None:

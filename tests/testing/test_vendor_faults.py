@@ -9,8 +9,9 @@ from armpy.testing.cases import seldom
 from armpy.testing.judge import judge
 from armpy.testing.subject import Subject
 from tests.support.lying_backends import options_for
-from tests.support.planted_faults import Plain
-from tests.support.vendor_faults import SHAPES
+from tests.support.planted_faults import Fused, Plain
+from tests.support.vendor_numbers import NUMBERS
+from tests.support.vendor_quantized import INT8
 
 CASES = {case.id: case for sketch in seldom.sketches() for case in sketch.cases()}
 
@@ -33,7 +34,7 @@ FOUND = {
 
 @pytest.mark.parametrize(("shape", "fault"), FOUND)
 def test_a_fault_of_what_is_seldom_is_found(shape: str, fault: str) -> None:
-    backend = SHAPES[shape][fault]()
+    backend = Plain(NUMBERS[fault]()) if shape == "plain" else Fused(INT8[fault]())
     subject = Subject(backend.backend_id, options_for(backend))
     result = judge(subject, CASES[FOUND[shape, fault]])
     assert result.outcome is Outcome.FAILED, result.text

@@ -176,9 +176,9 @@ def _reached() -> Iterator[Sketch]:
         ("window", Attention(left_window=1, right_window=0)),
         ("all", Attention()),
     ):
-        shapes = ((2, 4, 5, 8), (2, 2, 7, 8), (2, 2, 7, 6))
+        heads = ((2, 4, 5, 8), (2, 2, 7, 8), (2, 2, 7, 6))
         for odd, values in (("key", (grid, one, grid)), ("value", (grid, grid, one))):
-            yield Sketch(f"no-numbers-{name}-{odd}", seen, shapes, _F32, values)
+            yield Sketch(f"no-numbers-{name}-{odd}", seen, heads, _F32, values)
     for method in ResizeMethod:
         resize = Resize((9, 7), method)
         yield Sketch(f"no-numbers-{method.name.lower()}", resize, ((1, 4, 5, 3),), _F32, (one,))

@@ -114,11 +114,11 @@ def _windows() -> Iterator[Sketch]:
     ):
         ends[label] = (
             size,
-            Convolution2d(**options),  # type: ignore[arg-type]  # attributes by name
-            DepthwiseConvolution2d(**options),  # type: ignore[arg-type]
+            Convolution2d(**options),
+            DepthwiseConvolution2d(**options),
         )
         if label != "one-element-padding":  # windows of padding alone have no mean
-            pool = Pooling2d(PoolingAlgorithm.AVERAGE, size, **options)  # type: ignore[arg-type]
+            pool = Pooling2d(PoolingAlgorithm.AVERAGE, size, **options)
             yield Sketch(f"average-{label}", pool, (image,), _FLOAT_AND_BYTES)
     for label, (size, conv, depthwise) in ends.items():
         yield line(label, conv, (image, (4, *size, 3), (4,)), _float_and_bytes)

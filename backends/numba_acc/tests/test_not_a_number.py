@@ -76,5 +76,6 @@ def test_placement_says_why_a_transposed_convolution_is_cpu_refs(odd: float) -> 
     network.output("y", layer.output)
     with Runtime(RuntimeOptions(backends=["NumbaAcc", "CpuRef"])) as runtime:
         placement = runtime.get_network(runtime.load_network(network)).placement
+        assert placement is not None
         assert placement.layers_by_backend == {"CpuRef": 1}
         assert "weights that are no numbers are not supported" in str(placement)

@@ -152,7 +152,8 @@ def model_of(
     ]
     graph = onnx.helper.make_graph(nodes, "g", given, outputs, constants)
     opsets = [onnx.helper.make_opsetid("", opset)]
-    return onnx.helper.make_model(graph, opset_imports=opsets, ir_version=10).SerializeToString()
+    model = onnx.helper.make_model(graph, opset_imports=opsets, ir_version=10)
+    return bytes(model.SerializeToString())
 
 
 def attempt(content: bytes, arrays: dict[str, Array], constant: frozenset[str]) -> str:

@@ -19,7 +19,7 @@ from armpy_numba_acc.tiles.blocks import make_transpose_tile
 Transpose = Callable[[Pointer, int, Pointer, int, int, int], None]
 Products = Callable[[Pointer, int, Pointer, Pointer, int, int, Pointer], None]
 RunBlock = Callable[[Pointer, Pointer, Pointer, Pointer, Pointer, int, int, int], int]
-Rest = Callable[[Pointer, Pointer, Pointer, Pointer, Pointer, Pointer, int, int], None]
+Rest = Callable[[Pointer, Pointer, Pointer, Pointer, Pointer, int, int, int], None]
 
 
 def _make_transpose(lanes: int) -> Transpose:
