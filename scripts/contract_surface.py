@@ -45,9 +45,12 @@ WIDENED = frozenset(
     {
         "IBackendInternal.create_backend_profiling_context",
         "IBackendInternal.use_custom_memory_allocator",
+        "cancellable",
+        "timed_by",
     }
 )
-"""Methods that may answer more than before, or are given parameters that old overrides lack."""
+"""Methods that may answer more than before, or are given parameters that old overrides lack;
+and functions for ``with`` that are classes now, which are used in the same way."""
 
 
 REACHING = (SubgraphView, Layer, Value, Graph, Variable, TensorInfo, Quantization)

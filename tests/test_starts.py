@@ -91,7 +91,7 @@ STARTS = [
     Start(
         "run what is prepared",
         "$ armpy run PREPARED",
-        74,
+        78,  # and what takes working memory at the first execution, and gives it back
         HEAVY - {"armpy_numba_acc"} | {"armpy_numba_acc.backend", "tempfile"},
     ),
     Start(
@@ -104,7 +104,7 @@ STARTS = [
     Start(
         "run what was run before",
         f"$ armpy run {MODEL}",
-        76,
+        80,
         HEAVY - {"armpy_numba_acc"} | {"armpy_numba_acc.backend", "tempfile"},
         keeps_models=True,
     ),

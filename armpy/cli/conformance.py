@@ -16,6 +16,7 @@ from armpy.cli.conformance_options import (
     backend_option,
     backends_to_try,
     every_option,
+    filter_option,
     report_all,
     runtime_options,
     trial_options,
@@ -64,13 +65,7 @@ def conformance() -> None:
 @conformance.command(short_help="Cases made from the operations' definitions; the default.")
 @click.argument("backend", required=False, default="")
 @every_option
-@click.option(
-    "--filter",
-    "filters",
-    multiple=True,
-    metavar="TEXT",
-    help="Only cases with this text; may be repeated, for cases with any of them.",
-)
+@filter_option
 @click.option("--list", "only_list", is_flag=True, help="Print the cases' ids, and run none.")
 @click.option("--fail-fast", is_flag=True, help="End with the first case that fails.")
 @click.option(
@@ -147,7 +142,7 @@ def _list(ids: Mapping[str, Sequence[str]]) -> None:
 @conformance.command("nnapi-vectors", short_help="NNAPI's published operation tests, as data.")
 @click.argument("directory", type=click.Path(exists=True, file_okay=False, readable=True))
 @backend_option
-@click.option("--filter", "filter_", default="", metavar="TEXT", help="Only examples with this.")
+@filter_option
 @click.option(
     "--jobs", type=click.IntRange(min=1), help="Processes at a time; one per core if left out."
 )
@@ -160,7 +155,7 @@ def nnapi_vectors(
     context: click.Context,
     directory: str,
     backend: str,
-    filter_: str,
+    filters: tuple[str, ...],
     jobs: int | None,
     html: str | None,
     dynamic_backends_path: tuple[str, ...],
@@ -181,7 +176,7 @@ def nnapi_vectors(
         directory,
         backend,
         runtime_options=RuntimeOptions(dynamic_backends_path=dynamic_backends_path),
-        filter=filter_,
+        filter=filters,
         jobs=jobs,
     )
     _report(result, as_json=as_json, html=html)

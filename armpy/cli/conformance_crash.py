@@ -10,6 +10,7 @@ import click
 from armpy.cli.conformance_options import (
     backends_to_try,
     every_option,
+    filter_option,
     report_all,
     runtime_options,
     trial_options,
@@ -33,7 +34,7 @@ _CURRENT = "Current thread"
 @click.command(short_help="Load, threads, stops, kills and want of memory, each case apart.")
 @click.option("--backend", default="", metavar="ID", help="The backend to try out.")
 @every_option
-@click.option("--filter", "filter_", default="", metavar="TEXT", help="Only cases with this text.")
+@filter_option
 @seed_option("Of everything random.")
 @click.option(
     "--timeout",
@@ -55,7 +56,7 @@ def crash(
     context: click.Context,
     backend: str,
     every: bool,
-    filter_: str,
+    filters: tuple[str, ...],
     seed: int,
     timeout_s: float,
     jobs: int | None,
@@ -79,7 +80,7 @@ def crash(
         result = run_crash(
             name,
             runtime_options=options,
-            filter=filter_,
+            filter=filters,
             seed=seed,
             timeout_s=timeout_s,
             jobs=jobs,

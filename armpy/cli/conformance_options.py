@@ -22,6 +22,14 @@ backend_option = click.option(
     "--backend", required=True, metavar="ID", help="The backend to try out."
 )
 
+filter_option = click.option(
+    "--filter",
+    "filters",
+    multiple=True,
+    metavar="TEXT",
+    help="Only cases with this text; may be repeated, for cases with any of them.",
+)
+
 every_option = click.option(
     "--all", "every", is_flag=True, help="Every backend that there is, one by one."
 )

@@ -18,7 +18,7 @@ from armpy.testing.contract import CONTRACT_CASES, judge_contract
 from armpy.testing.judge import judge
 from armpy.testing.known_failures import apply_known_failures, read_known_failures
 from armpy.testing.patterns import judge_declared, judge_pattern
-from armpy.testing.result import CONTRACT, CaseResult, ConformanceResult, Outcome
+from armpy.testing.result import CONTRACT, CaseResult, ConformanceResult, Outcome, is_selected
 from armpy.testing.subject import Subject
 from armpy.testing.workers import Lost, judge_in_workers
 from armpy.types import BackendId
@@ -175,11 +175,9 @@ def run_conformance(
 
 def _selected(everything: Sequence[NamedCase], filter: str | Sequence[str]) -> list[NamedCase]:
     """The cases whose ids have one of some texts; raises InvalidArgumentError if none has."""
-    texts = [filter] if isinstance(filter, str) else [*filter] or [""]
-    chosen = [c for c in everything if any(text.lower() in c.id.lower() for text in texts)]
+    chosen = [case for case in everything if is_selected(filter, case.id)]
     if not chosen:
-        given = " or ".join(map(repr, texts))
-        raise InvalidArgumentError("no case is selected", where="filter", actual=given)
+        raise InvalidArgumentError("no case is selected", where="filter", actual=repr(filter))
     return chosen
 
 

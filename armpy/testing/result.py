@@ -203,3 +203,9 @@ class ConformanceResult:
     def __str__(self) -> str:
         counts = ", ".join(f"{number} {name}" for name, number in self.counts.items() if number)
         return f"{self.backend}: {counts or 'no cases'}"
+
+
+def is_selected(filter: str | Sequence[str], *places: str) -> bool:
+    """Whether a filter's text, or one of its texts, is in one of some names; without any, it is."""
+    texts = [filter] if isinstance(filter, str) else [*filter] or [""]
+    return any(text.lower() in place.lower() for text in texts for place in places)

@@ -32,7 +32,7 @@ def refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
         (["run", DIGITS, "--resize", "crop", "--resize", "pad"], "--resize"),
         (["inspect", DIGITS, "--signature", "a", "--signature", "b"], "--signature"),
         (["diff", DIGITS, "--seed", "1", "--seed", "2"], "--seed"),
-        (["conformance", "CpuRef", "--filter", "a", "--filter", "b"], "--filter"),
+        (["conformance", "CpuRef", "--jobs", "1", "--jobs", "2"], "--jobs"),
     ],
 )
 def test_an_option_of_one_value_is_given_once(

@@ -187,7 +187,10 @@ MEMBERS: dict[str, Callable[[Model], object]] = {
     "network_id": lambda model: model.network_id,
     "runtime": lambda model: model.runtime.options,
 }
-OTHERS = {"quick", "is_quick", "default_shapes", "title", "remember"}
+OTHERS = {
+    *("quick", "is_quick", "default_shapes", "title", "remember"),
+    *("remember_files", "is_of_one_file"),
+}
 CALLS: dict[str, Callable[[Model], object]] = {
     "in order": lambda model: model(*inputs_of().values()),
     "lists": lambda model: model.run({n: a.tolist() for n, a in inputs_of().items()}),

@@ -17,6 +17,8 @@ from armpy_reference.factory import ReferenceWorkloadFactory
 
 from armpy.backend import (
     BackendOption,
+    Capabilities,
+    Capability,
     HostTensorHandle,
     IBackendInternal,
     ILayerSupport,
@@ -342,7 +344,10 @@ class Plain(FakeBackend):
 
 
 class Flow(Plain):
-    """Control flow, too."""
+    """Control flow, too, whose time it says it looks after itself."""
+
+    def get_capabilities(self) -> Capabilities:
+        return {**super().get_capabilities(), Capability.LOOP_TIMEOUT: True}
 
     def get_layer_support(self) -> ILayerSupport:
         return _FlowSupport("Planted", None, {})

@@ -82,6 +82,8 @@ def quantization_of(
     points = None if zero_point is None else node.input(zero_point)
     if scales is None or (points is not None and points.data is None):
         return None
+    if points is not None and not np.all(np.isfinite(points.data)):  # type: ignore[arg-type]  # not None, as above
+        return None
     numbers = np.zeros(1, np.int64) if points is None else points.data.astype(np.int64).reshape(-1)  # type: ignore[union-attr]  # not None, see above
     if points is not None and points.info.data_type is DataType.SIGNED16 and numbers.any():
         return None

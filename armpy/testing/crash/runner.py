@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -15,6 +15,7 @@ from armpy.testing.crash.cases import AFTERWARDS, CASES, SURVEY, CrashCase
 from armpy.testing.crash.networks import builders
 from armpy.testing.crash.process import Ended, Task, run_apart
 from armpy.testing.crash.result import CrashOutcome, CrashResult, CrashRun
+from armpy.testing.result import is_selected
 from armpy.testing.workers import available_cores
 from armpy.types import BackendId
 
@@ -31,7 +32,7 @@ def run_crash(
     backend_id: BackendId,
     *,
     runtime_options: RuntimeOptions | None = None,
-    filter: str = "",
+    filter: str | Sequence[str] = "",
     seed: int = 0,
     timeout_s: float = 60.0,
     jobs: int | None = None,
@@ -44,8 +45,8 @@ def run_crash(
     backend_id : str
     runtime_options : RuntimeOptions, optional
         Where backends are found, and their options; `backends` and `registry` do not count.
-    filter : str
-        Run only cases whose ids contain this text.
+    filter : str or sequence of str
+        Run only cases whose ids contain this text, or one of these texts.
     seed : int
         Of inputs, and of the times when something is stopped.
     timeout_s : float
@@ -82,7 +83,7 @@ def run_crash(
         (case, network)
         for case in CASES
         for network in networks
-        if filter.lower() in f"{case.id}/{network}".lower()
+        if is_selected(filter, f"{case.id}/{network}")
     ]
     if networks and not chosen:
         raise InvalidArgumentError("no case is selected", where="filter", actual=repr(filter))

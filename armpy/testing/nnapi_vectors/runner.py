@@ -14,7 +14,7 @@ from armpy.runtime import RuntimeOptions
 from armpy.testing.nnapi_vectors.example import Example, read_examples
 from armpy.testing.nnapi_vectors.judge import Variation, VectorJudge, data_type_of, operation_of
 from armpy.testing.nnapi_vectors.twins import has_signed_twin
-from armpy.testing.result import CaseResult, ConformanceResult, Outcome
+from armpy.testing.result import CaseResult, ConformanceResult, Outcome, is_selected
 from armpy.testing.subject import Subject
 from armpy.testing.workers import Lost, available_cores, judge_in_workers
 from armpy.types import BackendId
@@ -70,7 +70,7 @@ def run_vectors(
     backend_id: BackendId,
     *,
     runtime_options: RuntimeOptions | None = None,
-    filter: str = "",
+    filter: str | Sequence[str] = "",
     jobs: int | None = None,
     progress: Progress | None = None,
 ) -> VectorsResult:
@@ -83,8 +83,8 @@ def run_vectors(
     backend_id : str
     runtime_options : RuntimeOptions, optional
         Where backends are found, and their options; `backends` and `registry` do not count.
-    filter : str
-        Run only examples whose file, name or operations contain this text.
+    filter : str or sequence of str
+        Run only examples whose file, name or operations contain this text, or one of these texts.
     jobs : int, optional
         Processes at a time; as many as there are cores if left out.
     progress : callable, optional
@@ -110,7 +110,7 @@ def run_vectors(
     variations = [
         variation
         for example in read_examples(Path(directory))
-        if _is_selected(example, filter)
+        if is_selected(filter, example.file, example.name, *example.operations)
         for variation in variations_of(example)
     ]
     if not variations:
@@ -162,12 +162,6 @@ def collect(
         tuple(found[case] for case in cases),
         duration_s=time.perf_counter() - started,
     )
-
-
-def _is_selected(example: Example, text: str) -> bool:
-    """Whether a filter's text is in what an example is called or made of."""
-    places = (example.file, example.name, *example.operations)
-    return any(text.lower() in place.lower() for place in places)
 
 
 def _judge_all(

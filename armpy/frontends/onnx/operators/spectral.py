@@ -80,7 +80,8 @@ def _by_matrix(node: Node, frames: Value, window: Value | None, bins: int) -> Va
     angles = 2 * np.pi / length * turns
     rows = np.stack((np.cos(angles), -np.sin(angles)), axis=1).reshape(2 * bins, length)
     if window is not None and window.data is not None and window.data.dtype.kind == "f":
-        rows, window = rows * window.data, None
+        with np.errstate(all="ignore"):  # a window of infinities is the model's own
+            rows, window = rows * window.data, None
     weights = node.like(frames, rows)
     if window is not None:
         weights = binary(node, BinaryOperation.MUL, weights, window)
