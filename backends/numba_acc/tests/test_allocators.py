@@ -13,7 +13,7 @@ from armpy_numba_acc.runtime.instance import Instance
 
 from armpy import Model, Runtime, RuntimeOptions
 from armpy.backend import ICustomAllocator, MemorySource
-from armpy.errors import BackendCapabilityError
+from armpy.errors import BackendCapabilityError, MemoryLimitError
 from armpy.ops.operation import Array
 from armpy.plugins import BackendRegistry
 from tests.support.watched_allocator import WatchedAllocator
@@ -93,9 +93,10 @@ def test_an_allocator_that_has_no_more_is_named(registry: BackendRegistry) -> No
         def allocate(self, size_bytes: int, alignment_bytes: int = 64) -> Array:
             raise MemoryError("nothing is left")
 
+    model = Model(convolutions(8, 4), runtime_with(registry, Empty()))
     text = r"NumbaAcc's allocator / allocate: .*nothing is left"
-    with pytest.raises(Exception, match=text):
-        Model(convolutions(8, 4), runtime_with(registry, Empty()))
+    with pytest.raises(MemoryLimitError, match=text):
+        model.warm_up()
 
 
 def test_protected_memory_is_refused(registry: BackendRegistry) -> None:
