@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import _thread
 import mmap
 import os
-import threading
 from contextlib import ExitStack
 
 from armpy.errors import ArmpyError
@@ -16,6 +16,7 @@ _NO_THREADS = "it can start no threads"
 _NEEDED_PIPES = 2
 """A place for executions takes four descriptors: two that are sent, and what is kept of them."""
 _NEEDED_BYTES = 1 << 20
+LONGEST_START_S = 5.0
 
 
 class UnfitError(Exception):
@@ -69,17 +70,14 @@ def _memory() -> str:
 
 def _threads() -> str:
     """Why no thread can be started."""
-    thread = threading.Thread(target=_do_nothing, daemon=True)
+    # `Thread.start` waits for ever for a thread that has no memory to begin with.
+    is_there = _thread.allocate_lock()
+    is_there.acquire()
     try:
-        thread.start()
+        _thread.start_new_thread(is_there.release, ())
     except RuntimeError:
         return _NO_THREADS
-    thread.join()
-    return ""
-
-
-def _do_nothing() -> None:
-    """Be a thread."""
+    return "" if is_there.acquire(timeout=LONGEST_START_S) else NO_MEMORY
 
 
 def _is_out_of_memory(error: BaseException | None) -> bool:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import _thread
 import gc
 import json
 import logging
 import mmap
 import os
 import pickle
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -47,6 +47,7 @@ from armpy.ops.operation import OperandInfos, Operation
 from armpy.plugins import BackendRegistry
 from armpy.plugins.guard import GuardedBackend
 from armpy.processes.confinement import in_force
+from armpy.processes.fitness import LONGEST_START_S, NO_MEMORY, UnfitError
 from armpy.processes.protocol import error_as_fields, shortened
 from armpy.runtime.loaded_network import LoadedNetwork
 from armpy.runtime.options import RuntimeOptions
@@ -191,13 +192,22 @@ class BackendServer:
         call = bound_call(network, block)
         timed = timed_call(call, block)
         connection = os.dup(descriptors[0])
-        thread = threading.Thread(target=_execute, args=(connection, call, timed), daemon=True)
+        has_begun = _thread.allocate_lock()
+        has_begun.acquire()
+
+        def execute() -> None:
+            has_begun.release()
+            _execute(connection, call, timed)
+
         try:
-            thread.start()
+            # Not by `Thread.start`, which waits for ever for one that has no memory to begin with.
+            ident = _thread.start_new_thread(execute, ())
+            if not has_begun.acquire(timeout=LONGEST_START_S):
+                raise UnfitError(NO_MEMORY)
         except BaseException:
             os.close(connection)
             raise
-        return {"thread": thread.ident}
+        return {"thread": ident}
 
 
 def describe(backend: IBackendInternal) -> dict[str, object]:

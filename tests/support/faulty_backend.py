@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import ctypes
 import os
 import resource
@@ -141,7 +142,8 @@ def _take_threads() -> None:
     def refuse(*given: object) -> None:
         raise RuntimeError("can't start new thread")
 
-    threading._start_new_thread = refuse  # type: ignore[attr-defined]  # as rlimits would, for root
+    # As limits of the system would, which root does not have.
+    _thread.start_new_thread = threading._start_new_thread = refuse  # type: ignore[attr-defined,assignment]
 
 
 def _take_memory() -> None:
