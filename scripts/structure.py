@@ -1,0 +1,395 @@
+"""Counts what makes a tree hard to read, and holds each count against its ceiling.
+
+Usage::
+
+    python scripts/structure.py [--check | --lower] [--show RULE]
+
+Without an option it prints every rule with its count, its ceiling and its aim, and for each room
+of armpy its files, lines and comments. ``--show`` lists what a rule counts, by place. The ceilings
+stand in ``scripts/structure.toml``. ``--check`` fails if a count is above its ceiling, and if it is
+below: a ceiling that was reached falls with it, so that it never rises again. ``--lower`` writes
+them down; it raises none.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import re
+import sys
+import tokenize
+import tomllib
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("armpy", "backends/numba_acc/armpy_numba_acc", "backends/reference/armpy_reference")
+CEILINGS = Path(__file__).with_suffix(".toml")
+FILES_PER_FOLDER = 20
+REFUSED_FIRST_WORDS = frozenset({"What", "Who", "Whose", "Where", "Whatever", "Whom"})
+
+
+@dataclass(frozen=True)
+class Import:
+    """One imported module: its name, the line, and whether a function is around it."""
+
+    target: str
+    line: int
+    in_function: bool
+
+
+@dataclass(frozen=True)
+class Source:
+    """A module of the tree: where it is, how it is imported, and its parsed text."""
+
+    path: Path
+    name: str
+    text: str
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        """The syntax tree."""
+        return ast.parse(self.text, str(self.path))
+
+    @property
+    def is_package(self) -> bool:
+        """Whether it is the `__init__` of a folder."""
+        return self.path.name == "__init__.py"
+
+    @cached_property
+    def imports(self) -> tuple[Import, ...]:
+        """Everything it imports, wherever in the file; those for types alone count."""
+        return tuple(self._imports(self.tree, in_function=False))
+
+    def _imports(self, node: ast.AST, *, in_function: bool) -> Iterator[Import]:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.Import):
+                for alias in child.names:
+                    yield Import(alias.name, child.lineno, in_function)
+            elif isinstance(child, ast.ImportFrom):
+                base = self._absolute(child)
+                # A name may be a module or a part of one: whoever resolves takes the longest.
+                for alias in child.names:
+                    yield Import(f"{base}.{alias.name}", child.lineno, in_function)
+            else:
+                inside = isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
+                yield from self._imports(child, in_function=in_function or inside)
+
+    def _absolute(self, node: ast.ImportFrom) -> str:
+        """The module that an `import from` names, relative ones resolved."""
+        if not node.level:
+            return node.module or ""
+        up = node.level - (1 if self.is_package else 0)
+        parts = self.name.split(".")
+        base = ".".join(parts[: len(parts) - up])
+        return f"{base}.{node.module}" if node.module else base
+
+    @cached_property
+    def classes(self) -> tuple[ast.ClassDef, ...]:
+        """The classes it defines at its top."""
+        return tuple(node for node in self.tree.body if isinstance(node, ast.ClassDef))
+
+    @cached_property
+    def comments(self) -> int:
+        """How many comments say something to a reader; switches for tools are none."""
+        tools = re.compile(r"#\s*(noqa|type:|pragma|ruff|mypy|fmt|!|-\*-)")
+        with self.path.open("rb") as file:
+            return sum(
+                token.type == tokenize.COMMENT and not tools.match(token.string)
+                for token in tokenize.tokenize(file.readline)
+            )
+
+    @cached_property
+    def code_lines(self) -> int:
+        """Lines that are neither empty, nor a comment, nor of a docstring."""
+        docstrings: set[int] = set()
+        for node in ast.walk(self.tree):
+            if (
+                isinstance(node, ast.Expr)
+                and isinstance(node.value, ast.Constant)
+                and isinstance(node.value.value, str)
+            ):
+                docstrings.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+        lines = enumerate(self.text.splitlines(), 1)
+        return sum(
+            bool(line.strip()) and not line.lstrip().startswith("#") and number not in docstrings
+            for number, line in lines
+        )
+
+
+class Tree:
+    """All modules of some packages, and what they import of each other.
+
+    Parameters
+    ----------
+    root : Path
+        The checkout.
+    packages : iterable of str
+        Folders of top-level packages below it.
+    """
+
+    def __init__(self, root: Path, packages: Iterable[str] = PACKAGES) -> None:
+        self.sources: dict[str, Source] = {}
+        for package in packages:
+            top = root / package
+            for path in sorted(top.rglob("*.py")):
+                parts = path.relative_to(top.parent).with_suffix("").parts
+                name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+                self.sources[name] = Source(path, name, path.read_text(encoding="utf-8"))
+
+    def resolve(self, target: str) -> str | None:
+        """The module of the tree that an imported name is, or is part of."""
+        while target and target not in self.sources:
+            target = target.rpartition(".")[0]
+        return target or None
+
+    @cached_property
+    def folders(self) -> dict[str, list[Source]]:
+        """The modules that lie directly in each folder, by the package's name."""
+        found: dict[str, list[Source]] = defaultdict(list)
+        for source in self.sources.values():
+            if source.is_package:
+                found.setdefault(source.name, [])
+            else:
+                found[source.name.rpartition(".")[0]].append(source)
+        return dict(found)
+
+    def circles(self) -> list[str]:
+        """Siblings of one folder, files or folders, that import each other in a circle."""
+        arrows: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+        for source in self.sources.values():
+            for imported in source.imports:
+                target = self.resolve(imported.target)
+                if target is None or target == source.name:
+                    continue
+                ours, theirs = source.name.split("."), target.split(".")
+                same = 0
+                while same < min(len(ours), len(theirs)) and ours[same] == theirs[same]:
+                    same += 1
+                # A package's own `__init__` stands above its modules, and is no sibling of them.
+                if same < min(len(ours), len(theirs)):
+                    arrows[".".join(ours[:same])][ours[same]].add(theirs[same])
+        return [
+            f"{folder}: {', '.join(sorted(circle))}"
+            for folder, graph in sorted(arrows.items())
+            for circle in strongly_connected(graph)
+            if len(circle) > 1
+        ]
+
+
+def strongly_connected(graph: dict[str, set[str]]) -> list[set[str]]:
+    """Split a graph into the largest sets whose members all reach each other.
+
+    References
+    ----------
+    R. Tarjan, "Depth-first search and linear graph algorithms", SIAM J. Comput. 1(2), 1972.
+    """
+    index: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    found: list[set[str]] = []
+
+    def visit(node: str) -> None:
+        index[node] = low[node] = len(index)
+        stack.append(node)
+        for follower in sorted(graph.get(node, ())):
+            if follower not in index:
+                visit(follower)
+                low[node] = min(low[node], low[follower])
+            elif follower in stack:
+                low[node] = min(low[node], index[follower])
+        if low[node] == index[node]:
+            cut = stack.index(node)
+            found.append(set(stack[cut:]))
+            del stack[cut:]
+
+    for node in sorted(graph):
+        if node not in index:
+            visit(node)
+    return found
+
+
+def _entries(tree: Tree, _: Settings) -> list[str]:
+    names = {name.split(".")[1] for name in tree.sources if name.startswith("armpy.")}
+    return sorted(names - {"__main__"})
+
+
+def _crowded(tree: Tree, settings: Settings) -> list[str]:
+    return [
+        f"{folder}: {len(files)} files"
+        for folder, files in sorted(tree.folders.items())
+        if len(files) > FILES_PER_FOLDER and folder not in settings.one_thing_per_file
+    ]
+
+
+def _late_imports(tree: Tree, settings: Settings) -> list[str]:
+    return [
+        f"{source.name}:{imported.line}: {imported.target}"
+        for source in tree.sources.values()
+        if source.name not in settings.gates
+        for imported in {i.line: i for i in source.imports if i.in_function}.values()
+    ]
+
+
+def _doubled(tree: Tree, settings: Settings) -> list[str]:
+    places: dict[str, list[str]] = defaultdict(list)
+    for source in tree.sources.values():
+        if not source.name.startswith(settings.free_of_names):
+            for node in source.classes:
+                places[node.name].append(source.name)
+    return [f"{name}: {', '.join(at)}" for name, at in sorted(places.items()) if len(at) > 1]
+
+
+def _chains(tree: Tree, settings: Settings) -> list[str]:
+    """Classes two or more steps below a class of the tree that is no contract."""
+    bases: dict[str, set[str]] = defaultdict(set)
+    defined: set[str] = set()
+    for source in tree.sources.values():
+        for node in source.classes:
+            defined.add(node.name)
+            for base in node.bases:
+                name = base.value if isinstance(base, ast.Subscript) else base
+                bases[node.name].add(ast.unparse(name).rpartition(".")[2])
+    contract = re.compile("|".join(settings.bases_to_inherit_from))
+
+    def concrete(name: str) -> set[str]:
+        return {b for b in bases[name] if b in defined and not contract.fullmatch(b)}
+
+    return [
+        f"{name}({middle}({', '.join(sorted(concrete(middle)))}))"
+        for name in sorted(defined)
+        for middle in sorted(concrete(name))
+        if concrete(middle)
+    ]
+
+
+def _first_words(tree: Tree, _: Settings) -> list[str]:
+    found = []
+    for source in tree.sources.values():
+        for node in (source.tree, *source.classes):
+            first = re.match(r"\w+", ast.get_docstring(node) or "")
+            if first and first.group() in REFUSED_FIRST_WORDS:
+                found.append(f"{source.name}: {getattr(node, 'name', 'the module')}")
+    return found
+
+
+RULES: dict[str, tuple[str, Callable[[Tree, Settings], list[str]]]] = {
+    "circles": ("circles between what lies in one folder", lambda tree, _: tree.circles()),
+    "entries": ("entries directly under armpy/", _entries),
+    "crowded_folders": (f"folders of more than {FILES_PER_FOLDER} files", _crowded),
+    "late_imports": ("imports inside functions, outside of the gates", _late_imports),
+    "doubled_class_names": ("class names that stand more than once", _doubled),
+    "chains": ("classes two steps below one that is no contract", _chains),
+    "first_words": (
+        "docstrings of classes and modules that begin with What, Who ...",
+        _first_words,
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What ``structure.toml`` says: ceilings and aims by rule, and what a rule leaves out."""
+
+    ceilings: dict[str, int]
+    aims: dict[str, int]
+    gates: frozenset[str]
+    one_thing_per_file: frozenset[str]
+    free_of_names: tuple[str, ...]
+    bases_to_inherit_from: tuple[str, ...]
+
+    @classmethod
+    def read(cls, path: Path = CEILINGS) -> Settings:
+        """Read them; a rule without a ceiling, or a ceiling without a rule, is a `KeyError`."""
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        if set(document["ceilings"]) != set(RULES) or set(document["aims"]) != set(RULES):
+            raise KeyError(f"{path.name}: ceilings and aims have to be those of {sorted(RULES)}")
+        left_out = document["left_out"]
+        return cls(
+            document["ceilings"],
+            document["aims"],
+            frozenset(left_out["gates"]),
+            frozenset(left_out["one_thing_per_file"]),
+            tuple(left_out["free_of_names"]),
+            tuple(left_out["bases_to_inherit_from"]),
+        )
+
+
+def judge(counts: dict[str, int], ceilings: dict[str, int]) -> list[str]:
+    """Say which counts are not at their ceiling, and what to do."""
+    found = []
+    for rule, count in counts.items():
+        about, ceiling = RULES[rule][0], ceilings[rule]
+        if count > ceiling:
+            found.append(
+                f"{rule}: {about}. Expected at most {ceiling}; got {count}. "
+                f"See python scripts/structure.py --show {rule}."
+            )
+        elif count < ceiling:
+            found.append(
+                f"{rule}: {about}. The ceiling is {ceiling}; got only {count}. "
+                "Keep it with python scripts/structure.py --lower."
+            )
+    return found
+
+
+def lower(counts: dict[str, int], text: str) -> str:
+    """Write lower counts in place of the ceilings that they have passed."""
+    head, mark, rest = text.partition("[ceilings]")
+    body, bracket, tail = rest.partition("[")
+    for rule, count in counts.items():
+        body = re.sub(
+            rf"^({rule} = )(\d+)",
+            lambda found, count=count: found[1] + str(min(count, int(found[2]))),  # type: ignore[misc]  # bound at once
+            body,
+            flags=re.MULTILINE,
+        )
+    return head + mark + body + bracket + tail
+
+
+def rooms(tree: Tree) -> Iterator[tuple[str, int, int, float]]:
+    """Each room's name, files, lines, and comments per 100 lines of code."""
+    files, lines, code, comments = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
+    for name, source in tree.sources.items():
+        room = ".".join(name.split(".")[:2])
+        files[room] += 1
+        lines[room] += source.text.count("\n")
+        code[room] += source.code_lines
+        comments[room] += source.comments
+    for room in sorted(files):
+        yield room, files[room], lines[room], 100 * comments[room] / max(code[room], 1)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Count, print, check or lower; 1 where a check fails."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--check", action="store_true", help="fail where a count left its ceiling")
+    what.add_argument("--lower", action="store_true", help="write lower counts down as ceilings")
+    what.add_argument("--show", choices=sorted(RULES), help="list what this rule counts")
+    options = parser.parse_args(arguments)
+    settings, tree = Settings.read(), Tree(ROOT)
+    if options.show:
+        print("\n".join(RULES[options.show][1](tree, settings)))
+        return 0
+    counts = {rule: len(count(tree, settings)) for rule, (_, count) in RULES.items()}
+    if options.lower:
+        text = CEILINGS.read_text(encoding="utf-8")
+        CEILINGS.write_text(lower(counts, text), encoding="utf-8")
+        return 0
+    for rule, (about, _) in RULES.items():
+        ceiling, aim = settings.ceilings[rule], settings.aims[rule]
+        print(f"{counts[rule]:5d}  ceiling {ceiling:4d}  aim {aim:3d}  {about}")
+    if not options.check:
+        for room, number, lines, density in rooms(tree):
+            print(f"{room:40s} {number:4d} files {lines:7,d} lines {density:5.1f} comments per 100")
+    problems = judge(counts, settings.ceilings) if options.check else []
+    print("\n".join(problems), file=sys.stderr, end="\n" if problems else "")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

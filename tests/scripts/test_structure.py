@@ -1,0 +1,146 @@
+"""Each rule about the tree's structure finds what it is about, and ceilings only fall."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from scripts.structure import CEILINGS, FILES_PER_FOLDER, RULES, Settings, Tree, judge, lower
+
+SETTINGS = Settings.read()
+
+
+def tree(folder: Path, files: dict[str, str]) -> Tree:
+    for name, text in {"armpy/__init__.py": "", **files}.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not (path.parent / "__init__.py").exists():
+            (path.parent / "__init__.py").touch()
+        path.write_text(text, encoding="utf-8")
+    return Tree(folder, ["armpy"])
+
+
+def found(rule: str, folder: Path, files: dict[str, str]) -> list[str]:
+    return RULES[rule][1](tree(folder, files), SETTINGS)
+
+
+def test_files_that_import_each_other_are_a_circle(tmp_path: Path) -> None:
+    files = {
+        "armpy/room/a.py": "from armpy.room.b import B",
+        "armpy/room/b.py": "from armpy.room import c",
+        "armpy/room/c.py": "import armpy.room.a",
+        "armpy/room/d.py": "from armpy.room.a import A",
+    }
+    assert found("circles", tmp_path, files) == ["armpy.room: a, b, c"]
+
+
+def test_an_import_for_types_alone_closes_a_circle(tmp_path: Path) -> None:
+    files = {
+        "armpy/a.py": "if TYPE_CHECKING:\n    from .b import B",
+        "armpy/b.py": "def f():\n    from armpy.a import A",
+    }
+    assert found("circles", tmp_path, files) == ["armpy: a, b"]
+
+
+def test_rooms_that_import_each_other_are_a_circle(tmp_path: Path) -> None:
+    files = {
+        "armpy/one/a.py": "from armpy.two.b import B",
+        "armpy/two/b.py": "",
+        "armpy/two/c.py": "from armpy.one.a import A",
+    }
+    assert found("circles", tmp_path, files) == ["armpy: one, two"]
+
+
+def test_imports_in_one_direction_are_no_circle(tmp_path: Path) -> None:
+    files = {
+        "armpy/room/__init__.py": "from armpy.room.a import A",
+        "armpy/room/a.py": "from armpy.room.b import B",
+        "armpy/room/b.py": "import armpy.room.b",
+    }
+    assert found("circles", tmp_path, files) == []
+
+
+def test_rooms_and_modules_on_top_are_counted(tmp_path: Path) -> None:
+    files = {"armpy/room/a.py": "", "armpy/errors.py": "", "armpy/__main__.py": ""}
+    assert found("entries", tmp_path, files) == ["errors", "room"]
+
+
+def test_a_folder_of_more_files_than_agreed_is_crowded(tmp_path: Path) -> None:
+    files = {f"armpy/room/f{number}.py": "" for number in range(FILES_PER_FOLDER)}
+    assert found("crowded_folders", tmp_path, files) == []
+    files["armpy/room/one_more.py"] = ""
+    assert found("crowded_folders", tmp_path, files) == ["armpy.room: 21 files"]
+    operations = {name.replace("room", "ops"): "" for name in files}
+    assert found("crowded_folders", tmp_path / "ops", operations) == []
+
+
+def test_an_import_in_a_function_is_found_but_at_a_gate(tmp_path: Path) -> None:
+    text = "import os\nclass A:\n    def f(self):\n        import json, re\n"
+    files = {"armpy/a.py": text, "armpy/lazy.py": text}
+    assert found("late_imports", tmp_path, files) == ["armpy.a:4: re"]
+
+
+def test_a_class_name_stands_once_but_for_operations(tmp_path: Path) -> None:
+    files = {
+        "armpy/a.py": "class A: ...",
+        "armpy/b.py": "class A: ...",
+        "armpy/ops/a.py": "class A: ...",
+    }
+    assert found("doubled_class_names", tmp_path, files) == ["A: armpy.a, armpy.b"]
+
+
+def test_a_class_spread_over_its_bases_is_a_chain(tmp_path: Path) -> None:
+    files = {
+        "armpy/a.py": "class Opened(Protocol): ...\nclass Shaped(Opened): ...",
+        "armpy/b.py": "class Model(a.Shaped): ...",
+        "armpy/c.py": "class IThing: ...\nclass Base(IThing): ...\nclass Thing(Base): ...",
+    }
+    assert found("chains", tmp_path, files) == ["Model(Shaped(Opened))"]
+
+
+def test_docstrings_that_begin_with_a_question_are_found(tmp_path: Path) -> None:
+    files = {
+        "armpy/a.py": '"""What it does."""\nclass A:\n    """Who does it."""\n',
+        "armpy/b.py": '"""Whatsoever."""\nclass B:\n    """A thing."""\ndef f():\n    """Where."""',
+    }
+    assert found("first_words", tmp_path, files) == ["armpy.a: the module", "armpy.a: A"]
+
+
+def test_comments_are_counted_without_those_for_tools(tmp_path: Path) -> None:
+    text = '"""Text.\n\n# no comment\n"""\nX = "#"  # one\n# two\nY = 1  # noqa: E501\n\n'
+    source = tree(tmp_path, {"armpy/a.py": text}).sources["armpy.a"]
+    assert (source.comments, source.code_lines) == (2, 2)
+
+
+@pytest.mark.parametrize(
+    ("count", "says"),
+    [(4, "Expected at most 3; got 4"), (3, None), (2, "The ceiling is 3; got only 2")],
+)
+def test_a_count_has_to_be_at_its_ceiling(count: int, says: str | None) -> None:
+    problems = judge({"circles": count}, {"circles": 3})
+    assert len(problems) == (says is not None)
+    assert says is None or says in problems[0]
+
+
+def test_a_ceiling_is_lowered_and_never_raised() -> None:
+    text = "[ceilings]\ncircles = 3\nentries = 5\n\n[aims]\ncircles = 0\nentries = 1\n"
+    expected = text.replace("circles = 3", "circles = 2")
+    assert lower({"circles": 2, "entries": 6}, text) == expected
+
+
+def test_a_ceiling_without_a_rule_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "structure.toml"
+    path.write_text(CEILINGS.read_text().replace("circles = ", "circle = "))
+    with pytest.raises(KeyError, match="ceilings and aims have to be those of"):
+        Settings.read(path)
+
+
+def test_this_tree_is_at_its_ceilings() -> None:
+    command = [sys.executable, "scripts/structure.py", "--check"]
+    done = subprocess.run(
+        command, capture_output=True, text=True, cwd=CEILINGS.parents[1], check=False
+    )
+    assert done.returncode == 0, done.stderr
