@@ -269,7 +269,8 @@ def _chains(tree: Tree, settings: Settings) -> list[str]:
 def _first_words(tree: Tree, _: Settings) -> list[str]:
     found = []
     for source in tree.sources.values():
-        for node in (source.tree, *source.classes):
+        documented: tuple[ast.Module | ast.ClassDef, ...] = (source.tree, *source.classes)
+        for node in documented:
             first = re.match(r"\w+", ast.get_docstring(node) or "")
             if first and first.group() in REFUSED_FIRST_WORDS:
                 found.append(f"{source.name}: {getattr(node, 'name', 'the module')}")
