@@ -96,7 +96,9 @@ class Execution:
         self._apart: tuple[StopSignal, BoundCall | None] | None = None
         if self._is_apart:
             self._apart = self._signal, bound
-        # Whoever takes it out executes: to take from a list is one step, and the quickest lock.
+        # Whoever takes it out executes: to delete from a list is one step, and the quickest lock.
+        # It is a statement and no call of `pop`, behind which a signal handler could raise: the
+        # turn would have been taken, and nobody would know.
         self._turn: list[BoundCall] = [bound]
 
     def __call__(self) -> dict[str, Array]:
@@ -118,7 +120,8 @@ class Execution:
         """
         turn = self._turn
         try:
-            execute = turn.pop()
+            execute = turn[0]
+            del turn[0]
         except IndexError:
             raise self._not_free() from None
         if self._is_watched:
@@ -157,14 +160,14 @@ class Execution:
         """
         limit_s = self._deadline_s if deadline_s is UNSET else deadline_s
         deadline = deadline_in(limit_s)
-        turn = self._turn
+        turn, job = self._turn, None
         try:
-            execute = turn.pop()
+            execute = turn[0]
+            del turn[0]
         except IndexError:
             raise self._not_free() from None
-        is_apart = not self._binding.stops_in_place
-        job = None
         try:
+            is_apart = not self._binding.stops_in_place
             job = self._new_job(turn, execute, deadline, priority or self._priority, is_apart)
             future = job.submitted()
             self._executors.submit(job)

@@ -38,8 +38,9 @@ class HeldMemory:
         self._why_closed = ""
         memory = plan.new_memory()
         self.bytes_by_backend: Mapping[BackendId, int] = memory.bytes_by_backend
-        # Whoever takes it out executes; None stands for one that is still to be made.
-        self._turn: list[WorkingMemory | StepwiseMemory | None] = [memory]
+        self._memory: WorkingMemory | StepwiseMemory | None = memory  # None: still to be made
+        # Whoever deletes it executes, as in `armpy.runtime.execution`.
+        self._turn = [None]
 
     def run(
         self,
@@ -49,20 +50,20 @@ class HeldMemory:
     ) -> list[Array]:
         """Execute once; parameters and result as for `StaticPlan.run`."""
         try:
-            memory = self._turn.pop()
+            del self._turn[0]
         except IndexError:
             raise self._not_free() from None
         try:
+            memory = self._memory
             if memory is None:
-                memory = self._plan.new_memory()
-            made = memory.run(sources, results, cancellation)
+                memory = self._memory = self._plan.new_memory()
+            return memory.run(sources, results, cancellation)
         except BaseException:
-            if memory is not None:  # one whose execution failed is not used again
-                memory.free()
-            self._put_back(None)
+            self._forget()  # one whose execution failed is not used again
             raise
-        self._put_back(memory)
-        return made
+        finally:
+            self._turn.append(None)
+            self._free_if_closed()
 
     def close(self, why: str) -> None:
         """Give it back, or have it given back by the execution that is under way."""
@@ -74,17 +75,20 @@ class HeldMemory:
         """Whether it is not to be used any more."""
         return bool(self._why_closed)
 
-    def _put_back(self, memory: WorkingMemory | StepwiseMemory | None) -> None:
-        """Let the next execution have it."""
-        self._turn.append(memory)
-        self._free_if_closed()
+    def _forget(self) -> None:
+        """Give the memory back, if there is one."""
+        memory, self._memory = self._memory, None
+        if memory is not None:
+            memory.free()
 
     def _free_if_closed(self) -> None:
         """Give it back if nobody is to have it and nobody has it."""
         while self._why_closed and self._turn:
-            memory = self._turn.pop()
-            if memory is not None:
-                memory.free()
+            try:
+                del self._turn[0]
+            except IndexError:  # another thread has taken it since
+                return
+            self._forget()
 
     def _not_free(self) -> InvalidArgumentError:
         """Why it cannot be used now."""
