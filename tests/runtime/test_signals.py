@@ -17,7 +17,10 @@ from armpy.runtime import Model, Runtime, RuntimeOptions
 from tests.support.effort import shortened
 from tests.support.networks import chain
 
-pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no such timers")
+pytestmark = [
+    pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no such timers"),
+    pytest.mark.timeout(method="thread"),  # the other way is the timer that these tests set
+]
 
 X = np.ones(4, np.float32)
 LONGEST_S = 400e-6
