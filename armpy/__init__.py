@@ -7,7 +7,7 @@ Examples
 >>> outputs = model(image)                                          # doctest: +SKIP
 """
 
-from armpy.lazy import offer
+from armpy.core.lazy import offer
 
 __version__ = "0.1.0"
 __getattr__, __dir__ = offer(__name__)

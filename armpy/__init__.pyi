@@ -1,12 +1,12 @@
 from armpy import ops as ops
-from armpy.backend.external_memory import (
+from armpy.backend.memory.external_memory import (
     ExternalMemory as ExternalMemory,
     MemorySource as MemorySource,
 )
 from armpy.backend.progress import watch_progress as watch_progress
-from armpy.batching.batcher import Batcher as Batcher
-from armpy.batching.statistics import BatcherStatistics as BatcherStatistics
-from armpy.caching.settings import CompilationCaching as CompilationCaching
+from armpy.model.batching.batcher import Batcher as Batcher
+from armpy.model.batching.statistics import BatcherStatistics as BatcherStatistics
+from armpy.store.settings import CompilationCaching as CompilationCaching
 from armpy.errors import (
     ArmpyError as ArmpyError,
     BackendCapabilityError as BackendCapabilityError,
@@ -30,32 +30,32 @@ from armpy.errors import (
     UnimplementedError as UnimplementedError,
     UnsupportedOperatorError as UnsupportedOperatorError,
 )
-from armpy.hooks.metadata import (
+from armpy.plugins.hooks.metadata import (
     ModelMetadata as ModelMetadata,
     TensorMetadata as TensorMetadata,
 )
-from armpy.isolation.limits import IsolationLimits as IsolationLimits
-from armpy.isolation.status import IsolationStatus as IsolationStatus
-from armpy.loading import load as load
-from armpy.network import Network as Network
-from armpy.optimizer.optimized import OptimizedNetwork as OptimizedNetwork
-from armpy.optimizer.options import OptimizerOptions as OptimizerOptions
-from armpy.optimizer.placement import Alternative as Alternative, Placement as Placement
-from armpy.runtime.execution import Execution as Execution
-from armpy.plugins.discovery import backend_registry as backend_registry
+from armpy.execution.isolation.limits import IsolationLimits as IsolationLimits
+from armpy.execution.isolation.status import IsolationStatus as IsolationStatus
+from armpy.model.load import load as load
+from armpy.graph.network import Network as Network
+from armpy.compiler.optimized import OptimizedNetwork as OptimizedNetwork
+from armpy.compiler.options import OptimizerOptions as OptimizerOptions
+from armpy.compiler.placement import Alternative as Alternative, Placement as Placement
+from armpy.execution.execution import Execution as Execution
+from armpy.plugins.discovery.find import backend_registry as backend_registry
 from armpy.plugins.registry import BackendRegistry as BackendRegistry
-from armpy.optimizing import optimize as optimize
-from armpy.quantizing.options import QuantizeOptions as QuantizeOptions
-from armpy.quantizing.making import QuantizedModel as QuantizedModel, quantize as quantize
-from armpy.quantizing.report import QuantizeReport as QuantizeReport
-from armpy.runtime.device_memory import allocate_memory as allocate_memory
-from armpy.runtime.debugging import DebugValue as DebugValue
-from armpy.runtime.imported_tensor import ImportedTensor as ImportedTensor
-from armpy.runtime.model import Model as Model
-from armpy.runtime.network_memory import NetworkMemory as NetworkMemory
-from armpy.runtime.options import RuntimeOptions as RuntimeOptions
-from armpy.runtime.properties import NetworkProperties as NetworkProperties
-from armpy.runtime.runtime import DeviceSpec as DeviceSpec, Runtime as Runtime
+from armpy.execution.offline_optimizing import optimize as optimize
+from armpy.tools.quantize.options import QuantizeOptions as QuantizeOptions
+from armpy.tools.quantize.making import QuantizedModel as QuantizedModel, quantize as quantize
+from armpy.tools.quantize.report import QuantizeReport as QuantizeReport
+from armpy.model.device_memory import allocate_memory as allocate_memory
+from armpy.execution.wrappers.debugging import DebugValue as DebugValue
+from armpy.execution.memory.imported_tensor import ImportedTensor as ImportedTensor
+from armpy.model.model import Model as Model
+from armpy.execution.memory.network_memory import NetworkMemory as NetworkMemory
+from armpy.execution.options import RuntimeOptions as RuntimeOptions
+from armpy.execution.properties import NetworkProperties as NetworkProperties
+from armpy.execution.runtime import DeviceSpec as DeviceSpec, Runtime as Runtime
 from armpy.tensor import Quantization as Quantization, TensorInfo as TensorInfo
 from armpy.types import (
     BackendId as BackendId,

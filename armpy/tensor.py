@@ -8,13 +8,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from armpy.core.symbolic import Size
 from armpy.errors import InvalidArgumentError
-from armpy.sizes import Size
 from armpy.types import DataType
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
+
+    from armpy.core.quantization import Scaling
 
 Dimension: TypeAlias = int | None
 """Size along one axis; None is not known yet."""
@@ -123,9 +125,16 @@ class Quantization:
         ----------
         TFLite AffineQuantize, PerChannelQuantize.
         """
-        from armpy.stored import quantized  # noqa: PLC0415 - most models quantise nothing
+        from armpy.core.quantization import quantized  # noqa: PLC0415 - it needs NumPy
 
-        return quantized(self, real, data_type)
+        if not isinstance(data_type, DataType) or data_type.dtype.kind not in "iu":
+            raise InvalidArgumentError(
+                "the data type stores no integers",
+                where="Quantization",
+                expected="one such as DataType.QASYMM_S8",
+                actual=data_type.name if isinstance(data_type, DataType) else repr(data_type),
+            )
+        return quantized(self._scaling(), real, data_type.integer_range, data_type.dtype)
 
     def dequantize(self, stored: npt.ArrayLike) -> npt.NDArray[np.float32]:
         """The real numbers that integers stand for: ``scale * (stored - zero point)``.
@@ -147,9 +156,15 @@ class Quantization:
         ----------
         TFLite Dequantize, PerChannelDequantize.
         """
-        from armpy.stored import dequantized  # noqa: PLC0415 - most models quantise nothing
+        from armpy.core.quantization import dequantized  # noqa: PLC0415 - it needs NumPy
 
-        return dequantized(self, stored)
+        return dequantized(self._scaling(), stored)
+
+    def _scaling(self) -> Scaling:
+        """The parameters alone."""
+        from armpy.core.quantization import Scaling  # noqa: PLC0415 - it needs NumPy
+
+        return Scaling(self.scales, self.zero_points, self.axis)
 
     @property
     def scale(self) -> float:

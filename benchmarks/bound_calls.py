@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 
 import armpy
+from armpy.model import Model
 from armpy.ops.operation import Array
-from armpy.runtime import Model
 
 MODELS = (
     "micro/hello_world_float.tflite",

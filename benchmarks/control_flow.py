@@ -20,8 +20,10 @@ from pathlib import Path
 
 import numpy as np
 
+from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph import Graph, Value
-from armpy.network import Network
+from armpy.graph.network import Network
+from armpy.model import Model
 from armpy.ops import (
     BinaryOperation,
     Comparison,
@@ -31,7 +33,6 @@ from armpy.ops import (
     If,
     While,
 )
-from armpy.runtime import Model, Runtime, RuntimeOptions
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from benchmarks.peers import (

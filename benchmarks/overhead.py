@@ -22,9 +22,9 @@ import numpy as np
 
 import armpy
 from armpy import DataType, Network, TensorInfo, ops
+from armpy.execution.memory.working_memory import WorkingMemory
+from armpy.execution.programs.static_plan import StaticPlan
 from armpy.ops.operation import Array
-from armpy.runtime.static_plan import StaticPlan
-from armpy.runtime.working_memory import WorkingMemory
 
 ROUNDS = 60
 ROUND_S = 0.002

@@ -248,10 +248,10 @@ def _exported(path: Path, inputs: Sequence[Array]) -> bytes:
     from armpy_reference import ReferenceBackend  # noqa: PLC0415
 
     import armpy  # noqa: PLC0415
+    from armpy.compiler import Evaluator  # noqa: PLC0415
+    from armpy.compiler.specialization import specialize  # noqa: PLC0415
     from armpy.errors import ArmpyError  # noqa: PLC0415
     from armpy.graph import SubgraphView  # noqa: PLC0415
-    from armpy.optimizer import Evaluator  # noqa: PLC0415
-    from armpy.optimizer.specialization import specialize  # noqa: PLC0415
 
     reference = armpy.Runtime(armpy.RuntimeOptions(backends=["CpuRef"]))
     model = armpy.load(path, runtime=reference)

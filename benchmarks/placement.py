@@ -81,8 +81,8 @@ def measure_model(
 
     import armpy
     from armpy import Preference
-    from armpy.runtime import NetworkProperties
-    from armpy.runtime.trials import sample_inputs
+    from armpy.execution import NetworkProperties
+    from armpy.execution.placement_benchmark import sample_inputs
 
     with runtime_of(threads) as runtime:
         graph = armpy.load(path, runtime=runtime).graph
@@ -172,8 +172,8 @@ def others(
     network: OptimizedNetwork, runtime: Runtime, num_mixtures: int
 ) -> Iterator[tuple[str, dict[int, str]]]:
     """Every backend first, and random mixtures."""
-    from armpy.optimizer.assign import SupportOracle
-    from armpy.optimizer.placing.candidates import choices_of
+    from armpy.compiler.assign import SupportOracle
+    from armpy.compiler.cost.candidates import choices_of
 
     choices = choices_of(network.source, SupportOracle(runtime._setup.backends), {})
     for backend_id in IDS:

@@ -33,7 +33,7 @@ ONE = """
 import sys, time
 import numpy, armpy
 armpy.load
-from armpy.runtime import quick_loading
+from armpy.execution import quick_loading
 begin, wall = time.process_time(), time.perf_counter()
 model = armpy.load(sys.argv[1])
 print(1e3 * (time.process_time() - begin), 1e3 * (time.perf_counter() - wall), model.is_quick)

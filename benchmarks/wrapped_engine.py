@@ -35,11 +35,11 @@ def measure_model(path: Path, pairs: int) -> dict[str, float]:
     from armpy_reference import ReferenceBackend  # noqa: PLC0415
 
     import armpy  # noqa: PLC0415
+    from armpy.compiler import Evaluator  # noqa: PLC0415
+    from armpy.compiler.specialization import specialize  # noqa: PLC0415
+    from armpy.execution import Runtime, RuntimeOptions  # noqa: PLC0415
     from armpy.graph import SubgraphView  # noqa: PLC0415
-    from armpy.optimizer import Evaluator  # noqa: PLC0415
-    from armpy.optimizer.specialization import specialize  # noqa: PLC0415
     from armpy.plugins import BackendRegistry  # noqa: PLC0415
-    from armpy.runtime import Runtime, RuntimeOptions  # noqa: PLC0415
 
     registry = BackendRegistry()
     registry.register(BACKEND_ID, OnnxRuntimeBackend)

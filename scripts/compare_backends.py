@@ -116,7 +116,7 @@ def _networks(start: int, count: int, every: int) -> Iterator[BuiltNetwork]:
 def _instances(start: int, count: int, chosen: str) -> Iterator[BuiltNetwork]:
     """The conformance kit's layers of each kind and type, drawn so many times."""
     from armpy.testing.cases import all_sketches  # noqa: PLC0415 - seldom needed
-    from armpy.testing.drawing import drawn, roots  # noqa: PLC0415
+    from armpy.testing.sampling.case_sampling import drawn, roots  # noqa: PLC0415
 
     for sketch in roots(all_sketches()):
         for seed in range(start, start + count):

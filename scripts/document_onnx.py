@@ -76,8 +76,8 @@ they no longer compute the same numbers, whatever their layouts.
 
 ## ONNX's own interface
 
-`armpy.onnx_backend` is a backend in ONNX's sense (`prepare`, `run_model`); ONNX's own tests run
-through it in `tests/frontends/onnx/test_backend_suite.py`. What does not pass stands with its
+`armpy.model.onnx_backend` is a backend in ONNX's sense (`prepare`, `run_model`); ONNX's own tests
+run through it in `tests/frontends/onnx/test_backend_suite.py`. What does not pass stands with its
 reason in `tests/support/onnx_skips.py`.
 
 ## Operators

@@ -11,9 +11,9 @@ import pytest
 
 from armpy import Batcher, IsolationLimits, Runtime, RuntimeOptions
 from armpy.backend import ExternalMemory
+from armpy.compiler import OptimizerOptions
 from armpy.errors import ArmpyError, InvalidArgumentError
-from armpy.optimizer import OptimizerOptions
-from armpy.runtime import Model
+from armpy.model import Model
 from tests.support.networks import chain
 
 ODD: list[object] = [

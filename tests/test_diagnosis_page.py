@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from armpy.core.vlog import TAGS
 from armpy.profiling import TracePhase
-from armpy.vlog import TAGS
 
 PAGE = Path(__file__).parents[1] / "docs" / "how_to" / "diagnosis.md"
 TEXT = PAGE.read_text(encoding="utf-8")

@@ -19,7 +19,7 @@ from types import ModuleType
 import pytest
 
 from armpy import ops
-from armpy.module_tables import ModuleTables
+from armpy.core.module_tables import ModuleTables
 
 ROOT = Path(__file__).parents[1]
 STUBS = sorted((ROOT / "armpy").rglob("__init__.pyi"))
@@ -32,7 +32,7 @@ from armpy import Network, TensorInfo, DataType
 from armpy.ops import Softmax
 net = Network()
 net.output("y", net.add(Softmax(), net.input("x", TensorInfo((1, 3), DataType.FLOAT32))))
-assert "armpy.nnapi.model" not in sys.modules and "armpy.ops.lstm" not in sys.modules
+assert "armpy.nnapi.model.model" not in sys.modules and "armpy.ops.lstm" not in sys.modules
 from armpy.nnapi import Model
 from armpy.ops import *
 assert UnidirectionalSequenceLstm.__module__ == "armpy.ops.lstm"
@@ -129,7 +129,7 @@ def test_a_module_that_lacks_a_dependency_says_so(
 ) -> None:
     (tmp_path / "room").mkdir()
     (tmp_path / "room" / "__init__.py").write_text(
-        "from armpy.lazy import offer\n__getattr__, __dir__ = offer(__name__)\n"
+        "from armpy.core.lazy import offer\n__getattr__, __dir__ = offer(__name__)\n"
     )
     (tmp_path / "room" / "__init__.pyi").write_text("from room.broken import Broken as Broken\n")
     (tmp_path / "room" / "broken.py").write_text("import no_such_module\n")
@@ -184,7 +184,7 @@ def test_a_name_of_a_module_that_another_thread_imports_is_waited_for(
 ) -> None:
     package = tmp_path / "lazy_and_slow"
     package.mkdir()
-    begin = "from armpy.lazy import offer\n__getattr__, __dir__ = offer(__name__)\n"
+    begin = "from armpy.core.lazy import offer\n__getattr__, __dir__ = offer(__name__)\n"
     (package / "__init__.py").write_text(begin)
     (package / "__init__.pyi").write_text("from lazy_and_slow.family import *\n")
     slow = """

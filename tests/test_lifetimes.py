@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from armpy import lifetimes
-from armpy.lifetimes import Lifetime, neighbours, place_in_order
+from armpy.core import lifetimes
+from armpy.core.lifetimes import Lifetime, neighbours, place_in_order
 
 THINGS = st.lists(
     st.tuples(st.integers(0, 20), st.integers(0, 6), st.integers(0, 9)), max_size=30

@@ -5,7 +5,7 @@ import pytest
 
 from armpy import ops
 from armpy.errors import GraphValidationError, InvalidArgumentError, LayerValidationError
-from armpy.network import Network
+from armpy.graph.network import Network
 from armpy.tensor import Quantization, TensorInfo, check_shape_fits
 from armpy.types import DataType
 from tests.support.networks import ADD, RELU, f32, floats, i32

@@ -7,7 +7,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from armpy import NetworkProperties, OptimizerOptions
-from armpy.optimizer import BUILT_IN_PASSES
+from armpy.compiler import BUILT_IN_PASSES
 
 PAGE = Path(__file__).parents[1] / "docs" / "how_to" / "optimizer.md"
 TEXT = PAGE.read_text(encoding="utf-8")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from armpy.optimizer.placing.partition import WIDTH
-from armpy.runtime import trials
+from armpy.compiler.cost.partition import WIDTH
+from armpy.execution import placement_benchmark as trials
 from armpy.types import Preference
 
 PAGE = Path(__file__).parents[1] / "docs" / "how_to" / "placement.md"

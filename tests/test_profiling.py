@@ -8,8 +8,9 @@ import pytest
 
 from armpy.backend import IBackendProfilingContext, Measurement
 from armpy.errors import BackendError
+from armpy.execution import Runtime
+from armpy.model import Model
 from armpy.profiling import Profiler, ProfilingEvent, ProfilingStatistics
-from armpy.runtime import Model, Runtime
 from tests.support.fake_backends import FakeBackend, runtime_of
 from tests.support.networks import diamond, floats
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from armpy.sizes import Size, Trace, computed, current, fixed, is_traced
+from armpy.core.symbolic import Size, Trace, computed, current, fixed, is_traced
 
 SIZES = st.integers(1, 1000)
 

@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 
 import armpy
-from armpy import DataType, Network, TensorInfo, vlog
+from armpy import DataType, Network, TensorInfo
+from armpy.core import vlog
+from armpy.core.vlog import TAGS, is_on, set_vlog
+from armpy.execution import Runtime, RuntimeOptions
 from armpy.nnapi import Compilation, ModelBuilder
-from armpy.runtime import Runtime, RuntimeOptions
 from armpy.types import DeviceType
-from armpy.vlog import TAGS, is_on, set_vlog
 from tests.support.buffer_device import BufferDevice
 from tests.support.fake_backends import FakeBackend, runtime_of
 from tests.support.nnapi_models import devices_of
@@ -60,7 +61,7 @@ def test_what_is_no_tag_is_an_error_in_the_log(text: str, caplog: pytest.LogCapt
     set_vlog(text)
     assert tags_on() == {"driver"}
     (record,) = caplog.records
-    assert (record.levelno, record.name) == (logging.ERROR, "armpy.vlog")
+    assert (record.levelno, record.name) == (logging.ERROR, "armpy.core.vlog")
     assert "there is no tag" in record.getMessage()
 
 
@@ -97,7 +98,7 @@ def test_a_tag_tells_what_it_is_about(
     with runtime_of(BufferDevice()) as runtime:
         run(runtime)
     assert {record.name for record in caplog.records if "vlog" in record.name} == {
-        f"armpy.vlog.{tag}"
+        f"armpy.core.vlog.{tag}"
     }
     told = "\n".join(r.getMessage() for r in caplog.records if "vlog" in r.name)
     for text in said:
@@ -105,7 +106,7 @@ def test_a_tag_tells_what_it_is_about(
 
 
 def test_nothing_is_said_of_tags_that_are_off(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.DEBUG, logger="armpy.vlog"), runtime_of() as runtime:
+    with caplog.at_level(logging.DEBUG, logger="armpy.core.vlog"), runtime_of() as runtime:
         run(runtime)
     assert not [record for record in caplog.records if "vlog" in record.name]
 
@@ -164,7 +165,7 @@ import numpy as np
 {setup}
 from armpy.nnapi import Model
 Model()
-from armpy.vlog import vlog
+from armpy.core.vlog import vlog
 vlog("driver", "hello %d", 7)
 vlog("model", "unheard")
 """
@@ -173,7 +174,7 @@ vlog("model", "unheard")
 @pytest.mark.parametrize(
     ("setup", "expected"),
     [
-        ("", "armpy.vlog.driver: hello 7\n"),
+        ("", "armpy.core.vlog.driver: hello 7\n"),
         (
             "import logging; logging.basicConfig(format='mine %(message)s', level=10)",
             "mine hello 7\n",

@@ -22,7 +22,7 @@ def test_the_page_shows_the_files_of_the_example() -> None:
 
 
 def test_the_page_names_every_hook() -> None:
-    from armpy.plugins.hook_checks import HOOKS
+    from armpy.plugins.hooks.checks import HOOKS
 
     text = PAGE.read_text("utf-8")
     assert [hook for hook in HOOKS if f"| `{hook}(" not in text] == []

@@ -1,5 +1,5 @@
 """Everything that a backend's author imports; the contract of `BACKEND_API_VERSION`."""
 
-from armpy.lazy import offer
+from armpy.core.lazy import offer
 
 __getattr__, __dir__ = offer(__name__)

@@ -30,7 +30,7 @@ from armpy.backend.control_flow import (
     loop_timeout_s as loop_timeout_s,
 )
 from armpy.backend.device_figures import DeviceFigures as DeviceFigures
-from armpy.backend.device_memory import (
+from armpy.backend.memory.device_memory import (
     DeviceMemoryRequest as DeviceMemoryRequest,
     IDeviceMemory as IDeviceMemory,
     MemoryRole as MemoryRole,
@@ -42,7 +42,7 @@ from armpy.backend.extension import (
     ExtensionOperandType as ExtensionOperandType,
     ExtensionOperation as ExtensionOperation,
 )
-from armpy.backend.external_memory import (
+from armpy.backend.memory.external_memory import (
     ExternalMemory as ExternalMemory,
     MemorySource as MemorySource,
 )
@@ -55,12 +55,12 @@ from armpy.backend.layer_support import (
     ReasonCode as ReasonCode,
     Support as Support,
 )
-from armpy.backend.memory import (
+from armpy.backend.memory.memory import (
     DefaultAllocator as DefaultAllocator,
     ICustomAllocator as ICustomAllocator,
     IMemoryManager as IMemoryManager,
 )
-from armpy.backend.memory_strategy import (
+from armpy.backend.memory.memory_strategy import (
     IMemoryOptimizerStrategy as IMemoryOptimizerStrategy,
     MemBin as MemBin,
     MemBlock as MemBlock,
@@ -99,13 +99,13 @@ from armpy.backend.progress import (
     watch_progress as watch_progress,
 )
 from armpy.backend.resources import NetworkResources as NetworkResources
-from armpy.backend.tensor_handle import (
+from armpy.backend.memory.tensor_handle import (
     DynamicTensorHandle as DynamicTensorHandle,
     HostTensorHandle as HostTensorHandle,
     ITensorHandle as ITensorHandle,
 )
 from armpy.backend.resizable import IResizableProgram as IResizableProgram
-from armpy.backend.tensor_handle_factory import (
+from armpy.backend.memory.tensor_handle_factory import (
     HOST_FACTORY_ID as HOST_FACTORY_ID,
     HostTensorHandleFactory as HostTensorHandleFactory,
     ITensorArena as ITensorArena,
@@ -134,4 +134,4 @@ from armpy.backend.workload import (
 )
 
 __all__: list[str]
-from armpy.places import cache_directory as cache_directory
+from armpy.core.file_ownership import cache_directory as cache_directory

@@ -27,8 +27,8 @@ class Capability(enum.StrEnum):
     come to their end unheard.
 
     ``TracedSizes`` (since 1.3): it can be asked about layers, and compiles subgraphs, in whose
-    shapes sizes are traced (`armpy.sizes.Size` in the place of integers), and its programs of
-    those are `IResizableProgram`.
+    shapes sizes are traced (`armpy.core.symbolic.Size` in the place of integers), and its programs
+    of those are `IResizableProgram`.
 
     ``LoopTimeout`` (since 1.6): its workloads end every loop that they execute in time, by
     `control_flow_time_left_s`, with an `armpy.errors.ExecutionTimeoutError`. Loops of others are

@@ -10,16 +10,16 @@ from armpy.backend.caches import IBackendCache
 from armpy.backend.capabilities import Capabilities, PerformanceFigures
 from armpy.backend.context import IBackendContext, IBackendModelContext, IBackendProfilingContext
 from armpy.backend.device_figures import DeviceFigures
-from armpy.backend.device_memory import DeviceMemoryRequest, IDeviceMemory
 from armpy.backend.layer_support import ILayerSupport, ReasonCode, Support
-from armpy.backend.memory import ICustomAllocator, IMemoryManager
+from armpy.backend.memory.device_memory import DeviceMemoryRequest, IDeviceMemory
+from armpy.backend.memory.memory import ICustomAllocator, IMemoryManager
+from armpy.backend.memory.tensor_handle_factory import TensorHandleFactoryRegistry
 from armpy.backend.optimization_views import OptimizationViews
 from armpy.backend.options import BackendOption, OptionValues
 from armpy.backend.preparation import CompiledFiles, PreparationRequest
 from armpy.backend.profiling import IBackendProfiling
 from armpy.backend.programs import IPrograms
 from armpy.backend.resources import NetworkResources
-from armpy.backend.tensor_handle_factory import TensorHandleFactoryRegistry
 from armpy.backend.workload import IWorkloadFactory
 from armpy.errors import BackendCapabilityError
 from armpy.graph import SubgraphView

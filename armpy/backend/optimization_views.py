@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from armpy.graph import Graph, SubgraphView
-from armpy.network import Network
+from armpy.graph.network import Network
 from armpy.ops.operation import Operation
 
 

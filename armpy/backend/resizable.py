@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
-from armpy.sizes import Number, Size
+from armpy.core.symbolic import Number, Size
 
 
 class IResizableProgram(ABC):
@@ -14,13 +14,14 @@ class IResizableProgram(ABC):
     Notes
     -----
     Asked for from backends with the capability ``TracedSizes``, from the third set of input shapes
-    of a network on; where one part is all of the network. Dimensions are `armpy.sizes.Size` there,
-    which a backend finds by ``isinstance`` or `armpy.sizes.is_traced`: arithmetic with one gives
-    another one, and comparing one is a condition under which the program holds. A program that
-    goes by them in any other way, as NumPy does, is for these sizes alone, and the trace says so.
-    What is decided by `armpy.sizes.current` is no condition: it has to be right for all sizes.
-    Where ``count`` is the product of the dimensions, a program that is no more than that has
-    ``[count]`` as `needed`, and ``numbers[count.number], 0`` as what `for_sizes` gives.
+    of a network on; where one part is all of the network. Dimensions are `armpy.core.symbolic.Size`
+    there, which a backend finds by ``isinstance`` or `armpy.core.symbolic.is_traced`: arithmetic
+    with one gives another one, and comparing one is a condition under which the program holds. A
+    program that goes by them in any other way, as NumPy does, is for these sizes alone, and the
+    trace says so. What is decided by `armpy.core.symbolic.current` is no condition: it has to be
+    right for all sizes. Where ``count`` is the product of the dimensions, a program that is no more
+    than that has ``[count]`` as `needed`, and ``numbers[count.number], 0`` as what `for_sizes`
+    gives.
 
     Nobody checks the program for other sizes, but the conformance kit (``contract/sizes/``). One
     that raises, or gives something else, costs the network its templates, with a warning.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from armpy.backend.context import IBackendModelContext, IBackendProfilingContext
-from armpy.backend.external_memory import MemorySource
-from armpy.backend.memory import ICustomAllocator, IMemoryManager
+from armpy.backend.memory.external_memory import MemorySource
+from armpy.backend.memory.memory import ICustomAllocator, IMemoryManager
 from armpy.backend.options import NO_OPTIONS, OptionValues
 from armpy.backend.profiling import IBackendProfiling
 

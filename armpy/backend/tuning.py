@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
+from armpy.core.file_ownership import mark_choices
 from armpy.errors import InvalidArgumentError
-from armpy.places import mark_choices
 from armpy.types import BackendId
 
 

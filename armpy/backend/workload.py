@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from armpy.backend.tensor_handle import ITensorHandle
+from armpy.backend.memory.tensor_handle import ITensorHandle
 from armpy.tensor import TensorInfo
 
 if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepared model

@@ -24,8 +24,8 @@ from armpy.cli.options import (
 from armpy.cli.values import Shapes
 
 if TYPE_CHECKING:
-    from armpy.plugins.guard import GuardedBackend
-    from armpy.prepared.signing import Signature
+    from armpy.plugins.proxy.guard import GuardedBackend
+    from armpy.store.archive.signing import Signature
 
 # What a command needs is imported when it runs: --help and usage errors are quick.
 # ruff: noqa: PLC0415
@@ -71,7 +71,7 @@ def compile_command(
     from armpy.cli.compile_report import compiled_document, describe_compiled, print_compiled
     from armpy.cli.load_request import load_model
     from armpy.cli.printer import print_json
-    from armpy.runtime.targets import check_targets
+    from armpy.execution.compile_targets import check_targets
 
     if _HELP in targets:
         _print_targets(_backends(load_request))
@@ -100,7 +100,7 @@ def _backends(request: LoadRequest) -> list[GuardedBackend]:
     """The backends that a model is compiled for."""
     from armpy.cli.load_request import registry_of
     from armpy.plugins import preferred_backends
-    from armpy.plugins.guard import GuardedBackend
+    from armpy.plugins.proxy.guard import GuardedBackend
 
     return [
         GuardedBackend(one) for one in preferred_backends(registry_of(request), request.backends)
@@ -110,7 +110,7 @@ def _backends(request: LoadRequest) -> list[GuardedBackend]:
 def _print_targets(backends: Sequence[GuardedBackend]) -> None:
     """List the targets."""
     from armpy.cli.printer import Printer
-    from armpy.runtime.targets import known_targets
+    from armpy.execution.compile_targets import known_targets
 
     rows = [(name, ", ".join(ids)) for name, ids in known_targets(backends).items()]
     Printer().table(["target", "backends that compile for it"], rows)
@@ -126,7 +126,7 @@ def signer(key_file: str) -> Callable[[bytes], Signature]:
     UnimplementedError
         If the ``cryptography`` package is not installed.
     """
-    from armpy.prepared.signing import sign
+    from armpy.store.archive.signing import sign
 
     password = None
     if b"ENCRYPTED" in Path(key_file).read_bytes():

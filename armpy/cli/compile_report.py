@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from dataclasses import asdict, dataclass
 
-from armpy.cli.prepared_file import FileBytes, LeftOut, PreparedContents
+from armpy.cli.inspect.prepared_file import FileBytes, LeftOut, PreparedContents
 from armpy.cli.printer import Printer
-from armpy.prepared.container import open_container
-from armpy.prepared.signing import NO_KEY, key_text
-from armpy.units import bytes_text
+from armpy.core.units import bytes_text
+from armpy.store.archive.container import open_container
+from armpy.store.archive.signing import NO_KEY, key_text
 
 
 @dataclass(frozen=True, slots=True)

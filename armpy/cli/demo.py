@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     from PIL import Image
 
-    from armpy.cli.pixels import Line
-    from armpy.runtime import Model
+    from armpy.cli.pictures.pixels import Line
+    from armpy.model import Model
 
     Pixels = npt.NDArray[np.uint8]
 
@@ -180,7 +180,7 @@ def read(path: str, pixels: Pixels, backends: tuple[str, ...] | None) -> Reading
 def operation_times(path: str, pixels: Pixels) -> tuple[OperationTime, ...]:
     """What each kind of layer takes, the longest first."""
     import armpy
-    from armpy.cli.profile import steps_of
+    from armpy.cli.profile.report import steps_of
 
     with (
         armpy.Runtime(armpy.RuntimeOptions(profiling=True)) as runtime,
@@ -286,7 +286,7 @@ class _Show:
     """
 
     def __init__(self, *, is_silent: bool) -> None:
-        from armpy.cli.pixels import has_blocks, has_colours
+        from armpy.cli.pictures.pixels import has_blocks, has_colours
 
         self._is_silent = is_silent
         self._coloured = has_colours()
@@ -295,7 +295,7 @@ class _Show:
     def answer(self, digit: int, pixels: Pixels, reading: Reading) -> None:
         """Show the picture, and what was read."""
         from armpy.cli.digits.drawing import label_of
-        from armpy.cli.pixels import bar, half_blocks
+        from armpy.cli.pictures.pixels import bar, half_blocks
 
         style = "bold green" if reading.answer == digit else "bold red"
         right: list[Line] = [
@@ -322,7 +322,7 @@ class _Show:
         self, reference: Reading, fastest: Reading, operations: tuple[OperationTime, ...]
     ) -> None:
         """Show where it ran, how fast, and where the time goes."""
-        from armpy.cli.pixels import bar
+        from armpy.cli.pictures.pixels import bar
 
         where = ", ".join(f"{name} {count}" for name, count in fastest.backends.items())
         how = (
@@ -379,7 +379,7 @@ class _Show:
         """Print lines at once, also where stdout is a pipe."""
         import sys
 
-        from armpy.cli.pixels import print_lines
+        from armpy.cli.pictures.pixels import print_lines
 
         if not self._is_silent:
             print_lines(lines, coloured=self._coloured)
@@ -390,7 +390,7 @@ def _fitted(left: list[Line], right: list[Line]) -> list[Line]:
     """Lines beside others, or under them where a terminal is narrow."""
     import shutil
 
-    from armpy.cli.pixels import beside
+    from armpy.cli.pictures.pixels import beside
 
     width = max(sum(len(text) for text, _ in line) for line in right) + 4 + _SHOWN_SIZE
     if width <= shutil.get_terminal_size().columns:

@@ -77,7 +77,7 @@ def diff(
     from armpy.cli.files import read_inputs
     from armpy.cli.printer import print_json
     from armpy.cli.progress import progress_shown
-    from armpy.runtime import RuntimeOptions
+    from armpy.execution import RuntimeOptions
     from armpy.testing import first_difference
 
     with progress_shown():
@@ -110,8 +110,8 @@ def _compare_files(
     """Print where two files of one network part; the exit code."""
     from armpy.cli.files import read_inputs
     from armpy.cli.printer import Printer, print_json
-    from armpy.runtime import RuntimeOptions
-    from armpy.testing.file_diff import FILE_TOLERANCE, first_file_difference
+    from armpy.execution import RuntimeOptions
+    from armpy.tools.compare.file_diff import FILE_TOLERANCE, first_file_difference
 
     found = first_file_difference(
         model,
@@ -135,8 +135,8 @@ def _compare_files(
 
 def _input_names(model: str) -> list[str]:
     """Names of a model's inputs."""
-    from armpy.model_files import parse
-    from armpy.runtime.load_request import begins_prepared
+    from armpy.model.load_request import begins_prepared
+    from armpy.model.model_files import parse
 
     if begins_prepared(model):
         import armpy

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from armpy.cli.results import Array, Mask
+from armpy.cli.run.results import Array, Mask
 from armpy.errors import InvalidArgumentError, did_you_mean
 
 _NPY_MAGIC = b"\x93NUMPY"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from armpy.cli.once import OnceGroup
 from armpy.cli.options import MODEL_FILE, WRITABLE_FILE, verbosity_options
+from armpy.cli.strict_options import OnceGroup
 
 # What a command needs is imported when it runs: --help and usage errors are quick.
 # ruff: noqa: PLC0415
@@ -26,7 +26,7 @@ def generate(file: str, password: bool) -> None:
     The private key is what armpy compile --sign takes; nobody else must have it. What is printed
     is the public key, for RuntimeOptions(trusted_keys=...) and --trusted-key.
     """
-    from armpy.prepared.signing import generate_keys, key_text
+    from armpy.store.archive.signing import generate_keys, key_text
 
     secret = None
     if password:
@@ -41,6 +41,6 @@ def generate(file: str, password: bool) -> None:
 @verbosity_options
 def show(file: str) -> None:
     """Print the public key in FILE as text, for --trusted-key."""
-    from armpy.prepared.signing import key_text, read_public_key
+    from armpy.store.archive.signing import key_text, read_public_key
 
     click.echo(key_text(read_public_key(file)))

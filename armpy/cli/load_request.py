@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from armpy.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
-    from armpy.model_files import ModelOrigin
+    from armpy.execution import Runtime
+    from armpy.model import Model
+    from armpy.model.model_files import ModelOrigin
     from armpy.plugins import BackendRegistry
-    from armpy.runtime import Model, Runtime
 
 # A command line that cannot be followed is told without importing what runs networks.
 # ruff: noqa: PLC0415
@@ -79,7 +80,7 @@ def load_model(
         If the model has no such signature, or a backend or front-end no such option.
     """
     import armpy
-    from armpy.runtime.load_request import begins_prepared
+    from armpy.model.load_request import begins_prepared
 
     front_end_options = None
     is_prepared = begins_prepared(request.model)
@@ -116,8 +117,8 @@ def _load_quick(request: LoadRequest, quantize_inputs: bool) -> Model | None:
     """A prepared model that runs at once; None if more is asked for than that."""
     if request.backend_options or request.dynamic_backends_path or request.on_fallback != "allow":
         return None
-    from armpy.runtime.load_request import LoadRequest as Arguments
-    from armpy.runtime.quick_loading import NotQuickError, open_prepared, quick_model
+    from armpy.model.archive.quick_loading import NotQuickError, open_prepared, quick_model
+    from armpy.model.load_request import LoadRequest as Arguments
 
     arguments = Arguments(
         request.model,
@@ -163,8 +164,8 @@ def make_runtime(
     request: LoadRequest, registry: BackendRegistry, *, profiling: bool = False, num_plans: int = 0
 ) -> Runtime:
     """A runtime as the command line says."""
-    from armpy.runtime import Runtime, RuntimeOptions
-    from armpy.runtime.settings import DEFAULT_PLAN_CACHE_SIZE
+    from armpy.execution import Runtime, RuntimeOptions
+    from armpy.execution.settings import DEFAULT_PLAN_CACHE_SIZE
     from armpy.types import Preference
 
     given = [split_option(text) for text in request.backend_options]
@@ -194,8 +195,8 @@ def find_origin(request: LoadRequest, registry: BackendRegistry) -> ModelOrigin:
     InvalidArgumentError
         If there is no such front-end, or it has no such option, or the value is not allowed.
     """
-    from armpy.hooks.model_file import open_model_file
-    from armpy.model_files import ModelOrigin
+    from armpy.model.model_files import ModelOrigin
+    from armpy.plugins.hooks.model_file import open_model_file
 
     file = open_model_file(request.model)
     origin = ModelOrigin.find(file, request.model, registry, request.front_end)
@@ -272,7 +273,7 @@ def parse_backend_options(
         given twice.
     """
     from armpy.backend.options import check_options
-    from armpy.plugins.guard import GuardedBackend
+    from armpy.plugins.proxy.guard import GuardedBackend
 
     values: dict[str, dict[str, object]] = {}
     for backend_id, name, text in given:

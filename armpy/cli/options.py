@@ -142,7 +142,7 @@ def picture_options(command: Callable[..., object]) -> Callable[..., object]:
         std: tuple[float, ...] | None,
         **others: Any,
     ) -> object:
-        from armpy.cli.picture_options import PictureOptions  # noqa: PLC0415  # --help is quick
+        from armpy.cli.pictures.options import PictureOptions  # noqa: PLC0415  # --help is quick
 
         picture = PictureOptions(size, resize, value_range, mean, std)
         return command(*arguments, picture=picture, **others)

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from armpy.cli.once import OnceGroup
 from armpy.cli.printer import stdout_kept
+from armpy.cli.strict_options import OnceGroup
 
 if TYPE_CHECKING:
     from armpy.plugins import Candidate
-    from armpy.plugins.hooks import HookPlugins
+    from armpy.plugins.hooks.manager import HookPlugins
 
 # Plugins are looked for where a command is none of armpy's own: those are as quick as without.
 # ruff: noqa: PLC0415
@@ -93,7 +93,7 @@ def plugin_commands(taken: set[str]) -> dict[str, click.Command]:
 
 def _may_have_plugins() -> bool:
     """Whether there are plugins, or something that finding them has to complain about."""
-    from armpy.plugins.installed import PLUGINS_GROUP, installed_entry_points
+    from armpy.plugins.discovery.entry_point_cache import PLUGINS_GROUP, installed_entry_points
 
     told = ("ARMPY_DYNAMIC_BACKENDS_PATH", "ARMPY_TRUST_FILE")
     return any(os.environ.get(name) for name in told) or any(
@@ -110,7 +110,7 @@ def collect_commands(plugins: HookPlugins, taken: set[str]) -> dict[str, click.C
     taken : set of str
         Names that none can have.
     """
-    from armpy.plugins.candidate import RejectionError
+    from armpy.plugins.discovery.candidate import RejectionError
 
     found: dict[str, click.Command] = {}
 
@@ -154,7 +154,7 @@ def _contained(candidate: Candidate, method: Callable[..., T]) -> Callable[..., 
 
     def contained(*arguments: Any, **named: Any) -> T:  # Any: click's own
         from armpy.errors import ArmpyError, PluginError
-        from armpy.plugins.boundary import describe, let_user_interrupt
+        from armpy.plugins.proxy.guarded_call import describe, let_user_interrupt
 
         try:
             return method(*arguments, **named)

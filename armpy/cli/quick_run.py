@@ -36,7 +36,7 @@ def quick_run(arguments: Sequence[str]) -> bool:
         return False
     import armpy
     from armpy.cli.progress import progress_shown
-    from armpy.cli.run import RunRequest, print_run, run_model
+    from armpy.cli.run.run_model import RunRequest, print_run, run_model
 
     with progress_shown():
         with armpy.load(path) as loaded:

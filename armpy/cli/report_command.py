@@ -25,8 +25,8 @@ from armpy.cli.options import (
 from armpy.errors import LayerValidationError
 
 if TYPE_CHECKING:
-    from armpy.reporting import Subject
-    from armpy.runtime import Model
+    from armpy.model import Model
+    from armpy.tools.report import Subject
 
 # What a command needs is imported when it runs: --help and usage errors are quick.
 # ruff: noqa: PLC0415
@@ -77,8 +77,8 @@ def report(
     It shows the graph to zoom and search, where layers run and why not elsewhere, where time and
     memory go, how exact each layer is against CpuRef, and backends beside each other.
     """
-    from armpy.pages import render_page, write_page
-    from armpy.reporting import report_sections
+    from armpy.tools.pages import render_page, write_page
+    from armpy.tools.report import report_sections
 
     render_page("", [])  # tells what is missing before the model runs
     path = Path(output or f"{Path(load_request.model).stem}.html")
@@ -117,11 +117,11 @@ def _subject(
     load_request: LoadRequest, model: Model, size: tuple[int, int] | None, given: dict[str, Any]
 ) -> Subject:
     """The model with its inputs, and what is known of its file."""
-    from armpy.cli.file_metadata import FileMetadata
-    from armpy.cli.picture_options import PictureOptions
-    from armpy.cli.run import RunRequest, prepare_inputs
-    from armpy.reporting import Subject
-    from armpy.runtime.load_request import begins_prepared
+    from armpy.cli.pictures.file_metadata import FileMetadata
+    from armpy.cli.pictures.options import PictureOptions
+    from armpy.cli.run.run_model import RunRequest, prepare_inputs
+    from armpy.model.load_request import begins_prepared
+    from armpy.tools.report import Subject
 
     request = RunRequest(picture=PictureOptions(size), **given)
     metadata = FileMetadata(model) if request.image or request.inputs else None

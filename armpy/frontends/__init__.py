@@ -1,1 +1,1 @@
-"""Front-ends: each turns something foreign into a `armpy.network.Network`."""
+"""Front-ends: each turns something foreign into a `armpy.graph.network.Network`."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from armpy.graph import Value
-from armpy.network import Network
+from armpy.graph.network import Network
 from armpy.ops.composite import LayerBuilder
 from armpy.ops.operation import Array, Operation, require
 from armpy.ops.quantizing import Cast

@@ -6,12 +6,19 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from armpy.backend.options import BackendOption, OptionScope
-from armpy.hooks import FrontEnd, Magic, ModelFile, ModelSignature, ParseSettings, hookimpl
-from armpy.network import Network
+from armpy.graph.network import Network
+from armpy.plugins.hooks import (
+    FrontEnd,
+    Magic,
+    ModelFile,
+    ModelSignature,
+    ParseSettings,
+    hookimpl,
+)
 
 if TYPE_CHECKING:
-    from armpy.hooks.metadata import ModelMetadata
-    from armpy.hooks.outline import FileOutline
+    from armpy.plugins.hooks.metadata import ModelMetadata
+    from armpy.plugins.hooks.outline import FileOutline
 
 # A parser is imported when there is a file for it.
 # ruff: noqa: PLC0415

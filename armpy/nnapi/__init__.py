@@ -17,6 +17,6 @@ Examples
 [array([11., 22.], dtype=float32)]
 """
 
-from armpy.lazy import offer
+from armpy.core.lazy import offer
 
 __getattr__, __dir__ = offer(__name__)

@@ -1,7 +1,7 @@
 from armpy.errors import NnapiError as NnapiError, ResultCode as ResultCode
-from armpy.nnapi.burst import Burst as Burst
-from armpy.nnapi.builder import ModelBuilder as ModelBuilder
-from armpy.nnapi.builder_values import Value as Value
+from armpy.nnapi.run.burst import Burst as Burst
+from armpy.nnapi.model.builder import ModelBuilder as ModelBuilder
+from armpy.nnapi.model.builder_values import Value as Value
 from armpy.nnapi.capabilities import Capabilities as Capabilities
 from armpy.nnapi.codes import (
     DeviceTypeCode as DeviceTypeCode,
@@ -13,26 +13,26 @@ from armpy.nnapi.codes import (
     PaddingCode as PaddingCode,
     PreferenceCode as PreferenceCode,
 )
-from armpy.nnapi.compilation import Compilation as Compilation
+from armpy.nnapi.compile.compilation import Compilation as Compilation
 from armpy.nnapi.devices import (
     Device as Device,
     DeviceManager as DeviceManager,
     default_manager as default_manager,
 )
-from armpy.nnapi.dump import graph_dump as graph_dump
-from armpy.nnapi.events import Event as Event
-from armpy.nnapi.execution import Execution as Execution
-from armpy.nnapi.execution_results import DURATION_UNAVAILABLE as DURATION_UNAVAILABLE
-from armpy.nnapi.execution_setup import (
+from armpy.nnapi.model.dump import graph_dump as graph_dump
+from armpy.nnapi.run.events import Event as Event
+from armpy.nnapi.run.execution import Execution as Execution
+from armpy.nnapi.run.execution_results import DURATION_UNAVAILABLE as DURATION_UNAVAILABLE
+from armpy.nnapi.run.execution_setup import (
     DEFAULT_LOOP_TIMEOUT_NS as DEFAULT_LOOP_TIMEOUT_NS,
     MAXIMUM_LOOP_TIMEOUT_NS as MAXIMUM_LOOP_TIMEOUT_NS,
 )
-from armpy.nnapi.memory import Memory as Memory
-from armpy.nnapi.memory_desc import MemoryDesc as MemoryDesc
-from armpy.nnapi.model import Model as Model
-from armpy.nnapi.model_description import ModelDescription as ModelDescription
-from armpy.nnapi.operand_type import OperandType as OperandType
-from armpy.nnapi.request import (
+from armpy.nnapi.memory.memory import Memory as Memory
+from armpy.nnapi.memory.memory_desc import MemoryDesc as MemoryDesc
+from armpy.nnapi.model.model import Model as Model
+from armpy.nnapi.model.model_description import ModelDescription as ModelDescription
+from armpy.nnapi.model.operand_type import OperandType as OperandType
+from armpy.nnapi.run.request import (
     Request as Request,
     RequestArgument as RequestArgument,
     validate_request as validate_request,
@@ -50,11 +50,11 @@ from armpy.nnapi.utilities import (
     size_of_data as size_of_data,
     update_performance as update_performance,
 )
-from armpy.nnapi.validation import (
+from armpy.nnapi.model.validation import (
     validate_model as validate_model,
     validate_operation as validate_operation,
 )
-from armpy.nnapi.versions import (
+from armpy.nnapi.model.versions import (
     compliant_slice as compliant_slice,
     convert as convert,
     minimum_feature_level as minimum_feature_level,

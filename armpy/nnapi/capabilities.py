@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from armpy.backend import DeviceFigures, PerformanceFigures
-from armpy.devices.lookup import UNKNOWN_PERFORMANCE, lookup_performance
+from armpy.compiler.devices.lookup import UNKNOWN_PERFORMANCE, lookup_performance
 from armpy.nnapi.codes import OPERAND_TRAITS, OperandCode
 
 

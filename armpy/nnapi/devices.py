@@ -11,9 +11,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from armpy.backend import OptionScope
-from armpy.devices import DeviceFacts, device_facts
+from armpy.compiler.devices import DeviceFacts, device_facts
+from armpy.core.vlog import is_on, vlog
 from armpy.errors import ArmpyError, BackendUnavailableError
-from armpy.nnapi.allow_list import AllowList
+from armpy.execution import Runtime, RuntimeOptions
 from armpy.nnapi.capabilities import Capabilities, capabilities_from
 from armpy.nnapi.codes import (
     LATEST_FEATURE_LEVEL,
@@ -21,7 +22,11 @@ from armpy.nnapi.codes import (
     DeviceTypeCode,
     FeatureLevel,
 )
-from armpy.nnapi.extensions import TypeManager
+from armpy.nnapi.compile.support import Answer, supported_operations
+from armpy.nnapi.extensions.allow_list import AllowList
+from armpy.nnapi.extensions.extensions import TypeManager
+from armpy.nnapi.model.shapes import with_known_dimensions
+from armpy.nnapi.model.versions import Levels, layer_levels, operation_levels
 from armpy.nnapi.results import (
     bad_data,
     bad_state,
@@ -31,18 +36,13 @@ from armpy.nnapi.results import (
     result_codes,
     unexpected_null,
 )
-from armpy.nnapi.shapes import with_known_dimensions
-from armpy.nnapi.support import Answer, supported_operations
-from armpy.nnapi.versions import Levels, layer_levels, operation_levels
 from armpy.plugins import BackendRegistry
-from armpy.plugins.guard import GuardedBackend
-from armpy.runtime import Runtime, RuntimeOptions
+from armpy.plugins.proxy.guard import GuardedBackend
 from armpy.types import REFERENCE_BACKEND_ID, BackendId, DeviceType
-from armpy.vlog import is_on, vlog
 
 if TYPE_CHECKING:
-    from armpy.nnapi.model import Model
-    from armpy.nnapi.model_description import ModelDescription
+    from armpy.nnapi.model.model import Model
+    from armpy.nnapi.model.model_description import ModelDescription
 
 REFERENCE_DEVICE_NAME = "nnapi-reference"
 """Name of the device that is CpuRef."""
@@ -223,7 +223,7 @@ class DeviceManager:
     application : str
         The application's name, for the list of those that may use extensions.
     extensions_allow_list : path, optional
-        That list; see `armpy.nnapi.allow_list`.
+        That list; see `armpy.nnapi.extensions.allow_list`.
 
     Raises
     ------
@@ -362,7 +362,7 @@ class DeviceManager:
         Returns
         -------
         list of (Support or None)
-            See `armpy.nnapi.support.supported_operations`.
+            See `armpy.nnapi.compile.support.supported_operations`.
         """
 
         def runtime_of(level: int) -> Runtime | None:

@@ -21,7 +21,7 @@ from types import MappingProxyType
 from typing import TypeAlias, overload
 
 from armpy.backend import PerformanceFigures
-from armpy.devices.lookup import UNKNOWN_PERFORMANCE
+from armpy.compiler.devices.lookup import UNKNOWN_PERFORMANCE
 from armpy.errors import NnapiError
 from armpy.nnapi.capabilities import Capabilities
 from armpy.nnapi.codes import (
@@ -31,11 +31,11 @@ from armpy.nnapi.codes import (
     OperandCode,
     is_extension,
 )
-from armpy.nnapi.described import described
-from armpy.nnapi.model import Model
-from armpy.nnapi.model_description import ModelDescription
+from armpy.nnapi.model.described import described
+from armpy.nnapi.model.model import Model
+from armpy.nnapi.model.model_description import ModelDescription
+from armpy.nnapi.model.versions import convert
 from armpy.nnapi.results import bad_data, require_data
-from armpy.nnapi.versions import convert
 
 _log = logging.getLogger("armpy.nnapi")
 
@@ -241,7 +241,8 @@ def lookup_performance(table: PerformanceTable, operand_type: int) -> Performanc
     Returns
     -------
     PerformanceFigures
-        `armpy.devices.lookup.UNKNOWN_PERFORMANCE`, the largest float32 twice, behind the last type.
+        `armpy.compiler.devices.lookup.UNKNOWN_PERFORMANCE`, the largest float32 twice, behind the
+        last type.
 
     Notes
     -----

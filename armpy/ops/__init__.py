@@ -5,6 +5,6 @@ Notes
 A family is imported when one of its names is first used.
 """
 
-from armpy.lazy import offer
+from armpy.core.lazy import offer
 
 __getattr__, __dir__ = offer(__name__)

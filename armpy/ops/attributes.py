@@ -11,9 +11,9 @@ from functools import cache
 from numbers import Integral, Real
 from typing import Any
 
+from armpy.core.symbolic import Size
 from armpy.errors import LayerValidationError
 from armpy.ops.operation import Operation
-from armpy.sizes import Size
 
 _LARGEST = 2**63
 

@@ -1,5 +1,5 @@
 """Finding and loading backends."""
 
-from armpy.lazy import offer
+from armpy.core.lazy import offer
 
 __getattr__, __dir__ = offer(__name__)

@@ -1,13 +1,13 @@
-from armpy.plugins.discovery import backend_registry as backend_registry
-from armpy.plugins.candidate import (
+from armpy.plugins.discovery.find import backend_registry as backend_registry
+from armpy.plugins.discovery.candidate import (
     Candidate as Candidate,
     CandidateKind as CandidateKind,
     CandidateStatus as CandidateStatus,
 )
-from armpy.plugins.directories import SkippedPath as SkippedPath
+from armpy.plugins.discovery.directories import SkippedPath as SkippedPath
 from armpy.plugins.options import PluginOptions as PluginOptions
-from armpy.plugins.probe import probe_candidates as probe_candidates
-from armpy.plugins.probe_result import ProbeOutcome as ProbeOutcome, ProbeResult as ProbeResult
+from armpy.plugins.probing.probe import probe_candidates as probe_candidates
+from armpy.plugins.probing.result import ProbeOutcome as ProbeOutcome, ProbeResult as ProbeResult
 from armpy.plugins.registry import (
     BackendRegistry as BackendRegistry,
     preferred_backends as preferred_backends,

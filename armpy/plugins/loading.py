@@ -9,12 +9,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from armpy.errors import ArmpyError
-from armpy.plugins.boundary import let_user_interrupt
-from armpy.plugins.candidate import Candidate, CandidateKind, CandidateStatus, RejectionError
-from armpy.plugins.contract import CheckedBackend, check_backend
-from armpy.plugins.modules import group_of, open_module
-from armpy.plugins.references import load_reference
-from armpy.plugins.snapshot import NOT_PINNED, PinnedCode, serve_distribution
+from armpy.plugins.discovery.candidate import (
+    Candidate,
+    CandidateKind,
+    CandidateStatus,
+    RejectionError,
+)
+from armpy.plugins.discovery.modules import group_of, open_module
+from armpy.plugins.discovery.references import load_reference
+from armpy.plugins.proxy.checks import CheckedBackend, check_backend
+from armpy.plugins.proxy.guarded_call import let_user_interrupt
+from armpy.plugins.trust.pinned_code import NOT_PINNED, PinnedCode, serve_distribution
 from armpy.types import INVALID_BACKEND_IDS, BackendId
 
 _log = logging.getLogger("armpy.plugins")

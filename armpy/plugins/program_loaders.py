@@ -7,7 +7,11 @@ from importlib import import_module
 
 from armpy.backend.programs import IPrograms
 from armpy.errors import BackendUnavailableError
-from armpy.plugins.installed import PLUGINS_GROUP, PROGRAMS_GROUP, installed_entry_points
+from armpy.plugins.discovery.entry_point_cache import (
+    PLUGINS_GROUP,
+    PROGRAMS_GROUP,
+    installed_entry_points,
+)
 
 
 @cache

@@ -11,13 +11,17 @@ from typing import TYPE_CHECKING
 
 from armpy.backend import IBackendInternal
 from armpy.errors import BackendUnavailableError, InvalidArgumentError, did_you_mean
-from armpy.plugins import directories
 from armpy.plugins.aftermath import Changes, InterpreterState, undo
-from armpy.plugins.boundary import ask_backend
-from armpy.plugins.candidate import Candidate, CandidateKind, CandidateStatus, RejectionError
-from armpy.plugins.contract import CheckedBackend
-from armpy.plugins.directories import SkippedPath, backend_paths, find_modules
-from armpy.plugins.entry_points import find_entry_points, is_own
+from armpy.plugins.discovery import directories
+from armpy.plugins.discovery.candidate import (
+    Candidate,
+    CandidateKind,
+    CandidateStatus,
+    RejectionError,
+)
+from armpy.plugins.discovery.directories import SkippedPath, backend_paths, find_modules
+from armpy.plugins.discovery.entry_points import find_entry_points, is_own
+from armpy.plugins.discovery.modules import forget_module, group_name, install_finder, private_name
 from armpy.plugins.loading import (
     Failure,
     Opened,
@@ -26,14 +30,15 @@ from armpy.plugins.loading import (
     leave_out,
     open_candidate,
 )
-from armpy.plugins.modules import forget_module, group_name, install_finder, private_name
 from armpy.plugins.options import PluginOptions
-from armpy.plugins.probe_result import ProbeResult
-from armpy.plugins.trust import read_trust
+from armpy.plugins.probing.result import ProbeResult
+from armpy.plugins.proxy.checks import CheckedBackend
+from armpy.plugins.proxy.guarded_call import ask_backend
+from armpy.plugins.trust.policy import read_trust
 from armpy.types import BackendId
 
 if TYPE_CHECKING:
-    from armpy.plugins.hooks import HookPlugins
+    from armpy.plugins.hooks.manager import HookPlugins
 
 BackendFactory = Callable[[], IBackendInternal]
 
@@ -214,7 +219,7 @@ class BackendRegistry:
         """The plugins with hooks that were found; those of a registry made by hand are armpy's."""
         with self._lock:
             if self._hooks is None:
-                from armpy.plugins.hooks import HookPlugins  # noqa: PLC0415 - not all need pluggy
+                from armpy.plugins.hooks.manager import HookPlugins  # noqa: PLC0415 - not all need pluggy
 
                 self._hooks = HookPlugins(self._plugins, self._options, self._trust)
             return self._hooks
@@ -474,7 +479,7 @@ class BackendRegistry:
     ) -> list[tuple[Candidate, ProbeResult]]:
         """Probe candidates and record the outcome."""
         # Few processes probe, and it takes much of the standard library.
-        from armpy.plugins.probe import probe_candidates  # noqa: PLC0415
+        from armpy.plugins.probing.probe import probe_candidates  # noqa: PLC0415
 
         candidates = [record.candidate for record in records]
         timeout_s = self._options.probe_timeout_s

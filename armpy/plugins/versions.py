@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from armpy.backend import BACKEND_API_VERSION
-from armpy.plugins.boundary import describe, exact
+from armpy.plugins.proxy.guarded_call import describe, exact
 
 _FORM = re.compile(r"(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})")
 """Of a version: two whole numbers, as everybody writes them, and nothing else."""

@@ -1,5 +1,5 @@
 """Measures where the time of executions and of loading goes."""
 
-from armpy.lazy import offer
+from armpy.core.lazy import offer
 
 __getattr__, __dir__ = offer(__name__)

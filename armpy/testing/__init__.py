@@ -5,6 +5,6 @@ or from code with `run_conformance`. `first_difference` finds the first layer of
 a backend computes unlike another one.
 """
 
-from armpy.lazy import offer
+from armpy.core.lazy import offer
 
 __getattr__, __dir__ = offer(__name__)

@@ -4,7 +4,7 @@ from armpy.testing.conformance import (
     cases_of as cases_of,
     run_conformance as run_conformance,
 )
-from armpy.testing.diff import (
+from armpy.tools.compare.diff import (
     LayerDifference as LayerDifference,
     ModelDifference as ModelDifference,
     first_difference as first_difference,
@@ -15,7 +15,7 @@ from armpy.testing.result import (
     ConformanceResult as ConformanceResult,
     Outcome as Outcome,
 )
-from armpy.testing.tolerance import (
+from armpy.tools.compare.tolerance import (
     TOLERANCES as TOLERANCES,
     Tolerance as Tolerance,
     compare as compare,

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from armpy.backend import HostTensorHandle, ITensorHandle, IWorkload, NetworkResources, WorkloadInfo
+from armpy.compiler import specialize
+from armpy.compiler.assign import SupportOracle
 from armpy.graph import Graph, Layer, Value
 from armpy.ops.operation import Array
-from armpy.optimizer import specialize
-from armpy.optimizer.assign import SupportOracle
-from armpy.plugins.guard import GuardedBackend
+from armpy.plugins.proxy.guard import GuardedBackend
 
 
 class Answers:

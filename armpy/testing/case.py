@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
-import enum
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from armpy.graph import Graph, Value
-from armpy.network import Network
+from armpy.graph.network import Network
 from armpy.ops.operation import Array, Operation
 from armpy.tensor import TensorInfo
+from armpy.tools.compare.description import describe
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -161,13 +160,3 @@ class Case:
         results = ", ".join(map(str, self.outputs))
         text = f"{describe(self.operation)} on ({shown}) -> ({results})"
         return f"{text} with {self.neighbours}" if self.neighbours else text
-
-
-def describe(operation: Operation) -> str:
-    """An operation with those of its attributes that are not at their defaults."""
-    shown = []
-    for field in dataclasses.fields(operation):  # type: ignore[arg-type]  # subclasses are
-        value = getattr(operation, field.name)
-        if value != field.default:
-            shown.append(f"{field.name}={value.name if isinstance(value, enum.Enum) else value}")
-    return f"{operation.name}({', '.join(shown)})"

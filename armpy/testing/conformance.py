@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from armpy.errors import InvalidArgumentError
-from armpy.runtime import RuntimeOptions
+from armpy.execution import RuntimeOptions
+from armpy.testing.backend_under_test import Subject
 from armpy.testing.cases import operation_cases
 from armpy.testing.cases.control_flow import control_flow_cases
 from armpy.testing.cases.patterns import kit_patterns
@@ -19,7 +20,6 @@ from armpy.testing.judge import judge
 from armpy.testing.known_failures import apply_known_failures, read_known_failures
 from armpy.testing.patterns import judge_declared, judge_pattern
 from armpy.testing.result import CONTRACT, CaseResult, ConformanceResult, Outcome, is_selected
-from armpy.testing.subject import Subject
 from armpy.testing.workers import Lost, judge_in_workers
 from armpy.types import BackendId
 

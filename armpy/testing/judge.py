@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from armpy.backend import Support
+from armpy.compiler import Placement
 from armpy.errors import ArmpyError, BackendCapabilityError
 from armpy.graph import Graph, Layer
 from armpy.ops.operation import Array
-from armpy.optimizer import Placement
+from armpy.testing.backend_under_test import Subject, layers_of, refusal
 from armpy.testing.case import LAYER, Case
-from armpy.testing.company import NEIGHBOURS, companies
-from armpy.testing.moves import is_move
-from armpy.testing.ran import kind_of, kinds_run, layers_run
+from armpy.testing.differential_run import FailureError, Trial, other_feeds, run_trial
+from armpy.testing.executed_layers import kind_of, kinds_run, layers_run
+from armpy.testing.neighbours import NEIGHBOURS, companies
 from armpy.testing.result import CaseResult, Outcome
-from armpy.testing.subject import Subject, layers_of, refusal
-from armpy.testing.trial import FailureError, Trial, other_feeds, run_trial
+from armpy.tools.compare.data_movement_ops import is_move
 
 ANSWERED_BY_CORE = "the core gave the answer without asking a backend"
 TAKEN_OUT = "the backend took the layer out, as it does nothing"

@@ -10,10 +10,10 @@ import numpy as np
 
 from armpy.errors import BackendError
 from armpy.graph import Graph
-from armpy.network import Network
+from armpy.graph.network import Network
 from armpy.ops.operation import Array
-from armpy.plugins.boundary import call_backend, describe
-from armpy.testing.values import anything
+from armpy.plugins.proxy.guarded_call import call_backend, describe
+from armpy.tools.compare.seeded_values import anything
 from armpy.types import BackendId
 
 MEMBER = "conformance_patterns"

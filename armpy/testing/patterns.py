@@ -8,13 +8,13 @@ from armpy.backend import Support
 from armpy.errors import ArmpyError, BackendCapabilityError
 from armpy.graph import Layer
 from armpy.ops.operation import Array
+from armpy.testing.backend_under_test import Subject, refusal
+from armpy.testing.differential_run import FailureError, Trial, run_trial, tolerance_of
+from armpy.testing.executed_layers import kind_of, kinds_run
 from armpy.testing.judge import expected_of
 from armpy.testing.pattern import Pattern
-from armpy.testing.ran import kind_of, kinds_run
 from armpy.testing.result import CaseResult, Outcome
-from armpy.testing.subject import Subject, refusal
-from armpy.testing.tolerance import compare
-from armpy.testing.trial import FailureError, Trial, run_trial, tolerance_of
+from armpy.tools.compare.tolerance import compare
 
 PATTERN = "pattern"
 """Stands for the operation in tables."""

@@ -8,12 +8,12 @@ from dataclasses import replace
 import pytest
 
 from armpy.errors import ArmpyError, InvalidArgumentError
-from armpy.runtime import RuntimeOptions
+from armpy.execution import RuntimeOptions
+from armpy.testing.backend_under_test import Subject
 from armpy.testing.conformance import NamedCase, all_cases, cases_for
 from armpy.testing.known_failures import read_known_failures
 from armpy.testing.plugin import RESULTS
 from armpy.testing.result import CaseResult, Outcome
-from armpy.testing.subject import Subject
 
 _SUBJECT: pytest.StashKey[Subject] = pytest.StashKey()
 

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, TypeVar
 
+from armpy.compiler.files.plain import PlainReader, plain
+from armpy.core.processes.worker import Worker
 from armpy.errors import DeadObjectError
-from armpy.optimizer.files.plain import PlainReader, plain
-from armpy.processes.worker import Worker
 
 ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")

@@ -101,8 +101,8 @@ class Court:
 
     def _nnapi(self, subject: NnapiModel) -> Iterator[tuple[list[Array], Any]]:
         """A model of NNAPI."""
-        from armpy.nnapi.compilation import Compilation  # noqa: PLC0415
-        from armpy.nnapi.model import Model  # noqa: PLC0415
+        from armpy.nnapi.compile.compilation import Compilation  # noqa: PLC0415
+        from armpy.nnapi.model.model import Model  # noqa: PLC0415
 
         model = Model.from_description(subject.description, self._manager)
         with Compilation.create_for_devices(model, self._devices) as compilation:

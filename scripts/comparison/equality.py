@@ -12,8 +12,8 @@ import numpy.typing as npt
 from armpy import Runtime, RuntimeOptions
 from armpy.errors import ArmpyError
 from armpy.graph import Graph, Value
-from armpy.model_files import parse
-from armpy.testing.diff import Sides, behind_floats, graph_difference
+from armpy.model.model_files import parse
+from armpy.tools.compare.diff import Sides, behind_floats, graph_difference
 
 from .subjects import BuiltNetwork, ModelFile, NnapiModel, Subject
 
@@ -239,7 +239,7 @@ def _case(subject: Subject) -> _Case:
 
 def _nnapi_case(subject: NnapiModel) -> _Case:
     """A model of NNAPI, as its compilation lowers it."""
-    from armpy.nnapi.lowering import lower_model  # noqa: PLC0415 - seldom needed
+    from armpy.nnapi.compile.lowering import lower_model  # noqa: PLC0415 - seldom needed
 
     omitted = [number for number, array in enumerate(subject.inputs) if array is None]
     graph = lower_model(subject.description, omitted)

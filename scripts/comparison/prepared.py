@@ -38,7 +38,7 @@ class Outcome(NamedTuple):
     again_ms : float
         That of a second one in the same process.
     num_modules : int
-        Of armpy's, imported after the first run.
+        Of armpy's, imported after the first run; folders are not counted.
     reason : str
         Why it is not quick or not equal.
     """

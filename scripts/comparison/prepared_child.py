@@ -36,7 +36,8 @@ def main() -> None:
     begin = time.process_time()
     armpy.load(path)  # what is imported now is imported
     again_ms = 1e3 * (time.process_time() - begin)
-    num_modules = sum(name.split(".")[0] == "armpy" for name in sys.modules)
+    modules = (name for name in sys.modules if name.split(".")[0] == "armpy")
+    num_modules = sum(not hasattr(sys.modules[name], "__path__") for name in modules)
     is_quick = model.is_quick
     np.savez(outputs_path, *[outputs[spec.name] for spec in model.outputs])
     about: dict[str, object] = {

@@ -82,7 +82,7 @@ class BuiltNetwork:
 
 @dataclass(frozen=True)
 class NnapiModel:
-    """An `armpy.nnapi.model_description.ModelDescription`, and inputs in order, None if omitted."""
+    """A finished NNAPI model, and inputs in order, None if omitted."""
 
     name: str
     description: Any  # Any: of the tree that runs it

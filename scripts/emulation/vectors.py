@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from armpy.runtime import RuntimeOptions
+from armpy.execution import RuntimeOptions
 from armpy.testing.nnapi_vectors.example import read_examples
 from armpy.testing.nnapi_vectors.judge import VectorJudge
 from armpy.testing.nnapi_vectors.runner import variations_of

@@ -16,17 +16,17 @@ from armpy_reference.workload import ReferenceWorkload
 
 from armpy.backend import ITensorHandle, WorkloadInfo
 from armpy.errors import ArmpyError
+from armpy.execution import RuntimeOptions
 from armpy.nnapi.devices import DeviceManager
 from armpy.ops.operation import Array, Operation
-from armpy.runtime import RuntimeOptions
 from armpy.tensor import TensorInfo
+from armpy.testing.backend_under_test import Subject
 from armpy.testing.case import Case
 from armpy.testing.nnapi_vectors.example import read_examples
 from armpy.testing.random_graphs.generator import random_model
 from armpy.testing.random_graphs.runner import run_model
-from armpy.testing.sketch import Scale, Sketch
-from armpy.testing.subject import Subject
-from armpy.testing.values import Values
+from armpy.testing.sampling.case_template import Scale, Sketch
+from armpy.tools.compare.seeded_values import Values
 from armpy.types import REFERENCE_BACKEND_ID, DataType
 
 _LARGEST_BYTES = 1 << 20

@@ -19,13 +19,13 @@ import numpy as np
 from armpy_reference.backend import ReferenceBackend
 from armpy_reference.factory import snake_case
 
+from armpy.execution import RuntimeOptions
 from armpy.ops.operation import Array
 from armpy.plugins import BackendRegistry
-from armpy.runtime import RuntimeOptions
-from armpy.testing.case import describe
+from armpy.testing.backend_under_test import Subject
 from armpy.testing.conformance import NamedCase, all_cases
-from armpy.testing.subject import Subject
-from armpy.testing.tolerance import compare
+from armpy.tools.compare.description import describe
+from armpy.tools.compare.tolerance import compare
 from armpy.types import REFERENCE_BACKEND_ID
 
 from .corpus import Corpus, Run, recording

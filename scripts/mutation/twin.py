@@ -16,15 +16,16 @@ from typing import Any
 import armpy_reference
 from armpy_reference.factory import snake_case
 
-from armpy import numerics, ops
+from armpy import ops
 from armpy.backend import IBackendInternal
+from armpy.core import numerics
 from armpy.ops import Operation
 
 ORIGINAL = "armpy_reference"
 TWIN = "armpy_reference_twin"
 TWIN_ID = "CpuTwin"
 
-ARITHMETIC = "armpy.numerics"
+ARITHMETIC = "armpy.core.numerics"
 """Becomes a part of the twin, so that it can be changed for that alone."""
 
 NOT_MUTATED = ("", "backend", "factory", "numerics", "workloads")
@@ -35,7 +36,7 @@ _PACKAGES = ("", "numerics", "workloads")
 
 
 class Sources:
-    """The texts of CpuRef's modules and of `armpy.numerics`, and what depends on each.
+    """The texts of CpuRef's modules and of `armpy.core.numerics`, and what depends on each.
 
     Attributes
     ----------

@@ -24,11 +24,11 @@ from armpy.backend import (
     TensorHandleFactoryRegistry,
 )
 from armpy.errors import BackendCapabilityError
+from armpy.execution.wrappers.backend_profiling import BackendProfiling
 from armpy.graph import SubgraphView
 from armpy.ops import PreCompiled
-from armpy.plugins.guard import GuardedBackend
+from armpy.plugins.proxy.guard import GuardedBackend
 from armpy.profiling import Profiler
-from armpy.runtime.backend_profiling import BackendProfiling
 from armpy.types import DataType, DeviceType
 from tests.support.networks import chain, diamond, f32, floats
 

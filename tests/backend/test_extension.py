@@ -20,11 +20,11 @@ from armpy.backend import (
     Support,
 )
 from armpy.errors import BackendCapabilityError, BackendError, InvalidArgumentError
-from armpy.network import Network
+from armpy.graph.network import Network
+from armpy.model import Model
 from armpy.ops import ElementwiseUnary, UnaryOperation
 from armpy.ops.operation import OperandInfos, Operation
-from armpy.plugins.guard import GuardedBackend
-from armpy.runtime import Model
+from armpy.plugins.proxy.guard import GuardedBackend
 from armpy.tensor import Shape, TensorInfo
 from tests.support.fake_backends import FakeBackend, FakeFactory, runtime_of
 from tests.support.networks import f32, floats

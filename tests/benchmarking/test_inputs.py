@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from armpy import DataType, TensorInfo
-from armpy.benchmarking.inputs import chosen_shapes
-from armpy.benchmarking.peers import _Peer
-from armpy.benchmarking.subjects import Subject
-from armpy.runtime.tensor_spec import TensorSpec
+from armpy.execution.arrays.tensor_spec import TensorSpec
+from armpy.tools.benchmark.inputs import chosen_shapes
+from armpy.tools.benchmark.peers import _Peer
+from armpy.tools.benchmark.subjects import Subject
 
 OPEN = {
     "picture": ((None, None, None, 3), (1, 224, 224, 3)),

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from armpy.benchmarking.layers import layer_costs, limit_of
 from armpy.profiling import Share
+from armpy.tools.benchmark.layers import layer_costs, limit_of
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from armpy.benchmarking import MachineState, Plan, Subject
-from armpy.benchmarking.machine import Surroundings
-from armpy.benchmarking.remarks import remarks_on_all, remarks_on_subject
-from armpy.benchmarking.statistics import latency_of
+from armpy.tools.benchmark import MachineState, Plan, Subject
+from armpy.tools.benchmark.machine import Surroundings
+from armpy.tools.benchmark.remarks import remarks_on_all, remarks_on_subject
+from armpy.tools.benchmark.statistics import latency_of
 
 STEADY = latency_of([1000.0, 1010.0] * 20)
 

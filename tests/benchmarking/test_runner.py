@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from armpy.benchmarking import (
+from armpy.errors import BackendError, InvalidArgumentError
+from armpy.tools.benchmark import (
     BenchmarkResult,
     LayerCost,
     Memory,
@@ -16,9 +17,8 @@ from armpy.benchmarking import (
     Subject,
     benchmark,
 )
-from armpy.benchmarking.bursts import Burst, run_burst
-from armpy.benchmarking.process import Prepared
-from armpy.errors import BackendError, InvalidArgumentError
+from armpy.tools.benchmark.bursts import Burst, run_burst
+from armpy.tools.benchmark.process import Prepared
 
 
 @dataclass

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from armpy.benchmarking import Ratio, compare
-from armpy.benchmarking.statistics import latency_of, percentile, student_t
+from armpy.tools.benchmark import Ratio, compare
+from armpy.tools.benchmark.statistics import latency_of, percentile, student_t
 
 
 def processes(

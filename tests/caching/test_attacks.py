@@ -16,15 +16,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from armpy.backend import CompiledFiles, OptimizationViews, PreparationRequest, Substitution
-from armpy.caching import own_files
-from armpy.caching.settings import CompilationCaching
+from armpy.compiler import OptimizerOptions
 from armpy.errors import BackendCapabilityError
+from armpy.execution import NetworkProperties
 from armpy.graph import Graph, SubgraphView
-from armpy.network import Network
+from armpy.graph.network import Network
+from armpy.model import Model
 from armpy.ops import PreCompiled
 from armpy.ops.operation import Array
-from armpy.optimizer import OptimizerOptions
-from armpy.runtime import Model, NetworkProperties
+from armpy.store import owned_files as own_files
+from armpy.store.settings import CompilationCaching
 from tests.support.fake_backends import runtime_of
 from tests.support.networks import ADD, MUL, f32, floats
 from tests.support.scripted_backend import ScriptedBackend, declaration, log_of, write_scripted
@@ -274,7 +275,7 @@ PREPARER = """
 import sys, time
 from pathlib import Path
 import armpy
-from armpy.runtime import Runtime, RuntimeOptions
+from armpy.execution import Runtime, RuntimeOptions
 from tests.caching.test_attacks import X, expected, scaling
 from tests.support.networks import floats
 folder, backends, start = Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3])

@@ -20,13 +20,14 @@ from armpy.backend import (
     OptionScope,
     OptionValues,
 )
-from armpy.caching.digests import UnknownContentsError
-from armpy.caching.settings import CompilationCaching
+from armpy.compiler import OptimizerOptions
 from armpy.errors import BackendCapabilityError, BackendError, InvalidArgumentError
+from armpy.execution import NetworkProperties, Runtime, RuntimeOptions
 from armpy.graph import Graph, SubgraphView
-from armpy.network import Network
-from armpy.optimizer import OptimizerOptions
-from armpy.runtime import Model, NetworkProperties, Runtime, RuntimeOptions
+from armpy.graph.network import Network
+from armpy.model import Model
+from armpy.store.digests import UnknownContentsError
+from armpy.store.settings import CompilationCaching
 from armpy.types import Preference, Priority
 from tests.support.fake_backends import registry_of, runtime_of
 from tests.support.networks import ADD, diamond, f32, floats
@@ -177,7 +178,7 @@ def test_what_was_optimised_is_there_when_it_is_loaded(
 
 def test_another_machine_compiles_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     load(npu(), tmp_path)
-    monkeypatch.setattr("armpy.optimizer.cached.machine_identity", lambda: "another")
+    monkeypatch.setattr("armpy.compiler.compiled_cache.machine_identity", lambda: "another")
     assert not only_use(load(npu(), tmp_path)).is_hit
 
 
@@ -322,7 +323,7 @@ def test_what_cannot_be_told_from_its_contents_is_compiled_every_time(
     def fail(*_: object, **__: object) -> bytes:
         raise UnknownContentsError("what a Custom holds cannot be told")
 
-    monkeypatch.setattr("armpy.optimizer.cached.digest_of", fail)
+    monkeypatch.setattr("armpy.compiler.compiled_cache.digest_of", fail)
     use = only_use(load(npu(), tmp_path))
     assert (use.is_hit, use.reason) == (False, "what a Custom holds cannot be told")
     assert [*tmp_path.iterdir()] == []

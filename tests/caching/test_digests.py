@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from armpy.caching.digests import UnknownContentsError, digest_of
+from armpy.store.digests import UnknownContentsError, digest_of
 from armpy.types import DataType, Priority
 
 DIFFERENT: list[object] = [

@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from armpy.caching import entries as entries_module
-from armpy.caching import own_files
-from armpy.caching.entries import Entries
+from armpy.store import entries as entries_module
+from armpy.store import owned_files as own_files
+from armpy.store.entries import Entries
 
 LIMIT = 1 << 20
 needs_posix = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="files have no owners here")
@@ -204,7 +204,7 @@ def test_a_disk_that_takes_nothing_stops_nothing(
         raise OSError(code, os.strerror(code))
 
     entries.write("a", "0", [b"zero"], "")
-    with monkeypatch.context() as patch, caplog.at_level(logging.INFO, "armpy.caching"):
+    with monkeypatch.context() as patch, caplog.at_level(logging.INFO, "armpy.store"):
         patch.setattr(owner, name, fail, raising=False)
         entries.write("a", "1", [b"one"], "")
         assert os.strerror(code) in caplog.text
@@ -378,7 +378,7 @@ def test_clearing_deletes_entries_and_what_was_left_unfinished(entries: Entries)
 WORKER = """
 import random, sys
 from pathlib import Path
-from armpy.caching.entries import Entries
+from armpy.store.entries import Entries
 
 folder, seed = Path(sys.argv[1]), int(sys.argv[2])
 entries, chooser = Entries(folder, 60_000), random.Random(seed)

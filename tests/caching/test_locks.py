@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from armpy.caching import locks
-from armpy.caching.locks import locked
+from armpy.store import locks
+from armpy.store.locks import locked
 
 HOLDER = """
 import sys, time
 from pathlib import Path
-from armpy.caching.locks import locked
+from armpy.store.locks import locked
 with locked(Path(sys.argv[1])) as is_held:
     print(is_held, flush=True)
     time.sleep(60)
@@ -27,7 +27,7 @@ with locked(Path(sys.argv[1])) as is_held:
 COUNTER = """
 import sys
 from pathlib import Path
-from armpy.caching.locks import locked
+from armpy.store.locks import locked
 count = Path(sys.argv[2])
 for _ in range(25):
     with locked(Path(sys.argv[1])) as is_held:

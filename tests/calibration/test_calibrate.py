@@ -23,15 +23,22 @@ from armpy.backend import (
     WorkloadInfo,
     watch_progress,
 )
-from armpy.calibration import calibrate
-from armpy.calibration.workloads import random_inputs, reference_workloads, scalar_workloads
-from armpy.devices import FigureSource, FiguresStore, Rate, costs_of, device_facts, work_of
+from armpy.compiler.devices import (
+    FigureSource,
+    FiguresStore,
+    Rate,
+    costs_of,
+    device_facts,
+    work_of,
+)
 from armpy.errors import BackendUnavailableError
+from armpy.execution import Runtime, RuntimeOptions
 from armpy.ops import BinaryOperation, Convolution2d, ElementwiseBinary
 from armpy.ops.operation import Operation
 from armpy.plugins import BackendRegistry
-from armpy.plugins.guard import GuardedBackend
-from armpy.runtime import Runtime, RuntimeOptions
+from armpy.plugins.proxy.guard import GuardedBackend
+from armpy.tools.calibrate import calibrate
+from armpy.tools.calibrate.workloads import random_inputs, reference_workloads, scalar_workloads
 from armpy.types import DataType
 from tests.support.device_memory import DeviceBackend
 from tests.support.fake_backends import FakeBackend, registry_of
@@ -115,7 +122,7 @@ def few_workloads(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only what is quick to prepare, where nothing else is asked for."""
     kinds = ("Convolution2d:pointwise", "ElementwiseBinary:ADD", "Softmax", "If", "While")
     few = [w for w in reference_workloads() if w.kind in kinds and "U8" not in w.name]
-    monkeypatch.setattr("armpy.calibration.calibrating.reference_workloads", lambda: few)
+    monkeypatch.setattr("armpy.tools.calibrate.calibrating.reference_workloads", lambda: few)
 
 
 def registry(time: FakeTime, *backends: FakeBackend) -> BackendRegistry:

@@ -7,10 +7,10 @@ import itertools
 import numpy as np
 import pytest
 
-from armpy.calibration.clocks import measure
-from armpy.calibration.fitting import fit_rate, fit_rates, workload_work
-from armpy.calibration.workloads import ReferenceWorkload, reference_workloads
-from armpy.devices import Rate, Sample, Work
+from armpy.compiler.devices import Rate, Sample, Work
+from armpy.tools.calibrate.clocks import measure
+from armpy.tools.calibrate.fitting import fit_rate, fit_rates, workload_work
+from armpy.tools.calibrate.workloads import ReferenceWorkload, reference_workloads
 from tests.support.fake_time import FakeTime
 
 WORKS = [

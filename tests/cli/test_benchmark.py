@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from armpy.benchmarking import (
+from armpy.cli.__main__ import main
+from armpy.cli.benchmark.command import subjects_of
+from armpy.cli.benchmark.report import print_benchmark
+from armpy.tools.benchmark import (
     BenchmarkResult,
     MachineState,
     Plan,
@@ -15,10 +18,7 @@ from armpy.benchmarking import (
     SubjectResult,
     name_subjects,
 )
-from armpy.benchmarking.statistics import latency_of
-from armpy.cli.__main__ import main
-from armpy.cli.benchmark import subjects_of
-from armpy.cli.benchmark_report import print_benchmark
+from armpy.tools.benchmark.statistics import latency_of
 
 for library in ("click", "rich", "PIL", "jinja2"):
     pytest.importorskip(library)

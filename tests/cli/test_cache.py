@@ -10,8 +10,7 @@ import pytest
 
 from armpy.backend import CacheEntry, GroupedCacheEntry, IBackendCache
 from armpy.cli.__main__ import main
-from armpy.cli.cache_models import models_of
-from armpy.cli.caches import (
+from armpy.cli.caches.caches import (
     CacheReport,
     clear_caches,
     forget_models,
@@ -19,10 +18,11 @@ from armpy.cli.caches import (
     of_models,
     print_caches,
 )
+from armpy.cli.caches.models import models_of
 from armpy.errors import BackendError, BackendUnavailableError, InvalidArgumentError
-from armpy.network import Network
-from armpy.plugins.modules import forget_module
-from armpy.runtime import Model
+from armpy.graph.network import Network
+from armpy.model import Model
+from armpy.plugins.discovery.modules import forget_module
 from tests.support.dynamic_modules import module_source, private_modules, write_module
 from tests.support.fake_backends import FakeBackend, registry_of, runtime_of
 from tests.support.networks import ADD, RELU, f32

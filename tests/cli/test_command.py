@@ -115,7 +115,7 @@ def test_json_has_null_where_a_number_is_not_finite(
     def not_finite(_: object) -> tuple[float, float, float]:
         return float("nan"), float("inf"), 1.0
 
-    monkeypatch.setattr("armpy.cli.results._figures", not_finite)
+    monkeypatch.setattr("armpy.cli.run.results._figures", not_finite)
     found = document(armpy_command, "run", MODEL)
     (output,) = found["outputs"]
     assert (output["min"], output["max"], output["mean"]) == (None, None, 1.0)
@@ -348,7 +348,7 @@ def test_a_traceback_needs_debug(armpy_command: Command, monkeypatch: pytest.Mon
     def fail(*_: object) -> None:
         raise ZeroDivisionError("by design")
 
-    monkeypatch.setattr("armpy.cli.run.run_model", fail)
+    monkeypatch.setattr("armpy.cli.run.run_model.run_model", fail)
     code, out, err = armpy_command("run", MODEL)
     assert (code, out) == (1, "")
     assert err == "armpy: error: ZeroDivisionError: by design (--debug shows where)\n"
@@ -377,7 +377,7 @@ def test_what_stops_a_run_decides_on_the_exit_code(
     def stop(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr("armpy.cli.run.run_model", stop)
+    monkeypatch.setattr("armpy.cli.run.run_model.run_model", stop)
     found, out, err = armpy_command("run", MODEL)
     assert (found, out) == (code, "")
     assert text in err

@@ -13,8 +13,8 @@ from armpy_numba_acc.files import NumbaPrograms
 
 import armpy
 from armpy.cli.__main__ import main
-from armpy.prepared.container import open_container
-from armpy.prepared.signing import Signature, generate_keys, key_text, verify
+from armpy.store.archive.container import open_container
+from armpy.store.archive.signing import Signature, generate_keys, key_text, verify
 from tests.support.networks import RELU, f32
 
 for library in ("click", "rich", "PIL"):

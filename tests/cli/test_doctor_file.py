@@ -16,10 +16,10 @@ from armpy.backend import (
     SavedProgram,
 )
 from armpy.cli.__main__ import main
-from armpy.cli.examine_file import FileExamination, ProgramExamination, examine_file
+from armpy.cli.doctor.diagnose_file import FileExamination, ProgramExamination, examine_file
 from armpy.errors import ParserError
 from armpy.plugins import BackendRegistry
-from armpy.prepared.container import write_container
+from armpy.store.archive.container import write_container
 from tests.support.fake_backends import FakeBackend, registry_of
 
 for library in ("click", "rich", "PIL"):

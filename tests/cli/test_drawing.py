@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 
 from armpy import ops
-from armpy.cli.drawing import colour_of, draw_picture, save_drawn
-from armpy.cli.findings import KEY_POINTS, Detection, Findings, Frame, KeyPoint, Pose
-from armpy.cli.labels import Labels
-from armpy.cli.output_reader import ReadOutputs
-from armpy.cli.picture_files import PictureFiles
-from armpy.cli.results import ClassScore, OutputReport, RegionShare
-from armpy.cli.run import RunRequest, run_model
-from armpy.cli.run_pictures import PictureRun
-from armpy.network import Network
-from armpy.runtime import Model
+from armpy.cli.pictures.detections import KEY_POINTS, Detection, Findings, Frame, KeyPoint, Pose
+from armpy.cli.pictures.drawing import colour_of, draw_picture, save_drawn
+from armpy.cli.pictures.files import PictureFiles
+from armpy.cli.pictures.labels import Labels
+from armpy.cli.run.output_reader import ReadOutputs
+from armpy.cli.run.results import ClassScore, OutputReport, RegionShare
+from armpy.cli.run.run_model import RunRequest, run_model
+from armpy.cli.run.run_pictures import PictureRun
+from armpy.graph.network import Network
+from armpy.model import Model
 from tests.support.networks import f32
 
 Image = pytest.importorskip("PIL.Image")

@@ -14,7 +14,7 @@ from armpy.backend import (
     ReasonCode,
     Support,
 )
-from armpy.cli.examine import examine_backend
+from armpy.cli.doctor.diagnose_backend import examine_backend
 from armpy.errors import BackendError, UnimplementedError
 from armpy.ops import Activation, ElementwiseBinary, FullyConnected
 from armpy.ops.operation import OperandInfos, Operation

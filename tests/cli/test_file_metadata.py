@@ -9,10 +9,10 @@ import pytest
 
 import armpy
 from armpy.cli.__main__ import main
-from armpy.cli.file_metadata import FileMetadata
-from armpy.cli.output_reader import LOGITS_HINT
-from armpy.cli.picture_options import PictureOptions
-from armpy.cli.run import RunReport, RunRequest, prepare_inputs, run_model
+from armpy.cli.pictures.file_metadata import FileMetadata
+from armpy.cli.pictures.options import PictureOptions
+from armpy.cli.run.output_reader import LOGITS_HINT
+from armpy.cli.run.run_model import RunReport, RunRequest, prepare_inputs, run_model
 from tests.support.tflite_metadata import (
     AXIS_LABELS,
     IMAGE,

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from armpy.cli.images import (
+from armpy.cli.pictures.images import (
     Array,
     ImageLayout,
     Normalization,
@@ -19,7 +19,7 @@ from armpy.cli.images import (
     sized_shapes,
 )
 from armpy.errors import InvalidArgumentError
-from armpy.runtime import TensorSpec
+from armpy.execution import TensorSpec
 from armpy.tensor import Quantization, Shape, TensorInfo
 from armpy.types import DataLayout, DataType
 

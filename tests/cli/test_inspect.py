@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from armpy.cli.__main__ import main
-from armpy.cli.inspect import inspect_model, write_dot
-from armpy.cli.inspect_report import print_model
+from armpy.cli.inspect.describe import inspect_model, write_dot
+from armpy.cli.inspect.report import print_model
 from armpy.cli.printer import printable
-from armpy.network import Network
-from armpy.runtime import Model
+from armpy.graph.network import Network
+from armpy.model import Model
 from tests.support.networks import ADD, RELU, f32
 
 MODEL = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"

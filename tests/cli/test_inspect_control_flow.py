@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from armpy.cli.inspect import inspect_model
-from armpy.runtime import Model
+from armpy.cli.inspect.describe import inspect_model
+from armpy.model import Model
 from tests.support.control_flow import loop
 from tests.support.fake_backends import runtime_of
 

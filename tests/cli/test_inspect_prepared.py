@@ -11,8 +11,8 @@ import pytest
 
 import armpy
 from armpy.cli.__main__ import main
-from armpy.prepared.container import open_container
-from armpy.prepared.signing import generate_keys, key_text
+from armpy.store.archive.container import open_container
+from armpy.store.archive.signing import generate_keys, key_text
 from tests.support.networks import RELU, f32
 
 for library in ("click", "rich", "PIL"):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from armpy.cli.__main__ import main
-from armpy.prepared.signing import key_text, sign
+from armpy.store.archive.signing import key_text, sign
 
 for library in ("click", "rich", "PIL", "cryptography"):
     pytest.importorskip(library)

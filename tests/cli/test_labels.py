@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from armpy.cli.labels import Labels, parse_labels, read_labels
+from armpy.cli.pictures.labels import Labels, parse_labels, read_labels
 from armpy.errors import InvalidArgumentError
 
 
@@ -72,7 +72,7 @@ def test_a_file_that_is_no_text_is_rejected(tmp_path: Path) -> None:
 def test_a_file_that_is_too_large_is_rejected(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("armpy.cli.labels._LARGEST_FILE_BYTES", 3)
+    monkeypatch.setattr("armpy.cli.pictures.labels._LARGEST_FILE_BYTES", 3)
     path = tmp_path / "labels.txt"
     path.write_text("abcd")
     with pytest.raises(InvalidArgumentError, match="too large for a label file"):

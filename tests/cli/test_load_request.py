@@ -10,8 +10,8 @@ from armpy.backend import BackendOption
 from armpy.cli.__main__ import main
 from armpy.cli.load_request import parse_backend_options, split_option
 from armpy.errors import BackendUnavailableError, InvalidArgumentError
+from armpy.model import Model
 from armpy.plugins import BackendRegistry
-from armpy.runtime import Model
 from tests.support.dynamic_modules import module_source, write_module
 from tests.support.fake_backends import FakeBackend, registry_of
 

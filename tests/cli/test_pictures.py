@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from armpy.cli.pictures import find_pictures, is_one_file
+from armpy.cli.pictures.find import find_pictures, is_one_file
 from armpy.errors import InvalidArgumentError
 
 

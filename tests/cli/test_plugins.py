@@ -21,7 +21,7 @@ DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite
 MORE = """
 import click
 from armpy.backend import BackendOption
-from armpy.hooks import ModelSignature, ReportSection
+from armpy.plugins.hooks import ModelSignature, ReportSection
 print("a plugin that talks while it is imported")
 
 
@@ -240,7 +240,8 @@ def test_the_doctor_tells_what_plugins_bring_and_what_is_wrong_with_them(
     site.install_plugin("dead", "import os; os._exit(3)")
     site.install_plugin(
         "odd",
-        "from armpy.hooks import hookimpl\n@hookimpl\ndef armpy_register_front_end(): return 3",
+        "from armpy.plugins.hooks import hookimpl\n"
+        "@hookimpl\ndef armpy_register_front_end(): return 3",
     )
     patient = ("--probe-timeout", "120")  # a busy machine is no problem of a plugin's
     found = {d["id"]: d for d in document(capsys, "doctor", *patient)["plugins"]}
@@ -282,7 +283,7 @@ def test_help_and_armpys_own_commands_survive_every_plugin(
 
 SPOILS_HELP = """
 import click
-from armpy.hooks import hookimpl
+from armpy.plugins.hooks import hookimpl
 
 
 class Second(click.Command):
@@ -331,7 +332,7 @@ def test_what_is_said_of_a_plugin_holds_no_control_characters(
 
 
 SPOILS_REPORTS = """
-from armpy.hooks import ModelSignature, ReportSection, hookimpl
+from armpy.plugins.hooks import ModelSignature, ReportSection, hookimpl
 
 
 class Exiting(str):
@@ -357,7 +358,7 @@ def armpy_report_sections(graph):
 """
 
 SCRIBBLES = """
-from armpy.hooks import hookimpl
+from armpy.plugins.hooks import hookimpl
 
 
 @hookimpl

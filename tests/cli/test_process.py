@@ -28,7 +28,7 @@ def test_the_module_is_the_command() -> None:
 
 
 def test_importing_armpy_imports_no_library_of_the_command() -> None:
-    code = "import armpy, armpy.runtime, armpy.loading, sys; print(sorted(sys.modules))"
+    code = "import armpy, armpy.execution, armpy.model.load, sys; print(sorted(sys.modules))"
     modules = run_python(code).stdout
     for library in ("click", "rich", "PIL"):
         assert f"'{library}'" not in modules
@@ -40,7 +40,7 @@ def test_help_imports_neither_rich_nor_pillow_nor_a_backend() -> None:
         "main(['run', '--help']); print(sorted(sys.modules))"
     )
     modules = run_python(code).stdout.splitlines()[-1]
-    for name in ("rich", "PIL", "armpy_reference", "armpy.runtime"):
+    for name in ("rich", "PIL", "armpy_reference", "armpy.execution"):
         assert f"'{name}'" not in modules
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from armpy.cli.__main__ import main
-from armpy.cli.profile import CounterReport, PartReport, ProfileReport, steps_of
-from armpy.cli.report import print_run
-from armpy.cli.run import RunReport
+from armpy.cli.profile.report import CounterReport, PartReport, ProfileReport, steps_of
+from armpy.cli.run.report import print_run
+from armpy.cli.run.run_model import RunReport
 from armpy.profiling import Profiler
 
 for library in ("click", "rich", "PIL"):

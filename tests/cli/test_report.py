@@ -4,15 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from armpy.cli.inspect import ModelReport
-from armpy.cli.inspect_report import print_model
-from armpy.cli.placed import PlacementReport, RefusedLayers
+from armpy.cli.inspect.describe import ModelReport
+from armpy.cli.inspect.report import print_model
+from armpy.cli.placement_table import PlacementReport, RefusedLayers
 from armpy.cli.printer import print_json
-from armpy.cli.report import print_run, run_document
-from armpy.cli.results import ClassScore, OutputReport, RegionShare
-from armpy.cli.run import RunReport
-from armpy.inspection import ModelFacts
-from armpy.optimizer import Alternative
+from armpy.cli.run.report import print_run, run_document
+from armpy.cli.run.results import ClassScore, OutputReport, RegionShare
+from armpy.cli.run.run_model import RunReport
+from armpy.compiler import Alternative
+from armpy.tools.inspect import ModelFacts
 
 pytest.importorskip("rich")
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from armpy.cli.labels import Labels
-from armpy.cli.results import (
+from armpy.cli.pictures.labels import Labels
+from armpy.cli.run.results import (
     as_mask,
     is_classification,
     largest_regions,

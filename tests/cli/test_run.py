@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from armpy.cli.picture_options import PictureOptions
-from armpy.cli.run import RunRequest, random_inputs, run_model
+from armpy.cli.pictures.options import PictureOptions
+from armpy.cli.run.run_model import RunRequest, random_inputs, run_model
 from armpy.errors import InvalidArgumentError
-from armpy.network import Network
-from armpy.runtime import Model
+from armpy.graph.network import Network
+from armpy.model import Model
 from armpy.tensor import Quantization, Shape, TensorInfo
 from armpy.types import DataType
 from tests.support.networks import ADD, RELU, chain, f32

@@ -14,12 +14,12 @@ import pytest
 
 from armpy import ops
 from armpy.cli.__main__ import main
-from armpy.cli.run import RunRequest
-from armpy.cli.run_pictures import PictureRun
-from armpy.cli.truth import Truths
+from armpy.cli.pictures.ground_truth import Truths
+from armpy.cli.run.run_model import RunRequest
+from armpy.cli.run.run_pictures import PictureRun
 from armpy.errors import InvalidArgumentError
-from armpy.network import Network
-from armpy.runtime import Model
+from armpy.graph.network import Network
+from armpy.model import Model
 from armpy.tensor import Shape
 from tests.support.networks import ADD, RELU, f32
 from tests.support.tflite_writer import TfliteModel

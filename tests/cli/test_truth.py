@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from armpy.cli.labels import Labels
-from armpy.cli.truth import Classes, Judged, Truths, accuracy_of, read_truths
+from armpy.cli.pictures.ground_truth import Classes, Judged, Truths, accuracy_of, read_truths
+from armpy.cli.pictures.labels import Labels
 from armpy.errors import InvalidArgumentError
 
 ANIMALS = Labels({0: "tabby, tabby cat", 1: "Egyptian cat", 2: "crane, bird", 3: "crane"})

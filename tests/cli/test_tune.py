@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from armpy.caching.entries import Entries
 from armpy.cli.__main__ import main
-from armpy.plugins.modules import forget_module
+from armpy.plugins.discovery.modules import forget_module
+from armpy.store.entries import Entries
 from tests.support.dynamic_modules import module_source, private_modules, write_module
 
 for library in ("click", "rich", "PIL"):
@@ -161,7 +161,7 @@ def test_other_times_are_usage_errors(seconds: str) -> None:
 GAUGE = """
     from pathlib import Path
 
-    from armpy.caching.entries import Entries
+    from armpy.store.entries import Entries
 
     KEPT = Entries(Path(FOLDER), 1 << 20, "machine")
 

@@ -12,7 +12,7 @@ import pytest
 from armpy_reference import ReferenceBackend
 
 from armpy.backend import DeviceFigures, PerformanceFigures
-from armpy.devices import (
+from armpy.compiler.devices import (
     BackendCosts,
     DeviceRecord,
     FigureSource,
@@ -25,7 +25,7 @@ from armpy.devices import (
     lookup_performance,
 )
 from armpy.errors import BackendError
-from armpy.plugins.guard import GuardedBackend
+from armpy.plugins.proxy.guard import GuardedBackend
 from armpy.types import DataType, DeviceType
 
 DECLARED = DeviceFigures({DataType.FLOAT32: PerformanceFigures(0.5, 0.25)})

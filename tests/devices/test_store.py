@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from armpy.backend import DeviceFigures, PerformanceFigures
-from armpy.devices import (
+from armpy.compiler.devices import (
     BackendCosts,
     CopyRate,
     DeviceRecord,
@@ -195,7 +195,7 @@ def test_threads_that_write_and_read_at_once_see_whole_records(
 def test_answers_that_were_not_asked_for_long_go_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("armpy.devices.store.MOST_ANSWERS", 3)
+    monkeypatch.setattr("armpy.compiler.devices.store.MOST_ANSWERS", 3)
     store = FiguresStore(tmp_path)
     for number in range(3):
         store.keep_answer(f"q{number}", {"n": number})
@@ -258,6 +258,9 @@ def test_the_folder_is_in_armpys_cache_directory(
 
 
 def test_a_process_that_asks_for_no_figures_does_not_load_the_store() -> None:
-    code = "import sys, armpy; armpy.Runtime().close(); print('armpy.devices.store' in sys.modules)"
+    code = (
+        "import sys, armpy; armpy.Runtime().close()\n"
+        "print('armpy.compiler.devices.store' in sys.modules)"
+    )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "False"

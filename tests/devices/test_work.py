@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from armpy.devices import (
+from armpy.compiler.devices import (
     BackendCosts,
     CopyRate,
     FigureSource,

@@ -17,8 +17,8 @@ from armpy.ops import Operation, UnaryOperation
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
 from armpy.testing import Case
-from armpy.testing.sketch import Sketch
-from armpy.testing.tolerance import EXACT, FLOAT32, OFF_BY_ONE, Tolerance
+from armpy.testing.sampling.case_template import Sketch
+from armpy.tools.compare.tolerance import EXACT, FLOAT32, OFF_BY_ONE, Tolerance
 from armpy.types import DataType
 from tests.differential.litert_oracle import run_litert
 from tests.support.tflite_cases import Model, models_of

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from armpy.execution import RuntimeOptions
 from armpy.nnapi import (
     Compilation,
     DeviceManager,
@@ -26,10 +27,9 @@ from armpy.nnapi import (
     OperandType,
     OperationCode,
 )
-from armpy.runtime import RuntimeOptions
 from armpy.tensor import TensorInfo
-from armpy.testing import draw as drawing
-from armpy.testing.tolerance import EXACT, OFF_BY_ONE, TOLERANCES, Tolerance, compare
+from armpy.testing.sampling import draw as drawing
+from armpy.tools.compare.tolerance import EXACT, OFF_BY_ONE, TOLERANCES, Tolerance, compare
 
 Array = npt.NDArray[Any]  # Any: every element type occurs
 Reals = npt.NDArray[np.float64]

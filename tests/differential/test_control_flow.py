@@ -9,8 +9,8 @@ import numpy.typing as npt
 import pytest
 
 from armpy.frontends.tflite import parse_tflite
+from armpy.model import Model
 from armpy.ops.operation import Array
-from armpy.runtime import Model
 from tests.differential.litert_oracle import litert_or_skip, run_litert
 from tests.support.fake_backends import runtime_of
 from tests.support.networks import floats, ints

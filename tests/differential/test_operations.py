@@ -17,10 +17,10 @@ from armpy.ops.operation import Array
 from armpy.tensor import Quantization, TensorInfo
 from armpy.testing import Case
 from armpy.testing.cases import all_sketches
-from armpy.testing.definitions import with_expected
-from armpy.testing.drawing import drawn, num_draws, roots
-from armpy.testing.sketch import Sketch
-from armpy.testing.tolerance import TOLERANCES, Tolerance, compare
+from armpy.testing.definitions.expected import with_expected
+from armpy.testing.sampling.case_sampling import drawn, num_draws, roots
+from armpy.testing.sampling.case_template import Sketch
+from armpy.tools.compare.tolerance import TOLERANCES, Tolerance, compare
 from armpy.types import DataType
 from tests.differential import litert_judge
 from tests.differential.litert_oracle import litert_or_skip

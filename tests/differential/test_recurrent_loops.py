@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from armpy.execution import Runtime, RuntimeOptions
 from armpy.frontends.tflite import parse_tflite
-from armpy.runtime import Model, Runtime, RuntimeOptions
+from armpy.model import Model
 from tests.differential.litert_oracle import litert_or_skip, run_litert
 from tests.support.tflite_recurrent import Lstm
 

@@ -13,9 +13,10 @@ import pytest
 
 from armpy import NetworkProperties
 from armpy.errors import BackendError
-from armpy.network import Network
+from armpy.execution import Runtime, RuntimeOptions
+from armpy.graph.network import Network
+from armpy.model import Model
 from armpy.plugins import BackendRegistry, Candidate, CandidateStatus, PluginOptions
-from armpy.runtime import Model, Runtime, RuntimeOptions
 from armpy.testing import run_conformance
 from tests.support.example_backends import EXAMPLES
 from tests.support.networks import ADD, f32, floats
@@ -67,7 +68,7 @@ LIES = ("FailsToExecute", "WrongResults", "NanResults", "MutatesInputs", "Unwrit
 def quiet(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Keep the many warnings out of the report, and probe results out of the user's cache."""
     monkeypatch.setattr(logging.getLogger("armpy.plugins"), "disabled", True)
-    monkeypatch.setattr(logging.getLogger("armpy.optimizer"), "disabled", True)
+    monkeypatch.setattr(logging.getLogger("armpy.compiler"), "disabled", True)
     monkeypatch.setenv("ARMPY_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
 
 

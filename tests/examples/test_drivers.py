@@ -16,8 +16,9 @@ import pytest
 
 from armpy.backend import CompiledFiles, ICompletion, PreparationRequest
 from armpy.errors import ArmpyError, BackendCapabilityError, BackendUnavailableError
+from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph import SubgraphView
-from armpy.network import Network
+from armpy.graph.network import Network
 from armpy.nnapi import (
     Compilation,
     DeviceManager,
@@ -27,7 +28,6 @@ from armpy.nnapi import (
     OperandType,
 )
 from armpy.ops import FullyConnected
-from armpy.runtime import Runtime, RuntimeOptions
 from armpy.testing import run_conformance
 from armpy.types import DataType
 from tests.support.example_backends import EXAMPLES
@@ -237,7 +237,7 @@ def in_a_process(
     """Run a chain of one layer in a process that has the faults in its environment."""
     program = f"""
 import numpy as np
-from armpy.runtime import Runtime, RuntimeOptions
+from armpy.execution import Runtime, RuntimeOptions
 from tests.support.networks import chain
 options = RuntimeOptions(["SampleFaulty"], dynamic_backends_path={str(folder)!r})
 with Runtime(options) as runtime:

@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 
 from armpy.backend import HostTensorHandle, WorkloadInfo
-from armpy.network import Network
+from armpy.execution import Runtime, RuntimeOptions
+from armpy.graph.network import Network
+from armpy.model import Model
 from armpy.ops import Convolution2d
 from armpy.plugins import BackendRegistry, CandidateStatus, PluginOptions
-from armpy.runtime import Model, Runtime, RuntimeOptions
 from armpy.testing import run_conformance
 from armpy.types import REFERENCE_BACKEND_ID
 from tests.support.example_backends import EXAMPLES

@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from armpy.network import Network
+from armpy.execution import Runtime, RuntimeOptions
+from armpy.graph.network import Network
+from armpy.model import Model
 from armpy.ops.operation import Operation
-from armpy.runtime import Model, Runtime, RuntimeOptions
 from armpy.tensor import TensorInfo
 from armpy.testing import run_conformance
 from armpy.types import DataType

@@ -28,9 +28,10 @@ from armpy.errors import (
     MemoryExportError,
     MemoryImportError,
 )
-from armpy.network import Network
+from armpy.execution import Runtime, RuntimeOptions
+from armpy.graph.network import Network
+from armpy.model import Model
 from armpy.ops.operation import Operation
-from armpy.runtime import Model, Runtime, RuntimeOptions
 from armpy.tensor import TensorInfo
 from armpy.testing import run_conformance
 from armpy.types import DataType

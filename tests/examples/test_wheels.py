@@ -21,7 +21,7 @@ RUN = ("-m", "armpy", "run")
 NO_ENGINE = "import sys; sys.modules['onnxruntime'] = None\n"
 PLACEMENT = """
 import armpy
-from armpy.runtime import Runtime
+from armpy.execution import Runtime
 print(*[(c.backend_id, c.reason) for c in Runtime().get_device_spec().candidates], sep="\\n")
 """
 

@@ -10,7 +10,9 @@ import pytest
 from armpy_reference import ReferenceBackend
 
 from armpy.backend import ILayerSupport, ReasonCode, Support
+from armpy.execution import Runtime, RuntimeOptions
 from armpy.frontends.tflite import parse_tflite
+from armpy.model import Model
 from armpy.ops import (
     Activation,
     ActivationFunction,
@@ -28,7 +30,6 @@ from armpy.ops import (
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.ops.shapes import Padding
 from armpy.plugins import BackendRegistry
-from armpy.runtime import Model, Runtime, RuntimeOptions
 from armpy.tensor import TensorInfo
 from tests.support.tflite_writer import Tensor, TfliteModel
 

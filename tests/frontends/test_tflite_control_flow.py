@@ -11,8 +11,8 @@ from armpy.errors import ParserError, UnsupportedOperatorError
 from armpy.frontends.tflite import parse_tflite
 from armpy.frontends.tflite.subgraphs import MAX_NESTING
 from armpy.graph import Graph
+from armpy.model import Model
 from armpy.ops import If, While
-from armpy.runtime import Model
 from tests.support.fake_backends import runtime_of
 from tests.support.networks import floats, ints
 from tests.support.tflite_control_flow import (

@@ -14,8 +14,8 @@ import armpy
 from armpy.errors import InvalidArgumentError, ParserError
 from armpy.frontends.tflite.flexible import read_options
 from armpy.graph import Value
-from armpy.hooks import CustomOperator, OperatorParts, hookimpl
 from armpy.ops import ElementwiseBinary
+from armpy.plugins.hooks import CustomOperator, OperatorParts, hookimpl
 from tests.support.tflite_writer import TfliteModel
 from tests.support.walkthrough import blocks
 

@@ -23,8 +23,9 @@ import pytest
 
 import armpy
 from armpy.errors import ArmpyError, ParserError
+from armpy.execution import Runtime, RuntimeOptions
 from armpy.frontends.tflite import parse_tflite
-from armpy.runtime import Model, Runtime, RuntimeOptions
+from armpy.model import Model
 from tests.support.mutations import mutated
 from tests.support.odd_models import odd_model, odd_option
 from tests.support.shared import SHARED

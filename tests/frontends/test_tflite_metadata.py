@@ -15,7 +15,7 @@ from armpy import ModelMetadata, TensorMetadata
 from armpy.errors import ParserError
 from armpy.frontends.tflite.metadata import read_metadata
 from armpy.frontends.tflite.packed_files import MOST_DIRECTORY_BYTES, MOST_FILE_BYTES
-from armpy.hooks.model_file import open_model_file
+from armpy.plugins.hooks.model_file import open_model_file
 from tests.support.shared import shared_file
 from tests.support.tflite_metadata import (
     AUDIO,

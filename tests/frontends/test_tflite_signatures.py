@@ -12,9 +12,9 @@ import pytest
 import armpy
 from armpy import Model, Runtime
 from armpy.errors import InvalidArgumentError, ParserError
-from armpy.network import Network
+from armpy.execution import RuntimeOptions
+from armpy.graph.network import Network
 from armpy.ops.operation import Array
-from armpy.runtime import RuntimeOptions
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from tests.support.networks import floats

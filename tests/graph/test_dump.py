@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from armpy.graph import Graph, to_dot
-from armpy.network import Network
+from armpy.graph.network import Network
 from armpy.ops import Reshape
 from tests.support.networks import RELU, chain, f32, i32
 

@@ -6,7 +6,7 @@ from itertools import combinations
 import pytest
 
 from armpy.graph import SubgraphView, to_dot
-from armpy.network import Network
+from armpy.graph.network import Network
 from tests.support.networks import ADD, RELU, chain, diamond, f32, graph_of_edges, i32
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from armpy.errors import GraphValidationError
 from armpy.graph import Graph, Layer, Value, Variable, verify_graph
-from armpy.network import Network
+from armpy.graph.network import Network
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from tests.support.networks import RELU, chain, diamond, f32, floats

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from armpy import Network
-from armpy.cli.graph_picture import write_svg
-from armpy.inspection import ModelFacts, describe_model
-from armpy.inspection.drawing import to_dot, to_svg
-from armpy.inspection.picture import pictures
-from armpy.runtime import Model
+from armpy.cli.inspect.graph_picture import write_svg
+from armpy.model import Model
+from armpy.tools.inspect import ModelFacts, describe_model
+from armpy.tools.inspect.drawing import to_dot, to_svg
+from armpy.tools.inspect.picture import pictures
 from tests.support.control_flow import loop
 from tests.support.fake_backends import FakeBackend, runtime_of
 from tests.support.networks import ADD, RELU, f32

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from armpy import Runtime
-from armpy.runtime import Model
+from armpy.model import Model
 from tests.support.networks import diamond, floats
 from tests.support.scripted_backend import log_of, write_scripted
 

@@ -8,7 +8,7 @@ import pytest
 
 from armpy import Runtime, RuntimeOptions
 from armpy.backend import PerformanceFigures
-from armpy.devices import FigureSource
+from armpy.compiler.devices import FigureSource
 from armpy.types import DataType
 from tests.support.dynamic_modules import module_source, write_module
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from armpy import Runtime, RuntimeOptions
-from armpy.caching.settings import CompilationCaching
+from armpy.store.settings import CompilationCaching
 from tests.support.injections import negation
 from tests.support.networks import diamond
 

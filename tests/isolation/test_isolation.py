@@ -28,7 +28,7 @@ from armpy.errors import (
     DeadObjectError,
     ExecutionTimeoutError,
 )
-from armpy.runtime import NetworkProperties
+from armpy.execution import NetworkProperties
 from tests.support import faulty_backend as faulty
 from tests.support.faulty_backend import FaultyBackend
 from tests.support.injections import isolated, negation, negative, run

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from armpy import DataType, IsolationLimits, TensorInfo, ops
+from armpy.core.processes.protocol import WorkerGoneError, error_from_fields
 from armpy.errors import BackendError
-from armpy.isolation.backend import IsolatedBackend, _Support
-from armpy.isolation.messages import parse_failure
-from armpy.processes.protocol import WorkerGoneError, error_from_fields
+from armpy.execution.isolation.backend import IsolatedBackend, _Support
+from armpy.execution.isolation.messages import parse_failure
 
 PACKETS = [
     b"\1",

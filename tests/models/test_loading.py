@@ -8,7 +8,7 @@ import pytest
 
 import armpy
 from armpy.errors import BackendError, InvalidArgumentError, ParserError
-from armpy.runtime import Runtime
+from armpy.execution import Runtime
 from tests.support.fake_backends import FakeBackend, RecordingContext, runtime_of
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"

@@ -8,7 +8,7 @@ import pstats
 import pytest
 
 import armpy
-from armpy import lifetimes
+from armpy.core import lifetimes
 from tests.support.long_networks import SHAPES, long_network
 
 FEW, MANY = 60, 600

@@ -11,9 +11,9 @@ from armpy_reference import ReferenceBackend
 
 import armpy
 from armpy import OptimizerOptions
+from armpy.compiler.pass_selection import simplified
 from armpy.ops import Transpose
 from armpy.ops.operation import Array
-from armpy.optimizer.simplify import simplified
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed (armpy[torch])")
 pytest.importorskip("onnx", reason="the onnx package is not installed")

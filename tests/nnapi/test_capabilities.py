@@ -10,9 +10,9 @@ import pytest
 from armpy_reference import ReferenceBackend
 
 from armpy.backend import DeviceFigures, PerformanceFigures
-from armpy.devices import BackendCosts, DeviceRecord, FigureSource, FiguresStore
+from armpy.compiler.devices import BackendCosts, DeviceRecord, FigureSource, FiguresStore
+from armpy.execution import RuntimeOptions
 from armpy.nnapi import DeviceManager, OperandCode
-from armpy.runtime import RuntimeOptions
 from armpy.types import DataType
 from tests.support.fake_backends import FakeBackend, registry_of
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from armpy.errors import LayerValidationError, ResultCode
+from armpy.execution import RuntimeOptions
 from armpy.nnapi import (
     Compilation,
     Device,
@@ -22,7 +23,7 @@ from armpy.nnapi import (
     PreferenceCode,
     Priority,
 )
-from armpy.nnapi.model_description import (
+from armpy.nnapi.model.model_description import (
     Lifetime,
     ModelDescription,
     Operand,
@@ -30,7 +31,6 @@ from armpy.nnapi.model_description import (
     Subgraph,
 )
 from armpy.ops import ElementwiseBinary
-from armpy.runtime import RuntimeOptions
 from armpy.types import DeviceType
 from tests.support.fake_backends import FakeBackend
 from tests.support.nnapi_models import (

@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from armpy.errors import NnapiError
-from armpy.nnapi.compilation import Compilation
+from armpy.execution import RuntimeOptions
+from armpy.nnapi.compile.compilation import Compilation
 from armpy.nnapi.devices import DeviceManager
-from armpy.nnapi.execution import Execution
-from armpy.nnapi.model import Model
-from armpy.nnapi.model_description import ModelDescription
-from armpy.runtime import RuntimeOptions
+from armpy.nnapi.model.model import Model
+from armpy.nnapi.model.model_description import ModelDescription
+from armpy.nnapi.run.execution import Execution
 from armpy.testing.random_graphs.building import build_model
 from armpy.testing.random_graphs.damage import damaged_model
 from armpy.testing.random_graphs.generator import RandomModel

@@ -11,6 +11,7 @@ import pytest
 
 from armpy.backend import IBackendContext
 from armpy.errors import BackendError, BackendUnavailableError, ResultCode
+from armpy.execution import RuntimeOptions
 from armpy.nnapi import (
     Compilation,
     DeviceManager,
@@ -23,7 +24,6 @@ from armpy.nnapi import (
     default_manager,
 )
 from armpy.ops import ElementwiseBinary
-from armpy.runtime import RuntimeOptions
 from armpy.types import DeviceType
 from tests.support.fake_backends import FakeBackend
 from tests.support.nnapi_models import (

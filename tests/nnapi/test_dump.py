@@ -12,6 +12,7 @@ from armpy_reference import ReferenceBackend
 
 from armpy.backend import Extension, ExtensionOperandType, ExtensionOperation
 from armpy.errors import NnapiError, ResultCode
+from armpy.execution import RuntimeOptions
 from armpy.nnapi import (
     DeviceManager,
     Model,
@@ -26,7 +27,6 @@ from armpy.nnapi import (
     validate_model,
 )
 from armpy.ops import Activation
-from armpy.runtime import RuntimeOptions
 from tests.support.fake_backends import FakeBackend, registry_of
 from tests.support.nnapi_models import BOOL_1, FLOAT_2, floats, sum_model
 

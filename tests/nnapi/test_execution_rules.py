@@ -16,6 +16,8 @@ import pytest
 
 from armpy.backend import current_timing
 from armpy.errors import BackendError, NnapiError, ResultCode
+from armpy.execution import RuntimeOptions
+from armpy.execution.memory import idle_release as idling
 from armpy.nnapi import (
     DURATION_UNAVAILABLE,
     Burst,
@@ -32,9 +34,8 @@ from armpy.nnapi import (
     OperationCode,
     Priority,
 )
-from armpy.nnapi.fence_watch import FenceWatch
+from armpy.nnapi.run.fence_watch import FenceWatch
 from armpy.ops.operation import Array
-from armpy.runtime import RuntimeOptions, idling
 from tests.support.fake_backends import registry_of
 from tests.support.nnapi_models import (
     BOOL_1,

@@ -19,6 +19,8 @@ import numpy as np
 import pytest
 
 from armpy.errors import NnapiError, ResultCode
+from armpy.execution import RuntimeOptions
+from armpy.execution.memory import idle_release as idling
 from armpy.nnapi import (
     Burst,
     Compilation,
@@ -30,7 +32,6 @@ from armpy.nnapi import (
     Priority,
 )
 from armpy.ops.operation import Array
-from armpy.runtime import RuntimeOptions, idling
 
 SOAK_S = float(os.environ.get("ARMPY_SOAK_S", "2.5"))
 NUM_THREADS = 8

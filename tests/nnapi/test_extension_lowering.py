@@ -12,9 +12,9 @@ import pytest
 from armpy.backend import Extension, ExtensionOperandType, ExtensionOperation
 from armpy.errors import ArmpyError, BackendError, LayerValidationError, NnapiError, ResultCode
 from armpy.nnapi.codes import OperandCode, OperationCode
-from armpy.nnapi.extensions import TypeManager
-from armpy.nnapi.lowering import lower_model
-from armpy.nnapi.model_description import (
+from armpy.nnapi.compile.lowering import lower_model
+from armpy.nnapi.extensions.extensions import TypeManager
+from armpy.nnapi.model.model_description import (
     ExtensionTypeInformation,
     Lifetime,
     ModelDescription,

@@ -10,6 +10,7 @@ import pytest
 from armpy_reference import ReferenceBackend
 
 from armpy.errors import ResultCode
+from armpy.execution import RuntimeOptions
 from armpy.nnapi import (
     Compilation,
     DeviceManager,
@@ -19,7 +20,7 @@ from armpy.nnapi import (
     OperandType,
     OperationCode,
 )
-from armpy.nnapi.model_description import (
+from armpy.nnapi.model.model_description import (
     ExtensionTypeInformation,
     Lifetime,
     ModelDescription,
@@ -27,9 +28,8 @@ from armpy.nnapi.model_description import (
     OperationNode,
     Subgraph,
 )
-from armpy.nnapi.references import References
-from armpy.nnapi.validation import validate_model
-from armpy.runtime import RuntimeOptions
+from armpy.nnapi.model.references import References
+from armpy.nnapi.model.validation import validate_model
 from tests.support.fake_backends import registry_of
 from tests.support.nnapi_models import fails
 from tests.support.vendor_extension import NAME, REVERSE, TENSOR_RECORD, RecordsBackend

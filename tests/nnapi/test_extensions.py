@@ -13,6 +13,7 @@ from armpy_reference import ReferenceBackend
 
 from armpy.backend import Extension, ExtensionOperandType, IBackendInternal
 from armpy.errors import NnapiError, ResultCode
+from armpy.execution import RuntimeOptions
 from armpy.nnapi import (
     Compilation,
     DeviceManager,
@@ -22,9 +23,8 @@ from armpy.nnapi import (
     OperandType,
     OperationCode,
 )
-from armpy.nnapi.allow_list import ENVIRONMENT_VARIABLE
-from armpy.nnapi.validation import validate_operation
-from armpy.runtime import RuntimeOptions
+from armpy.nnapi.extensions.allow_list import ENVIRONMENT_VARIABLE
+from armpy.nnapi.model.validation import validate_operation
 from tests.support.fake_backends import registry_of
 from tests.support.vendor_extension import (
     COUNT,

@@ -9,8 +9,8 @@ from collections.abc import Callable
 import pytest
 
 from armpy.errors import QueueFullError
-from armpy.nnapi import fence_watch
-from armpy.nnapi.fence_watch import FenceWatch
+from armpy.nnapi.run import fence_watch
+from armpy.nnapi.run.fence_watch import FenceWatch
 
 
 def test_a_fence_that_nobody_can_wait_for_is_refused_and_the_next_is_not(

@@ -10,6 +10,7 @@ from armpy_reference import ReferenceBackend
 
 from armpy.backend import Capability
 from armpy.errors import NnapiError, ResultCode
+from armpy.execution import RuntimeOptions
 from armpy.nnapi import (
     Compilation,
     DeviceManager,
@@ -19,7 +20,6 @@ from armpy.nnapi import (
     OperandCode,
     OperandType,
 )
-from armpy.runtime import RuntimeOptions
 from tests.support.fake_backends import registry_of
 from tests.support.looping_backend import LoopingBackend
 

@@ -17,9 +17,10 @@ from armpy.backend import (
     Support,
     WorkloadInfo,
 )
+from armpy.execution import RuntimeOptions
+from armpy.execution.memory import idle_release as idling
 from armpy.nnapi import Compilation, DeviceManager, Execution, Model, ModelBuilder
 from armpy.ops.operation import Array, Operation
-from armpy.runtime import RuntimeOptions, idling
 from tests.support.fake_backends import FakeBackend, registry_of
 
 LENGTH = 1024

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 from armpy.errors import NnapiError
+from armpy.execution import RuntimeOptions
 from armpy.nnapi.codes import OPERAND_TRAITS, OperandCode, OperationCode
-from armpy.nnapi.compilation import Compilation
+from armpy.nnapi.compile.compilation import Compilation
 from armpy.nnapi.devices import DeviceManager
-from armpy.nnapi.execution import Execution
-from armpy.nnapi.model import Model
-from armpy.nnapi.model_description import Lifetime, ModelDescription, Operand
+from armpy.nnapi.model.model import Model
+from armpy.nnapi.model.model_description import Lifetime, ModelDescription, Operand
 from armpy.nnapi.operations import definitions
+from armpy.nnapi.run.execution import Execution
 from armpy.ops.operation import Array
-from armpy.runtime import RuntimeOptions
 from armpy.testing.random_graphs.editor import Editor
 from armpy.testing.random_graphs.making import assemble, random_call, results_of
 from armpy.testing.random_graphs.recipes import recipes

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from armpy.nnapi import Model, ModelBuilder, OperandCode, OperationCode
-from armpy.nnapi.model_description import (
+from armpy.nnapi.model.model_description import (
     Lifetime,
     ModelDescription,
     Operand,
     OperationNode,
     Subgraph,
 )
-from armpy.nnapi.references import References
+from armpy.nnapi.model.references import References
 from tests.support.nnapi_models import BOOL_1, FLOAT_2, compiled, devices_of, floats
 
 C = OperandCode

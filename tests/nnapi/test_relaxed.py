@@ -17,10 +17,10 @@ from armpy.backend import (
     OptionValues,
     PreparationRequest,
 )
+from armpy.compiler import OptimizerOptions
+from armpy.execution import NetworkProperties, RuntimeOptions
 from armpy.graph import SubgraphView
 from armpy.nnapi import Compilation, DeviceManager, Model, OperationCode
-from armpy.optimizer import OptimizerOptions
-from armpy.runtime import NetworkProperties, RuntimeOptions
 from tests.support.fake_backends import FakeBackend, registry_of, runtime_of
 from tests.support.networks import chain
 from tests.support.nnapi_models import FLOAT_2, add_activation, add_operands, floats

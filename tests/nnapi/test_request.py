@@ -8,8 +8,8 @@ import pytest
 
 from armpy.errors import ResultCode
 from armpy.nnapi import OperandCode
-from armpy.nnapi.model_description import Lifetime, Operand, Subgraph
-from armpy.nnapi.request import (
+from armpy.nnapi.model.model_description import Lifetime, Operand, Subgraph
+from armpy.nnapi.run.request import (
     Request,
     RequestArgument,
     combine_dimensions,

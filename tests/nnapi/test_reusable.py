@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from armpy.errors import ArmpyError, ResultCode
+from armpy.execution.memory import idle_release as idling
 from armpy.nnapi import Burst, Compilation, Execution, Memory, OperandCode, OperandType
 from armpy.ops.operation import Array
-from armpy.runtime import idling
 from tests.support.fake_backends import FakeBackend
 from tests.support.nnapi_models import (
     FLOAT_2,

@@ -14,6 +14,7 @@ import pytest
 
 from armpy.backend import current_timing
 from armpy.errors import NnapiError, ResultCode
+from armpy.execution import RuntimeOptions
 from armpy.nnapi import (
     DURATION_UNAVAILABLE,
     Compilation,
@@ -23,9 +24,8 @@ from armpy.nnapi import (
     Execution,
     Priority,
 )
-from armpy.nnapi.fences import Fence
+from armpy.nnapi.run.fences import Fence
 from armpy.ops.operation import Array
-from armpy.runtime import RuntimeOptions
 from tests.support.fake_backends import FakeBackend, registry_of
 from tests.support.nnapi_models import (
     FLOAT_2,

@@ -10,6 +10,7 @@ import pytest
 
 from armpy.backend import ILayerSupport, ReasonCode, Support
 from armpy.errors import ResultCode
+from armpy.execution import RuntimeOptions
 from armpy.nnapi import (
     DURATION_UNAVAILABLE,
     Compilation,
@@ -25,7 +26,6 @@ from armpy.nnapi import (
 )
 from armpy.ops import ElementwiseBinary, Pooling2d
 from armpy.ops.operation import Array, OperandInfos, Operation
-from armpy.runtime import RuntimeOptions
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from tests.support.fake_backends import FakeBackend

@@ -10,7 +10,7 @@ import pytest
 
 import armpy.nnapi
 from armpy.backend import PerformanceFigures
-from armpy.devices.lookup import UNKNOWN_PERFORMANCE
+from armpy.compiler.devices.lookup import UNKNOWN_PERFORMANCE
 from armpy.errors import ResultCode
 from armpy.nnapi import (
     Capabilities,

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from armpy.numerics import activations
-from armpy.numerics.elementary import FAST, ROUNDED, ElementaryFunctions
+from armpy.core.numerics import activations
+from armpy.core.numerics.elementary import FAST, ROUNDED, ElementaryFunctions
 
 POINTS = [-1e30, -88.0, -3.0, -1.0, -1e-4, 0.0, 1e-4, 0.5, 2.9, 3.0, 17.0, 1e30]
 

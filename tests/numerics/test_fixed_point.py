@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from armpy.numerics.fixed_point import (
+from armpy.core.numerics.fixed_point import (
     Multiplier,
     mean_multiplier,
     multiply_high,
     quantize_multiplier,
     short_multiplier,
 )
-from armpy.numerics.requantization import Requantization
+from armpy.core.numerics.requantization import Requantization
 from tests.support.gemmlowp_in_integers import (
     accumulators,
     doubling_high_multiply,

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from armpy.numerics import gemmlowp
-from armpy.numerics.logarithm import logarithm, reciprocal
+from armpy.core.numerics import gemmlowp
+from armpy.core.numerics.logarithm import logarithm, reciprocal
 from tests.support import gemmlowp_in_integers as integers
 
 LOWEST = -(1 << 31)

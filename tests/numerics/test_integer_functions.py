@@ -9,10 +9,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from armpy.numerics import integer_functions as functions
-from armpy.numerics import softmax
-from armpy.numerics.elementary import ROUNDED
-from armpy.numerics.lookup_table import (
+from armpy.core.numerics import integer_functions as functions
+from armpy.core.numerics import softmax
+from armpy.core.numerics.elementary import ROUNDED
+from armpy.core.numerics.lookup_table import (
     StoredFunction,
     by_interpolation,
     by_table,
@@ -20,7 +20,7 @@ from armpy.numerics.lookup_table import (
     interpolation_table,
     total_functions,
 )
-from armpy.numerics.quantization import QuantizationParameters
+from armpy.core.numerics.quantization import QuantizationParameters
 
 EVERY_INT8 = np.arange(-128, 128)
 EVERY_INT16 = np.arange(-32768, 32768)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from armpy.numerics.quantization import QuantizationParameters
+from armpy.core.numerics.quantization import QuantizationParameters
 
 INT8 = QuantizationParameters.of(0.5, 10, np.int8)
 

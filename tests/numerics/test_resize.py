@@ -8,7 +8,7 @@ from math import ceil, floor
 import numpy as np
 import pytest
 
-from armpy.numerics.resize import (
+from armpy.core.numerics.resize import (
     FRACTION_BITS,
     Samples,
     integer_samples,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from armpy.numerics.rounding import (
+from armpy.core.numerics.rounding import (
     leading_zeros,
     round_half_away,
     rounding_shift_right,

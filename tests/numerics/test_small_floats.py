@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from armpy.numerics import float_bits, float_values
-from armpy.testing import small_floats
+from armpy.core.numerics import float_bits, float_values
+from armpy.tools.compare import small_floats
 from armpy.types import DataType
 
 ml_dtypes = pytest.importorskip("ml_dtypes")

@@ -5,7 +5,7 @@ import pytest
 from armpy.errors import GraphValidationError, LayerValidationError
 from armpy.graph import Graph, nested_graphs, to_dot, verify_graph
 from armpy.graph.nesting import MAX_NESTING
-from armpy.network import Network
+from armpy.graph.network import Network
 from armpy.ops import If, While
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType

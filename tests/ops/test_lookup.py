@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from armpy.errors import LayerValidationError
-from armpy.network import Network
+from armpy.execution import Runtime, RuntimeOptions
+from armpy.graph.network import Network
 from armpy.ops import (
     ChannelShuffle,
     HashtableLookup,
@@ -18,7 +19,6 @@ from armpy.ops import (
     RandomMultinomial,
     TopkV2,
 )
-from armpy.runtime import Runtime, RuntimeOptions
 from armpy.tensor import Shape, TensorInfo
 from armpy.types import DataType
 from tests.support.labels import operation_label

@@ -13,7 +13,7 @@ from armpy.graph import Value
 from armpy.ops.operation import Array
 from armpy.testing.case import Case, CaseInput
 from armpy.testing.cases import all_sketches
-from armpy.testing.sketch import Sketch
+from armpy.testing.sampling.case_template import Sketch
 
 ODD: dict[str, Array] = {
     "none": np.zeros(0, np.int32),

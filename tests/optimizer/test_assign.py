@@ -7,11 +7,11 @@ import pytest
 from armpy_reference import ReferenceBackend
 
 from armpy.backend import ReasonCode, Support
+from armpy.compiler import OptimizerOptions, optimize_graph
+from armpy.compiler.assign import Exclusions, SupportOracle, assign_backends
 from armpy.errors import BackendCapabilityError, GraphValidationError, InvalidArgumentError
-from armpy.network import Network
+from armpy.graph.network import Network
 from armpy.ops import Activation, ElementwiseBinary
-from armpy.optimizer import OptimizerOptions, optimize_graph
-from armpy.optimizer.assign import Exclusions, SupportOracle, assign_backends
 from tests.support.fake_backends import CompilingBackend, FakeBackend
 from tests.support.networks import RELU, chain, diamond, f32
 

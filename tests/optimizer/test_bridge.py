@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from armpy_reference import ReferenceBackend
 
-from armpy.network import Network
+from armpy.compiler import OptimizedNetwork, optimize_graph
+from armpy.graph.network import Network
+from armpy.model import Model
 from armpy.ops import Activation, ElementwiseBinary, Reshape
-from armpy.optimizer import OptimizedNetwork, optimize_graph
-from armpy.runtime import Model
 from tests.support.fake_backends import OwnMemoryBackend, runtime_of
 from tests.support.networks import ADD, RELU, chain, diamond, f32, floats, i32, ints
 

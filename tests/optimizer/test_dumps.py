@@ -10,8 +10,8 @@ import pytest
 
 import armpy
 from armpy import DataType, Network, OptimizerOptions, TensorInfo
+from armpy.execution import NetworkProperties
 from armpy.ops import BinaryOperation, ElementwiseBinary, Transpose
-from armpy.runtime import NetworkProperties
 from tests.support.buffer_device import BufferDevice
 from tests.support.fake_backends import runtime_of
 
@@ -82,7 +82,7 @@ def test_a_folder_that_cannot_be_written_is_a_warning(
 ) -> None:
     file = tmp_path / "file"
     file.write_text("here")
-    with caplog.at_level(logging.WARNING, logger="armpy.optimizer"):
+    with caplog.at_level(logging.WARNING, logger="armpy.compiler"):
         run(OptimizerOptions(dump_graphs=str(file)))
     assert "the graph is not written down" in caplog.text
     assert file.read_text() == "here"

@@ -8,9 +8,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from armpy.compiler import specialize
 from armpy.graph import Graph, Value
 from armpy.graph.counting import Counted, Counter, counted
-from armpy.network import Network
+from armpy.graph.network import Network
+from armpy.model import Model
 from armpy.ops import (
     Comparison,
     ComparisonOperation,
@@ -23,8 +25,6 @@ from armpy.ops import (
     While,
 )
 from armpy.ops.operation import Array
-from armpy.optimizer import specialize
-from armpy.runtime import Model
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from tests.support.control_flow import LESS, counting, graph_of

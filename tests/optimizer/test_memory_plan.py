@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from armpy.backend import ALIGNMENT_BYTES, MemBlock
-from armpy.network import Network
+from armpy.compiler import optimize_graph
+from armpy.compiler.memory.plan import plan_memory
+from armpy.compiler.memory.strategies import pack
+from armpy.graph.network import Network
 from armpy.ops import Activation
-from armpy.optimizer import optimize_graph
-from armpy.optimizer.memory_plan import plan_memory
-from armpy.optimizer.memory_strategies import pack
 from tests.support.fake_backends import FakeBackend
 from tests.support.networks import ADD, RELU, chain, diamond, f32
 

@@ -15,8 +15,7 @@ from armpy.backend import (
     MemBlock,
     PackingType,
 )
-from armpy.errors import BackendError, InvalidArgumentError, MemoryValidationError
-from armpy.optimizer.memory_strategies import (
+from armpy.compiler.memory.strategies import (
     ConstantMemoryStrategy,
     GreedyBySize,
     SingleAxisPriorityList,
@@ -24,6 +23,7 @@ from armpy.optimizer.memory_strategies import (
     get_memory_strategy,
     pack,
 )
+from armpy.errors import BackendError, InvalidArgumentError, MemoryValidationError
 
 STRATEGIES = [GreedyBySize(), ConstantMemoryStrategy(), SingleAxisPriorityList()]
 

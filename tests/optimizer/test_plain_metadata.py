@@ -6,9 +6,9 @@ import json
 
 import pytest
 
+from armpy.compiler.files.plain import PlainReader, plain
 from armpy.errors import ParserError
-from armpy.hooks.metadata import ModelMetadata, TensorMetadata
-from armpy.optimizer.files.plain import PlainReader, plain
+from armpy.plugins.hooks.metadata import ModelMetadata, TensorMetadata
 
 
 def test_metadata_of_tensors_are_read_as_they_were_written() -> None:

@@ -15,6 +15,8 @@ from armpy.backend import (
     OptionValues,
     PreparationRequest,
 )
+from armpy.compiler import OptimizerOptions, optimize_graph
+from armpy.compiler.compile_timeout import in_time, next_deadline, prepared_by, time_per_part
 from armpy.errors import (
     BackendCapabilityError,
     BackendError,
@@ -22,10 +24,9 @@ from armpy.errors import (
     PreparationTimeoutError,
     QueueFullError,
 )
+from armpy.execution import NetworkProperties
 from armpy.graph import SubgraphView
-from armpy.optimizer import OptimizerOptions, optimize_graph
-from armpy.optimizer.preparing import in_time, next_deadline, prepared_by, time_per_part
-from armpy.runtime import Model, NetworkProperties
+from armpy.model import Model
 from armpy.types import Preference, Priority
 from tests.support.fake_backends import CompilingBackend, runtime_of
 from tests.support.networks import diamond, floats

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from armpy_reference import ReferenceBackend
 
+from armpy.compiler import Evaluator, specialize
 from armpy.errors import BackendError, LayerValidationError
 from armpy.graph import Graph
-from armpy.network import Network
+from armpy.graph.network import Network
 from armpy.ops import (
     Activation,
     BroadcastTo,
@@ -19,7 +20,6 @@ from armpy.ops import (
     Shape,
     Transpose,
 )
-from armpy.optimizer import Evaluator, specialize
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from tests.support.fake_backends import FakeBackend

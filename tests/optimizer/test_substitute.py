@@ -10,6 +10,8 @@ import pytest
 from armpy_reference import ReferenceBackend
 
 from armpy.backend import OptimizationViews, Substitution
+from armpy.compiler import optimize_graph
+from armpy.compiler.substitute import apply_substitutions, offer
 from armpy.errors import (
     ArmpyError,
     BackendCapabilityError,
@@ -18,11 +20,9 @@ from armpy.errors import (
     MemoryLimitError,
 )
 from armpy.graph import Graph, SubgraphView, verify_graph
-from armpy.network import Network
+from armpy.graph.network import Network
+from armpy.model import Model
 from armpy.ops import Activation, ElementwiseBinary, PreCompiled
-from armpy.optimizer import optimize_graph
-from armpy.optimizer.substitute import apply_substitutions, offer
-from armpy.runtime import Model
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
 from tests.support.fake_backends import CompilingBackend, FakeBackend, compiled, runtime_of

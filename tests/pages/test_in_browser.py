@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from armpy.pages import (
+from armpy.tools.pages import (
     Bar,
     Bars,
     Colouring,

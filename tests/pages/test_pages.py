@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 import pytest
 
 from armpy.errors import UnimplementedError
-from armpy.pages import (
+from armpy.tools.pages import (
     Bar,
     Bars,
     Colouring,

@@ -10,8 +10,9 @@ from armpy_reference import ReferenceBackend
 
 import armpy
 from armpy.errors import BackendUnavailableError, InvalidArgumentError
-from armpy.network import Network
-from armpy.runtime import Model, Runtime, RuntimeOptions
+from armpy.execution import Runtime, RuntimeOptions
+from armpy.graph.network import Network
+from armpy.model import Model
 from tests.support.dynamic_modules import module_source, private_modules, write_module
 from tests.support.networks import ADD, f32, floats
 

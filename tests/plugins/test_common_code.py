@@ -14,11 +14,11 @@ import pytest
 
 from armpy.errors import BackendUnavailableError
 from armpy.plugins import BackendRegistry, CandidateStatus, PluginOptions, probe_candidates
-from armpy.plugins.candidate import Candidate, CandidateKind
-from armpy.plugins.digests import module_digest
-from armpy.plugins.modules import forget_module
-from armpy.plugins.probe_cache import fingerprint
-from armpy.plugins.probe_result import ProbeOutcome
+from armpy.plugins.discovery.candidate import Candidate, CandidateKind
+from armpy.plugins.discovery.modules import forget_module
+from armpy.plugins.probing.cache import fingerprint
+from armpy.plugins.probing.result import ProbeOutcome
+from armpy.plugins.trust.digests import module_digest
 from tests.support.compiled_modules import EXTENSION_SUFFIX, compile_backend, compile_library
 from tests.support.dynamic_modules import module_source, private_modules, write_module
 

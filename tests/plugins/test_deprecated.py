@@ -11,8 +11,8 @@ from armpy_numba_acc import NumbaBackend
 from armpy_reference import ReferenceBackend
 
 from armpy.backend import Capabilities, Capability, IBackendInternal, PerformanceFigures
-from armpy.plugins.deprecated import DEPRECATED_CAPABILITIES
-from armpy.plugins.guard import GuardedBackend
+from armpy.plugins.proxy.deprecated import DEPRECATED_CAPABILITIES
+from armpy.plugins.proxy.guard import GuardedBackend
 from armpy.types import DataType
 from tests.support.fake_backends import FakeBackend
 
@@ -68,8 +68,10 @@ def test_a_backends_own_capability_of_the_same_name_is_no_warning() -> None:
 
 
 def test_the_core_asks_about_every_other_capability() -> None:
-    own = {SOURCES / "backend" / "capabilities.py", SOURCES / "plugins" / "deprecated.py"}
-    own.add(SOURCES / "isolation" / "backend.py")  # which names those that it does not hand on
+    own = {SOURCES / "backend" / "capabilities.py", SOURCES / "plugins" / "proxy" / "deprecated.py"}
+    own.add(
+        SOURCES / "execution" / "isolation" / "backend.py"
+    )  # which names those that it does not hand on
     text = "".join(path.read_text() for path in sorted(SOURCES.rglob("*.py")) if path not in own)
     unasked = {one for one in Capability if f"Capability.{one.name}" not in text}
     assert unasked == set(DEPRECATED_CAPABILITIES)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from armpy.plugins.directories import (
+from armpy.plugins.discovery.directories import (
     SkippedPath,
     backend_paths,
     find_modules,

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from armpy.errors import BackendUnavailableError, InvalidArgumentError
+from armpy.execution import Runtime, RuntimeOptions
 from armpy.plugins import (
     BackendRegistry,
     Candidate,
@@ -20,10 +21,9 @@ from armpy.plugins import (
     PluginOptions,
     SkippedPath,
 )
-from armpy.plugins.candidate import RejectionError
-from armpy.plugins.directories import find_modules
-from armpy.plugins.modules import forget_module, open_module, private_name
-from armpy.runtime import Runtime, RuntimeOptions
+from armpy.plugins.discovery.candidate import RejectionError
+from armpy.plugins.discovery.directories import find_modules
+from armpy.plugins.discovery.modules import forget_module, open_module, private_name
 from tests.support.dynamic_modules import (
     NEXT_MINOR,
     module_source,

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from armpy.plugins.environment import environment_digest
+from armpy.plugins.discovery.environment import environment_digest
 from tests.support.fake_distributions import FakeSite, fake_site
 
 

@@ -14,9 +14,16 @@ import armpy
 from armpy import Network, TensorInfo, ops
 from armpy.backend import BackendOption
 from armpy.errors import GraphValidationError, InvalidArgumentError, ParserError
+from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph import Graph, Layer, Value
-from armpy.hooks import FrontEnd, Magic, ModelFile, ModelSignature, ParseSettings, hookimpl
-from armpy.runtime import Runtime, RuntimeOptions
+from armpy.plugins.hooks import (
+    FrontEnd,
+    Magic,
+    ModelFile,
+    ModelSignature,
+    ParseSettings,
+    hookimpl,
+)
 from tests.support.fake_backends import FakeBackend, registry_of
 from tests.support.networks import f32, floats
 

@@ -26,12 +26,13 @@ from armpy.backend import (
     Support,
     WorkloadInfo,
 )
-from armpy.network import Network
+from armpy.execution import Runtime, RuntimeOptions
+from armpy.graph.network import Network
+from armpy.model import Model
 from armpy.ops import Convolution2d
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.plugins import BackendRegistry, PluginOptions
-from armpy.plugins.directories import find_modules
-from armpy.runtime import Model, Runtime, RuntimeOptions
+from armpy.plugins.discovery.directories import find_modules
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
 from tests.support.compiled_modules import compile_backend

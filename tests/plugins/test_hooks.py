@@ -17,10 +17,10 @@ import pytest
 
 import armpy
 from armpy.errors import InvalidArgumentError, ParserError
-from armpy.hooks import hookimpl
+from armpy.execution import Runtime, RuntimeOptions
 from armpy.plugins import BackendRegistry, CandidateStatus, PluginOptions
-from armpy.plugins.digests import distribution_digest
-from armpy.runtime import Runtime, RuntimeOptions
+from armpy.plugins.hooks import hookimpl
+from armpy.plugins.trust.digests import distribution_digest
 from tests.support.fake_distributions import FakeSite, fake_site
 from tests.support.networks import floats
 from tests.support.toy_format import toy_plugin
@@ -74,7 +74,7 @@ def test_a_registry_made_by_hand_asks_no_installed_plugin(site: FakeSite) -> Non
     assert module not in sys.modules
 
 
-HOOK = "from armpy.hooks import FrontEnd, Magic, hookimpl\n@hookimpl\n"
+HOOK = "from armpy.plugins.hooks import FrontEnd, Magic, hookimpl\n@hookimpl\n"
 FRONT_END = HOOK + "def armpy_register_front_end(): "
 
 LEFT_OUT = {
@@ -95,7 +95,7 @@ LEFT_OUT = {
         "its armpy_register_front_end takes 'model'. Expected no arguments",
     ),
     "wraps others": (
-        "from armpy.hooks import hookimpl\n@hookimpl(wrapper=True)\n"
+        "from armpy.plugins.hooks import hookimpl\n@hookimpl(wrapper=True)\n"
         "def armpy_register_front_end():\n    yield\n    return []",
         "rejected",
         "its armpy_register_front_end is a wrapper",
@@ -313,14 +313,14 @@ def test_a_plugin_that_makes_a_runtime_in_its_hook_is_not_asked_again_there(
     site: FakeSite,
 ) -> None:
     source = """
-from armpy.hooks import hookimpl
+from armpy.plugins.hooks import hookimpl
 
 calls = []
 
 
 @hookimpl
 def armpy_configure_runtime(options):
-    from armpy.runtime import Runtime
+    from armpy.execution import Runtime
 
     calls.append(1)
     Runtime().close()

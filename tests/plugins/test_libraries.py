@@ -16,13 +16,14 @@ import numpy as np
 import pytest
 
 from armpy.errors import BackendUnavailableError
-from armpy.network import Network
+from armpy.execution import Runtime, RuntimeOptions
+from armpy.graph.network import Network
+from armpy.model import Model
 from armpy.plugins import BackendRegistry, CandidateStatus, PluginOptions
-from armpy.plugins.candidate import Candidate, CandidateKind
-from armpy.plugins.digests import module_digest
-from armpy.plugins.directories import find_modules
-from armpy.plugins.modules import forget_module
-from armpy.runtime import Model, Runtime, RuntimeOptions
+from armpy.plugins.discovery.candidate import Candidate, CandidateKind
+from armpy.plugins.discovery.directories import find_modules
+from armpy.plugins.discovery.modules import forget_module
+from armpy.plugins.trust.digests import module_digest
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from tests.support.compiled_modules import EXTENSION_SUFFIX, compile_backend, compile_library

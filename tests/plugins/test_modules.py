@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from armpy.backend import BACKEND_API_VERSION, IBackendInternal
-from armpy.plugins.candidate import RejectionError
-from armpy.plugins.modules import DynamicBackend, forget_module, open_module, private_name
+from armpy.plugins.discovery.candidate import RejectionError
+from armpy.plugins.discovery.modules import DynamicBackend, forget_module, open_module, private_name
 from tests.support.dynamic_modules import (
     NEXT_MINOR,
     OTHER_MAJOR,

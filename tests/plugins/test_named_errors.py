@@ -7,7 +7,7 @@ import traceback
 import pytest
 
 from armpy.errors import ArmpyError, BackendError
-from armpy.plugins.boundary import call_backend
+from armpy.plugins.proxy.guarded_call import call_backend
 
 
 def test_an_error_that_is_raised_again_and_again_keeps_the_traceback_of_the_last_time() -> None:

@@ -14,7 +14,9 @@ import pytest
 from armpy_reference import ReferenceBackend
 
 from armpy.backend import BACKEND_API_VERSION, IBackendInternal, cache_directory
+from armpy.core.processes.output import KEPT_BYTES
 from armpy.errors import BackendUnavailableError
+from armpy.execution import Runtime, RuntimeOptions
 from armpy.plugins import (
     BackendRegistry,
     Candidate,
@@ -25,12 +27,10 @@ from armpy.plugins import (
     ProbeResult,
     probe_candidates,
 )
-from armpy.plugins.modules import forget_module
-from armpy.plugins.probe_cache import fingerprint
-from armpy.plugins.probe_child import load_and_describe
-from armpy.plugins.probe_result import result_from
-from armpy.processes.output import KEPT_BYTES
-from armpy.runtime import Runtime, RuntimeOptions
+from armpy.plugins.discovery.modules import forget_module
+from armpy.plugins.probing.cache import fingerprint
+from armpy.plugins.probing.child import load_and_describe
+from armpy.plugins.probing.result import result_from
 from armpy.types import DeviceType
 from tests.support.descendants import await_end
 from tests.support.dynamic_modules import module_source, private_modules, write_module

@@ -11,8 +11,8 @@ import pytest
 from armpy_reference import ReferenceBackend
 
 from armpy.errors import BackendUnavailableError, InvalidArgumentError
+from armpy.execution import Runtime, RuntimeOptions
 from armpy.plugins import BackendRegistry, Candidate, CandidateStatus, preferred_backends
-from armpy.runtime import Runtime, RuntimeOptions
 from armpy.types import REFERENCE_BACKEND_ID
 from tests.support.fake_backends import FakeBackend, registry_of
 from tests.support.fake_distributions import FakeSite, fake_site
@@ -292,7 +292,7 @@ def test_a_broken_installed_backend_never_stops_a_runtime(site: FakeSite) -> Non
 
 
 def test_an_installed_backend_is_used_without_being_named(site: FakeSite) -> None:
-    from armpy.runtime import Model
+    from armpy.model import Model
     from tests.support.networks import chain
 
     site.install_backend("Npu")

@@ -12,15 +12,15 @@ from pathlib import Path
 import pytest
 
 from armpy.backend import cache_directory
-from armpy.places import links_to
+from armpy.core.file_ownership import links_to
 from armpy.plugins import BackendRegistry, CandidateStatus, PluginOptions, probe_candidates
-from armpy.plugins.candidate import Candidate, CandidateKind, RejectionError
-from armpy.plugins.digests import distribution_digest, file_digest, module_digest
-from armpy.plugins.modules import forget_module
-from armpy.plugins.probe_cache import fingerprint, recall, remember
-from armpy.plugins.probe_result import ProbeOutcome, ProbeResult
-from armpy.plugins.snapshot import PinnedCode, Snapshot, SnapshotFinder
-from armpy.plugins.trust import Trust, why_links_insecure
+from armpy.plugins.discovery.candidate import Candidate, CandidateKind, RejectionError
+from armpy.plugins.discovery.modules import forget_module
+from armpy.plugins.probing.cache import fingerprint, recall, remember
+from armpy.plugins.probing.result import ProbeOutcome, ProbeResult
+from armpy.plugins.trust.digests import distribution_digest, file_digest, module_digest
+from armpy.plugins.trust.pinned_code import PinnedCode, Snapshot, SnapshotFinder
+from armpy.plugins.trust.policy import Trust, why_links_insecure
 from tests.support.dynamic_modules import module_source, private_modules, write_module
 from tests.support.fake_distributions import BACKEND_SOURCE, FakeSite, fake_site
 

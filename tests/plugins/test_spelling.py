@@ -8,14 +8,15 @@ import pytest
 
 import armpy.backend
 from armpy.backend import IBackendInternal
-from armpy.cli.backends import list_backends, print_backends
-from armpy.cli.examine import examine_backend
+from armpy.cli.backends.listing import list_backends, print_backends
+from armpy.cli.doctor.diagnose_backend import examine_backend
+from armpy.execution import RuntimeOptions
+from armpy.model import Model
 from armpy.plugins import BackendRegistry, CandidateStatus
-from armpy.plugins.spelling import gathered_remarks, remarks_on
-from armpy.runtime import Model, RuntimeOptions
+from armpy.plugins.proxy.spelling import gathered_remarks, remarks_on
+from armpy.testing.backend_under_test import Subject
 from armpy.testing.contract.case import ViolationError
 from armpy.testing.contract.lifecycle import names_are_the_contracts
-from armpy.testing.subject import Subject
 from tests.support.fake_backends import FakeBackend, FakeFactory, registry_of, runtime_of
 from tests.support.networks import chain, floats
 

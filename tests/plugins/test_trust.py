@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from armpy.errors import BackendUnavailableError, InvalidArgumentError
+from armpy.execution import Runtime, RuntimeOptions
 from armpy.plugins import BackendRegistry, CandidateStatus, PluginOptions
-from armpy.plugins.candidate import Candidate, CandidateKind, RejectionError
-from armpy.plugins.digests import distribution_digest, module_digest
-from armpy.plugins.entry_points import is_own
-from armpy.plugins.modules import forget_module
-from armpy.plugins.trust import read_trust, why_insecure
-from armpy.runtime import Runtime, RuntimeOptions
+from armpy.plugins.discovery.candidate import Candidate, CandidateKind, RejectionError
+from armpy.plugins.discovery.entry_points import is_own
+from armpy.plugins.discovery.modules import forget_module
+from armpy.plugins.trust.digests import distribution_digest, module_digest
+from armpy.plugins.trust.policy import read_trust, why_insecure
 from tests.support.dynamic_modules import module_source, private_modules, write_module
 from tests.support.fake_distributions import FakeSite, fake_site
 

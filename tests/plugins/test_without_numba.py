@@ -15,7 +15,7 @@ DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite
 NO_NUMBA = "import sys; sys.modules['numba'] = sys.modules['llvmlite'] = None\n"
 
 CANDIDATES = """
-from armpy.runtime import Runtime
+from armpy.execution import Runtime
 spec = Runtime().get_device_spec()
 print(*spec.supported_backends)
 (found,) = (c for c in spec.candidates if c.backend_id == "NumbaAcc")

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from armpy.errors import ParserError
-from armpy.prepared.container import Container, open_container, write_container
-from armpy.prepared.signing import generate_keys, sign
-from armpy.prepared.trust import Verdict, judge, open_judged
+from armpy.store.archive.container import Container, open_container, write_container
+from armpy.store.archive.signing import generate_keys, sign
+from armpy.store.archive.trust import Verdict, judge, open_judged
 
 pytest.importorskip("cryptography", reason="cryptography is not installed (armpy[sign])")
 

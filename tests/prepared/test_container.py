@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from armpy.errors import InvalidArgumentError, ParserError
-from armpy.prepared.container import Container, open_container, write_container
+from armpy.store.archive.container import Container, open_container, write_container
 from tests.support.prepared_layouts import newest_layout, oldest_layout, read_plainly, sealed
 
 SECTIONS = {"a": b"a" * 100, "empty": b"", "large": bytes(range(256)) * 40, "z": b"z"}

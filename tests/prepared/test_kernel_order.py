@@ -10,7 +10,7 @@ import pytest
 
 import armpy
 from armpy.ops import PreCompiled
-from armpy.prepared.container import open_container
+from armpy.store.archive.container import open_container
 from tests.support.example_backends import DIGITS
 
 ahead = pytest.importorskip("armpy_numba_acc.ahead")

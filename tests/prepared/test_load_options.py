@@ -11,7 +11,7 @@ import armpy
 from armpy import Model, NetworkProperties, Runtime, RuntimeOptions
 from armpy.errors import ArmpyError, InvalidArgumentError, MemoryLimitError
 from armpy.graph import Graph
-from armpy.network import Network
+from armpy.graph.network import Network
 from armpy.ops import FullyConnected, Softmax
 from tests.support.control_flow import doubling, loop
 from tests.support.networks import ADD, f32, floats

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import armpy
-from armpy.prepared.container import open_container, write_container
+from armpy.store.archive.container import open_container, write_container
 from tests.support.example_backends import DIGITS
 
 LIMIT_BYTES = 1 << 20

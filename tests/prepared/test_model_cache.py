@@ -11,14 +11,15 @@ import numpy as np
 import pytest
 
 import armpy
-from armpy import model_files, places
 from armpy.backend import request_tuning
-from armpy.places import mark_choices
-from armpy.plugins.hooks import HookPlugins
-from armpy.prepared import verified
-from armpy.runtime import model_cache
-from armpy.runtime.keeping import ModelCache
-from armpy.runtime.load_request import LoadRequest
+from armpy.core import file_ownership as places
+from armpy.core.file_ownership import mark_choices
+from armpy.model import model_files
+from armpy.model.archive import model_cache
+from armpy.model.archive.kept_models import ModelCache
+from armpy.model.load_request import LoadRequest
+from armpy.plugins.hooks.manager import HookPlugins
+from armpy.store.archive import checksum_cache as verified
 from tests.support.example_backends import DIGITS
 
 
@@ -287,7 +288,7 @@ def test_the_oldest_go_when_there_is_no_room(
     armpy.load(digits)
     (first,) = files(cache)
     os.utime(first, (1, 1))
-    monkeypatch.setattr("armpy.runtime.keeping.LIMIT_BYTES", 5 * first.stat().st_size)
+    monkeypatch.setattr("armpy.model.archive.kept_models.LIMIT_BYTES", 5 * first.stat().st_size)
     for number in range(5):
         armpy.load(digits, num_threads=1, memory_limit_bytes=(1 << 30) + number)
     assert first not in files(cache)
@@ -297,7 +298,9 @@ def test_the_oldest_go_when_there_is_no_room(
 def test_people_can_look_at_it_and_clear_it(
     digits: Path, cache: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("armpy.runtime.keeping.cache_directory", lambda: tmp_path / "cache")
+    monkeypatch.setattr(
+        "armpy.model.archive.kept_models.cache_directory", lambda: tmp_path / "cache"
+    )
     armpy.load(digits)
     models = ModelCache()
     (entry,) = models.list_entries()

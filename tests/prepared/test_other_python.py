@@ -11,7 +11,7 @@ from tests.support.shared import shared_file
 
 pytest.importorskip("numba", reason="Numba is not installed")
 
-MOST_MODULES = 60
+MOST_MODULES = 52
 MODELS = [
     ("mlperf_tiny", "ad01_int8.tflite"),
     ("keras_more", "text_gru_float32.tflite"),

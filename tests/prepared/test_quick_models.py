@@ -300,7 +300,7 @@ def test_a_closed_quick_model_is_closed(path: Path) -> None:
 
 
 def test_many_threads_that_need_the_whole_network_load_it_once(path: Path) -> None:
-    import armpy.runtime.prepared_loading as loading
+    import armpy.model.archive.reload as loading
 
     made: list[Model] = []
     load_ordinary = loading.load_ordinary
@@ -330,7 +330,7 @@ def test_many_threads_that_need_the_whole_network_load_it_once(path: Path) -> No
 
 
 def test_closing_while_the_whole_network_is_loaded_closes_it(path: Path) -> None:
-    import armpy.runtime.prepared_loading as loading
+    import armpy.model.archive.reload as loading
 
     load_ordinary = loading.load_ordinary
     is_loading, may_go_on = threading.Event(), threading.Event()
@@ -358,7 +358,7 @@ def test_closing_while_the_whole_network_is_loaded_closes_it(path: Path) -> None
 
 
 def test_a_whole_network_that_cannot_be_loaded_leaves_the_quick_one(path: Path) -> None:
-    import armpy.runtime.prepared_loading as loading
+    import armpy.model.archive.reload as loading
 
     model = armpy.load(path)
     expected = plain(model.run(inputs_of()))

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from armpy.errors import InvalidArgumentError, UnimplementedError
-from armpy.prepared import signing
-from armpy.prepared.signing import (
+from armpy.store.archive import signing
+from armpy.store.archive.signing import (
     Signature,
     WrongSignatureError,
     generate_keys,
@@ -261,7 +261,7 @@ def test_without_the_package_the_error_says_how_to_get_it(
 
 def test_keys_as_text_are_read_without_the_package() -> None:
     code = (
-        "import sys; from armpy.prepared.signing import read_public_key; "
+        "import sys; from armpy.store.archive.signing import read_public_key; "
         f"read_public_key({key_text(RFC_PUBLIC)!r}); assert 'cryptography' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -15,11 +15,11 @@ from typing import NamedTuple, cast
 
 import pytest
 
+from armpy.core.file_ownership import steps_to
 from armpy.errors import InvalidArgumentError, ParserError, UnimplementedError
-from armpy.places import steps_to
-from armpy.prepared.container import Container
-from armpy.prepared.signing import generate_keys, key_text, sign
-from armpy.prepared.trust import Verdict, check_code_choice, judge
+from armpy.store.archive.container import Container
+from armpy.store.archive.signing import generate_keys, key_text, sign
+from armpy.store.archive.trust import Verdict, check_code_choice, judge
 
 STRANGER = 12345
 """The id of a user that is nobody here."""
@@ -511,7 +511,7 @@ def test_files_without_a_trusted_signature_are_judged_without_the_package(place:
 import os, sys, types
 import numpy
 before = set(sys.modules)
-from armpy.prepared.trust import judge
+from armpy.store.archive.trust import judge
 info = os.stat({str(place)!r})
 file = types.SimpleNamespace(
     where="model", info=info, signed=bytes(64), key=b"\\1" * 32, signature=b"\\2" * 64,
@@ -524,13 +524,15 @@ print(*sorted(name for name in sys.modules if name.startswith("armpy")))
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert done.stdout.split() == [
         "armpy",
+        "armpy.core",
+        "armpy.core.file_ownership",
+        "armpy.core.lazy",
+        "armpy.core.module_tables",
         "armpy.errors",
-        "armpy.lazy",
-        "armpy.module_tables",
-        "armpy.places",
-        "armpy.prepared",
-        "armpy.prepared.container",
-        "armpy.prepared.magic",
-        "armpy.prepared.signing",
-        "armpy.prepared.trust",
+        "armpy.store",
+        "armpy.store.archive",
+        "armpy.store.archive.container",
+        "armpy.store.archive.magic",
+        "armpy.store.archive.signing",
+        "armpy.store.archive.trust",
     ]

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from armpy.errors import ParserError
-from armpy.prepared import verified
-from armpy.prepared.container import Container, open_container, write_container
-from armpy.prepared.verified import check_once
+from armpy.store.archive import checksum_cache as verified
+from armpy.store.archive.checksum_cache import check_once
+from armpy.store.archive.container import Container, open_container, write_container
 from tests.support.prepared_layouts import read_plainly
 
 SECTIONS = {"code": b"c" * 64, "weights": b"w" * 5000}

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from armpy.errors import ParserError
-from armpy.prepared.views import DTYPES, find_views, read_view
+from armpy.store.archive.packed_views import DTYPES, find_views, read_view
 
 
 def _bytes(*arrays: Any) -> np.ndarray:

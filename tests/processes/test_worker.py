@@ -13,6 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from armpy.core.processes.output import KEPT_BYTES
+from armpy.core.processes.protocol import MAX_ANSWER_BYTES, error_as_fields, error_from_fields
+from armpy.core.processes.worker import Worker
 from armpy.errors import (
     ArmpyError,
     BackendError,
@@ -21,9 +24,6 @@ from armpy.errors import (
     MemoryLimitError,
     UnsupportedOperatorError,
 )
-from armpy.processes.output import KEPT_BYTES
-from armpy.processes.protocol import MAX_ANSWER_BYTES, error_as_fields, error_from_fields
-from armpy.processes.worker import Worker
 from tests.support.descendants import await_end, is_running
 
 TIMEOUT_S = 30.0

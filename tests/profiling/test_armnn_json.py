@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from armpy.network import Network
+from armpy.execution import NetworkProperties, Runtime
+from armpy.graph.network import Network
+from armpy.model import Model
 from armpy.ops import FullyConnected
 from armpy.profiling import Profiler, ProfilingDetails
-from armpy.runtime import Model, NetworkProperties, Runtime
 from tests.support.control_flow import loop
 from tests.support.fake_backends import FakeBackend, runtime_of
 from tests.support.networks import RELU, chain, diamond, f32, floats, ints
@@ -222,7 +223,7 @@ def test_networks_on_one_runtime_are_profiled_each_as_its_properties_say() -> No
 def test_commands_of_a_compiled_region_lie_in_it() -> None:
     numba = pytest.importorskip("armpy_numba_acc")
     import armpy
-    from armpy.cli.run import random_inputs
+    from armpy.cli.run.run_model import random_inputs
 
     runtime = runtime_of(numba.NumbaBackend(), profiling=True)
     model = armpy.load(shared_file("models", "mlperf_tiny", "ad01_int8.tflite"), runtime=runtime)

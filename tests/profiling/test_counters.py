@@ -24,10 +24,11 @@ from armpy.backend import (
     WorkloadInfo,
 )
 from armpy.errors import BackendError, BackendUnavailableError, InvalidArgumentError
+from armpy.execution import NetworkProperties, Runtime
+from armpy.execution.wrappers.backend_profiling import BackendProfiling
+from armpy.model import Model
 from armpy.ops.operation import Operation
 from armpy.profiling import CounterValue, Profiler
-from armpy.runtime import Model, NetworkProperties, Runtime
-from armpy.runtime.backend_profiling import BackendProfiling
 from tests.support.fake_backends import FakeBackend, registry_of, runtime_of
 from tests.support.networks import diamond, floats
 

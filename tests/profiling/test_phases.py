@@ -13,11 +13,11 @@ import pytest
 
 import armpy
 from armpy import DataType, Network, TensorInfo
+from armpy.execution import NetworkProperties, Runtime
 from armpy.ops import BinaryOperation, ElementwiseBinary
 from armpy.profiling import EventKind, ProfilingEvent, TracePhase, profiled_by
 from armpy.profiling.phases import phase_of
 from armpy.profiling.profiler import Profiler
-from armpy.runtime import NetworkProperties, Runtime
 from tests.support.buffer_device import BufferDevice
 from tests.support.fake_backends import FakeBackend, runtime_of
 
@@ -202,7 +202,7 @@ PROGRAM = """
 import sys
 import numpy as np
 import armpy
-from armpy.runtime import NetworkProperties
+from armpy.execution import NetworkProperties
 {setup}
 net = armpy.Network()
 x = net.input("x", armpy.TensorInfo((2,), armpy.DataType.FLOAT32))

@@ -21,14 +21,15 @@ from armpy.backend import (
     IWorkloadFactory,
     WorkloadInfo,
 )
-from armpy.cli.run import random_inputs
+from armpy.cli.run.run_model import random_inputs
+from armpy.execution import NetworkProperties, Runtime, RuntimeOptions
+from armpy.execution.scheduling.executors import default_num_executors
 from armpy.graph import graphs_of
+from armpy.model import Model
 from armpy.ops import Convolution2d, ElementwiseBinary, FullyConnected
 from armpy.ops.operation import Operation
 from armpy.profiling import EventKind, Profiler, ProfilingEvent, Share, Summary, WatchedLock
 from armpy.profiling.summary import AROUND, BETWEEN, summarize
-from armpy.runtime import Model, NetworkProperties, Runtime, RuntimeOptions
-from armpy.runtime.executors import default_num_executors
 from tests.support.control_flow import loop
 from tests.support.fake_backends import CountingManager, FakeBackend, registry_of, runtime_of
 from tests.support.networks import ADD, RELU, diamond, f32, floats, ints

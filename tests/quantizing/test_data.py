@@ -11,7 +11,7 @@ import pytest
 
 from armpy import DataType, InvalidArgumentError, Network, Runtime, TensorInfo, ops, quantize
 from armpy.graph import Graph
-from armpy.quantizing.data import read_samples
+from armpy.tools.quantize.data import read_samples
 
 SAMPLES = np.arange(12, dtype=np.float32).reshape(3, 4)
 

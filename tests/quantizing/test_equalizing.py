@@ -6,7 +6,7 @@ import numpy.typing as npt
 from armpy import Model, Network, Runtime, RuntimeOptions, TensorInfo, ops
 from armpy.graph import Graph
 from armpy.ops.activations import FusedActivation
-from armpy.quantizing.equalizing import equalized
+from armpy.tools.quantize.cross_layer_equalization import equalized
 from tests.support.float_networks import FLOATS
 
 GENERATOR = np.random.default_rng(11)

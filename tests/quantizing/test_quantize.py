@@ -16,7 +16,7 @@ from armpy import (
     ops,
 )
 from armpy.graph import Graph, Layer
-from armpy.quantizing import QuantizedModel, quantize
+from armpy.tools.quantize import QuantizedModel, quantize
 from tests.support.float_networks import FLOATS, image_network, images
 
 CPU = ["CpuRef"]

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from armpy import QuantizeOptions
-from armpy.quantizing.histograms import narrowed
-from armpy.quantizing.scales import Range
+from armpy.tools.quantize.histograms import narrowed
+from armpy.tools.quantize.scales import Range
 
 
 def histogram(elements: np.ndarray) -> tuple[Range, np.ndarray]:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from armpy import DataType
-from armpy.quantizing.scales import Range, activation_scale, real, stored, weight_scales
+from armpy.tools.quantize.scales import Range, activation_scale, real, stored, weight_scales
 
 REALS = st.floats(-1e6, 1e6, allow_nan=False, width=32)
 

@@ -7,9 +7,9 @@ import pytest
 
 import armpy
 from armpy import DataType, Network, QuantizeOptions, TensorInfo, ops
+from armpy.frontends.tflite_writer.tflite import tflite_bytes
 from armpy.graph import Graph
-from armpy.quantizing import quantize
-from armpy.writing.tflite import tflite_bytes
+from armpy.tools.quantize import quantize
 from tests.support.float_networks import FLOATS
 
 CPU = ["CpuRef"]

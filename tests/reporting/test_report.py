@@ -10,17 +10,27 @@ from armpy_reference import ReferenceBackend
 import armpy
 from armpy import DataType, Model, Network, Runtime, RuntimeOptions, TensorInfo, ops
 from armpy.errors import ExecutionTimeoutError, InvalidArgumentError
-from armpy.hooks.model_file import open_model_file
-from armpy.hooks.outline import FileOutline
-from armpy.inspection import LayerFacts, ModelFacts
-from armpy.model_files import ModelOrigin
+from armpy.model.model_files import ModelOrigin
 from armpy.ops.operation import Array, Operation
-from armpy.pages import Bar, Bars, Facts, GraphView, Lines, Section, Stack, Table, Text
+from armpy.plugins.hooks.model_file import open_model_file
+from armpy.plugins.hooks.outline import FileOutline
 from armpy.profiling import Share, Summary
-from armpy.reporting import Subject, compare_backends, report_sections
-from armpy.reporting.comparison import median_interval
-from armpy.reporting.layers import LayerRows
-from armpy.reporting.memory_parts import needed_bytes
+from armpy.tools.inspect import LayerFacts, ModelFacts
+from armpy.tools.pages import (
+    Bar,
+    Bars,
+    Facts,
+    GraphView,
+    Lines,
+    Section,
+    Stack,
+    Table,
+    Text,
+)
+from armpy.tools.report import Subject, compare_backends, report_sections
+from armpy.tools.report.comparison import median_interval
+from armpy.tools.report.layers import LayerRows
+from armpy.tools.report.memory_parts import needed_bytes
 from tests.support.fake_backends import FakeBackend, registry_of
 from tests.support.lying_backends import Tampering
 

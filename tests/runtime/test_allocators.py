@@ -24,10 +24,11 @@ from armpy.backend import (
     WorkloadInfo,
 )
 from armpy.errors import BackendCapabilityError, BackendError
+from armpy.execution import Runtime, RuntimeOptions
+from armpy.execution.memory.allocators import CheckedAllocator
+from armpy.model import Model
 from armpy.ops.operation import Array, Operation
 from armpy.plugins import BackendRegistry
-from armpy.runtime import Model, Runtime, RuntimeOptions
-from armpy.runtime.allocators import CheckedAllocator
 from tests.support.fake_backends import FakeBackend, FakeFactory, runtime_of
 from tests.support.networks import chain, floats
 from tests.support.watched_allocator import WatchedAllocator

@@ -18,8 +18,8 @@ from armpy.backend import (
     OptionValues,
 )
 from armpy.errors import BackendError, InvalidArgumentError
+from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph import SubgraphView
-from armpy.runtime import Runtime, RuntimeOptions
 from tests.support.fake_backends import FakeBackend, registry_of, runtime_of
 from tests.support.networks import chain, floats
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from armpy.errors import ArmpyError, BackendError, LayerValidationError
-from armpy.plugins.boundary import (
+from armpy.plugins.proxy.guarded_call import (
     LONGEST_DESCRIPTION,
     ask_backend,
     ask_method,

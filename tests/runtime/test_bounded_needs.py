@@ -12,8 +12,11 @@ import pytest
 
 import armpy
 from armpy.errors import MemoryLimitError
+from armpy.execution import Runtime, RuntimeOptions
+from armpy.execution.programs import planning
 from armpy.graph import Graph
-from armpy.network import Network
+from armpy.graph.network import Network
+from armpy.model import Model
 from armpy.ops import (
     Convolution2d,
     OneHot,
@@ -25,7 +28,6 @@ from armpy.ops import (
     UnidirectionalSequenceRnn,
 )
 from armpy.ops.operation import Array, Operation
-from armpy.runtime import Model, Runtime, RuntimeOptions, planning
 from armpy.tensor import TensorInfo
 from tests.support.networks import f32, i32
 from tests.support.tflite_writer import OptionValue, TfliteModel

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from armpy.errors import ArmpyError, InvalidArgumentError
-from armpy.network import Network
+from armpy.execution.arrays.conversion import may_overlap
+from armpy.execution.arrays.slots import InputSlot, OutputSlot
+from armpy.graph.network import Network
+from armpy.model import Model
 from armpy.ops.operation import Array
-from armpy.runtime import Model
-from armpy.runtime.slots import InputSlot, OutputSlot
-from armpy.runtime.tensors import may_overlap
 from tests.runtime.test_threads import in_threads
 from tests.support.borrowed_arrays import borrowed
 from tests.support.changed_arrays import (

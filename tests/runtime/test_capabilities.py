@@ -20,6 +20,8 @@ from armpy.backend import (
     has_capability,
     has_matching_capability,
 )
+from armpy.compiler import Placement
+from armpy.compiler.memory.strategies import ConstantMemoryStrategy
 from armpy.errors import (
     BackendCapabilityError,
     BackendError,
@@ -27,8 +29,10 @@ from armpy.errors import (
     InvalidArgumentError,
     MemoryValidationError,
 )
+from armpy.execution import NetworkProperties, Runtime, RuntimeOptions
 from armpy.graph import Graph
-from armpy.network import Network
+from armpy.graph.network import Network
+from armpy.model import Model
 from armpy.ops import (
     Activation,
     Convolution2d,
@@ -38,11 +42,8 @@ from armpy.ops import (
     TransposeConvolution2d,
 )
 from armpy.ops.operation import Array, Operation
-from armpy.optimizer import Placement
-from armpy.optimizer.memory_strategies import ConstantMemoryStrategy
-from armpy.plugins.deprecated import DEPRECATED_CAPABILITIES
-from armpy.plugins.guard import GuardedBackend
-from armpy.runtime import Model, NetworkProperties, Runtime, RuntimeOptions
+from armpy.plugins.proxy.deprecated import DEPRECATED_CAPABILITIES
+from armpy.plugins.proxy.guard import GuardedBackend
 from armpy.tensor import TensorInfo
 from tests.support.fake_backends import FakeBackend, registry_of, runtime_of
 from tests.support.networks import chain, diamond, f32, floats

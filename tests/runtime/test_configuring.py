@@ -9,8 +9,8 @@ import pytest
 
 from armpy.backend import BackendOption
 from armpy.errors import BackendUnavailableError
-from armpy.hooks import hookimpl
-from armpy.runtime import Runtime, RuntimeOptions
+from armpy.execution import Runtime, RuntimeOptions
+from armpy.plugins.hooks import hookimpl
 from armpy.types import Preference
 from tests.support.fake_backends import FakeBackend, registry_of
 

@@ -19,9 +19,9 @@ from armpy.backend import (
 )
 from armpy.errors import MemoryLimitError
 from armpy.graph import Graph
-from armpy.network import Network
+from armpy.graph.network import Network
+from armpy.model import Model
 from armpy.ops.operation import Array, Operation
-from armpy.runtime import Model
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from tests.support.device_memory import DeviceBackend, DeviceFactory, DeviceHandle, Memory

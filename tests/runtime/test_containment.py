@@ -27,10 +27,10 @@ from armpy.backend import (
     IWorkload,
 )
 from armpy.errors import ArmpyError, BackendError
+from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph import Graph
-from armpy.network import Network
-from armpy.plugins.guard import GuardedBackend
-from armpy.runtime import Runtime, RuntimeOptions
+from armpy.graph.network import Network
+from armpy.plugins.proxy.guard import GuardedBackend
 from armpy.types import DataType
 from tests.support.fake_backends import FakeBackend, registry_of
 from tests.support.importing_device import shared

@@ -21,6 +21,7 @@ from armpy.backend import (
     WorkloadInfo,
 )
 from armpy.backend.control_flow import is_for_one_turn
+from armpy.compiler import OptimizedNetwork, optimize_graph
 from armpy.errors import (
     ArmpyError,
     BackendError,
@@ -30,11 +31,10 @@ from armpy.errors import (
 )
 from armpy.graph import Graph, Value
 from armpy.graph.nesting import MAX_NESTING
-from armpy.network import Network
+from armpy.graph.network import Network
+from armpy.model import Model
 from armpy.ops import Comparison, Concat, ElementwiseBinary, ExpandDims, If, While
 from armpy.ops.operation import Array, OperandInfos, Operation
-from armpy.optimizer import OptimizedNetwork, optimize_graph
-from armpy.runtime import Model
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from tests.support.control_flow import (
@@ -342,7 +342,7 @@ class TestMemory:
             told.append(is_for_one_turn())
             return optimize_graph(*arguments)
 
-        monkeypatch.setattr("armpy.runtime.planning.optimize_graph", optimize)
+        monkeypatch.setattr("armpy.execution.programs.planning.optimize_graph", optimize)
         Model(growing(5), runtime_of())(ints(0), floats(0))
         # The loop itself, a condition that reads the counter only, and the bodies of five turns.
         assert sorted(told) == [False] * (1 + 1 + 2) + [True] * 3
@@ -415,7 +415,7 @@ class TestPlacement:
 
     def test_a_fallback_inside_is_told(self, caplog: pytest.LogCaptureFixture) -> None:
         backend = FakeBackend("Fake", {ElementwiseBinary})
-        with caplog.at_level(logging.WARNING, "armpy.optimizer"):
+        with caplog.at_level(logging.WARNING, "armpy.compiler"):
             Model(loop(3), runtime_of(backend, on_fallback="warn"))
         assert "Comparison x1 refused by Fake" in caplog.text
         model = Model(loop(3), runtime_of(backend, on_fallback="error"))

@@ -12,7 +12,8 @@ from armpy.errors import (
     ExecutionTimeoutError,
     InvalidArgumentError,
 )
-from armpy.runtime import Model, RuntimeOptions
+from armpy.execution import RuntimeOptions
+from armpy.model import Model
 from tests.support.control_flow import (
     BOOL,
     chosen,

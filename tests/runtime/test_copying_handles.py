@@ -13,7 +13,9 @@ from armpy_reference import ReferenceBackend
 from armpy_reference.factory import ReferenceWorkloadFactory
 
 from armpy.backend import HostTensorHandle, IBackendInternal, WorkloadInfo
-from armpy.network import Network
+from armpy.execution import Runtime, RuntimeOptions
+from armpy.graph.network import Network
+from armpy.model import Model
 from armpy.ops import (
     Activation,
     ActivationFunction,
@@ -25,7 +27,6 @@ from armpy.ops import (
     While,
 )
 from armpy.ops.operation import Array
-from armpy.runtime import Model, Runtime, RuntimeOptions
 from armpy.testing.cases import operation_cases
 from tests.support.control_flow import applied, below, counting
 from tests.support.copying_handles import CopyingHandle, copying

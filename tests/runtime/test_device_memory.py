@@ -9,8 +9,9 @@ import armpy
 from armpy import DataType, ExternalMemory, InvalidArgumentError, MemorySource, Network, TensorInfo
 from armpy.backend import DeviceMemoryRequest
 from armpy.errors import MemoryImportError, MemoryLimitError
-from armpy.plugins.guard import GuardedBackend
-from armpy.runtime import Model, Runtime
+from armpy.execution import Runtime
+from armpy.model import Model
+from armpy.plugins.proxy.guard import GuardedBackend
 from tests.support.buffer_device import BufferDevice
 from tests.support.fake_backends import runtime_of
 

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from armpy.errors import InvalidArgumentError
+from armpy.execution.arrays.conversion import as_input, check_output_array
+from armpy.execution.arrays.dlpack import as_view
 from armpy.graph import Graph
-from armpy.network import Network
+from armpy.graph.network import Network
+from armpy.model import Model
 from armpy.ops.operation import Array
-from armpy.runtime import Model
-from armpy.runtime.foreign import as_view
-from armpy.runtime.tensors import as_input, check_output_array
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from tests.support.fake_backends import runtime_of

@@ -13,9 +13,10 @@ import pytest
 
 import armpy
 from armpy.errors import BackendUnavailableError, InvalidArgumentError
+from armpy.execution import Runtime, RuntimeOptions
+from armpy.model import Model
 from armpy.nnapi import DeviceManager
 from armpy.plugins import BackendRegistry, PluginOptions
-from armpy.runtime import Model, Runtime, RuntimeOptions
 from tests.support.dynamic_modules import private_modules, write_module
 from tests.support.networks import chain, floats
 

@@ -31,12 +31,13 @@ from armpy.errors import (
     LayerValidationError,
     MemoryLimitError,
 )
+from armpy.execution import LoadedNetwork
 from armpy.graph import Graph
-from armpy.network import Network
+from armpy.graph.network import Network
+from armpy.model import Model
 from armpy.ops import Concat, If, Reshape, Shape
 from armpy.ops.operation import Array, Operand, OperandInfos, Operation
 from armpy.ops.operation import rule as type_rule
-from armpy.runtime import LoadedNetwork, Model
 from armpy.tensor import Shape as TensorShape
 from armpy.tensor import TensorInfo
 from armpy.types import DataType

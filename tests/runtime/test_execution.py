@@ -11,13 +11,14 @@ import numpy as np
 import pytest
 
 from armpy.backend import ITensorHandle, IWorkload, IWorkloadFactory, WorkloadInfo
-from armpy.backend.memory import IMemoryManager
+from armpy.backend.memory.memory import IMemoryManager
 from armpy.errors import BackendError, InvalidArgumentError
+from armpy.execution import Execution
 from armpy.graph import Graph
-from armpy.network import Network
+from armpy.graph.network import Network
+from armpy.model import Model
 from armpy.ops import ElementwiseBinary
 from armpy.ops.operation import Operation
-from armpy.runtime import Execution, Model
 from tests.runtime.test_dynamic_outputs import PositivesBackend, positives
 from tests.support.changed_arrays import WRONG_FOR_INPUTS, WRONG_FOR_OUTPUTS, Change, change
 from tests.support.control_flow import loop

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from armpy.runtime.fair_queue import FairQueue
-from armpy.runtime.jobs import Job
-from armpy.runtime.stopping import StopSignal
+from armpy.execution.scheduling.fair_queue import FairQueue
+from armpy.execution.scheduling.stop_signal import StopSignal
+from armpy.execution.scheduling.tasks import Job
 from armpy.types import Priority
 
 

@@ -83,7 +83,7 @@ def test_the_next_backend_executes_again_and_it_is_written_down(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     backend = Failing(operations=[ops.ElementwiseBinary], after=1)
-    with runtime_of(backend) as runtime, caplog.at_level(logging.WARNING, "armpy.runtime"):
+    with runtime_of(backend) as runtime, caplog.at_level(logging.WARNING, "armpy.execution"):
         model = Model(chain(3), runtime, properties=NEXT)
         np.testing.assert_array_equal(model.run({"x": X})["y"], X + 3)
         assert backend.executed == 2

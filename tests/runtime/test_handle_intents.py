@@ -16,10 +16,10 @@ from armpy.backend import (
     WorkloadInfo,
 )
 from armpy.graph import Graph
-from armpy.network import Network
+from armpy.graph.network import Network
+from armpy.model import Model
 from armpy.ops import Activation, ElementwiseBinary, If
 from armpy.ops.operation import Array
-from armpy.runtime import Model
 from armpy.tensor import TensorInfo
 from armpy.testing.cases import operation_cases
 from tests.support.control_flow import BOOL, graph_of

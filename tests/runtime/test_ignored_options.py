@@ -16,11 +16,12 @@ from armpy.backend import (
     OptionScope,
     OptionValues,
 )
-from armpy.backend.memory import IMemoryManager
+from armpy.backend.memory.memory import IMemoryManager
 from armpy.errors import BackendError, InvalidArgumentError
+from armpy.execution import Runtime, RuntimeOptions
+from armpy.model import Model
 from armpy.ops.operation import Array
 from armpy.plugins import BackendRegistry
-from armpy.runtime import Model, Runtime, RuntimeOptions
 from tests.support.fake_backends import FakeBackend, registry_of, runtime_of
 from tests.support.networks import chain, floats
 

@@ -8,8 +8,8 @@ import pytest
 from armpy import NetworkProperties
 from armpy.backend import ExternalMemory, MemorySource
 from armpy.errors import InvalidArgumentError, MemoryExportError, MemoryImportError
+from armpy.model import Model
 from armpy.ops.operation import Array
-from armpy.runtime import Model
 from tests.support.fake_backends import FakeBackend, runtime_of
 from tests.support.importing_device import ImportingDevice, shared
 from tests.support.networks import chain, floats

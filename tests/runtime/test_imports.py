@@ -18,12 +18,12 @@ from armpy.errors import (
     MemoryExportError,
     MemoryImportError,
 )
+from armpy.execution.memory.imported_tensor import ImportedTensor
 from armpy.graph import Graph, Value
-from armpy.network import Network
+from armpy.graph.network import Network
+from armpy.model import Model
 from armpy.ops import BinaryOperation, ElementwiseBinary, Reshape
 from armpy.ops.operation import Array
-from armpy.runtime import Model
-from armpy.runtime.imported_tensor import ImportedTensor
 from tests.support.fake_backends import CountingManager, FakeBackend, runtime_of
 from tests.support.importing_device import ImportingDevice, raising, shared
 from tests.support.networks import ADD, RELU, chain, f32, floats, i32

@@ -20,9 +20,10 @@ from armpy.backend import (
     OptimizationViews,
     WorkloadInfo,
 )
+from armpy.execution import Runtime
 from armpy.graph import SubgraphView
+from armpy.model import Model
 from armpy.ops.operation import Operation
-from armpy.runtime import Model, Runtime
 from tests.support.fake_backends import CountingManager, FakeBackend, FakeFactory, runtime_of
 from tests.support.networks import chain, diamond, floats
 

@@ -10,9 +10,9 @@ import pytest
 
 from armpy.errors import ArmpyError
 from armpy.graph import Graph
-from armpy.network import Network
+from armpy.graph.network import Network
+from armpy.model import Model
 from armpy.ops import Reshape
-from armpy.runtime import Model
 from tests.support.effort import shortened
 from tests.support.fake_backends import CompilingBackend, FakeBackend, OwnMemoryBackend, runtime_of
 from tests.support.networks import ADD, diamond, f32, floats, i32, ints

@@ -25,10 +25,11 @@ from armpy.backend import (
     OptionScope,
     OptionValues,
 )
-from armpy.backend.memory import IMemoryManager
+from armpy.backend.memory.memory import IMemoryManager
 from armpy.errors import ArmpyError, BackendError, InvalidArgumentError
+from armpy.execution import Runtime, RuntimeOptions
+from armpy.model import Model
 from armpy.plugins import BackendRegistry
-from armpy.runtime import Model, Runtime, RuntimeOptions
 from tests.support.effort import shortened
 from tests.support.fake_backends import (
     CompilingBackend,

@@ -11,7 +11,7 @@ import pytest
 
 from armpy.backend import Capabilities, Capability, current_cancellation
 from armpy.errors import ExecutionCancelledError, ExecutionTimeoutError
-from armpy.runtime import Model
+from armpy.model import Model
 from tests.support.control_flow import chosen, counter, graph_of, loaded, loop
 from tests.support.fake_backends import runtime_of
 from tests.support.looping_backend import Early, Endless, LoopingBackend, Queued

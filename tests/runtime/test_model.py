@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 from armpy.errors import ArmpyError, BackendError, InvalidArgumentError, LayerValidationError
+from armpy.execution import NetworkProperties, Runtime, RuntimeOptions
 from armpy.graph import Graph
-from armpy.network import Network
+from armpy.graph.network import Network
+from armpy.model import Model
 from armpy.ops import Activation, Convolution2d, Gather
 from armpy.ops.operation import Array
-from armpy.runtime import Model, NetworkProperties, Runtime, RuntimeOptions
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
 from tests.support.fake_backends import CountingManager, FakeBackend, OwnMemoryBackend, runtime_of
@@ -414,7 +415,7 @@ def test_all_that_was_compiled_into_a_layer_moves_on_if_it_cannot_be_prepared() 
 
 def test_the_last_backends_own_error_is_raised_if_it_cannot_prepare_a_layer() -> None:
     from armpy.errors import BackendCapabilityError
-    from armpy.runtime import Runtime, RuntimeOptions
+    from armpy.execution import Runtime, RuntimeOptions
     from tests.support.fake_backends import registry_of
 
     def runtime_with(fault: Exception) -> Runtime:

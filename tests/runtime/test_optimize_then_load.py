@@ -23,10 +23,11 @@ from armpy.errors import (
     InvalidArgumentError,
     UnimplementedError,
 )
+from armpy.execution import NetworkProperties, Runtime, RuntimeOptions
 from armpy.graph import Graph
-from armpy.network import Network
+from armpy.graph.network import Network
+from armpy.model import Model
 from armpy.ops import Activation, ElementwiseBinary
-from armpy.runtime import Model, NetworkProperties, Runtime, RuntimeOptions
 from tests.support.control_flow import loop
 from tests.support.fake_backends import CompilingBackend, FakeBackend, registry_of, runtime_of
 from tests.support.networks import ADD, RELU, chain, diamond, f32, floats, i32, ints

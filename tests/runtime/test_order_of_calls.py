@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 from armpy_reference import ReferenceBackend
 
+from armpy.execution import NetworkProperties, Runtime, RuntimeOptions
 from armpy.graph import Graph
-from armpy.network import Network
-from armpy.runtime import Model, NetworkProperties, Runtime, RuntimeOptions
+from armpy.graph.network import Network
+from armpy.model import Model
 from tests.support.fake_backends import registry_of
 from tests.support.networks import ADD, f32, floats
 from tests.support.recording_backend import Recorder, recording_backend

@@ -12,12 +12,12 @@ import pytest
 
 import armpy
 from armpy.backend import DeviceFigures, PerformanceFigures
+from armpy.compiler import OptimizerOptions, Placement
 from armpy.errors import BackendCapabilityError, BackendError, InvalidArgumentError
+from armpy.execution import NetworkProperties, Runtime, RuntimeOptions
 from armpy.graph import Graph
-from armpy.network import Network
+from armpy.graph.network import Network
 from armpy.ops import Activation, ElementwiseBinary
-from armpy.optimizer import OptimizerOptions, Placement
-from armpy.runtime import NetworkProperties, Runtime, RuntimeOptions
 from armpy.types import DataType, Preference
 from tests.support.control_flow import BOOL, applied
 from tests.support.fake_backends import runtime_of
@@ -205,7 +205,7 @@ def test_a_candidate_that_fails_is_told_of_and_never_chosen() -> None:
 
 
 def test_a_candidate_that_hangs_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("armpy.runtime.trials.DEADLINE_S", 0.3)
+    monkeypatch.setattr("armpy.execution.placement_benchmark.DEADLINE_S", 0.3)
     goes_on = threading.Event()
     hanging = device("Hanging", 0.001, 1.0, script={"execute": in_turn(waits(goes_on))})
     with runtime_of(hanging, device("Good", 0.9, 1.0), preference="fastest") as runtime:

@@ -14,8 +14,8 @@ from armpy_numba_acc.store import objects
 import armpy
 from armpy import DataType, Model, Network, TensorInfo, ops
 from armpy.errors import InvalidArgumentError
-from armpy.runtime import Runtime, RuntimeOptions
-from armpy.runtime.planning import Planner
+from armpy.execution import Runtime, RuntimeOptions
+from armpy.execution.programs.planning import Planner
 
 
 class Watch:

@@ -18,11 +18,11 @@ import pytest
 import armpy
 from armpy import DataType, Model, Network, Runtime, RuntimeOptions, TensorInfo, ops
 from armpy.backend import SavedProgram
-from armpy.cli.examine_file import examine_file
+from armpy.cli.doctor.diagnose_file import examine_file
 from armpy.errors import InvalidArgumentError, ParserError
 from armpy.ops.operation import Array
 from armpy.plugins import BackendRegistry
-from armpy.prepared.signing import generate_keys, key_text, sign
+from armpy.store.archive.signing import generate_keys, key_text, sign
 
 pytest.importorskip("numba", reason="Numba is not installed")
 pytest.importorskip("cryptography", reason="cryptography is not installed (armpy[sign])")

@@ -22,8 +22,9 @@ from armpy.backend import (
     WorkloadInfo,
 )
 from armpy.errors import BackendError, InvalidArgumentError, MemoryLimitError
+from armpy.execution import NetworkProperties, Runtime, RuntimeOptions
+from armpy.model import Model
 from armpy.ops.operation import Operation
-from armpy.runtime import Model, NetworkProperties, Runtime, RuntimeOptions
 from tests.support.control_flow import loop
 from tests.support.device_memory import DeviceBackend, Memory
 from tests.support.fake_backends import FakeBackend, runtime_of

@@ -15,10 +15,11 @@ from armpy.errors import (
     InvalidArgumentError,
     MemoryExportError,
 )
+from armpy.execution import Runtime
 from armpy.graph import Graph
-from armpy.network import Network
+from armpy.graph.network import Network
+from armpy.model import Model
 from armpy.ops import Activation, ElementwiseBinary, Reshape
-from armpy.runtime import Model, Runtime
 from tests.support.fake_backends import runtime_of
 from tests.support.importing_device import shared
 from tests.support.networks import ADD, RELU, chain, diamond, f32, floats, i32

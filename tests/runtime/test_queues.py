@@ -20,10 +20,10 @@ from armpy.backend import (
 )
 from armpy.errors import BackendError, ExecutionCancelledError, ExecutionTimeoutError
 from armpy.graph import Graph
-from armpy.network import Network
+from armpy.graph.network import Network
+from armpy.model import Model
 from armpy.ops import Activation, ElementwiseBinary
 from armpy.ops.operation import Operation
-from armpy.runtime import Model
 from tests.support.fake_backends import FakeBackend, runtime_of
 from tests.support.networks import ADD, RELU, chain, f32, floats
 

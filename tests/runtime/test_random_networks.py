@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from armpy.backend import OptimizationViews
 from armpy.graph import Graph, SubgraphView, Value
-from armpy.network import Network
+from armpy.graph.network import Network
+from armpy.model import Model
 from armpy.ops import Activation, ElementwiseBinary, ElementwiseUnary, UnaryOperation
 from armpy.ops.operation import Array
-from armpy.runtime import Model
 from tests.support.fake_backends import (
     CompilingBackend,
     FakeBackend,

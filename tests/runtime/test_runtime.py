@@ -17,10 +17,11 @@ from armpy.errors import (
     LayerValidationError,
     MemoryLimitError,
 )
+from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph import Graph
-from armpy.network import Network
+from armpy.graph.network import Network
+from armpy.model import Model
 from armpy.plugins import CandidateStatus
-from armpy.runtime import Model, Runtime, RuntimeOptions
 from armpy.types import DeviceType
 from tests.support.fake_backends import FakeBackend, RecordingContext, registry_of, runtime_of
 from tests.support.networks import RELU, chain, diamond, f32, floats

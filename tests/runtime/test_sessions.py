@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from armpy.backend import IMemoryManager, IWorkloadFactory, TensorHandleFactoryRegistry
-from armpy.network import Network
+from armpy.graph.network import Network
+from armpy.model import Model
 from armpy.ops import ElementwiseBinary, Softmax
-from armpy.runtime import Model
 from tests.support.control_flow import loop
 from tests.support.fake_backends import FakeBackend, runtime_of
 from tests.support.networks import RELU, chain, f32, floats, ints

@@ -8,13 +8,18 @@ import numpy as np
 import pytest
 
 from armpy.errors import InvalidArgumentError, LayerValidationError, UnimplementedError
+from armpy.execution import LoadedNetwork
+from armpy.execution.programs.static_plan import StaticPlan
+from armpy.execution.programs.stepwise_plan import (
+    LARGEST_KEY_ELEMENTS,
+    StepwisePlan,
+    split_at_unknown,
+)
 from armpy.graph import Graph
-from armpy.network import Network
+from armpy.graph.network import Network
+from armpy.model import Model
 from armpy.ops import ElementwiseBinary, ExpandDims, Reshape, Shape, Squeeze
 from armpy.ops.operation import Array
-from armpy.runtime import LoadedNetwork, Model
-from armpy.runtime.static_plan import StaticPlan
-from armpy.runtime.stepwise_plan import LARGEST_KEY_ELEMENTS, StepwisePlan, split_at_unknown
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from tests.support.fake_backends import (

@@ -22,10 +22,10 @@ from armpy.backend import (
     TensorHandleFactoryRegistry,
 )
 from armpy.errors import MemoryExportError, MemoryImportError
-from armpy.network import Network
+from armpy.graph.network import Network
+from armpy.model import Model
 from armpy.ops import Activation, ElementwiseBinary
 from armpy.ops.operation import Array
-from armpy.runtime import Model
 from armpy.tensor import TensorInfo
 from tests.support.device_memory import (
     MIB,

@@ -12,8 +12,9 @@ from concurrent.futures import Future
 import numpy as np
 import pytest
 
+from armpy.execution import Runtime, RuntimeOptions
+from armpy.model import Model
 from armpy.ops.operation import Array
-from armpy.runtime import Model, Runtime, RuntimeOptions
 from tests.support.effort import shortened
 from tests.support.networks import chain
 

@@ -9,9 +9,9 @@ import pytest
 
 from armpy.backend import MemorySource, TensorHandleFactoryRegistry
 from armpy.graph import Graph
-from armpy.network import Network
+from armpy.graph.network import Network
+from armpy.model import Model
 from armpy.ops import Activation, ElementwiseBinary, ElementwiseUnary, Softmax, UnaryOperation
-from armpy.runtime import Model
 from tests.support.device_memory import DeviceFactory, DeviceHandle, Memory
 from tests.support.fake_backends import FakeBackend, runtime_of
 from tests.support.networks import ADD, MUL, RELU, f32, floats

@@ -20,10 +20,11 @@ from armpy.errors import (
     ExecutionTimeoutError,
     InvalidArgumentError,
 )
+from armpy.execution import Execution
+from armpy.execution.scheduling.deadlines import Deadlines, Watch
 from armpy.graph import Graph
-from armpy.network import Network
-from armpy.runtime import Execution, Model
-from armpy.runtime.deadlines import Deadlines, Watch
+from armpy.graph.network import Network
+from armpy.model import Model
 from tests.support.fake_backends import runtime_of
 from tests.support.networks import ADD, chain, f32, floats
 from tests.support.slow_backend import SlowBackend

@@ -16,9 +16,10 @@ import numpy as np
 import pytest
 
 from armpy.errors import ExecutionCancelledError, ExecutionTimeoutError
-from armpy.network import Network
+from armpy.execution import Execution, Runtime, RuntimeOptions
+from armpy.graph.network import Network
+from armpy.model import Model
 from armpy.ops.operation import Array
-from armpy.runtime import Execution, Model, Runtime, RuntimeOptions
 from backends.numba_acc.tests.networks import convolutions, image
 from tests.support.networks import chain
 

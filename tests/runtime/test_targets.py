@@ -7,8 +7,8 @@ import pytest
 
 from armpy.backend import IPrograms, OptionValues, ProgramCheck, ProgramFit, SavedProgram
 from armpy.errors import BackendError, InvalidArgumentError
-from armpy.plugins.guard import GuardedBackend
-from armpy.runtime.targets import check_targets, known_targets, targets_of
+from armpy.execution.compile_targets import check_targets, known_targets, targets_of
+from armpy.plugins.proxy.guard import GuardedBackend
 from tests.support.fake_backends import FakeBackend
 
 

@@ -12,17 +12,23 @@ import numpy as np
 import pytest
 from armpy_numba_acc.program import sharing
 
+from armpy.compiler import OptimizerOptions
+from armpy.compiler.passes.context import PassContext
+from armpy.core.symbolic import Trace
 from armpy.errors import InvalidArgumentError, MemoryLimitError
+from armpy.execution import LoadedNetwork, NetworkProperties, Runtime, RuntimeOptions
+from armpy.execution.programs.symbolic_programs import (
+    MOST_TEMPLATES,
+    ORDINARY_PLANS,
+    ResizedNetwork,
+    Template,
+)
+from armpy.execution.settings import DEFAULT_PLAN_CACHE_SIZE
 from armpy.graph import Graph, Value
-from armpy.network import Network
+from armpy.graph.network import Network
+from armpy.model import Model
 from armpy.ops import BatchMatMul, FullyConnected, LayerNormalization, Reshape, Softmax, Transpose
 from armpy.ops.operation import Array
-from armpy.optimizer import OptimizerOptions
-from armpy.optimizer.passes.context import PassContext
-from armpy.runtime import LoadedNetwork, Model, NetworkProperties, Runtime, RuntimeOptions
-from armpy.runtime.settings import DEFAULT_PLAN_CACHE_SIZE
-from armpy.runtime.templates import MOST_TEMPLATES, ORDINARY_PLANS, ResizedNetwork, Template
-from armpy.sizes import Trace
 from tests.support.fake_backends import runtime_of
 from tests.support.networks import ADD, RELU, chain, f32
 
@@ -186,7 +192,7 @@ def test_plans_and_templates_are_bounded() -> None:
 def test_sizes_are_not_traced_for_ever_where_templates_hold_for_single_shapes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("armpy.runtime.templates.ENOUGH_TRACES", 2)
+    monkeypatch.setattr("armpy.execution.programs.symbolic_programs.ENOUGH_TRACES", 2)
     net = perceptron()
     model = warmed(net, 2, 3)
     monkeypatch.setattr(Trace, "__init__", _fixing(Trace.__init__))

@@ -16,14 +16,14 @@ from armpy.backend import (
     MemorySource,
     TensorHandleFactoryRegistry,
 )
+from armpy.compiler.memory.memory_copies import handle_factories, hands_on
 from armpy.errors import BackendError, InvalidArgumentError
 from armpy.graph import Graph
-from armpy.network import Network
+from armpy.graph.network import Network
+from armpy.model import Model
 from armpy.ops import Activation
 from armpy.ops.operation import Array
-from armpy.optimizer.bridge import handle_factories, hands_on
-from armpy.plugins.guard import GuardedHandleFactory
-from armpy.runtime import Model
+from armpy.plugins.proxy.guard import GuardedHandleFactory
 from armpy.tensor import TensorInfo
 from tests.support.fake_backends import CountingManager, FakeBackend, runtime_of
 from tests.support.networks import RELU, diamond, f32, floats

@@ -6,13 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from armpy.errors import InvalidArgumentError, MemoryLimitError
-from armpy.ops.operation import Array
-from armpy.runtime.tensors import (
+from armpy.execution.arrays.conversion import (
     as_input,
     check_output_array,
     dequantize_array,
     quantize_array,
 )
+from armpy.ops.operation import Array
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
 from tests.support.networks import f32, floats, i32, ints

@@ -10,10 +10,11 @@ import pytest
 
 from armpy.backend import IWorkloadFactory
 from armpy.errors import ArmpyError, InvalidArgumentError, LayerValidationError
+from armpy.execution import Runtime
 from armpy.graph import Graph
-from armpy.network import Network
+from armpy.graph.network import Network
+from armpy.model import Model
 from armpy.ops import Activation, Reshape
-from armpy.runtime import Model, Runtime
 from tests.support.fake_backends import (
     CompilingBackend,
     CountingManager,
@@ -225,7 +226,7 @@ def test_runtimes_that_share_a_registry_load_each_backend_once() -> None:
 
     registry = registry_of()
     registry.register("Late", factory)
-    from armpy.runtime import RuntimeOptions
+    from armpy.execution import RuntimeOptions
 
     assert in_threads(lambda _: Runtime(RuntimeOptions(registry=registry))) == []
     assert made == [1]

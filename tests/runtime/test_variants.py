@@ -14,9 +14,9 @@ import pytest
 import armpy
 from armpy import Model, Network
 from armpy.errors import InvalidArgumentError, ParserError
+from armpy.execution.arrays.reshaping import tensors_by_name
+from armpy.model.output_subsets import MOST_KEPT
 from armpy.ops import FullyConnected, Reshape, Shape
-from armpy.runtime.reshaping import tensors_by_name
-from armpy.runtime.variants import MOST_KEPT
 from tests.support.networks import ADD, MUL, RELU, f32, floats
 from tests.support.prepared_models import inputs_of, save_two_inputs
 from tests.support.shared import shared_file

@@ -23,16 +23,18 @@ from armpy.backend import (
     Lifetime,
     Support,
 )
+from armpy.compiler import Placement
 from armpy.errors import BackendError, InvalidArgumentError, MemoryLimitError
+from armpy.execution import NetworkProperties
+from armpy.execution.memory import idle_release as idling
+from armpy.execution.memory.step_memory import MAX_IDLE_MEMORIES
+from armpy.execution.programs.static_plan import StaticPlan
+from armpy.execution.scheduling.daemons import start_daemon
 from armpy.graph import Graph
-from armpy.network import Network
+from armpy.graph.network import Network
+from armpy.model import Model
 from armpy.ops import Activation, FullyConnected, Reshape
 from armpy.ops.operation import Array
-from armpy.optimizer import Placement
-from armpy.runtime import Model, NetworkProperties, idling
-from armpy.runtime.daemons import start_daemon
-from armpy.runtime.static_plan import StaticPlan
-from armpy.runtime.step_memory import MAX_IDLE_MEMORIES
 from armpy.tensor import TensorInfo
 from tests.support.device_memory import MIB, Arena, DeviceBackend, DeviceFactory, Memory
 from tests.support.fake_backends import FakeBackend, runtime_of

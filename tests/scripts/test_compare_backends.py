@@ -13,7 +13,7 @@ from armpy import Network, RuntimeOptions
 from armpy.ops import FullyConnected, Operation, Quantize, Softmax
 from armpy.ops.operation import Array
 from armpy.tensor import Quantization, TensorInfo
-from armpy.testing.diff import behind_floats
+from armpy.tools.compare.diff import behind_floats
 from armpy.types import DataType
 from scripts.comparison.equality import Bench, Conditions, Count
 from scripts.comparison.subjects import ModelFile, Selection, models_below

@@ -79,7 +79,7 @@ def test_a_folder_of_more_files_than_agreed_is_crowded(tmp_path: Path) -> None:
 
 def test_an_import_in_a_function_is_found_but_at_a_gate(tmp_path: Path) -> None:
     text = "import os\nclass A:\n    def f(self):\n        import json, re\n"
-    files = {"armpy/a.py": text, "armpy/lazy.py": text}
+    files = {"armpy/a.py": text, "armpy/core/lazy.py": text}
     assert found("late_imports", tmp_path, files) == ["armpy.a:4: re"]
 
 

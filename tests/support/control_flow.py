@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from armpy.execution import LoadedNetwork
 from armpy.graph import Graph, Value
-from armpy.network import Network
+from armpy.graph.network import Network
+from armpy.model import Model
 from armpy.ops import Comparison, ComparisonOperation, Concat, If, While
 from armpy.ops.operation import Operation
-from armpy.runtime import LoadedNetwork, Model
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from tests.support.networks import ADD, f32, floats, i32, ints

@@ -30,11 +30,11 @@ from armpy.backend import (
     TensorHandleFactoryRegistry,
     WorkloadInfo,
 )
+from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph import SubgraphView, Value
 from armpy.ops import PreCompiled
 from armpy.ops.operation import Array, OperandInfos, Operation
 from armpy.plugins import BackendRegistry
-from armpy.runtime import Runtime, RuntimeOptions
 from armpy.tensor import TensorInfo
 from armpy.types import BackendId, DeviceType
 

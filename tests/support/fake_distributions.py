@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from textwrap import dedent
 
-from armpy.plugins.snapshot import SnapshotFinder
+from armpy.plugins.trust.pinned_code import SnapshotFinder
 
 BACKEND_SOURCE = """
 from armpy.backend import IBackendInternal

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from armpy.calibration import Clock
+from armpy.tools.calibrate import Clock
 
 
 class FakeTime:

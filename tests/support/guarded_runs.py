@@ -31,11 +31,13 @@ from armpy_numba_acc.program.program import Program
 from armpy_numba_acc.runtime import instance
 
 import armpy
+from armpy.compiler.memory import plan as memory_plan
 from armpy.errors import ArmpyError
+from armpy.execution import Runtime, RuntimeOptions
+from armpy.execution.memory import arenas
 from armpy.graph import SubgraphView
+from armpy.model import Model
 from armpy.ops.operation import Array
-from armpy.optimizer import memory_plan
-from armpy.runtime import Model, Runtime, RuntimeOptions, arenas
 from tests.support.guard_pages import GuardPages, make_read_only
 from tests.support.mutations import mutated
 from tests.support.odd_models import odd_model

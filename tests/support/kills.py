@@ -17,10 +17,10 @@ from pathlib import Path
 import numpy as np
 
 from armpy import IsolationLimits, Runtime
+from armpy.core.processes.worker import Worker
 from armpy.errors import ArmpyError, BackendError, DeadObjectError
+from armpy.model import Model
 from armpy.ops.operation import Array
-from armpy.processes.worker import Worker
-from armpy.runtime import Model
 from tests.support import faulty_backend as faulty
 from tests.support.descendants import is_running
 from tests.support.injections import held, isolated, negation, run

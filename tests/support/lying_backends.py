@@ -24,8 +24,9 @@ from armpy.backend import (
     Support,
     WorkloadInfo,
 )
+from armpy.execution import RuntimeOptions
 from armpy.graph import SubgraphView
-from armpy.network import Network
+from armpy.graph.network import Network
 from armpy.ops import (
     Activation,
     ArgMinMax,
@@ -38,7 +39,6 @@ from armpy.ops import (
     UnaryOperation,
 )
 from armpy.ops.operation import Array, OperandInfos, Operation
-from armpy.runtime import RuntimeOptions
 from armpy.tensor import TensorInfo
 from armpy.testing import CaseResult, ConformanceResult, Pattern, run_conformance
 from armpy.types import DataType

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from armpy.graph import Graph, Value
-from armpy.network import Network
+from armpy.graph.network import Network
 from armpy.ops import (
     Activation,
     ActivationFunction,

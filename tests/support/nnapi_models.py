@@ -12,6 +12,7 @@ from armpy_reference import ReferenceBackend
 
 from armpy.backend import IBackendInternal
 from armpy.errors import NnapiError, ResultCode
+from armpy.execution import RuntimeOptions
 from armpy.nnapi import (
     Compilation,
     DeviceManager,
@@ -22,7 +23,6 @@ from armpy.nnapi import (
     OperandType,
     OperationCode,
 )
-from armpy.runtime import RuntimeOptions
 from tests.support.fake_backends import registry_of
 
 FLOAT_2 = OperandType(OperandCode.TENSOR_FLOAT32, (2,))

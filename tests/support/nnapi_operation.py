@@ -7,9 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from armpy.execution import Runtime, RuntimeOptions
+from armpy.execution.arrays.calls import run_by_name
 from armpy.nnapi.codes import OperandCode, OperationCode
-from armpy.nnapi.lowering import lower_model
-from armpy.nnapi.model_description import (
+from armpy.nnapi.compile.lowering import lower_model
+from armpy.nnapi.model.model_description import (
     ChannelQuant,
     Lifetime,
     ModelDescription,
@@ -19,8 +21,6 @@ from armpy.nnapi.model_description import (
 )
 from armpy.nnapi.operations import Arguments, definitions
 from armpy.ops.operation import Array
-from armpy.runtime import Runtime, RuntimeOptions
-from armpy.runtime.calls import run_by_name
 
 
 def tensor(

@@ -12,7 +12,7 @@ import onnx
 from onnx.reference import ReferenceEvaluator
 
 import armpy
-from armpy.onnx_backend import OnnxBackend
+from armpy.model.onnx_backend import OnnxBackend
 
 Array = npt.NDArray[Any]
 

@@ -10,9 +10,9 @@ from armpy_reference import ReferenceBackend
 
 from armpy import Network, NetworkProperties, OptimizerOptions
 from armpy.backend import IBackendInternal
+from armpy.compiler import BUILT_IN_PASSES, OptimizerPass, PassContext
 from armpy.graph import Graph, verify_graph
 from armpy.ops.operation import Array
-from armpy.optimizer import BUILT_IN_PASSES, OptimizerPass, PassContext
 from tests.support.fake_backends import runtime_of
 
 OFF = dict.fromkeys(BUILT_IN_PASSES, False)

@@ -40,12 +40,12 @@ from armpy.backend import (
     current_timing,
 )
 from armpy.backend.control_flow import control_flow_time_left_s, loop_timeout_s
+from armpy.compiler import specialize
 from armpy.errors import ExecutionTimeoutError
 from armpy.graph import Graph, Layer, SubgraphView, Value
 from armpy.ops import If, PreCompiled, While
 from armpy.ops.control_flow import ControlFlow
 from armpy.ops.operation import Array, OperandInfos, Operation
-from armpy.optimizer import specialize
 from armpy.tensor import TensorInfo
 from tests.support.fake_backends import CountingManager, FakeBackend, FakeSupport, compiled
 

@@ -45,9 +45,9 @@ from armpy.backend import (
     TensorHandleFactoryRegistry,
     WorkloadInfo,
 )
+from armpy.compiler.memory.strategies import GreedyBySize
 from armpy.ops import ElementwiseBinary
 from armpy.ops.operation import Array, OperandInfos, Operation
-from armpy.optimizer.memory_strategies import GreedyBySize
 from armpy.tensor import TensorInfo
 from armpy.types import BackendId, DeviceType
 

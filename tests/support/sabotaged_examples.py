@@ -25,15 +25,15 @@ from armpy.backend import (
     Support,
     WorkloadInfo,
 )
-from armpy.cli.new_backend import BackendName, write_project
+from armpy.cli.backends.new_backend import BackendName, write_project
 from armpy.graph import SubgraphView
 from armpy.ops import FusedActivation, PreCompiled
 from armpy.ops.operation import Array, OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy.testing import CaseResult, ConformanceResult
+from armpy.testing.backend_under_test import Subject
 from armpy.testing.conformance import NamedCase, cases_for
 from armpy.testing.result import CONTRACT, Outcome
-from armpy.testing.subject import Subject
 from tests.support.example_backends import EXAMPLES
 from tests.support.lying_backends import options_for
 

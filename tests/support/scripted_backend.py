@@ -73,10 +73,10 @@ from armpy.backend import (
     WorkloadInfo,
 )
 from armpy.errors import BackendCapabilityError
+from armpy.execution import RuntimeOptions
 from armpy.graph import SubgraphView
 from armpy.ops import PreCompiled
 from armpy.ops.operation import OperandInfos, Operation
-from armpy.runtime import RuntimeOptions
 from armpy.tensor import TensorInfo
 from armpy.types import BackendId, DeviceType
 from tests.support.dynamic_modules import module_source, write_module

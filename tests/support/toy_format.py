@@ -6,7 +6,7 @@ TOY_PLUGIN = """
 import numpy as np
 from armpy import DataType, Network, TensorInfo, ops
 from armpy.errors import ParserError
-from armpy.hooks import FrontEnd, Magic, hookimpl
+from armpy.plugins.hooks import FrontEnd, Magic, hookimpl
 
 
 def parse(file, settings):

@@ -12,8 +12,10 @@ import numpy as np
 import pytest
 
 from armpy.errors import InvalidArgumentError, UnimplementedError
+from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph import Graph
-from armpy.network import Network
+from armpy.graph.network import Network
+from armpy.model import Model
 from armpy.ops import (
     Convolution2d,
     Dequantize,
@@ -22,12 +24,11 @@ from armpy.ops import (
     Quantize,
     UnaryOperation,
 )
-from armpy.runtime import Model, Runtime, RuntimeOptions
 from armpy.tensor import Quantization, TensorInfo
 from armpy.testing.accuracy import AccuracyRun, ModelReport, Status, run_accuracy
 from armpy.testing.accuracy.float_twin import float_twin, real_numbers
-from armpy.testing.accuracy.measures import errors_of, latency_of, take_turns
 from armpy.testing.accuracy.runner import AccuracySettings, samples_of
+from armpy.tools.compare.accuracy_measures import errors_of, latency_of, take_turns
 from armpy.types import DataType
 from tests.support.example_backends import DIGITS, EXAMPLES
 from tests.support.networks import f32, floats

@@ -9,8 +9,8 @@ import pytest
 
 from armpy.backend import IBackendInternal
 from armpy.testing import Outcome
+from armpy.testing.backend_under_test import Subject
 from armpy.testing.contract import CONTRACT_CASES, judge_contract
-from armpy.testing.subject import Subject
 from tests.support.breaking_backends import BREAKERS
 from tests.support.breaking_contract import (
     BROKEN_ELSEWHERE,

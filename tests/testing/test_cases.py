@@ -12,9 +12,9 @@ from armpy import ops
 from armpy.ops import Composite, If, MemCopy, Operation, PreCompiled, StandIn, While
 from armpy.ops.operation import TypeRule
 from armpy.testing import Case, all_cases
-from armpy.testing.case import describe
+from armpy.testing.backend_under_test import Subject
 from armpy.testing.cases import operation_cases
-from armpy.testing.subject import Subject
+from armpy.tools.compare.description import describe
 
 # What the core executes, makes or expands itself, or a vendor alone knows: no case of a single
 # layer is asked of backends.

@@ -11,11 +11,11 @@ import pytest
 
 from armpy.backend import CompiledFiles, OptimizationViews, PreparationRequest
 from armpy.errors import BackendCapabilityError
+from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph import SubgraphView
-from armpy.runtime import Runtime, RuntimeOptions
 from armpy.testing import Outcome
+from armpy.testing.backend_under_test import Subject
 from armpy.testing.contract import CONTRACT_CASES, judge_contract
-from armpy.testing.subject import Subject
 from tests.support.example_backends import EXAMPLES
 from tests.support.lying_backends import options_for, run_one
 

@@ -17,13 +17,13 @@ from armpy.backend import (
 )
 from armpy.errors import BackendError, BackendUnavailableError, InvalidArgumentError
 from armpy.graph import SubgraphView
-from armpy.network import Network
+from armpy.graph.network import Network
 from armpy.ops import Activation, BinaryOperation, ElementwiseBinary, Reshape
 from armpy.ops.operation import Array, Operation
 from armpy.tensor import TensorInfo
 from armpy.testing import Outcome, Pattern, run_conformance
+from armpy.testing.backend_under_test import Subject
 from armpy.testing.patterns import judge_pattern
-from armpy.testing.subject import Subject
 from armpy.types import DataType
 from tests.support.fake_backends import (
     CompilingBackend,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from armpy.errors import InvalidArgumentError
-from armpy.runtime import RuntimeOptions
+from armpy.execution import RuntimeOptions
 from armpy.testing.crash import CrashOutcome, CrashResult, CrashRun, run_crash
 from armpy.testing.crash.cases import CASES
 from tests.support.example_backends import EXAMPLES

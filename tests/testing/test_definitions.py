@@ -25,7 +25,7 @@ from armpy.tensor import Quantization, TensorInfo
 from armpy.testing import Case
 from armpy.testing.case import CaseInput
 from armpy.testing.cases import operation_cases
-from armpy.testing.definitions import in_real_arithmetic, with_expected
+from armpy.testing.definitions.expected import in_real_arithmetic, with_expected
 from armpy.types import DataType
 from tests.support.lying_backends import Tampering, adds_one, run
 

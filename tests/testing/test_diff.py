@@ -9,9 +9,9 @@ import pytest
 from armpy_reference import ReferenceBackend
 
 from armpy.errors import InvalidArgumentError
+from armpy.execution import RuntimeOptions
 from armpy.ops import Activation, FullyConnected, Operation, Softmax
 from armpy.ops.operation import Array
-from armpy.runtime import RuntimeOptions
 from armpy.testing import ModelDifference, first_difference
 from tests.support.fake_backends import CompilingBackend, FakeBackend, registry_of
 from tests.support.lying_backends import Tampering, WrongWhenFused

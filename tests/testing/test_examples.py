@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from armpy.runtime import RuntimeOptions
+from armpy.execution import RuntimeOptions
 from armpy.testing import ConformanceResult, Outcome, run_conformance
 
 EXAMPLES = Path(__file__).parents[2] / "backends" / "dynamic_examples"

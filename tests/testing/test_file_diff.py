@@ -15,7 +15,7 @@ import onnx.parser
 from onnx import TensorProto, helper, numpy_helper
 
 from armpy.cli.__main__ import main
-from armpy.testing.file_diff import first_file_difference
+from armpy.tools.compare.file_diff import first_file_difference
 from tests.support.tflite_writer import OptionValue, TfliteModel
 
 TEXT = """<ir_version: 9, opset_import: ["" : 18]>

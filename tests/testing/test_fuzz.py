@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from armpy.errors import InvalidArgumentError
-from armpy.nnapi.validation import validate_model
-from armpy.runtime import RuntimeOptions
+from armpy.execution import RuntimeOptions
+from armpy.nnapi.model.validation import validate_model
 from armpy.testing.fuzz import FuzzRun, run_fuzz
 from armpy.testing.fuzz.byte_random import ByteRandom, model_of_bytes
 from armpy.testing.fuzz.runner import bytes_of

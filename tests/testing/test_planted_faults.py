@@ -9,9 +9,9 @@ import pytest
 
 from armpy.backend import IBackendInternal
 from armpy.testing import CaseResult, Outcome
+from armpy.testing.backend_under_test import Subject
 from armpy.testing.conformance import cases_for
 from armpy.testing.contract.networks import samples, with_constants
-from armpy.testing.subject import Subject
 from tests.support.lying_backends import options_for
 from tests.support.planted_faults import (
     FAULTS,

@@ -16,8 +16,8 @@ from armpy.backend import (
 )
 from armpy.graph import SubgraphView
 from armpy.testing import Outcome
+from armpy.testing.backend_under_test import Subject
 from armpy.testing.contract import CONTRACT_CASES, judge_contract
-from armpy.testing.subject import Subject
 from tests.support.fake_backends import CompilingBackend
 from tests.support.lying_backends import OPERATIONS, options_for
 

@@ -201,7 +201,7 @@ def test_another_process_finds_it_and_appends_what_it_asks(tmp_path: Path) -> No
     folder = str(tmp_path / "drivers")
     program = f"""
 import numpy as np
-from armpy.runtime import Runtime, RuntimeOptions
+from armpy.execution import Runtime, RuntimeOptions
 from tests.support.networks import chain
 options = RuntimeOptions(backends=["Npu", "CpuRef"], dynamic_backends_path={folder!r})
 with Runtime(options) as runtime:

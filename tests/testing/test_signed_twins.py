@@ -11,8 +11,9 @@ import pytest
 from armpy_reference import ReferenceBackend
 
 from armpy.backend import ILayerSupport, ReasonCode, Support
+from armpy.execution import RuntimeOptions
 from armpy.nnapi.codes import OperandCode, OperationCode
-from armpy.nnapi.model_description import (
+from armpy.nnapi.model.model_description import (
     Lifetime,
     ModelDescription,
     Operand,
@@ -20,7 +21,6 @@ from armpy.nnapi.model_description import (
     Subgraph,
 )
 from armpy.ops.operation import OperandInfos, Operation
-from armpy.runtime import RuntimeOptions
 from armpy.tensor import TensorInfo
 from armpy.testing import Outcome
 from armpy.testing.nnapi_vectors import run_vectors

@@ -25,18 +25,18 @@ from armpy.backend import (
     Support,
     WorkloadInfo,
 )
+from armpy.core.symbolic import Number, Size, is_traced
+from armpy.execution.programs.symbolic_programs import ORDINARY_PLANS
 from armpy.graph import SubgraphView
-from armpy.network import Network
+from armpy.graph.network import Network
+from armpy.model import Model
 from armpy.ops import PreCompiled
 from armpy.ops.operation import OperandInfos, Operation
-from armpy.runtime import Model
-from armpy.runtime.templates import ORDINARY_PLANS
-from armpy.sizes import Number, Size, is_traced
 from armpy.tensor import TensorInfo
 from armpy.testing import Outcome
+from armpy.testing.backend_under_test import Subject
 from armpy.testing.case import Case
 from armpy.testing.contract import CONTRACT_CASES, judge_contract
-from armpy.testing.subject import Subject
 from armpy.types import DataType
 from tests.support.fake_backends import FakeBackend, runtime_of
 from tests.support.lying_backends import options_for
@@ -196,7 +196,7 @@ def test_applications_get_their_answers_from_such_backends_all_the_same(
     net = Network()
     net.output("y", net.add(RELU, net.input("x", f32(None))))
     model = Model(net, runtime_of(Sized(answer)))
-    with caplog.at_level(logging.WARNING, "armpy.runtime"):
+    with caplog.at_level(logging.WARNING, "armpy.execution"):
         for size in range(1, ORDINARY_PLANS + 4):
             given = {"x": np.arange(size, dtype=np.float32)}
             assert model.run(given)["y"].tolist() == list(range(size))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from armpy.testing import Outcome
+from armpy.testing.backend_under_test import Subject
 from armpy.testing.cases import seldom
 from armpy.testing.judge import judge
-from armpy.testing.subject import Subject
 from tests.support.lying_backends import options_for
 from tests.support.planted_faults import Fused, Plain
 from tests.support.vendor_numbers import NUMBERS

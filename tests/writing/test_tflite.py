@@ -21,10 +21,10 @@ from armpy import (
     UnimplementedError,
     ops,
 )
+from armpy.frontends.tflite_writer.flatbuffer import Table, write_flatbuffer
+from armpy.frontends.tflite_writer.tflite import Extras, read_extras, tflite_bytes, write_tflite
 from armpy.graph import Graph
-from armpy.quantizing import quantize
-from armpy.writing.flatbuffer import Table, write_flatbuffer
-from armpy.writing.tflite import Extras, read_extras, tflite_bytes, write_tflite
+from armpy.tools.quantize import quantize
 from tests.support.float_networks import FLOATS, image_network, images
 
 CPU = ["CpuRef"]

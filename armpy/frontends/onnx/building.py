@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from armpy.graph import Value
-from armpy.network import Network
+from armpy.graph.network import Network
 from armpy.ops.composite import Composite, LayerBuilder
 from armpy.ops.operation import Array, Operation
 from armpy.tensor import Quantization, TensorInfo

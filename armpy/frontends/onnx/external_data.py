@@ -21,8 +21,8 @@ from onnx import TensorProto
 from armpy.errors import ArmpyError, ParserError
 from armpy.frontends.onnx.element_types import data_type_of, read_tensor
 from armpy.frontends.onnx.reading import is_external
-from armpy.hooks.model_file import ModelFile
 from armpy.ops.operation import Array
+from armpy.plugins.hooks.model_file import ModelFile
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 

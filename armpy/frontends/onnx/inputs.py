@@ -15,11 +15,11 @@ from armpy.frontends.onnx.element_types import data_type_of
 from armpy.frontends.onnx.items import Item, ValueList
 from armpy.frontends.onnx.items import tensors as tensors_of
 from armpy.frontends.onnx.reading import dimension_names
-from armpy.frontends.onnx.walking import Scope, Walker
+from armpy.frontends.onnx.structures.walking import Scope, Walker
 from armpy.graph import Value
-from armpy.hooks.front_end import ParseSettings
-from armpy.network import Network
+from armpy.graph.network import Network
 from armpy.ops.composite import Composite, LayerBuilder
+from armpy.plugins.hooks.front_end import ParseSettings
 from armpy.tensor import Shape, TensorInfo
 from armpy.types import DataType
 

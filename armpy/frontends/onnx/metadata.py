@@ -10,8 +10,8 @@ from typing import Any
 import onnx
 
 from armpy.frontends.onnx.reading import load_model
-from armpy.hooks.metadata import ModelMetadata, TensorMetadata
-from armpy.hooks.model_file import ModelFile
+from armpy.plugins.hooks.metadata import ModelMetadata, TensorMetadata
+from armpy.plugins.hooks.model_file import ModelFile
 
 _AUTHOR = ("model_author", "author")
 _LICENSE = ("model_license", "license")

@@ -9,11 +9,11 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 import onnx
 
+from armpy.core.numerics import bfloat16_values
 from armpy.errors import LayerValidationError
 from armpy.frontends.building import Layers
 from armpy.frontends.onnx.element_types import read_tensor
 from armpy.graph import Value
-from armpy.numerics import bfloat16_values
 from armpy.ops.composite import Composite, LayerBuilder
 from armpy.ops.operation import Array
 from armpy.tensor import Shape, TensorInfo

@@ -10,8 +10,8 @@ from onnx import TensorProto
 
 from armpy.frontends.onnx.folding import fold_pairs
 from armpy.frontends.onnx.reading import kind_of, load_model, versions_of
-from armpy.hooks.model_file import ModelFile
-from armpy.hooks.outline import LEFT_OUT, FileGraph, FileOperator, FileOutline, FileTensor
+from armpy.plugins.hooks.model_file import ModelFile
+from armpy.plugins.hooks.outline import LEFT_OUT, FileGraph, FileOperator, FileOutline, FileTensor
 
 _MOST_INFERRED_BYTES = 256 << 20
 """Of files whose tensors' shapes are inferred, for which the package copies the model."""

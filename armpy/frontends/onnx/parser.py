@@ -9,16 +9,16 @@ from armpy.frontends.onnx.building import NetworkBuilder
 from armpy.frontends.onnx.element_types import DATA_TYPES, data_type_of
 from armpy.frontends.onnx.external_data import ExternalData
 from armpy.frontends.onnx.folding import fold_pairs
-from armpy.frontends.onnx.functions import Functions
 from armpy.frontends.onnx.inputs import Inputs
 from armpy.frontends.onnx.items import Item
 from armpy.frontends.onnx.reading import read_model, versions_of
-from armpy.frontends.onnx.walking import Refusals, Scope, Walker
+from armpy.frontends.onnx.structures.functions import Functions
+from armpy.frontends.onnx.structures.walking import Refusals, Scope, Walker
 from armpy.graph import Value
-from armpy.hooks.front_end import ParseSettings
-from armpy.hooks.model_file import ModelFile
-from armpy.network import Network
+from armpy.graph.network import Network
 from armpy.ops.operation import located
+from armpy.plugins.hooks.front_end import ParseSettings
+from armpy.plugins.hooks.model_file import ModelFile
 from armpy.types import DataType
 
 

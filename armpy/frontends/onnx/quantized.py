@@ -8,9 +8,9 @@ from types import MappingProxyType
 
 import numpy as np
 
+from armpy.core.numerics import bfloat16_values
 from armpy.frontends.onnx.node import Node
 from armpy.graph import Value
-from armpy.numerics import bfloat16_values
 from armpy.ops.activations import FusedActivation
 from armpy.ops.elementwise import BinaryOperation, ElementwiseBinary
 from armpy.ops.movement import BroadcastTo

@@ -8,7 +8,7 @@ from typing import TypeAlias
 import onnx
 
 from armpy.errors import ParserError
-from armpy.hooks.model_file import ModelFile
+from armpy.plugins.hooks.model_file import ModelFile
 
 FreeNames: TypeAlias = dict[int, tuple[onnx.GraphProto, Iterable[str]]]
 """What graphs read from outside, by their ids; a graph that is held keeps its id."""

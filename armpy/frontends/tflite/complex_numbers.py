@@ -17,7 +17,7 @@ from armpy.frontends.tflite.composed import Parts, composed
 from armpy.frontends.tflite.node import Converter, Node, fused_activation
 from armpy.frontends.tflite.operators import CONVERTERS
 from armpy.graph import Value
-from armpy.network import Network
+from armpy.graph.network import Network
 from armpy.ops.activations import FusedActivation
 from armpy.ops.elementwise import BinaryOperation, ElementwiseBinary
 from armpy.ops.joining import Concat

@@ -22,9 +22,9 @@ from armpy.frontends.tflite.packed_files import MOST_FILE_BYTES, PackedFiles
 from armpy.frontends.tflite.reader import Ledger, Schema, Table, read_model
 from armpy.frontends.tflite.signatures import choose_signature
 from armpy.frontends.tflite.tensors import Tensors, stored_bytes
-from armpy.hooks.metadata import ModelMetadata, TensorMetadata
-from armpy.hooks.model_file import ModelFile
 from armpy.ops.operation import located
+from armpy.plugins.hooks.metadata import ModelMetadata, TensorMetadata
+from armpy.plugins.hooks.model_file import ModelFile
 from armpy.types import DEFAULT_MEMORY_LIMIT_BYTES
 
 METADATA_NAME = "TFLITE_METADATA"

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from armpy.errors import ParserError
 from armpy.frontends.tflite.reader import Table, enumerators
 from armpy.graph import Graph, Value
-from armpy.network import Network
+from armpy.graph.network import Network
 from armpy.ops.activations import FusedActivation
 from armpy.ops.operation import Operation
 from armpy.ops.quantizing import Cast, Dequantize

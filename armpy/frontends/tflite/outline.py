@@ -11,9 +11,9 @@ from armpy.frontends.tflite.reader import Table, Tables, enumerators, read_model
 from armpy.frontends.tflite.signatures import choose_signature
 from armpy.frontends.tflite.subgraphs import Operator, Subgraphs
 from armpy.frontends.tflite.tensors import stored_bytes
-from armpy.hooks.model_file import ModelFile
-from armpy.hooks.outline import FileGraph, FileOperator, FileOutline, FileTensor
 from armpy.ops.operation import located
+from armpy.plugins.hooks.model_file import ModelFile
+from armpy.plugins.hooks.outline import FileGraph, FileOperator, FileOutline, FileTensor
 from armpy.types import DEFAULT_MEMORY_LIMIT_BYTES
 
 _BITS = {

@@ -22,9 +22,9 @@ from armpy.frontends.tflite.signatures import (
 from armpy.frontends.tflite.subgraphs import Operator, Subgraphs, custom_name
 from armpy.frontends.tflite.tensors import Tensor
 from armpy.graph import Graph, Value
-from armpy.hooks.model_file import ModelFile, ModelSource, open_model_file
-from armpy.network import Network
+from armpy.graph.network import Network
 from armpy.ops.operation import located
+from armpy.plugins.hooks.model_file import ModelFile, ModelSource, open_model_file
 from armpy.tensor import Shape, TensorInfo
 from armpy.types import DEFAULT_MEMORY_LIMIT_BYTES
 

@@ -8,7 +8,7 @@ from typing import TypeAlias
 from armpy.frontends.tflite.reader import Table
 from armpy.frontends.tflite.subgraphs import Operator, Subgraphs
 from armpy.graph import Value
-from armpy.network import Network
+from armpy.graph.network import Network
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from armpy.errors import ParserError
-from armpy.hooks.model_file import ModelSource, open_model_file
+from armpy.plugins.hooks.model_file import ModelSource, open_model_file
 
 IDENTIFIER = b"TFL3"
 _IDENTIFIER_END = 8

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
 
-from armpy.module_tables import ModuleTables
+from armpy.core.module_tables import ModuleTables
 from armpy.nnapi.operations.definition import (
     Argument as Argument,
 )

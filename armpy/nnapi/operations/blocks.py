@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from armpy.graph import Value
 from armpy.nnapi.codes import OperandCode, OperationCode
-from armpy.nnapi.lowering import Lowering
+from armpy.nnapi.compile.lowering import Lowering
 from armpy.nnapi.operations.definition import Argument, OperationDefinition, forms
 from armpy.nnapi.operations.padding import PADDINGS, check_zero_point, padding_pairs
 from armpy.nnapi.operations.shared import data_layout, quantized_like, vector

@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from armpy.graph import Value
 from armpy.nnapi.codes import OperandCode, OperationCode
-from armpy.nnapi.lowering import Lowering
+from armpy.nnapi.compile.lowering import Lowering
 from armpy.nnapi.operations.definition import Argument, OperationDefinition, forms, rows
 from armpy.ops.elementwise import (
     Comparison,

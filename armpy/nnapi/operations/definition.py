@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from armpy.errors import LayerValidationError
 from armpy.nnapi.codes import OPERAND_TRAITS, FeatureLevel, OperandCode, OperationCode
-from armpy.nnapi.model_description import Operand
+from armpy.nnapi.model.model_description import Operand
 from armpy.ops.operation import Array, require
 
 if TYPE_CHECKING:
-    from armpy.nnapi.lowering import Lowering
+    from armpy.nnapi.compile.lowering import Lowering
 
 
 @dataclass(frozen=True, slots=True)

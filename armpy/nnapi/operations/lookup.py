@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from armpy.errors import LayerValidationError
 from armpy.graph import Value
 from armpy.nnapi.codes import OperandCode, OperationCode
-from armpy.nnapi.lowering import Lowering
+from armpy.nnapi.compile.lowering import Lowering
 from armpy.nnapi.operations.boxes import output_like
 from armpy.nnapi.operations.definition import Argument, OperationDefinition, forms, rows
 from armpy.ops.lookup import HashtableLookup, LshProjection, LshProjectionType

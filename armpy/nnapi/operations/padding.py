@@ -6,7 +6,7 @@ import numpy as np
 
 from armpy.graph import Value
 from armpy.nnapi.codes import OperandCode, OperationCode
-from armpy.nnapi.lowering import Lowering
+from armpy.nnapi.compile.lowering import Lowering
 from armpy.nnapi.operations.definition import (
     Argument,
     Arguments,

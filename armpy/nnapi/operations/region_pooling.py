@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from armpy.graph import Value
 from armpy.nnapi.codes import OperandCode, OperationCode
-from armpy.nnapi.lowering import Lowering
+from armpy.nnapi.compile.lowering import Lowering
 from armpy.nnapi.operations.boxes import (
     BATCH_INDICES,
     box_output,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from armpy.graph import Value
 from armpy.nnapi.codes import OperandCode, OperationCode
-from armpy.nnapi.lowering import Lowering
+from armpy.nnapi.compile.lowering import Lowering
 from armpy.nnapi.operations.definition import Argument, OperationDefinition, forms, rows
 from armpy.nnapi.operations.shared import data_layout, float32_product, quantized_like
 from armpy.nnapi.operations.windows import DEFAULT_NCHW, IMAGE, NCHW, require_image

@@ -9,7 +9,7 @@ import numpy as np
 from armpy.errors import LayerValidationError
 from armpy.graph import Value
 from armpy.nnapi.codes import FuseCode, OperandCode, PaddingCode
-from armpy.nnapi.lowering import Lowering
+from armpy.nnapi.compile.lowering import Lowering
 from armpy.nnapi.operations.definition import Argument, rows
 from armpy.ops.activations import FusedActivation
 from armpy.ops.operation import Operand, Operation, require

@@ -8,7 +8,7 @@ import numpy as np
 
 from armpy.graph import Value
 from armpy.nnapi.codes import OperandCode, OperationCode
-from armpy.nnapi.lowering import Lowering
+from armpy.nnapi.compile.lowering import Lowering
 from armpy.nnapi.operations.definition import Argument, Arguments, OperationDefinition, forms, rows
 from armpy.nnapi.operations.shared import data_layout, float32_product, fused_activation
 from armpy.nnapi.operations.windows import (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from armpy.nnapi.codes import OperandCode
-from armpy.nnapi.lowering import Lowering
+from armpy.nnapi.compile.lowering import Lowering
 from armpy.nnapi.operations.definition import Argument, Form, forms, rows
 from armpy.nnapi.operations.shared import implicit_padding
 from armpy.ops.operation import require

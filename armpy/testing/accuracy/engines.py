@@ -11,8 +11,8 @@ import numpy as np
 
 from armpy.errors import UnimplementedError
 from armpy.frontends.tflite.source import is_tflite
+from armpy.model import Model
 from armpy.ops.operation import Array
-from armpy.runtime import Model
 
 PEER = "LiteRT"
 

@@ -9,11 +9,11 @@ import numpy as np
 from armpy.errors import UnimplementedError
 from armpy.graph import Graph, Layer, Value
 from armpy.graph.nesting import graphs_of
-from armpy.network import Network
+from armpy.graph.network import Network
 from armpy.ops import Activation, ActivationFunction, Dequantize, FullyConnected, Quantize
 from armpy.ops.operation import Array, Operation
 from armpy.tensor import TensorInfo
-from armpy.testing import small_floats
+from armpy.tools.compare import small_floats
 from armpy.types import DataType
 
 _PASSING = (Quantize, Dequantize)

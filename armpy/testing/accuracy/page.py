@@ -8,9 +8,9 @@ from html import escape
 from pathlib import PurePath
 
 from armpy.testing.accuracy.engines import PEER
-from armpy.testing.accuracy.measures import Errors, Latency
 from armpy.testing.accuracy.report import AccuracyRun, EngineReport, ModelReport, Status
 from armpy.testing.html import PAGE, STYLE
+from armpy.tools.compare.accuracy_measures import Errors, Latency
 from armpy.types import REFERENCE_BACKEND_ID
 
 _MORE_STYLE = """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from dataclasses import asdict, dataclass, field
 
-from armpy.testing.accuracy.measures import Errors, Latency
+from armpy.tools.compare.accuracy_measures import Errors, Latency
 from armpy.types import BackendId
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from armpy.compiler import specialize
 from armpy.errors import (
     ArmpyError,
     BackendCapabilityError,
@@ -19,17 +20,17 @@ from armpy.errors import (
     UnimplementedError,
     UnsupportedOperatorError,
 )
+from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph import Graph
-from armpy.loading import load
+from armpy.model import Model
+from armpy.model.load import load
 from armpy.ops.operation import Array
-from armpy.optimizer import specialize
-from armpy.runtime import Model, Runtime, RuntimeOptions
 from armpy.testing.accuracy.engines import PEER, Engine, engine_of_model, peer_engine
 from armpy.testing.accuracy.float_twin import float_twin, real_info, real_numbers
-from armpy.testing.accuracy.measures import Errors, errors_of, latency_of, take_turns
 from armpy.testing.accuracy.report import AccuracyRun, EngineReport, ModelReport, Status
-from armpy.testing.diff import input_arrays
 from armpy.testing.workers import Lost, judge_in_workers
+from armpy.tools.compare.accuracy_measures import Errors, errors_of, latency_of, take_turns
+from armpy.tools.compare.diff import input_arrays
 from armpy.types import REFERENCE_BACKEND_ID, BackendId
 
 REAL_NUMBERS = "real numbers"

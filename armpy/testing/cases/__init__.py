@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 
-from armpy.testing.case import Case, describe
+from armpy.testing.case import Case
 from armpy.testing.cases import (
     activations,
     attention,
@@ -35,8 +35,9 @@ from armpy.testing.cases import (
     windows,
 )
 from armpy.testing.cases.variations import variations, without_elements
-from armpy.testing.definitions import in_real_arithmetic, with_expected
-from armpy.testing.sketch import Sketch
+from armpy.testing.definitions.expected import in_real_arithmetic, with_expected
+from armpy.testing.sampling.case_template import Sketch
+from armpy.tools.compare.description import describe
 
 _FAMILIES = (
     elementwise,

@@ -13,8 +13,8 @@ from armpy.ops import (
     Softmax,
 )
 from armpy.tensor import Quantization
-from armpy.testing.sketch import Scale, Sketch, every, of
-from armpy.testing.values import anything, positive, zeros
+from armpy.testing.sampling.case_template import Scale, Sketch, every, of
+from armpy.tools.compare.seeded_values import anything, positive, zeros
 from armpy.types import DataType
 
 _PARAMETERS = {

@@ -12,7 +12,7 @@ from functools import cache
 import numpy as np
 
 from armpy.graph import Graph, Value
-from armpy.network import Network
+from armpy.graph.network import Network
 from armpy.ops import (
     Activation,
     ActivationFunction,

@@ -23,8 +23,8 @@ from armpy.ops import (
 )
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
-from armpy.testing.sketch import Sketch
-from armpy.testing.values import Values, anything, exactly, reals
+from armpy.testing.sampling.case_template import Sketch
+from armpy.tools.compare.seeded_values import Values, anything, exactly, reals
 from armpy.types import DataLayout
 
 

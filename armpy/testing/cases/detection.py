@@ -22,8 +22,8 @@ from armpy.ops import (
 )
 from armpy.tensor import Quantization, TensorInfo
 from armpy.testing.cases import crowded_boxes
-from armpy.testing.sketch import Scale, Sketch, every, of
-from armpy.testing.values import anything, exactly, reals, small
+from armpy.testing.sampling.case_template import Scale, Sketch, every, of
+from armpy.tools.compare.seeded_values import anything, exactly, reals, small
 from armpy.types import DataLayout, DataType
 
 _BOX_TYPES = (DataType.QASYMM_U16, DataType.QSYMM_S16)

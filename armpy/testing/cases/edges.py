@@ -42,8 +42,8 @@ from armpy.ops import (
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
 from armpy.testing.cases.weighted import line
-from armpy.testing.sketch import Scale, Sketch, of
-from armpy.testing.values import Values, anything, exactly, few, reals
+from armpy.testing.sampling.case_template import Scale, Sketch, of
+from armpy.tools.compare.seeded_values import Values, anything, exactly, few, reals
 from armpy.types import DataType
 
 _FLOAT_AND_BYTES = of(DataType.FLOAT32, DataType.QASYMM_S8)

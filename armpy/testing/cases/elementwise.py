@@ -19,8 +19,8 @@ from armpy.ops import (
     UnaryOperation,
 )
 from armpy.testing.cases import functions
-from armpy.testing.sketch import Scale, Selection, Sketch, every, of
-from armpy.testing.values import Values, anything, between, far, few, positive, powers
+from armpy.testing.sampling.case_template import Scale, Selection, Sketch, every, of
+from armpy.tools.compare.seeded_values import Values, anything, between, far, few, positive, powers
 from armpy.types import DataType
 
 BROADCASTS = {

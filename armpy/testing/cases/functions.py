@@ -11,8 +11,8 @@ from armpy.ops import (
     UnaryOperation,
 )
 from armpy.ops.elementwise import INTEGER_TYPES
-from armpy.testing.sketch import Sketch, of
-from armpy.testing.values import Values, anything, between, positive, thorough
+from armpy.testing.sampling.case_template import Sketch, of
+from armpy.tools.compare.seeded_values import Values, anything, between, positive, thorough
 from armpy.types import DataType
 
 _FLOATS = (DataType.FLOAT32, DataType.FLOAT16, DataType.FLOAT64)

@@ -18,8 +18,8 @@ from armpy.ops import (
     Unique,
 )
 from armpy.tensor import TensorInfo
-from armpy.testing.sketch import Selection, Sketch, Types, every, of
-from armpy.testing.values import Values, below, distinct, exactly, few
+from armpy.testing.sampling.case_template import Selection, Sketch, Types, every, of
+from armpy.tools.compare.seeded_values import Values, below, distinct, exactly, few
 from armpy.types import DataType
 
 _MOVED = of(

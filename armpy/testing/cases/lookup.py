@@ -15,8 +15,8 @@ from armpy.ops import (
     RmsNormalization,
     TopkV2,
 )
-from armpy.testing.sketch import Scale, Sketch, Types, every
-from armpy.testing.values import anything, below, distinct, exactly, few, thorough
+from armpy.testing.sampling.case_template import Scale, Sketch, Types, every
+from armpy.tools.compare.seeded_values import anything, below, distinct, exactly, few, thorough
 from armpy.types import DataLayout, DataType
 
 _NEVER = float("-inf")

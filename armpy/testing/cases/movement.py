@@ -31,8 +31,8 @@ from armpy.ops import (
     Unstack,
 )
 from armpy.tensor import TensorInfo
-from armpy.testing.sketch import Scale, Sketch, Types, every, of
-from armpy.testing.values import anything, below, distinct, exactly
+from armpy.testing.sampling.case_template import Scale, Sketch, Types, every, of
+from armpy.tools.compare.seeded_values import anything, below, distinct, exactly
 from armpy.types import DataType
 
 _BYTES = of(DataType.QASYMM_S8, DataType.QASYMM_U8)

@@ -37,8 +37,8 @@ from armpy.ops import (
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
 from armpy.testing.cases import weighted
-from armpy.testing.sketch import Scale, Sketch, of
-from armpy.testing.values import anything, grid, stored
+from armpy.testing.sampling.case_template import Scale, Sketch, of
+from armpy.tools.compare.seeded_values import anything, grid, stored
 from armpy.types import DataType
 
 _FLOATS = of(DataType.FLOAT32, DataType.FLOAT16)

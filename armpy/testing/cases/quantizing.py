@@ -10,8 +10,8 @@ import numpy as np
 from armpy.ops import BitCast, Cast, Dequantize, Quantize
 from armpy.ops.operation import Array
 from armpy.tensor import Quantization, TensorInfo
-from armpy.testing.sketch import Scale, Sketch, Types, every, of
-from armpy.testing.values import anything, between
+from armpy.testing.sampling.case_template import Scale, Sketch, Types, every, of
+from armpy.tools.compare.seeded_values import anything, between
 from armpy.types import DataType
 
 _QUANTIZED = tuple(t for t in DataType if t.is_quantized)

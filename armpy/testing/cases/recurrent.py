@@ -10,8 +10,8 @@ import numpy as np
 from armpy.ops import Operation, RecurrentActivation, Svdf, UnidirectionalSequenceLstm
 from armpy.ops.operation import Array
 from armpy.tensor import Quantization, TensorInfo
-from armpy.testing.sketch import Sketch, Types, every, is_hybrid, of
-from armpy.testing.values import between, grid, small
+from armpy.testing.sampling.case_template import Sketch, Types, every, is_hybrid, of
+from armpy.tools.compare.seeded_values import between, grid, small
 from armpy.types import DataType
 
 _FLOATS = of(DataType.FLOAT32, DataType.FLOAT16)

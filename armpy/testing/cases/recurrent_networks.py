@@ -25,8 +25,8 @@ from armpy.testing.cases.recurrent import (
     uneven_lstm_infos,
     uneven_lstm_output,
 )
-from armpy.testing.sketch import Sketch, Types, every, of
-from armpy.testing.values import small
+from armpy.testing.sampling.case_template import Sketch, Types, every, of
+from armpy.tools.compare.seeded_values import small
 from armpy.types import DataType
 
 _GATES = ("input", "forget", "cell", "output")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from armpy.ops import GateFunction, RecurrentCell, RecurrentSequence
-from armpy.testing.sketch import Sketch, every
-from armpy.testing.values import anything, exactly, small
+from armpy.testing.sampling.case_template import Sketch, every
+from armpy.tools.compare.seeded_values import anything, exactly, small
 from armpy.types import DataType
 
 _TIMES, _BATCHES, _DEPTH, _UNITS = 5, 3, 4, 6

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from armpy.ops import ArgMinMax, ArgMinMaxFunction, Reduce, ReduceOperation
-from armpy.testing.sketch import Scale, Selection, Sketch, every, of
-from armpy.testing.values import anything, distinct, grid, powers
+from armpy.testing.sampling.case_template import Scale, Selection, Sketch, every, of
+from armpy.tools.compare.seeded_values import anything, distinct, grid, powers
 from armpy.types import DataType
 
 _LOGICAL = (ReduceOperation.ANY, ReduceOperation.ALL)

@@ -30,8 +30,8 @@ from armpy.ops import (
 from armpy.ops.operation import Array
 from armpy.tensor import Quantization, TensorInfo
 from armpy.testing.cases.weighted import line, per_output
-from armpy.testing.sketch import Scale, Sketch, Types, of
-from armpy.testing.values import anything, stored
+from armpy.testing.sampling.case_template import Scale, Sketch, Types, of
+from armpy.tools.compare.seeded_values import anything, stored
 from armpy.types import DataType
 
 _FLOAT = of(DataType.FLOAT32)

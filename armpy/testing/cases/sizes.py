@@ -48,8 +48,8 @@ from armpy.ops import (
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
 from armpy.testing.cases.weighted import line
-from armpy.testing.sketch import Scale, Sketch, Types, of
-from armpy.testing.values import Values, anything
+from armpy.testing.sampling.case_template import Scale, Sketch, Types, of
+from armpy.tools.compare.seeded_values import Values, anything
 from armpy.types import DataType
 
 LONG = 65_543

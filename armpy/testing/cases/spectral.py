@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from armpy.ops import Dft
-from armpy.testing.sketch import Sketch, every
+from armpy.testing.sampling.case_template import Sketch, every
 
 
 def sketches() -> Iterator[Sketch]:

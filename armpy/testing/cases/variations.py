@@ -27,9 +27,9 @@ from armpy.ops import (
 )
 from armpy.ops.operation import Array
 from armpy.testing.case import Case, CaseInput
-from armpy.testing.sketch import COMMON_TYPES
-from armpy.testing.trial import is_value
-from armpy.testing.values import stored
+from armpy.testing.differential_run import is_value
+from armpy.testing.sampling.case_template import COMMON_TYPES
+from armpy.tools.compare.seeded_values import stored
 from armpy.types import DataType
 
 _FEW, _MANY = 3_000, 70_000

@@ -20,8 +20,17 @@ from armpy.ops import (
 )
 from armpy.ops.operation import Array
 from armpy.tensor import Quantization, TensorInfo
-from armpy.testing.sketch import Scale, Selection, Sketch, Types, common, every, is_hybrid, of
-from armpy.testing.values import Values, between, grid, rows
+from armpy.testing.sampling.case_template import (
+    Scale,
+    Selection,
+    Sketch,
+    Types,
+    common,
+    every,
+    is_hybrid,
+    of,
+)
+from armpy.tools.compare.seeded_values import Values, between, grid, rows
 from armpy.types import DataLayout, DataType
 
 NCHW = DataLayout.NCHW

@@ -25,8 +25,15 @@ from armpy.ops import (
     UnaryOperation,
 )
 from armpy.testing.cases import functions
-from armpy.testing.sketch import Scale, Sketch, Types, every, of
-from armpy.testing.values import Values, few, from_zero, halves, thorough, thorough_positive
+from armpy.testing.sampling.case_template import Scale, Sketch, Types, every, of
+from armpy.tools.compare.seeded_values import (
+    Values,
+    few,
+    from_zero,
+    halves,
+    thorough,
+    thorough_positive,
+)
 from armpy.types import DataType
 
 _SQUARE, _LONG = (16, 17), (8, 64)

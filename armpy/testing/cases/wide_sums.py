@@ -25,8 +25,8 @@ from armpy.ops import (
 )
 from armpy.tensor import Quantization, TensorInfo
 from armpy.testing.cases import weighted
-from armpy.testing.sketch import OutputScale, Scale, Sketch, Types, every, of
-from armpy.testing.values import anything, few, grid, thorough
+from armpy.testing.sampling.case_template import OutputScale, Scale, Sketch, Types, every, of
+from armpy.tools.compare.seeded_values import anything, few, grid, thorough
 from armpy.types import DataLayout, DataType
 
 _QUANTIZED = of(DataType.QASYMM_S8, DataType.QASYMM_U8, DataType.QSYMM_S16)

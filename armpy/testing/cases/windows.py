@@ -23,8 +23,8 @@ from armpy.ops import (
     SpaceToBatchNd,
     SpaceToDepth,
 )
-from armpy.testing.sketch import Scale, Sketch, every, of
-from armpy.testing.values import between, distinct, grid
+from armpy.testing.sampling.case_template import Scale, Sketch, every, of
+from armpy.tools.compare.seeded_values import between, distinct, grid
 from armpy.types import DataLayout, DataType
 
 NCHW = DataLayout.NCHW

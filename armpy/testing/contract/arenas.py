@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import gc
 
+from armpy.testing.backend_under_test import Subject
 from armpy.testing.contract.case import NothingToKeepError
 from armpy.testing.contract.driven import Driven, backend_of_runtime
 from armpy.testing.contract.networks import bench, chain, sample_bench, samples
-from armpy.testing.subject import Subject
-from armpy.testing.trial import other_feeds
+from armpy.testing.differential_run import other_feeds
 
 _LAYERS = 6
 _TIMES = 256

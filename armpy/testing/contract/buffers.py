@@ -16,12 +16,12 @@ from armpy.backend import (
 from armpy.errors import ArmpyError
 from armpy.graph import Value
 from armpy.ops.operation import Array
-from armpy.plugins.guard import GuardedBackend, GuardedDeviceMemory
+from armpy.plugins.proxy.guard import GuardedBackend, GuardedDeviceMemory
+from armpy.testing.backend_under_test import Subject
 from armpy.testing.contract.case import NothingToKeepError, check
 from armpy.testing.contract.driven import Driven, Memory, backend_of_runtime
 from armpy.testing.contract.networks import bench, sample_bench, samples
-from armpy.testing.subject import Subject
-from armpy.testing.trial import other_feeds
+from armpy.testing.differential_run import other_feeds
 
 
 class _Buffers:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from armpy.testing.backend_under_test import Subject
 from armpy.testing.result import CONTRACT, CaseResult, Outcome
-from armpy.testing.subject import Subject
 
 
 class ViolationError(Exception):

@@ -8,20 +8,21 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from armpy.backend import CacheUse, IPrograms, ProgramCheck, ProgramFit
-from armpy.caching.settings import CompilationCaching
+from armpy.compiler.compiled_cache import KEEPS_NOTHING
 from armpy.errors import BackendCapabilityError
-from armpy.optimizer.cached import KEEPS_NOTHING
-from armpy.plugins.boundary import ask_method
-from armpy.prepared.trust import TRUSTED
-from armpy.runtime import Model, Runtime, RuntimeOptions
-from armpy.runtime.load_request import LoadRequest
-from armpy.runtime.quick_loading import load_prepared
+from armpy.execution import Runtime, RuntimeOptions
+from armpy.model import Model
+from armpy.model.archive.quick_loading import load_prepared
+from armpy.model.load_request import LoadRequest
+from armpy.plugins.proxy.guarded_call import ask_method
+from armpy.store.archive.trust import TRUSTED
+from armpy.store.settings import CompilationCaching
+from armpy.testing.backend_under_test import Subject, layers_of
 from armpy.testing.cases.patterns import kit_patterns
 from armpy.testing.contract.case import NothingToKeepError, check
 from armpy.testing.contract.networks import Bench, sample_bench, samples, with_constants
 from armpy.testing.contract.networks import bench as made_bench
 from armpy.testing.contract.telling import side_by_side, telling_cases
-from armpy.testing.subject import Subject, layers_of
 
 
 def kept_parts_compute_the_same(subject: Subject) -> None:

@@ -11,12 +11,12 @@ from armpy.errors import ArmpyError
 from armpy.ops import Convolution2d
 from armpy.ops.shapes import Padding
 from armpy.tensor import Quantization, TensorInfo
+from armpy.testing.backend_under_test import Subject
 from armpy.testing.case import Case, CaseInput
 from armpy.testing.cases import operation_cases
 from armpy.testing.contract.networks import is_plain, samples
 from armpy.testing.judge import examine
 from armpy.testing.result import Outcome
-from armpy.testing.subject import Subject
 from armpy.types import DataType
 
 _OPERATIONS = (

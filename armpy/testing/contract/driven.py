@@ -24,15 +24,15 @@ from armpy.backend import (
     WorkloadInfo,
 )
 from armpy.backend.options import check_options
+from armpy.compiler import optimize_graph, specialize
+from armpy.compiler.memory.strategies import pack
 from armpy.graph import Graph, Value
 from armpy.ops.backend_internal import MemCopy
 from armpy.ops.operation import Array
-from armpy.optimizer import optimize_graph, specialize
-from armpy.optimizer.memory_strategies import pack
-from armpy.plugins.guard import GuardedBackend
+from armpy.plugins.proxy.guard import GuardedBackend
 from armpy.tensor import TensorInfo
+from armpy.testing.backend_under_test import Subject
 from armpy.testing.contract.networks import Bench
-from armpy.testing.subject import Subject
 
 POISON = 0x55
 """What memory holds that nobody has written to."""

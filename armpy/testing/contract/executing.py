@@ -17,8 +17,9 @@ from armpy.backend import (
 )
 from armpy.errors import ArmpyError, ExecutionCancelledError, ExecutionTimeoutError
 from armpy.ops.operation import Array
-from armpy.plugins.guard import GuardedBackend
+from armpy.plugins.proxy.guard import GuardedBackend
 from armpy.tensor import TensorInfo
+from armpy.testing.backend_under_test import Subject
 from armpy.testing.case import Case
 from armpy.testing.contract.case import (
     NotApplicableError,
@@ -35,8 +36,7 @@ from armpy.testing.contract.networks import (
     sample_bench,
     samples,
 )
-from armpy.testing.subject import Subject
-from armpy.testing.trial import other_feeds
+from armpy.testing.differential_run import other_feeds
 
 _LAYERS = 5
 _WAIT_S = 20.0

@@ -22,11 +22,12 @@ from armpy.backend import (
 )
 from armpy.backend.options import OptionScope, OptionValue
 from armpy.backend.timing import ExecutionTiming, timed_by
+from armpy.compiler import specialize
 from armpy.errors import ArmpyError
+from armpy.execution import Runtime
 from armpy.graph import SubgraphView
 from armpy.ops.operation import Array
-from armpy.optimizer import specialize
-from armpy.runtime import Runtime
+from armpy.testing.backend_under_test import Subject
 from armpy.testing.case import Case
 from armpy.testing.contract.case import (
     NotApplicableError,
@@ -39,7 +40,6 @@ from armpy.testing.contract.driven import Driven, backend_of_runtime, options_of
 from armpy.testing.contract.loops import taken_cases
 from armpy.testing.contract.networks import Bench, sample_bench, samples, with_constants
 from armpy.testing.contract.profiles import Record
-from armpy.testing.subject import Subject
 
 _EXECUTIONS = 200
 _WARM = 20

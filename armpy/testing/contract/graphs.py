@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from armpy.errors import ArmpyError
-from armpy.network import Network
+from armpy.graph.network import Network
 from armpy.ops.operation import Array
+from armpy.testing.backend_under_test import Subject
 from armpy.testing.contract.case import ViolationError, check
 from armpy.testing.contract.networks import (
     Bench,
@@ -16,7 +17,6 @@ from armpy.testing.contract.networks import (
     sample_bench,
     samples,
 )
-from armpy.testing.subject import Subject
 
 
 def _try(subject: Subject, made: Bench, what: str) -> None:

@@ -24,11 +24,11 @@ from armpy.errors import ArmpyError
 from armpy.graph import Value
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
+from armpy.testing.backend_under_test import Subject
 from armpy.testing.contract.case import NothingToKeepError, ViolationError, check
 from armpy.testing.contract.driven import POISON, Driven, Memory, backend_of_runtime
 from armpy.testing.contract.networks import bench, sample_bench, samples
-from armpy.testing.subject import Subject
-from armpy.testing.trial import other_feeds
+from armpy.testing.differential_run import other_feeds
 
 _SOURCES = MemorySource.MALLOC | MemorySource.SHARED_MEMORY
 """What the kit has to lend; a device's own kinds of memory are its author's to test."""

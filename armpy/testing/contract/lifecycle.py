@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from armpy.backend import NO_OPTIONS
-from armpy.plugins.spelling import gathered_remarks, remark_on
+from armpy.execution import Runtime
+from armpy.execution.wrappers.backend_profiling import BackendProfiling
+from armpy.plugins.proxy.spelling import gathered_remarks, remark_on
 from armpy.profiling import Profiler
-from armpy.runtime import Runtime
-from armpy.runtime.backend_profiling import BackendProfiling
+from armpy.testing.backend_under_test import Subject
 from armpy.testing.contract.case import check
 from armpy.testing.contract.networks import sample_bench, samples
-from armpy.testing.subject import Subject
 
 _REPEATS = 20
 

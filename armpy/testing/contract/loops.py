@@ -10,11 +10,12 @@ from functools import cache
 import numpy as np
 
 from armpy.errors import ExecutionTimeoutError
+from armpy.execution import Runtime
 from armpy.graph import Graph
-from armpy.network import Network
+from armpy.graph.network import Network
 from armpy.ops.operation import Array
-from armpy.runtime import Runtime
 from armpy.tensor import TensorInfo
+from armpy.testing.backend_under_test import Subject
 from armpy.testing.case import Case
 from armpy.testing.cases.control_flow import (
     COUNT,
@@ -27,7 +28,6 @@ from armpy.testing.cases.control_flow import (
 )
 from armpy.testing.contract.case import NothingToKeepError, ViolationError, check
 from armpy.testing.contract.networks import Bench
-from armpy.testing.subject import Subject
 from armpy.types import DataType
 
 _STATE = TensorInfo((2, 3), DataType.FLOAT32)

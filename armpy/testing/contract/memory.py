@@ -6,11 +6,11 @@ from copy import copy
 from dataclasses import replace
 
 from armpy.backend import IBackendInternal, IMemoryManager, OptionValues
+from armpy.execution import Runtime
 from armpy.plugins import BackendRegistry
-from armpy.runtime import Runtime
+from armpy.testing.backend_under_test import Subject
 from armpy.testing.contract.case import NotApplicableError, NothingToKeepError, check
 from armpy.testing.contract.networks import sample_bench, samples
-from armpy.testing.subject import Subject
 
 
 def manager_can_be_used_again(subject: Subject) -> None:

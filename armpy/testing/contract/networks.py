@@ -8,19 +8,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from armpy.errors import ArmpyError
+from armpy.execution import Runtime
 from armpy.graph import Graph, Value
-from armpy.network import Network
+from armpy.graph.network import Network
 from armpy.ops.operation import Array
-from armpy.runtime import Runtime
 from armpy.tensor import TensorInfo
+from armpy.testing.backend_under_test import Subject
 from armpy.testing.case import Case, CaseInput
 from armpy.testing.cases import operation_cases
 from armpy.testing.contract.case import NotApplicableError, ViolationError
+from armpy.testing.differential_run import is_value
 from armpy.testing.judge import examine
 from armpy.testing.result import Outcome
-from armpy.testing.subject import Subject
-from armpy.testing.tolerance import compare
-from armpy.testing.trial import is_value
+from armpy.tools.compare.tolerance import compare
 
 _MOST_SAMPLES = 3
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from armpy.backend import BackendOption
 from armpy.errors import ArmpyError, InvalidArgumentError
-from armpy.runtime import Runtime
+from armpy.execution import Runtime
+from armpy.testing.backend_under_test import Subject
 from armpy.testing.contract.case import NothingToKeepError, ViolationError, check
 from armpy.testing.contract.networks import sample_bench, samples
-from armpy.testing.subject import Subject
 
 
 def _declared(subject: Subject) -> tuple[BackendOption, ...]:

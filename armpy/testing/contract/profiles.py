@@ -16,10 +16,10 @@ from armpy.backend import (
     NetworkResources,
 )
 from armpy.errors import InvalidArgumentError
+from armpy.testing.backend_under_test import Subject
 from armpy.testing.contract.case import NothingToKeepError, check
 from armpy.testing.contract.driven import Driven, Memory, backend_of_runtime
 from armpy.testing.contract.networks import sample_bench, samples
-from armpy.testing.subject import Subject
 
 _SLACK_US = 1000.0
 

@@ -15,12 +15,12 @@ from armpy.backend import (
     OptionScope,
 )
 from armpy.ops.operation import Array
-from armpy.plugins.guard import GuardedBackend
+from armpy.plugins.proxy.guard import GuardedBackend
+from armpy.testing.backend_under_test import Subject
 from armpy.testing.contract.case import NotApplicableError, NothingToKeepError, check
 from armpy.testing.contract.driven import Driven, backend_of_runtime, options_of
 from armpy.testing.contract.networks import sample_bench, samples
 from armpy.testing.contract.options import allowed_values
-from armpy.testing.subject import Subject
 
 
 def _run(subject: Subject, backend: GuardedBackend, when: str) -> None:

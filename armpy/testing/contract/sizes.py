@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from armpy.backend import Capability, has_matching_capability
+from armpy.execution import LoadedNetwork
+from armpy.execution.programs.symbolic_programs import ResizedNetwork
 from armpy.graph import Graph
 from armpy.ops.operation import Array
-from armpy.runtime import LoadedNetwork
-from armpy.runtime.templates import ResizedNetwork
+from armpy.testing.backend_under_test import Subject
 from armpy.testing.contract.case import NotApplicableError, NothingToKeepError, check
 from armpy.testing.contract.networks import Bench, opened_networks
-from armpy.testing.subject import Subject
 
 _FACTORS = (1, 2, 5, 3, 8, 4)
 """Of the first dimension, one execution after the other: for the first two networks are compiled,

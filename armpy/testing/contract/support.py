@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from armpy.backend import ReasonCode, Support
 from armpy.graph import Layer
-from armpy.network import Network
+from armpy.graph.network import Network
 from armpy.ops.operation import Operation
 from armpy.tensor import Shape, TensorInfo
-from armpy.testing.case import describe
+from armpy.testing.backend_under_test import Subject, layers_of
 from armpy.testing.cases import operation_cases
 from armpy.testing.contract.case import check
-from armpy.testing.subject import Subject, layers_of
+from armpy.tools.compare.description import describe
 from armpy.types import DataType
 
 _STRIDE = 7

@@ -8,13 +8,13 @@ from collections.abc import Hashable, Iterator, Sequence
 from functools import cache
 
 from armpy.graph import Value
-from armpy.network import Network
+from armpy.graph.network import Network
 from armpy.ops.operation import Operation
+from armpy.testing.backend_under_test import Subject
 from armpy.testing.case import Case
 from armpy.testing.cases import operation_cases
 from armpy.testing.contract.networks import Bench, bench
-from armpy.testing.sketch import COMMON_TYPES
-from armpy.testing.subject import Subject
+from armpy.testing.sampling.case_template import COMMON_TYPES
 
 _MOST_ELEMENTS = 2000
 

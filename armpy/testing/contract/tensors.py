@@ -9,10 +9,10 @@ import numpy as np
 from armpy.backend import ITensorHandle
 from armpy.errors import ArmpyError
 from armpy.ops.operation import Array
+from armpy.testing.backend_under_test import Subject
 from armpy.testing.contract.case import NotApplicableError, ViolationError, check
 from armpy.testing.contract.driven import Driven, backend_of_runtime, poison
 from armpy.testing.contract.networks import sample_bench, samples, with_constants
-from armpy.testing.subject import Subject
 
 
 def _tensors(subject: Subject) -> Iterator[tuple[ITensorHandle, Array]]:

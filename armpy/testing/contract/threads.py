@@ -12,14 +12,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from armpy.errors import ArmpyError
+from armpy.execution import Runtime
 from armpy.graph import Graph
 from armpy.ops.operation import Array
-from armpy.runtime import Runtime
+from armpy.testing.backend_under_test import Subject
 from armpy.testing.case import Case
 from armpy.testing.contract.loops import flow_feeds, taken_cases
 from armpy.testing.contract.networks import Bench, chain, sample_bench, samples, with_constants
-from armpy.testing.subject import Subject
-from armpy.testing.trial import is_value
+from armpy.testing.differential_run import is_value
 
 _THREADS = 4
 _RUNS_PER_THREAD = 16

@@ -17,11 +17,11 @@ from armpy.errors import (
     ExecutionCancelledError,
     ExecutionTimeoutError,
 )
-from armpy.runtime import Model
+from armpy.model import Model
 from armpy.testing.crash.networks import LARGE, SMALL, ZERO
 from armpy.testing.crash.scene import Expectation, Scene
 from armpy.testing.crash.system import LeftBehind, address_space_limit
-from armpy.testing.trial import FailureError
+from armpy.testing.differential_run import FailureError
 
 THREADS = 4
 RUNS = 50

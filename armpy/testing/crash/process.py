@@ -10,13 +10,13 @@ import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from armpy.core.processes.worker import Worker, WorkerSettings
 from armpy.errors import ArmpyError, DeadObjectError
-from armpy.processes.worker import Worker, WorkerSettings
-from armpy.runtime import RuntimeOptions
+from armpy.execution import RuntimeOptions
 from armpy.testing.crash.cases import AFTERWARDS, CASES, SURVEY
 from armpy.testing.crash.result import CrashOutcome
 from armpy.testing.crash.scene import Scene
-from armpy.testing.trial import FailureError
+from armpy.testing.differential_run import FailureError
 from armpy.types import BackendId
 
 _HANDLER = f"{__name__}:CaseServer"

@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-from armpy.caching.settings import CompilationCaching
 from armpy.errors import InvalidArgumentError
-from armpy.runtime import RuntimeOptions
+from armpy.execution import RuntimeOptions
+from armpy.store.settings import CompilationCaching
 from armpy.testing.crash.cases import AFTERWARDS, CASES, SURVEY, CrashCase
 from armpy.testing.crash.networks import builders
 from armpy.testing.crash.process import Ended, Task, run_apart

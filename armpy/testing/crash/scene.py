@@ -9,14 +9,15 @@ from functools import cached_property
 import numpy as np
 
 from armpy.errors import ArmpyError
+from armpy.execution import Runtime, RuntimeOptions
+from armpy.execution.isolation.limits import IsolationLimits
 from armpy.graph import Graph
-from armpy.isolation.limits import IsolationLimits
+from armpy.model import Model
 from armpy.ops.operation import Array
-from armpy.runtime import Model, Runtime, RuntimeOptions
+from armpy.testing.backend_under_test import Subject
 from armpy.testing.crash.networks import SMALL, builders, random_feeds
-from armpy.testing.subject import Subject
-from armpy.testing.tolerance import TOLERANCES, Tolerance, compare
-from armpy.testing.trial import FailureError
+from armpy.testing.differential_run import FailureError
+from armpy.tools.compare.tolerance import TOLERANCES, Tolerance, compare
 from armpy.types import REFERENCE_BACKEND_ID, BackendId
 
 NUM_FEEDS = 4

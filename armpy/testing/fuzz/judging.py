@@ -7,7 +7,7 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
-from armpy.runtime import RuntimeOptions
+from armpy.execution import RuntimeOptions
 from armpy.testing.fuzz.byte_random import model_of_bytes
 from armpy.testing.fuzz.result import Finding
 from armpy.testing.random_graphs.runner import GraphJudge, crashed

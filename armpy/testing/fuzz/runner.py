@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from armpy.errors import InvalidArgumentError
-from armpy.runtime import RuntimeOptions
+from armpy.execution import RuntimeOptions
 from armpy.testing.fuzz import guided
 from armpy.testing.fuzz.judging import BytesJudge, Search, name_of
 from armpy.testing.fuzz.result import Finding, FuzzRun

@@ -11,30 +11,23 @@ import numpy as np
 
 from armpy.backend import ReasonCode
 from armpy.errors import BackendCapabilityError, NnapiError
+from armpy.execution import RuntimeOptions
+from armpy.execution.loaded_network import LoadedNetwork
 from armpy.graph import nested_graphs
 from armpy.nnapi.codes import LATEST_FEATURE_LEVEL, OperandCode, OperationCode
-from armpy.nnapi.compilation import Compilation
+from armpy.nnapi.compile.compilation import Compilation
+from armpy.nnapi.compile.lowering import lower_model
 from armpy.nnapi.devices import DeviceManager
-from armpy.nnapi.execution import Execution
-from armpy.nnapi.lowering import lower_model
-from armpy.nnapi.model import Model
-from armpy.nnapi.model_description import Operand, Subgraph
+from armpy.nnapi.model.model import Model
+from armpy.nnapi.model.model_description import Operand, Subgraph
+from armpy.nnapi.run.execution import Execution
 from armpy.ops.operation import Array
-from armpy.runtime import RuntimeOptions
-from armpy.runtime.loaded_network import LoadedNetwork
+from armpy.testing.backend_under_test import Subject
+from armpy.testing.executed_layers import kind_of, kinds_run, layers_refused
 from armpy.testing.nnapi_vectors.example import Example
 from armpy.testing.nnapi_vectors.twins import signed_twin, twin_difference
-from armpy.testing.ran import kind_of, kinds_run, layers_refused
 from armpy.testing.result import CaseResult, Outcome
-from armpy.testing.subject import Subject
-from armpy.testing.tolerance import (
-    EXACT,
-    FLOAT16,
-    FLOAT32,
-    OFF_BY_ONE,
-    Tolerance,
-    compare,
-)
+from armpy.tools.compare.tolerance import EXACT, FLOAT16, FLOAT32, OFF_BY_ONE, Tolerance, compare
 from armpy.types import BackendId, DataType
 
 CompareElements: TypeAlias = Callable[[Example, int, Array, Array], str]

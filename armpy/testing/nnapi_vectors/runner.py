@@ -10,12 +10,12 @@ from functools import partial
 from pathlib import Path
 
 from armpy.errors import InvalidArgumentError
-from armpy.runtime import RuntimeOptions
+from armpy.execution import RuntimeOptions
+from armpy.testing.backend_under_test import Subject
 from armpy.testing.nnapi_vectors.example import Example, read_examples
 from armpy.testing.nnapi_vectors.judge import Variation, VectorJudge, data_type_of, operation_of
 from armpy.testing.nnapi_vectors.twins import has_signed_twin
 from armpy.testing.result import CaseResult, ConformanceResult, Outcome, is_selected
-from armpy.testing.subject import Subject
 from armpy.testing.workers import Lost, available_cores, judge_in_workers
 from armpy.types import BackendId
 

@@ -8,13 +8,13 @@ from dataclasses import replace
 import numpy as np
 
 from armpy.nnapi.codes import OperandCode, OperationCode
-from armpy.nnapi.compilation import Compilation
+from armpy.nnapi.compile.compilation import Compilation
 from armpy.nnapi.devices import Device, DeviceManager
-from armpy.nnapi.model import Model
-from armpy.nnapi.model_description import ModelDescription, Operand, Subgraph
+from armpy.nnapi.model.model import Model
+from armpy.nnapi.model.model_description import ModelDescription, Operand, Subgraph
 from armpy.ops.operation import Array
 from armpy.testing.nnapi_vectors.example import Example
-from armpy.testing.tolerance import EXACT, OFF_BY_ONE, compare
+from armpy.tools.compare.tolerance import EXACT, OFF_BY_ONE, compare
 
 _UNSIGNED, _SIGNED = OperandCode.TENSOR_QUANT8_ASYMM, OperandCode.TENSOR_QUANT8_ASYMM_SIGNED
 _OFFSET = 128

@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from armpy.nnapi.codes import OperationCode
-from armpy.nnapi.model_description import Lifetime, Operand, Subgraph
+from armpy.nnapi.model.model_description import Lifetime, Operand, Subgraph
 from armpy.ops.operation import Array
 from armpy.testing.nnapi_vectors.example import Example
-from armpy.testing.tolerance import EXACT, OFF_BY_ONE, Tolerance, compare
+from armpy.tools.compare.tolerance import EXACT, OFF_BY_ONE, Tolerance, compare
 from armpy.types import DataType
 
 

@@ -8,12 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from armpy.nnapi.codes import OperandCode
-from armpy.nnapi.model_description import (
-    Lifetime,
-    ModelDescription,
-    Operand,
-    Subgraph,
-)
+from armpy.nnapi.model.model_description import Lifetime, ModelDescription, Operand, Subgraph
 
 
 class Editor:

@@ -8,20 +8,20 @@ from typing import TypeAlias
 
 import numpy as np
 
+from armpy.compiler import specialize
 from armpy.errors import ArmpyError
 from armpy.nnapi.codes import OperandCode
-from armpy.nnapi.lowering import lower_model
-from armpy.nnapi.model_description import (
+from armpy.nnapi.compile.lowering import lower_model
+from armpy.nnapi.model.model_description import (
     Lifetime,
     ModelDescription,
     Operand,
     OperationNode,
     Subgraph,
 )
+from armpy.nnapi.model.validation import validate_model
 from armpy.nnapi.operations import Form, OperationDefinition, TypeRow
-from armpy.nnapi.validation import validate_model
 from armpy.ops.operation import Array
-from armpy.optimizer import specialize
 from armpy.testing.random_graphs.call import Call, Source
 from armpy.testing.random_graphs.recipes import recipes
 

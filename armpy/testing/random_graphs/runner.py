@@ -9,12 +9,13 @@ from functools import partial
 from pathlib import Path
 
 from armpy.errors import NnapiError
-from armpy.nnapi.compilation import Compilation
+from armpy.execution import RuntimeOptions
+from armpy.nnapi.compile.compilation import Compilation
 from armpy.nnapi.devices import Device, DeviceManager
-from armpy.nnapi.model import Model
-from armpy.nnapi.model_description import ModelDescription
+from armpy.nnapi.model.model import Model
+from armpy.nnapi.model.model_description import ModelDescription
 from armpy.ops.operation import Array
-from armpy.runtime import RuntimeOptions
+from armpy.testing.backend_under_test import Subject
 from armpy.testing.nnapi_vectors.example import Example
 from armpy.testing.nnapi_vectors.judge import (
     Variation,
@@ -28,7 +29,6 @@ from armpy.testing.random_graphs.criteria import compare_closely, compare_exactl
 from armpy.testing.random_graphs.generator import RandomModel, random_model
 from armpy.testing.random_graphs.shrink import Part, shrink, with_all_outputs
 from armpy.testing.result import CaseResult, Outcome
-from armpy.testing.subject import Subject
 from armpy.testing.workers import Lost, available_cores, judge_in_workers
 from armpy.types import REFERENCE_BACKEND_ID, BackendId
 

@@ -1,5 +1,5 @@
 """NumbaAcc: compiles whole regions of a network with Numba and LLVM."""
 
-from armpy.lazy import offer
+from armpy.core.lazy import offer
 
 __getattr__, __dir__ = offer(__name__)

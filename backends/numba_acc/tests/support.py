@@ -28,8 +28,8 @@ from armpy import Network, Runtime, RuntimeOptions
 from armpy.graph import SubgraphView
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
-from armpy.testing.diff import behind_floats
-from armpy.testing.tolerance import EXACT, Tolerance, compare
+from armpy.tools.compare.diff import behind_floats
+from armpy.tools.compare.tolerance import EXACT, Tolerance, compare
 from armpy.types import DataType
 from tests.support.effort import IS_SHORTENED, first_and_another
 

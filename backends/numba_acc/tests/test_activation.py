@@ -8,7 +8,7 @@ from armpy import ops
 from armpy.ops import ActivationFunction
 from armpy.ops.operation import Array, Operation
 from armpy.tensor import TensorInfo
-from armpy.testing.tolerance import EXACT, Tolerance
+from armpy.tools.compare.tolerance import EXACT, Tolerance
 from armpy.types import DataType
 from backends.numba_acc.tests.one_layer import check_layer, quantized
 

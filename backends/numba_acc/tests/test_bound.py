@@ -7,8 +7,8 @@ import pytest
 
 from armpy import Model, Network
 from armpy.errors import ExecutionTimeoutError, InvalidArgumentError
+from armpy.execution import Runtime, RuntimeOptions
 from armpy.ops import Gather
-from armpy.runtime import Runtime, RuntimeOptions
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from backends.numba_acc.tests.networks import convolutions, image, runtime_of, small

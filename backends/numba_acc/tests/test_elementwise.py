@@ -7,7 +7,7 @@ from armpy_numba_acc.passes.support import support
 
 from armpy import ops
 from armpy.tensor import Quantization, TensorInfo
-from armpy.testing.tolerance import Tolerance
+from armpy.tools.compare.tolerance import Tolerance
 from armpy.types import DataType
 from backends.numba_acc.tests.one_layer import (
     BROADCASTS,

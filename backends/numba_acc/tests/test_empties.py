@@ -10,7 +10,7 @@ from armpy import Network, Quantization, Runtime, RuntimeOptions, ops
 from armpy.errors import ExecutionTimeoutError, InvalidArgumentError
 from armpy.ops.operation import Array, Operation
 from armpy.tensor import TensorInfo
-from armpy.testing.tolerance import EXACT
+from armpy.tools.compare.tolerance import EXACT
 from armpy.types import DataType
 from backends.numba_acc.tests.support import (
     ISAS,

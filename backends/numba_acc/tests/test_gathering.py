@@ -16,7 +16,7 @@ from armpy.errors import InvalidArgumentError
 from armpy.graph import SubgraphView
 from armpy.ops.operation import Array, Operation
 from armpy.tensor import TensorInfo
-from armpy.testing.tolerance import EXACT
+from armpy.tools.compare.tolerance import EXACT
 from armpy.types import DataType
 from backends.numba_acc.tests.support import (
     ISA_NAMES,

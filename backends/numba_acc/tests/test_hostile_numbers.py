@@ -14,8 +14,8 @@ import pytest
 from armpy import DataType, Network, TensorInfo, ops
 from armpy.ops.operation import Array, Operation
 from armpy.tensor import Quantization
-from armpy.testing.tolerance import Tolerance
-from armpy.testing.values import HOSTILE
+from armpy.tools.compare.seeded_values import HOSTILE
+from armpy.tools.compare.tolerance import Tolerance
 from backends.numba_acc.tests.one_layer import (
     FLOAT_FUNCTIONS,
     FLOAT_OPERATIONS,

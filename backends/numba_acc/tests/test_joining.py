@@ -3,7 +3,8 @@ from __future__ import annotations
 import numpy as np
 
 from armpy import DataType, Network, TensorInfo, ops
-from armpy.runtime import Model, Runtime, RuntimeOptions
+from armpy.execution import Runtime, RuntimeOptions
+from armpy.model import Model
 
 NEGATE = ops.ElementwiseUnary(ops.UnaryOperation.NEG)
 

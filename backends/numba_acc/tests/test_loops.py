@@ -16,6 +16,7 @@ from armpy_numba_acc.runtime import instance
 
 from armpy import Model, Network, Runtime, RuntimeOptions
 from armpy.backend import Cancellation, cancellable
+from armpy.compiler import specialize
 from armpy.errors import ExecutionCancelledError, ExecutionTimeoutError, InvalidArgumentError
 from armpy.graph import Graph, SubgraphView, Value
 from armpy.ops import (
@@ -32,7 +33,6 @@ from armpy.ops import (
     While,
 )
 from armpy.ops.operation import Array
-from armpy.optimizer import specialize
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
 

@@ -23,7 +23,7 @@ from armpy.graph import SubgraphView
 from armpy.ops import Convolution2d
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
-from armpy.testing.tolerance import EXACT
+from armpy.tools.compare.tolerance import EXACT
 from armpy.types import DataType
 from backends.numba_acc.tests.support import (
     PRODUCT_ISAS,

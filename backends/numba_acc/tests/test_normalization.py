@@ -7,7 +7,7 @@ import pytest
 
 from armpy import ops
 from armpy.tensor import TensorInfo
-from armpy.testing.tolerance import Tolerance
+from armpy.tools.compare.tolerance import Tolerance
 from armpy.types import DataLayout, DataType
 from backends.numba_acc.tests.one_layer import check_layer
 

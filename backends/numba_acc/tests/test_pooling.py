@@ -7,7 +7,7 @@ import pytest
 from armpy import Network, ops
 from armpy.ops.shapes import PaddingSpec
 from armpy.tensor import Quantization, TensorInfo
-from armpy.testing.tolerance import EXACT, Tolerance
+from armpy.tools.compare.tolerance import EXACT, Tolerance
 from armpy.types import DataType
 from backends.numba_acc.tests.support import (
     check_against_reference,

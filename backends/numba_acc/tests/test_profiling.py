@@ -13,9 +13,9 @@ from armpy_numba_acc.runtime.profiling import NumbaProfilingContext, Recorder, r
 from armpy_numba_acc.runtime.roofline import roofline_us
 
 from armpy.backend import NetworkResources
-from armpy.benchmarking.layers import layer_costs
+from armpy.execution import Runtime
 from armpy.profiling import Profiler
-from armpy.runtime import Runtime
+from armpy.tools.benchmark.layers import layer_costs
 from backends.numba_acc.tests.networks import convolutions, image, runtime_of, small
 
 

@@ -17,7 +17,7 @@ from armpy_numba_acc.options import ISA_VARIABLE
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
 from armpy.testing.random_graphs import run_random_graphs
-from armpy.testing.tolerance import Tolerance, compare
+from armpy.tools.compare.tolerance import Tolerance, compare
 from armpy.types import DataType
 from backends.numba_acc.tests import support
 from backends.numba_acc.tests.random_networks import (

@@ -26,7 +26,7 @@ from armpy.nnapi import Compilation, DeviceManager, Model, OperandCode, OperandT
 from armpy.ops.operation import Array, Operation
 from armpy.ops.shapes import PaddingSpec
 from armpy.plugins import BackendRegistry
-from armpy.testing.tolerance import Tolerance
+from armpy.tools.compare.tolerance import Tolerance
 from backends.numba_acc.tests.networks import convolutions
 from backends.numba_acc.tests.support import (
     ISAS,

@@ -169,7 +169,7 @@ def test_the_sources_are_the_packages_that_decide(monkeypatch: pytest.MonkeyPatc
     files = {Path(path).as_posix() for path in keys._source_files()}
     for part in (
         "armpy_numba_acc/kernels/executor.py",
-        "armpy/numerics/integer_functions.py",
+        "armpy/core/numerics/integer_functions.py",
         "armpy/ops/convolution.py",
         "armpy/types.py",
     ):

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from armpy.backend import CacheUse
-from armpy.network import Network
+from armpy.execution import Runtime, RuntimeOptions
+from armpy.graph.network import Network
+from armpy.model import Model
 from armpy.ops import Activation, ActivationFunction, ElementwiseBinary, Softmax
-from armpy.runtime import Model, Runtime, RuntimeOptions
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 
@@ -71,7 +72,8 @@ from pathlib import Path
 import numpy as np
 from armpy_numba_acc.store import objects, programs
 from test_store_sharing import network
-from armpy.runtime import Model, Runtime, RuntimeOptions
+from armpy import Model
+from armpy.execution import Runtime, RuntimeOptions
 
 log, started = Path(sys.argv[1]), Path(sys.argv[2])
 

@@ -26,7 +26,7 @@ from armpy.ops import (
 from armpy.ops.operation import Array, Operation
 from armpy.ops.shapes import PaddingSpec
 from armpy.tensor import Quantization, TensorInfo
-from armpy.testing.tolerance import EXACT
+from armpy.tools.compare.tolerance import EXACT
 from armpy.types import DataType
 from backends.numba_acc.tests.support import (
     ISA_NAMES,

@@ -7,7 +7,7 @@ from armpy_numba_acc.passes.support import support
 from armpy import ops
 from armpy.ops import BinaryOperation
 from armpy.tensor import TensorInfo
-from armpy.testing.tolerance import EXACT
+from armpy.tools.compare.tolerance import EXACT
 from armpy.types import DataType
 from backends.numba_acc.tests.one_layer import FLOAT_OPERATIONS, check_layer, quantized
 

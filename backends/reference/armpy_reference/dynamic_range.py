@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from armpy.numerics.rounding import round_half_away
+from armpy.core.numerics.rounding import round_half_away
 
 Float32Array = npt.NDArray[np.float32]
 

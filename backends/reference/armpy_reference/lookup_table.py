@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from armpy.numerics.lookup_table import StoredFunction
+from armpy.core.numerics.lookup_table import StoredFunction
 from armpy.tensor import TensorInfo
 
 Array: TypeAlias = npt.NDArray[Any]  # Any: of the data type of a TensorInfo

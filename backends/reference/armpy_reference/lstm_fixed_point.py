@@ -6,8 +6,8 @@ from functools import cache
 
 import numpy as np
 
-from armpy.numerics import gemmlowp
-from armpy.numerics.rounding import Int64Array, rounding_shift_right
+from armpy.core.numerics import gemmlowp
+from armpy.core.numerics.rounding import Int64Array, rounding_shift_right
 
 LARGEST = 32767
 """The largest int16, which is 1 where there are no integer bits."""

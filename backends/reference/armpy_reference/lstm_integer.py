@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from armpy.numerics.fixed_point import Multiplier, quantize_multiplier
-from armpy.numerics.gemmlowp import inverse_sqrt_multiplier
-from armpy.numerics.rounding import Int64Array
+from armpy.core.numerics.fixed_point import Multiplier, quantize_multiplier
+from armpy.core.numerics.gemmlowp import inverse_sqrt_multiplier
+from armpy.core.numerics.rounding import Int64Array
 from armpy.ops import QLstm, UnidirectionalSequenceLstm
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from armpy.numerics.rounding import Int64Array
+from armpy.core.numerics.rounding import Int64Array
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
 from armpy_reference.lstm_integer import IntegerLstm

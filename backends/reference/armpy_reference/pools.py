@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from armpy.numerics.rounding import Int64Array
+from armpy.core.numerics.rounding import Int64Array
 from armpy.ops import Pooling2d, Pooling3d, PoolingAlgorithm
 from armpy.ops.operation import Array
 from armpy.ops.shapes import PaddingSpec, resolve_padding

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from armpy.numerics.quantization import QuantizationParameters
-from armpy.numerics.rounding import round_half_away
+from armpy.core.numerics.quantization import QuantizationParameters
+from armpy.core.numerics.rounding import round_half_away
 from armpy.ops.activations import FusedActivation
 from armpy.tensor import Quantization, TensorInfo
 

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from armpy.numerics.fixed_point import Multiplier
-from armpy.numerics.integer_functions import converted, shifted_rescaling
-from armpy.numerics.lookup_table import StoredFunction
-from armpy.numerics.pair_functions import PairFunction, quotients, through_reals
-from armpy.numerics.rounding import Int64Array, rounding_shift_right
+from armpy.core.numerics.fixed_point import Multiplier
+from armpy.core.numerics.integer_functions import converted, shifted_rescaling
+from armpy.core.numerics.lookup_table import StoredFunction
+from armpy.core.numerics.pair_functions import PairFunction, quotients, through_reals
+from armpy.core.numerics.rounding import Int64Array, rounding_shift_right
 from armpy.tensor import TensorInfo
 from armpy_reference.lookup_table import Array, BinaryKernel
 from armpy_reference.quantization import parameters_of, scale_of

@@ -10,11 +10,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from armpy.numerics.fixed_point import Multiplier, multiply_high
-from armpy.numerics.logarithm import logarithm, reciprocal
-from armpy.numerics.lookup_table import interpolate
-from armpy.numerics.rounding import leading_zeros, rounding_shift_right
-from armpy.numerics.softmax import (
+from armpy.core.numerics.fixed_point import Multiplier, multiply_high
+from armpy.core.numerics.logarithm import logarithm, reciprocal
+from armpy.core.numerics.lookup_table import interpolate
+from armpy.core.numerics.rounding import leading_zeros, rounding_shift_right
+from armpy.core.numerics.softmax import (
     ARGUMENT_INTEGER_BITS,
     ARGUMENT_STEP,
     SUM_INTEGER_BITS,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from armpy.numerics.lookup_table import RealFunction, StoredFunction, by_table
+from armpy.core.numerics.lookup_table import RealFunction, StoredFunction, by_table
 from armpy.tensor import TensorInfo
 from armpy_reference.lookup_table import Array, UnaryKernel, look_up, table_of
 from armpy_reference.quantization import dequantize, parameters_of, quantize

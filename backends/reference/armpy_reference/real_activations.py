@@ -7,9 +7,9 @@ from typing import TypeAlias
 
 import numpy as np
 
-from armpy.numerics import activations
-from armpy.numerics.activations import Float32Array
-from armpy.numerics.elementary import ElementaryFunctions
+from armpy.core.numerics import activations
+from armpy.core.numerics.activations import Float32Array
+from armpy.core.numerics.elementary import ElementaryFunctions
 from armpy.ops import Activation, ActivationFunction
 
 RealActivation: TypeAlias = Callable[[Activation, ElementaryFunctions, Float32Array], Float32Array]

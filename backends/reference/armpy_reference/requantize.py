@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from armpy.numerics.fixed_point import Multiplier
-from armpy.numerics.requantization import Requantization, reduced_multiplier
-from armpy.numerics.rounding import Int64Array, round_half_away
+from armpy.core.numerics.fixed_point import Multiplier
+from armpy.core.numerics.requantization import Requantization, reduced_multiplier
+from armpy.core.numerics.rounding import Int64Array, round_half_away
 from armpy.ops.activations import FusedActivation
 
 Array = npt.NDArray[Any]  # Any: sums are floats of either size, outputs of any type

@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from armpy.backend import WorkloadInfo
-from armpy.numerics.fixed_point import Multiplier
-from armpy.numerics.rounding import Int64Array
+from armpy.core.numerics.fixed_point import Multiplier
+from armpy.core.numerics.rounding import Int64Array
 from armpy.ops.activations import FusedActivation
 from armpy.ops.operation import Operation
 from armpy.tensor import TensorInfo

@@ -13,7 +13,7 @@ import pytest
 
 import armpy
 from armpy.errors import LayerValidationError
-from armpy.network import Network
+from armpy.graph.network import Network
 from armpy.ops import BinaryOperation, ElementwiseBinary
 from armpy.ops.operation import Array, Operation
 from armpy.tensor import Quantization, TensorInfo

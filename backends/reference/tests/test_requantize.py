@@ -9,7 +9,7 @@ from armpy_reference.requantize import FixedPointRescaling, RealRescaling
 from hypothesis import given
 from hypothesis import strategies as st
 
-from armpy.numerics.fixed_point import Multiplier
+from armpy.core.numerics.fixed_point import Multiplier
 from tests.support.gemmlowp_in_integers import accumulators, multipliers, multiply
 
 

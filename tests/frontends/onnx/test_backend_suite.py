@@ -19,7 +19,7 @@ pytest.importorskip("onnx")
 import onnx.backend.test
 
 import armpy
-from armpy.onnx_backend import OnnxBackend, OnnxModel
+from armpy.model.onnx_backend import OnnxBackend, OnnxModel
 from tests.support.onnx_skips import ACCELERATED, SKIPS
 
 _BACKENDS = os.environ.get("ARMPY_ONNX_SUITE_BACKENDS", "CpuRef").split(",")

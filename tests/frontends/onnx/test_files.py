@@ -55,7 +55,7 @@ def test_elements_beside_the_model_are_read_at_their_offset(tmp_path: Path, offs
 def test_elements_beside_the_model_are_mapped(tmp_path: Path) -> None:
     """The network's constant is a view of the file, not a copy."""
     from armpy.frontends.onnx.external_data import ExternalData
-    from armpy.hooks import ModelFile
+    from armpy.plugins.hooks import ModelFile
 
     path = _saved(tmp_path / "m", _product())
     array, _ = ExternalData(ModelFile(memoryview(b""), str(path), path)).read(

@@ -9,7 +9,7 @@ import armpy
 from armpy import ModelMetadata, TensorMetadata
 from armpy.errors import ParserError
 from armpy.frontends.onnx.metadata import read_metadata
-from armpy.hooks.model_file import open_model_file
+from armpy.plugins.hooks.model_file import open_model_file
 
 
 def model_bytes(**properties: str) -> bytes:

@@ -15,8 +15,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 import armpy
 from armpy.errors import ParserError
-from armpy.frontends.onnx.walking import Walker
-from armpy.runtime import family
+from armpy.execution import subgraph_networks as family
+from armpy.frontends.onnx.structures.walking import Walker
 
 node, value = helper.make_node, helper.make_tensor_value_info
 FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL

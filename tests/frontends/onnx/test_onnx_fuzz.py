@@ -22,7 +22,8 @@ pytest.importorskip("onnx")
 
 import armpy
 from armpy.errors import ArmpyError, ParserError
-from armpy.runtime import Model, Runtime, RuntimeOptions
+from armpy.execution import Runtime, RuntimeOptions
+from armpy.model import Model
 from tests.support.mutations import mutated
 from tests.support.onnx_mutations import nested_models, node_models, odd_model
 

@@ -26,7 +26,8 @@ pytest.importorskip("onnx")
 
 import armpy
 from armpy.errors import ArmpyError
-from armpy.runtime import Model, Runtime, RuntimeOptions
+from armpy.execution import Runtime, RuntimeOptions
+from armpy.model import Model
 from tests.support.effort import shortened
 from tests.support.onnx_mutations import EXTERNAL_FILE, structured_model
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from armpy import Network, ops
+from armpy.compiler.passes.attention import join_attention
 from armpy.graph import Graph, Layer, Value
 from armpy.ops.operation import Array
-from armpy.optimizer.passes.attention import join_attention
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from tests.support.fake_backends import FakeBackend

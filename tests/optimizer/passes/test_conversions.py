@@ -6,12 +6,8 @@ import numpy as np
 import pytest
 
 from armpy import DataType, Network, Quantization, TensorInfo, ops
+from armpy.compiler.passes.conversions import cancel_conversions, merge_casts, move_conversions
 from armpy.graph import Value
-from armpy.optimizer.passes.conversions import (
-    cancel_conversions,
-    merge_casts,
-    move_conversions,
-)
 from tests.support.networks import ADD, RELU, f32
 from tests.support.passes import after, context, names
 

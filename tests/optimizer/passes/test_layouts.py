@@ -10,11 +10,11 @@ from armpy_numba_acc import NumbaBackend
 from armpy_reference import ReferenceBackend
 
 from armpy import Network, OptimizerOptions, ops
+from armpy.compiler.pass_selection import simplified
+from armpy.compiler.passes.min_cut import Cost, cheapest, total
+from armpy.compiler.passes.transposes import cancel_transposes
 from armpy.errors import LayerValidationError
 from armpy.graph import Graph, Value
-from armpy.optimizer.passes.cuts import Cost, cheapest, total
-from armpy.optimizer.passes.transposes import cancel_transposes
-from armpy.optimizer.simplify import simplified
 from tests.support.networks import ADD, MUL, RELU, f32
 from tests.support.passes import after, bits, context, names, random_inputs, run
 

@@ -7,11 +7,11 @@ import pytest
 from armpy_reference import ReferenceBackend
 
 from armpy import DataType, Network, Quantization, TensorInfo, ops
+from armpy.compiler.passes.broadcasts import remove_broadcasts
+from armpy.compiler.passes.common_subexpressions import merge_equal_siblings
+from armpy.compiler.passes.reshapes import merge_reshapes, reshape_transposes
+from armpy.compiler.passes.transposes import cancel_transposes
 from armpy.graph import Value
-from armpy.optimizer.passes.broadcasts import remove_broadcasts
-from armpy.optimizer.passes.reshapes import merge_reshapes, reshape_transposes
-from armpy.optimizer.passes.siblings import merge_equal_siblings
-from armpy.optimizer.passes.transposes import cancel_transposes
 from tests.support.fake_backends import FakeBackend
 from tests.support.networks import ADD, MUL, RELU, f32
 from tests.support.passes import after, context, layer_named, names

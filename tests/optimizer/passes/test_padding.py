@@ -8,9 +8,9 @@ from armpy_reference import ReferenceBackend
 
 from armpy import DataLayout, DataType, Network, Quantization, TensorInfo, ops
 from armpy.backend import ReasonCode, Support
+from armpy.compiler.passes.padding import fold_pad
 from armpy.ops import FusedActivation, Padding, PoolingAlgorithm
 from armpy.ops.operation import Operation
-from armpy.optimizer.passes.padding import fold_pad
 from tests.support.fake_backends import FakeBackend
 from tests.support.passes import after, context, layer_named
 

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from armpy import Network, OptimizerOptions, ops
+from armpy.compiler import BUILT_IN_PASSES, OptimizerPass, PassContext, Rebuild
+from armpy.compiler.pass_selection import simplified, worthwhile
 from armpy.errors import GraphValidationError, InvalidArgumentError
 from armpy.graph import Graph
-from armpy.optimizer import BUILT_IN_PASSES, OptimizerPass, PassContext, Rebuild
-from armpy.optimizer.simplify import simplified, worthwhile
 from tests.support.networks import RELU, chain, f32, floats
 from tests.support.passes import OFF, names, run
 
@@ -56,7 +56,7 @@ def test_a_pass_that_is_switched_off_does_not_run() -> None:
 
 @pytest.mark.parametrize("graph", [chain(3), everything().build()], ids=["nothing", "much"])
 def test_what_is_said_to_be_idle_is_idle(graph: Graph) -> None:
-    from armpy.optimizer.passes import pipeline
+    from armpy.compiler.passes import pipeline
 
     found = worthwhile(graph)
     for name, is_on in BUILT_IN_PASSES.items():
@@ -75,7 +75,7 @@ def test_networks_without_work_import_no_pass() -> None:
         y = net.add(armpy.ops.Reshape((6,)), x)
         net.output("y", net.add(armpy.ops.Softmax(), net.add(armpy.ops.Transpose((0,)), y)))
         armpy.Model(net)
-        assert not [name for name in sys.modules if name.startswith("armpy.optimizer.passes")]
+        assert not [name for name in sys.modules if name.startswith("armpy.compiler.passes")]
     """
     subprocess.run([sys.executable, "-c", code], check=True)
 

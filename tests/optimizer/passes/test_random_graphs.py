@@ -10,13 +10,13 @@ from armpy_numba_acc import NumbaBackend
 from armpy_reference import ReferenceBackend
 
 from armpy import DataType, Network, OptimizerOptions, Quantization, TensorInfo, ops
+from armpy.compiler import PassContext
+from armpy.compiler.pass_selection import simplified, worthwhile
+from armpy.compiler.passes import pipeline
 from armpy.errors import LayerValidationError
 from armpy.graph import Graph, Value
 from armpy.ops import PaddingMode
 from armpy.ops.operation import Operation
-from armpy.optimizer import PassContext
-from armpy.optimizer.passes import pipeline
-from armpy.optimizer.simplify import simplified, worthwhile
 from tests.support.networks import f32
 from tests.support.passes import OFF, bits, check_equal, random_inputs, run
 

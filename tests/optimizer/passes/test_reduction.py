@@ -9,14 +9,14 @@ from armpy_reference import ReferenceBackend
 
 from armpy import DataType, Network, OptimizerOptions, Quantization, TensorInfo, ops
 from armpy.backend import IBackendInternal, ReasonCode, Support
-from armpy.errors import InvalidArgumentError
-from armpy.graph import Graph, verify_graph
-from armpy.ops.operation import Array
-from armpy.optimizer.passes.reduction import (
+from armpy.compiler.passes.reduction import (
     fall_back_to_float32,
     reduce_fp32_to_bf16,
     reduce_fp32_to_fp16,
 )
+from armpy.errors import InvalidArgumentError
+from armpy.graph import Graph, verify_graph
+from armpy.ops.operation import Array
 from tests.support.fake_backends import FakeBackend
 from tests.support.networks import ADD, MUL, RELU, chain, f32, floats, ints
 from tests.support.passes import OFF, context, names, random_inputs, run

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from armpy import Network, ops
+from armpy.compiler.passes.fuse_decomposed import join_written_out
 from armpy.graph import Graph, Value
-from armpy.optimizer.passes.written_out import join_written_out
 from tests.support.fake_backends import FakeBackend
 from tests.support.networks import ADD, MUL, f32
 from tests.support.passes import context, names, random_inputs, run

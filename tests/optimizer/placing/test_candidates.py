@@ -3,11 +3,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from armpy.backend import Capability, IBackendInternal
+from armpy.compiler.assign import Exclusions, SupportOracle
+from armpy.compiler.cost.candidates import Candidates, choices_of
+from armpy.compiler.cost.decision import Decision, estimated
 from armpy.graph import Layer, Value
 from armpy.ops import Activation, ElementwiseBinary
-from armpy.optimizer.assign import Exclusions, SupportOracle
-from armpy.optimizer.placing.candidates import Candidates, choices_of
-from armpy.optimizer.placing.decision import Decision, estimated
 from armpy.types import BackendId, Preference
 from tests.support.fake_backends import FakeBackend
 from tests.support.networks import chain, diamond

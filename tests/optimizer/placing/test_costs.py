@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 from armpy_reference import ReferenceBackend
 
-from armpy.devices import BackendCosts, CopyRate, FigureSource, FiguresStore, Rate
+from armpy.compiler.cost.costs import DeviceCosts, device_costs
+from armpy.compiler.devices import BackendCosts, CopyRate, FigureSource, FiguresStore, Rate
 from armpy.graph import Layer
-from armpy.network import Network
+from armpy.graph.network import Network
 from armpy.ops import If
-from armpy.optimizer.placing.costs import DeviceCosts, device_costs
 from armpy.types import HOST, Preference
 from tests.support.control_flow import BOOL, applied
 from tests.support.device_memory import DeviceBackend

@@ -6,9 +6,9 @@ from itertools import product
 
 import pytest
 
+from armpy.compiler.cost.partition import Choices, cost_of, partition
 from armpy.graph import Graph, Layer, Value
-from armpy.network import Network
-from armpy.optimizer.placing.partition import Choices, cost_of, partition
+from armpy.graph.network import Network
 from armpy.types import HOST, BackendId
 from tests.support.networks import ADD, chain, diamond, f32
 

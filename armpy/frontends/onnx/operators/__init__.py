@@ -5,8 +5,8 @@ A new operator is one entry in its family's ``OPERATORS``.
 
 from __future__ import annotations
 
+from armpy.core.module_tables import ModuleTables
 from armpy.frontends.onnx.node import Operator
-from armpy.module_tables import ModuleTables
 
 _FAMILIES = ModuleTables(__name__, "OPERATORS")
 

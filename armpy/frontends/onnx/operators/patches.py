@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from armpy.core.numerics.rounding import Int64Array
 from armpy.frontends.onnx.blocks import binary, check_table, reshaped, taken, transposed
 from armpy.frontends.onnx.images import (
     WindowAttributes,
@@ -18,7 +19,6 @@ from armpy.frontends.onnx.images import (
 )
 from armpy.frontends.onnx.node import Node, Operator, OperatorTable
 from armpy.graph import Value
-from armpy.numerics.rounding import Int64Array
 from armpy.ops.convolution import Convolution2d
 from armpy.ops.elementwise import BinaryOperation
 from armpy.ops.generation import Fill

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from armpy.core.numerics.rounding import Int64Array
 from armpy.frontends.onnx.blocks import (
     binary,
     check_table,
@@ -30,7 +31,6 @@ from armpy.frontends.onnx.images import (
 from armpy.frontends.onnx.node import Node, Operator, OperatorTable
 from armpy.frontends.onnx.quantized import BYTES, as_integers, as_quantized
 from armpy.graph import Value
-from armpy.numerics.rounding import Int64Array
 from armpy.ops.dense import BatchMatMul
 from armpy.ops.elementwise import BinaryOperation, UnaryOperation
 from armpy.ops.movement import Pad

@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from armpy.core.numerics import resize as plain
+from armpy.core.numerics.rounding import Int64Array
 from armpy.frontends.onnx import sampling
 from armpy.frontends.onnx.blocks import check_table, reshaped
 from armpy.frontends.onnx.images import channels_first, channels_last
 from armpy.frontends.onnx.node import Node, Operator, OperatorTable
 from armpy.frontends.onnx.sampling import AxisScaling, Filter, Float64Array, Taps
 from armpy.graph import Value
-from armpy.numerics import resize as plain
-from armpy.numerics.rounding import Int64Array
 from armpy.ops.dense import BatchMatMul
 from armpy.ops.elementwise import BinaryOperation, ElementwiseBinary, Select
 from armpy.ops.resizing import Resize, ResizeMethod

@@ -17,8 +17,6 @@ import numpy as np
 import onnx
 
 from armpy.errors import ParserError
-from armpy.frontends.onnx.enclosing import Enclosed, Surroundings
-from armpy.frontends.onnx.functions import Functions
 from armpy.frontends.onnx.items import (
     Form,
     Item,
@@ -31,7 +29,9 @@ from armpy.frontends.onnx.items import (
 )
 from armpy.frontends.onnx.node import NodeData
 from armpy.frontends.onnx.reading import kind_of, nodes_inside
-from armpy.frontends.onnx.walking import Lost, Refusals, Scope, Walker
+from armpy.frontends.onnx.structures.functions import Functions
+from armpy.frontends.onnx.structures.outer_scope import Enclosed, Surroundings
+from armpy.frontends.onnx.structures.walking import Lost, Refusals, Scope, Walker
 from armpy.graph import Value
 from armpy.ops.composite import Composite, LayerBuilder
 from armpy.ops.control_flow import If, While

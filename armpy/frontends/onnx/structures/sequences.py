@@ -10,7 +10,7 @@ import onnx
 from armpy.frontends.onnx.element_types import data_type_of
 from armpy.frontends.onnx.items import Item, ValueList, Waiting, tensors
 from armpy.frontends.onnx.node import NodeData
-from armpy.frontends.onnx.walking import Scope, Walker
+from armpy.frontends.onnx.structures.walking import Scope, Walker
 from armpy.graph import Value
 
 MOST_ELEMENTS = 4096

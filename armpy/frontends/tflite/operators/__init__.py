@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from armpy.core.module_tables import ModuleTables
 from armpy.frontends.tflite.node import Converter, ConverterTable
-from armpy.module_tables import ModuleTables
 
 
 class _Converters(Mapping[str, Converter]):

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from armpy import DataType, Model, Network, TensorInfo, load
+from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph import Value
 from armpy.ops import Activation, ActivationFunction, FullyConnected
-from armpy.runtime import Runtime, RuntimeOptions
 from armpy.testing import run_conformance
 
 BACKEND_ID = "ExampleCompiler"

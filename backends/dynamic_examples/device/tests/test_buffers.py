@@ -11,6 +11,7 @@ from armpy_example_device.memory import DeviceBuffer
 
 from armpy import DataType, TensorInfo
 from armpy.backend import DeviceMemoryRequest, ExternalMemory
+from armpy.execution import RuntimeOptions
 from armpy.nnapi import (
     Compilation,
     DeviceManager,
@@ -21,7 +22,6 @@ from armpy.nnapi import (
     ModelBuilder,
 )
 from armpy.plugins import BackendRegistry
-from armpy.runtime import RuntimeOptions
 
 INFO = TensorInfo((4,), DataType.FLOAT32)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from armpy.runtime import RuntimeOptions
+from armpy.execution import RuntimeOptions
 from armpy.testing import run_conformance
 
 

@@ -22,6 +22,7 @@ from armpy.errors import (
     ExecutionTimeoutError,
     MemoryLimitError,
 )
+from armpy.execution import NetworkProperties, Runtime, RuntimeOptions
 from armpy.ops import (
     Activation,
     ActivationFunction,
@@ -30,7 +31,6 @@ from armpy.ops import (
     UnaryOperation,
 )
 from armpy.plugins import BackendRegistry
-from armpy.runtime import NetworkProperties, Runtime, RuntimeOptions
 
 DEVICE = "ExampleDevice"
 OTHER = "NumbaAcc"

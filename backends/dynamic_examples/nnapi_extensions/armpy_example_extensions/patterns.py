@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from armpy.network import Network
+from armpy.graph.network import Network
 from armpy.ops.operation import Array, Operation
 from armpy.tensor import TensorInfo
 from armpy.testing import Pattern

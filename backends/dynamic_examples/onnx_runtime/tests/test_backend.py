@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pytest
 
 from armpy import DataType, Model, Network, TensorInfo, load
+from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph import Graph, SubgraphView, Value
 from armpy.ops import (
     Activation,
@@ -31,7 +32,6 @@ from armpy.ops import (
     Softmax,
 )
 from armpy.ops.operation import Array
-from armpy.runtime import Runtime, RuntimeOptions
 from armpy.testing import run_conformance
 
 BACKEND_ID = "OnnxRuntime"

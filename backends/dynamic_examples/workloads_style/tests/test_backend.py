@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from armpy import DataType, Model, Network, TensorInfo
+from armpy.execution import Runtime, RuntimeOptions
 from armpy.ops import Activation, ActivationFunction
-from armpy.runtime import Runtime, RuntimeOptions
 from armpy.testing import run_conformance
 
 BACKEND_ID = "ExampleWorkloads"

@@ -2,7 +2,7 @@
 
 Notes
 -----
-Each is that of the same name in `armpy.numerics`, of one int64.
+Each is that of the same name in `armpy.core.numerics`, of one int64.
 
 References
 ----------
@@ -11,8 +11,8 @@ gemmlowp ``fixedpoint/fixedpoint.h``; TFLite ``kernels/internal/common.h``.
 
 from __future__ import annotations
 
-from armpy.numerics import gemmlowp
-from armpy.numerics import logarithm as logarithms
+from armpy.core.numerics import gemmlowp
+from armpy.core.numerics import logarithm as logarithms
 from armpy_numba_acc.llvm.fixed_point import halved, limited
 from armpy_numba_acc.llvm.primitives import WORD, compiled, primitive
 from armpy_numba_acc.llvm.values import I1, I64, Code, Value

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from armpy import numerics
+from armpy.core import numerics
 from armpy.graph import Layer
 from armpy.ops import Activation, ActivationFunction, L2Normalization, LogSoftmax, Softmax
 from armpy.ops.operands import Operands

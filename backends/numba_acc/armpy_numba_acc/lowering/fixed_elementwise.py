@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from armpy import numerics
+from armpy.core import numerics
 from armpy.graph import Layer
 from armpy.ops import BinaryOperation, ElementwiseBinary
 from armpy.tensor import TensorInfo

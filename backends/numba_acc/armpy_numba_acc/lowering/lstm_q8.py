@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from armpy import numerics
+from armpy.core import numerics
 from armpy.graph import Layer
 from armpy.ops import UnidirectionalSequenceLstm
 from armpy.ops.operation import Array, OperandInfos

@@ -8,7 +8,7 @@ from math import prod
 
 import numpy as np
 
-from armpy import numerics
+from armpy.core import numerics
 from armpy.graph import Layer
 from armpy.ops import Pad, PaddingMode
 from armpy.ops.operands import Operands

@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 
-from armpy import numerics
+from armpy.core import numerics
 from armpy.graph import Layer, Value
 from armpy.ops import Reduce, ReduceOperation
 from armpy.ops.operands import Operands

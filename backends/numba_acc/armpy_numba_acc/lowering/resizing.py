@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from armpy import numerics
+from armpy.core import numerics
 from armpy.graph import Layer
 from armpy.ops import Resize, ResizeMethod
 from armpy.ops.operation import Array, OperandInfos, Operation

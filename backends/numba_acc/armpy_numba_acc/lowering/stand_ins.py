@@ -10,8 +10,8 @@ from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
+from armpy.core.symbolic import is_traced
 from armpy.ops.operation import Array
-from armpy.sizes import is_traced
 
 Index: TypeAlias = slice | int | EllipsisType
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from armpy import numerics
+from armpy.core import numerics
 from armpy.graph import Layer
 from armpy.ops import Svdf
 from armpy.ops.operands import Operands

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from armpy.sizes import computed, current, fixed, is_traced
+from armpy.core.symbolic import computed, current, fixed, is_traced
 from armpy_numba_acc.lowering.patches import Patches
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.model import MachineModel

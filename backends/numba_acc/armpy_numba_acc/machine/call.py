@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import ClassVar, Self, TypeAlias
 
-from armpy.sizes import fixed
+from armpy.core.symbolic import fixed
 from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.machine.layout import Layout
 from armpy_numba_acc.machine.memory import Address, Buffer

@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from armpy import numerics
+from armpy.core import numerics
 
 
 @cache

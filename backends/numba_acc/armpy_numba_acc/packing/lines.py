@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from armpy.numerics import Multiplier, shifted_rescaling
+from armpy.core.numerics import Multiplier, shifted_rescaling
 from armpy.ops import BinaryOperation
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo

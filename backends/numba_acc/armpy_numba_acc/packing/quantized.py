@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from armpy import numerics
+from armpy.core import numerics
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 

@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from armpy import numerics
+from armpy.core import numerics
 from armpy.ops import Activation, ActivationFunction, UnaryOperation
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo

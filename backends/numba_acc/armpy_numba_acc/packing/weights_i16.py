@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from armpy import numerics
+from armpy.core import numerics
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.packing.panels import by_element, in_groups, in_panels
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from armpy.core.symbolic import is_traced
 from armpy.errors import ArmpyError
 from armpy.graph import Layer, SubgraphView, Value
 from armpy.ops.activation_layers import Activation, Softmax
@@ -28,7 +29,6 @@ from armpy.ops.reshaping import Reshape
 from armpy.ops.resizing import Resize
 from armpy.ops.transpose_convolution import TransposeConvolution2d
 from armpy.ops.volumes import Convolution3d, TransposeConvolution3d
-from armpy.sizes import is_traced
 from armpy_numba_acc.machine.model import MachineModel
 
 _WITH_WEIGHTS = (

@@ -10,10 +10,10 @@ from typing import TypeAlias
 
 import numpy as np
 
+from armpy.core.symbolic import Size, computed, is_traced
 from armpy.errors import BackendError
 from armpy.graph import Layer, SubgraphView, Value
 from armpy.ops.operation import Array
-from armpy.sizes import Size, computed, is_traced
 from armpy.types import DataType
 from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.alignment import ALIGNMENT_BYTES, address_of, aligned

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from armpy.core.lifetimes import neighbours, place_in_order
 from armpy.graph import Value
-from armpy.lifetimes import neighbours, place_in_order
 from armpy_numba_acc.machine.alignment import ALIGNMENT_BYTES
 from armpy_numba_acc.machine.memory import Buffer
 

@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
+from armpy.core.module_tables import ModuleTables
 from armpy.errors import BackendError
 from armpy.graph import Layer
-from armpy.module_tables import ModuleTables
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
 

@@ -3,7 +3,7 @@
 Notes
 -----
 Kernels take sizes as arguments, so that programs of one structure differ in numbers alone. Those
-that follow from sizes are remembered with the `armpy.sizes.Size` that they are.
+that follow from sizes are remembered with the `armpy.core.symbolic.Size` that they are.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from armpy.backend import IResizableProgram
-from armpy.sizes import Number, Size
+from armpy.core.symbolic import Number, Size
 from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.program.memory import reaches
 from armpy_numba_acc.program.program import (

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from armpy.backend import model_name
-from armpy.caching.entries import Entries
+from armpy.store.entries import Entries
 from armpy_numba_acc.store.host import processor
 
 if TYPE_CHECKING:  # a process that finds everything on disk lowers nothing

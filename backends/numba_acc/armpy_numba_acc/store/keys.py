@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 
 from armpy import __version__
-from armpy.caching.digests import UnknownContentsError, digest_of
 from armpy.graph import SubgraphView
+from armpy.store.digests import UnknownContentsError, digest_of
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.machine.model import MachineModel
@@ -30,7 +30,7 @@ _SOURCES = (
     "armpy_numba_acc",
     "armpy.ops",
     "armpy.graph",
-    "armpy.numerics",
+    "armpy.core.numerics",
     "armpy.types",
     "armpy.tensor",
 )

@@ -12,7 +12,7 @@ from dataclasses import asdict, fields
 from functools import cache
 from typing import Any
 
-from armpy.caching.entries import Entries
+from armpy.store.entries import Entries
 from armpy_numba_acc.machine.lessons import Lessons
 from armpy_numba_acc.machine.model import Finish, Level, MachineModel, Pace, Unit, Width
 from armpy_numba_acc.machine.model_figures import BUILT_IN

@@ -8,8 +8,8 @@ import time
 from collections.abc import Mapping, Sequence
 
 from armpy.backend import CacheUse, Progress, report_cache_use, report_progress
-from armpy.caching.entries import Entries
 from armpy.errors import BackendUnavailableError
+from armpy.store.entries import Entries
 from armpy_numba_acc.machine.compiler import missing_compiler
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.kernel import Kernel

@@ -11,9 +11,9 @@ import numpy as np
 
 from armpy.backend import CacheUse, model_name, report_cache_use
 from armpy.backend.control_flow import is_for_one_turn
-from armpy.caching.entries import Entries
 from armpy.graph import SubgraphView
 from armpy.ops.operation import Array
+from armpy.store.entries import Entries
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.machine.model import MachineModel

@@ -8,8 +8,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from armpy.backend import cache_directory
-from armpy.caching.entries import Entries
 from armpy.errors import InvalidArgumentError
+from armpy.store.entries import Entries
 
 SWITCH_VARIABLE = "ARMPY_NUMBA_CACHE"
 """Environment variable that switches the store ``off``."""

@@ -7,9 +7,9 @@ from functools import partial
 
 import numpy as np
 
-from armpy.numerics import integer_functions
-from armpy.numerics.elementary import FAST, ROUNDED
-from armpy.numerics.lookup_table import StoredFunction
+from armpy.core.numerics import integer_functions
+from armpy.core.numerics.elementary import FAST, ROUNDED
+from armpy.core.numerics.lookup_table import StoredFunction
 from armpy.ops import Activation, ActivationFunction
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo

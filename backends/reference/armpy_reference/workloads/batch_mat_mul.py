@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from armpy.numerics.fixed_point import Multiplier
+from armpy.core.numerics.fixed_point import Multiplier
 from armpy.ops import BatchMatMul
 from armpy.ops.activations import FusedActivation
 from armpy.ops.operation import Array

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from armpy.numerics import float_bits, float_values
+from armpy.core.numerics import float_bits, float_values
 from armpy.ops import Cast
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo

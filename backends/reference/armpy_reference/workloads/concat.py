@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from armpy.numerics.integer_functions import concatenated
+from armpy.core.numerics.integer_functions import concatenated
 from armpy.ops import Concat
 from armpy.ops.operation import Array
 from armpy.ops.shapes import normalize_axis

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from armpy.numerics.elementary import erf
-from armpy.numerics.integer_functions import absolute, reciprocal_square_root
-from armpy.numerics.lookup_table import RealFunction, by_interpolation, total_functions
+from armpy.core.numerics.elementary import erf
+from armpy.core.numerics.integer_functions import absolute, reciprocal_square_root
+from armpy.core.numerics.lookup_table import RealFunction, by_interpolation, total_functions
 from armpy.ops import ElementwiseUnary, UnaryOperation
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo

@@ -7,9 +7,9 @@ from functools import partial
 
 import numpy as np
 
-from armpy.numerics.fixed_point import multiply_high
-from armpy.numerics.gemmlowp import inverse_sqrt_multiplier
-from armpy.numerics.rounding import rounding_shift_right
+from armpy.core.numerics.fixed_point import multiply_high
+from armpy.core.numerics.gemmlowp import inverse_sqrt_multiplier
+from armpy.core.numerics.rounding import rounding_shift_right
 from armpy.ops import L2Normalization
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from armpy.numerics.integer_functions import requantized
+from armpy.core.numerics.integer_functions import requantized
 from armpy.ops import Quantize
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo

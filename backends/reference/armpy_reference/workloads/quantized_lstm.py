@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from armpy.numerics.fixed_point import Multiplier, multiply_high
-from armpy.numerics.rounding import Int64Array, rounding_shift_right
+from armpy.core.numerics.fixed_point import Multiplier, multiply_high
+from armpy.core.numerics.rounding import Int64Array, rounding_shift_right
 from armpy.ops import QuantizedLstm
 from armpy.ops.operation import Array
 from armpy_reference.lstm import BIASES, GATES

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from armpy.numerics.fixed_point import Multiplier, mean_multiplier, quantize_multiplier
+from armpy.core.numerics.fixed_point import Multiplier, mean_multiplier, quantize_multiplier
 from armpy.ops import Reduce, ReduceOperation
 from armpy.ops.operation import Array
 from armpy_reference.quantization import saturate, scale_of

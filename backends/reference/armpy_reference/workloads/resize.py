@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from armpy.numerics.resize import (
+from armpy.core.numerics.resize import (
     FRACTION_BITS,
     integer_samples,
     nearest_positions,
     real_samples,
 )
-from armpy.numerics.rounding import rounding_shift_right
+from armpy.core.numerics.rounding import rounding_shift_right
 from armpy.ops import Resize, ResizeMethod
 from armpy.ops.operation import Array
 from armpy.types import DataLayout, DataType

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from armpy.numerics.fixed_point import Multiplier
+from armpy.core.numerics.fixed_point import Multiplier
 from armpy.ops import PoolingAlgorithm, RoiAlign
 from armpy.ops.operation import Array, require
 from armpy.types import DataLayout

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from armpy.numerics.rounding import round_half_away
+from armpy.core.numerics.rounding import round_half_away
 from armpy.ops import RoiPooling
 from armpy.ops.operation import Array
 from armpy.types import DataLayout

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from armpy.numerics.fixed_point import Multiplier
+from armpy.core.numerics.fixed_point import Multiplier
 from armpy.ops import Svdf
 from armpy.ops.operation import Array
 from armpy_reference.recurrent_activation import activate, as_float32

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from armpy.hooks import hookimpl
+from armpy.plugins.hooks import hookimpl
 
 
 @hookimpl

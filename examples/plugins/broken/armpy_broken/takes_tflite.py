@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from armpy.hooks import FrontEnd, Magic, ModelFile, ParseSettings, hookimpl
+from armpy.plugins.hooks import FrontEnd, Magic, ModelFile, ParseSettings, hookimpl
 
 
 def parse(file: ModelFile, settings: ParseSettings) -> NoReturn:

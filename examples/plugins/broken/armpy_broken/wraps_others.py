@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 
-from armpy.hooks import FrontEnd, hookimpl
+from armpy.plugins.hooks import FrontEnd, hookimpl
 
 
 @hookimpl(wrapper=True)

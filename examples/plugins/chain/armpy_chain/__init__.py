@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from armpy.backend import BackendOption
 from armpy.graph import Graph
-from armpy.hooks import FrontEnd, Magic, ModelFile, ReportSection, hookimpl
+from armpy.plugins.hooks import FrontEnd, Magic, ModelFile, ReportSection, hookimpl
 from armpy_chain.parser import BEGINNING, parse, read_steps
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import numpy as np
 from armpy import DataType, Network, TensorInfo, ops
 from armpy.errors import ParserError
 from armpy.graph import Value
-from armpy.hooks import ModelFile, ParseSettings
+from armpy.plugins.hooks import ModelFile, ParseSettings
 
 BEGINNING = b"chain 1\n"
 

@@ -5,6 +5,6 @@ Notes
 A process whose programs are kept on disk makes no call, and need not define the records.
 """
 
-from armpy.lazy import offer
+from armpy.core.lazy import offer
 
 __getattr__, __dir__ = offer(__name__)

@@ -1,0 +1,1 @@
+"""The contract's memory: managers, tensor handles and their factories, strategies, imports."""

@@ -1,0 +1,363 @@
+"""Memory that backends, applications and processes share."""
+
+from __future__ import annotations
+
+import enum
+import os
+import stat
+import weakref
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from armpy.core.arguments import MOST_DESCRIPTORS, check_whole
+from armpy.errors import InvalidArgumentError, MemoryImportError, MemoryLimitError
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from armpy.backend.memory.device_memory import IDeviceMemory
+    from armpy.ops.operation import Array
+
+
+class MemorySource(enum.Flag):
+    """Kinds of memory that can be shared; combined with ``|``.
+
+    ``MALLOC`` is memory of the process. ``DMA_BUF``, ``GRALLOC`` and ``SHARED_MEMORY`` (since
+    1.2) are file descriptors that can be mapped; ``DMA_BUF_PROTECTED`` is one that cannot.
+    ``DEVICE`` (since 1.3) is what `IBackendInternal.allocate_device_memory` has made, which nobody
+    but its backend can use where it lies.
+
+    References
+    ----------
+    Arm NN MemorySource.
+    """
+
+    UNDEFINED = 0
+    MALLOC = 1
+    DMA_BUF = 2
+    DMA_BUF_PROTECTED = 4
+    GRALLOC = 8
+    SHARED_MEMORY = 16
+    DEVICE = 32
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class ExternalMemory:
+    """Memory of somebody else that one tensor lies in.
+
+    Parameters
+    ----------
+    source : MemorySource
+        The one kind that it is of.
+    size_bytes : int
+        The tensor's.
+    array : ndarray, uint8, shape (size_bytes,), optional
+        The bytes; only of `MemorySource.MALLOC`. What cannot be written is only imported to be
+        read.
+    file_descriptor : int
+        Of all kinds that are one; -1 without.
+    offset_bytes : int
+        Where the tensor begins, counted from the beginning of the file.
+    keep_alive : object
+        Whatever has to live as long as the memory is used.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If it is of no kind or of several, a number is negative, or the bytes are not an array as
+        they should be.
+
+    Notes
+    -----
+    Since 1.2. The tensor's elements lie there in C order and native byte order. A file descriptor
+    is borrowed: whoever uses it longer than the call that it came with duplicates it. It is
+    mapped shared (``MAP_SHARED``), readable and writable; the file is not shorter than
+    ``offset_bytes + size_bytes``. Nobody but the importer touches the memory while an execution
+    uses it; what an execution has written is visible to all who map it when the execution has
+    come to its end. Protected memory is never mapped by the host.
+
+    Memory that can be mapped is an array of bytes to NumPy and to libraries that speak DLPack.
+
+    Examples
+    --------
+    >>> memory = ExternalMemory.shared(8)
+    >>> elements = memory.map().view(np.float32)
+    >>> elements[:] = 1, 2
+    >>> np.asarray(memory).view(np.float32)
+    array([1., 2.], dtype=float32)
+    """
+
+    source: MemorySource
+    size_bytes: int
+    array: Array | None = None
+    file_descriptor: int = -1
+    offset_bytes: int = 0
+    keep_alive: object = None
+
+    def __post_init__(self) -> None:
+        is_one = isinstance(self.source, MemorySource) and self.source.value.bit_count() == 1
+        if not is_one:
+            raise _unsound("the memory is not of one kind", "a MemorySource", str(self.source))
+        for name in ("size_bytes", "offset_bytes"):
+            value = check_whole(getattr(self, name), f"ExternalMemory.{name}")
+            object.__setattr__(self, name, value)
+        check_whole(self.size_bytes + self.offset_bytes, "ExternalMemory: size and offset")
+        descriptor = self.file_descriptor
+        where = "ExternalMemory.file_descriptor"
+        object.__setattr__(
+            self,
+            "file_descriptor",
+            check_whole(descriptor, where, least=-1, most=MOST_DESCRIPTORS),
+        )
+        array = self.array
+        if array is None:
+            return
+        if not isinstance(array, np.ndarray):
+            raise _no_array(array)
+        is_bytes = array.dtype == np.uint8 and array.shape == (self.size_bytes,)
+        if not is_bytes or not array.flags.c_contiguous:
+            wanted = f"contiguous uint8({self.size_bytes},)"
+            raise _unsound("the bytes are not a plain array", wanted, f"{array.dtype}{array.shape}")
+
+    @classmethod
+    def of_array(cls, array: Array) -> ExternalMemory:
+        """Memory of the process that an array's elements lie in.
+
+        Parameters
+        ----------
+        array : ndarray, any dtype and shape, C-contiguous
+            Kept alive.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If it is no array, its elements do not lie side by side, or are Python objects.
+        """
+        if not isinstance(array, np.ndarray):
+            raise _no_array(array)
+        if not array.flags.c_contiguous or array.dtype.hasobject:
+            raise _unsound(
+                "the array's elements do not lie side by side",
+                "a C-contiguous array",
+                f"{array.dtype}{array.shape} with strides {array.strides}",
+            )
+        elements = array.reshape(-1).view(np.uint8)
+        return cls(MemorySource.MALLOC, array.nbytes, elements, keep_alive=array)
+
+    @classmethod
+    def of_file_descriptor(
+        cls,
+        file_descriptor: int,
+        size_bytes: int,
+        *,
+        offset_bytes: int = 0,
+        source: MemorySource = MemorySource.SHARED_MEMORY,
+        keep_alive: object = None,
+    ) -> ExternalMemory:
+        """Memory behind a file descriptor, which stays the caller's.
+
+        Parameters
+        ----------
+        file_descriptor : int
+            Stays open as long as the memory is used.
+        size_bytes, offset_bytes : int
+        source : MemorySource
+            Any kind but MALLOC.
+        keep_alive : object
+            What closes the file descriptor when it goes, if something does.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If it cannot be one.
+        """
+        where = "ExternalMemory.file_descriptor"
+        check_whole(file_descriptor, where, least=-1, most=MOST_DESCRIPTORS)
+        if source is MemorySource.MALLOC or file_descriptor < 0:
+            actual = f"{source} and {file_descriptor}"
+            raise _unsound("this is no file descriptor of such memory", "one of 0 or more", actual)
+        return cls(source, size_bytes, None, file_descriptor, offset_bytes, keep_alive)
+
+    @classmethod
+    def of_device(cls, device: IDeviceMemory, size_bytes: int) -> ExternalMemory:
+        """A backend's own buffer, which that backend imports where it lies. Since 1.3.
+
+        Parameters
+        ----------
+        device : IDeviceMemory
+            As the backend made it.
+        size_bytes : int
+            Of the tensor that is in it, or is going to be.
+        """
+        return cls(MemorySource.DEVICE, size_bytes, keep_alive=device)
+
+    @classmethod
+    def shared(cls, size_bytes: int, name: str = "armpy") -> ExternalMemory:
+        """New shared memory of zeros, which goes when nobody uses it any more.
+
+        Parameters
+        ----------
+        size_bytes : int
+        name : str
+            For people who look at what a process has open.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If the size is none.
+        MemoryLimitError
+            If the system has no more memory, or the process can have no more descriptors.
+
+        Notes
+        -----
+        A ``memfd`` of Linux. Another process that is sent the file descriptor, or inherits it, maps
+        the same memory.
+        """
+        size_bytes = check_whole(size_bytes, "ExternalMemory.shared: size_bytes")
+        owner = _Owner()
+        try:
+            descriptor = os.memfd_create(name)
+            weakref.finalize(owner, os.close, descriptor)
+            os.ftruncate(descriptor, size_bytes)
+        except OSError as error:
+            raise MemoryLimitError(
+                f"the system gives no shared memory: {error}",
+                where="ExternalMemory.shared",
+                actual=f"{size_bytes} bytes",
+            ) from error
+        return cls.of_file_descriptor(descriptor, size_bytes, keep_alive=owner)
+
+    @property
+    def device(self) -> IDeviceMemory | None:
+        """The backend's own buffer; None for memory of other kinds. Since 1.3."""
+        from armpy.backend.memory.device_memory import IDeviceMemory  # noqa: PLC0415 - few have any
+
+        return self.keep_alive if isinstance(self.keep_alive, IDeviceMemory) else None
+
+    def map(self, *, read: bool = True, write: bool = True) -> Array:
+        """The bytes as the host sees them.
+
+        Parameters
+        ----------
+        read, write : bool
+            What is done with them; memory that is not to be written cannot be.
+
+        Returns
+        -------
+        ndarray, uint8, shape (size_bytes,)
+            Keeps what it needs alive, a duplicate of the file descriptor included.
+
+        Raises
+        ------
+        MemoryImportError
+            If the memory is protected or a backend's own, the file is too short or not open as it
+            needs to be, or the memory is to be written and cannot be.
+
+        Notes
+        -----
+        Caches are not looked after: around accesses to the memory of a device that does not see
+        the processor's caches, whoever maps it begins and ends them (``DMA_BUF_IOCTL_SYNC``).
+        """
+        if self.source is MemorySource.DMA_BUF_PROTECTED:
+            raise _unmappable(self, "protected memory is never mapped by the host")
+        if self.source is MemorySource.DEVICE:
+            raise _unmappable(self, "a backend's own buffer is copied, and never mapped")
+        if self.source is MemorySource.MALLOC:
+            if self.array is None:
+                raise _unmappable(self, "it has no array")
+            if write and not self.array.flags.writeable:
+                raise _unmappable(self, "it is read-only")
+            return self.array
+        return _mapped_file(self, write=write)
+
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> Array:
+        """The bytes as an array, for NumPy."""
+        array = self.map(write=self._is_writable)
+        if dtype is not None and array.dtype != dtype:
+            return array.astype(dtype)
+        return array.copy() if copy else array
+
+    def __dlpack__(self, **asked: Any) -> Any:  # Any: what the protocol's versions have
+        """The bytes for another library, in place."""
+        return self.__array__().__dlpack__(**asked)
+
+    def __dlpack_device__(self) -> tuple[Any, Any]:
+        """The processor, as DLPack calls it."""
+        return np.empty(0, np.uint8).__dlpack_device__()
+
+    @property
+    def _is_writable(self) -> bool:
+        """Whether a host mapping may be written; of a file it is tried."""
+        return self.array is None or bool(self.array.flags.writeable)
+
+
+class _Owner:
+    """Owns a file descriptor, which is closed with it."""
+
+    __slots__ = ("__weakref__",)
+
+
+def _mapped_file(memory: ExternalMemory, *, write: bool) -> Array:
+    """Map a part of a file, which has to be long enough: reading behind its end would kill us."""
+    import mmap  # noqa: PLC0415 - few programs share memory
+
+    if memory.size_bytes == 0:  # which cannot be mapped
+        return np.empty(0, np.uint8)
+    skipped = memory.offset_bytes % mmap.ALLOCATIONGRANULARITY
+    protection = mmap.PROT_READ | (mmap.PROT_WRITE if write else 0)
+    problem = problem_of_file(memory)
+    if problem:
+        raise _unmappable(memory, problem)
+    try:
+        mapping = mmap.mmap(
+            memory.file_descriptor,
+            memory.size_bytes + skipped,
+            mmap.MAP_SHARED,
+            protection,
+            offset=memory.offset_bytes - skipped,
+        )
+    except (OSError, ValueError, OverflowError) as error:
+        raise _unmappable(memory, str(error)) from error
+    return np.frombuffer(mapping, np.uint8, memory.size_bytes, skipped)
+
+
+def problem_of_file(memory: ExternalMemory) -> str:
+    """Why the file of some memory does not have its bytes; empty if it does."""
+    try:
+        size = _file_size(memory.file_descriptor)
+    except OSError as error:
+        return str(error)
+    return f"the file has {size} bytes" if size < memory.offset_bytes + memory.size_bytes else ""
+
+
+def _file_size(descriptor: int) -> int:
+    """How long a file is; a DMA buffer tells it only to who seeks."""
+    status = os.fstat(descriptor)
+    if stat.S_ISREG(status.st_mode):
+        return status.st_size
+    before = os.lseek(descriptor, 0, os.SEEK_CUR)
+    size = os.lseek(descriptor, 0, os.SEEK_END)
+    os.lseek(descriptor, before, os.SEEK_SET)
+    return size
+
+
+def _unmappable(memory: ExternalMemory, reason: str) -> MemoryImportError:
+    """The error for memory that the host cannot use."""
+    return MemoryImportError(
+        f"the memory cannot be mapped: {reason}",
+        where=str(memory.source),
+        expected=f"{memory.size_bytes} bytes from {memory.offset_bytes} on",
+    )
+
+
+def _no_array(given: object) -> InvalidArgumentError:
+    """The error for what is no array."""
+    return _unsound("the memory is no array", "a NumPy array", type(given).__name__)
+
+
+def _unsound(failed: str, expected: str, actual: str) -> InvalidArgumentError:
+    """The error for what cannot be somebody's memory."""
+    where = "ExternalMemory"
+    return InvalidArgumentError(failed, where=where, expected=expected, actual=actual)

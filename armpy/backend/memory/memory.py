@@ -1,0 +1,105 @@
+"""Memory of backends: where it comes from and when it is held."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from armpy.backend.memory.external_memory import ExternalMemory, MemorySource
+from armpy.backend.workload import ALIGNMENT_BYTES
+
+if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepared model
+    from armpy.ops.operation import Array
+
+
+class IMemoryManager(ABC):
+    """Holds the memory that a backend needs while networks run.
+
+    References
+    ----------
+    Arm NN IMemoryManager.
+    """
+
+    @abstractmethod
+    def acquire(self) -> None:
+        """Get the memory; called before the first of overlapping executions."""
+
+    @abstractmethod
+    def release(self) -> None:
+        """Give the memory back; called after the last of overlapping executions."""
+
+
+class ICustomAllocator(ABC):
+    """Gives a backend's working memory in an application's own way.
+
+    Notes
+    -----
+    What backends are handed in its place (`NetworkResources.allocator`) asks it and checks what it
+    gives: errors name it, and freeing raises nothing. Several threads may ask at the same time.
+
+    References
+    ----------
+    Arm NN ICustomAllocator.
+    """
+
+    @abstractmethod
+    def allocate(self, size_bytes: int, alignment_bytes: int) -> Array:
+        """Get memory.
+
+        Returns
+        -------
+        ndarray, uint8, shape (size_bytes,)
+            Writable; its first byte is at a multiple of `alignment_bytes`.
+        """
+
+    def free(self, memory: Array) -> None:
+        """Give memory back that `allocate` gave; nothing by default."""
+        return
+
+    @property
+    def memory_source(self) -> MemorySource:
+        """The kind of memory."""
+        return MemorySource.MALLOC
+
+    def allocate_external(self, size_bytes: int, alignment_bytes: int) -> ExternalMemory:
+        """Get memory that the host need not see, for a backend's own arena.
+
+        Parameters
+        ----------
+        size_bytes, alignment_bytes : int
+            As for `allocate`; `ExternalMemory.offset_bytes` is a multiple of the alignment.
+
+        Returns
+        -------
+        ExternalMemory
+            Of `size_bytes` and of the kind `memory_source`. By default, what `allocate` gives.
+
+        Notes
+        -----
+        Since 1.2. Asked by handle factories that make arenas (`ITensorHandleFactory.create_arena`).
+        An allocator whose memory the host must not see overrides it with `free_external`, and
+        raises in `allocate`.
+        """
+        return ExternalMemory.of_array(self.allocate(size_bytes, alignment_bytes))
+
+    def free_external(self, memory: ExternalMemory) -> None:
+        """Give memory back that `allocate_external` gave, the same object.
+
+        Notes
+        -----
+        Since 1.2.
+        """
+        if isinstance(memory.keep_alive, np.ndarray):  # what allocate gave
+            self.free(memory.keep_alive)
+
+
+class DefaultAllocator(ICustomAllocator):
+    """Memory of the process."""
+
+    def allocate(self, size_bytes: int, alignment_bytes: int = ALIGNMENT_BYTES) -> Array:
+        """Uninitialised memory that begins at a multiple of `alignment_bytes`."""
+        raw = np.empty(size_bytes + alignment_bytes, np.uint8)
+        start = -raw.ctypes.data % alignment_bytes
+        return raw[start : start + size_bytes]

@@ -1,0 +1,260 @@
+"""Where a tensor's elements are while a network runs."""
+
+from __future__ import annotations
+
+import functools
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from armpy.backend.memory.external_memory import ExternalMemory, MemorySource
+from armpy.errors import (
+    InvalidArgumentError,
+    LayerValidationError,
+    MemoryExportError,
+    MemoryLimitError,
+)
+from armpy.tensor import TensorInfo, format_shape, shapes_agree
+
+if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepared model
+    from armpy.ops.operation import Array
+
+_VAR_KEYWORDS = 0x08
+"""`inspect.CO_VARKEYWORDS`, a code object's flag, without a slow import."""
+
+
+def with_intent(method: Callable[..., Array]) -> Callable[..., Array]:
+    """A `map` that takes the parameters of 1.2, made of one that may know none."""
+    code = getattr(method, "__code__", None)
+    if code is None:  # no function in Python
+        return method
+    takes_any = bool(code.co_flags & _VAR_KEYWORDS)
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    if takes_any or {"read", "write"} <= set(names):
+        return method
+
+    @functools.wraps(method)
+    def mapped(self: Any, *, read: bool = True, write: bool = True) -> Array:  # Any: of any class
+        return method(self)
+
+    return mapped
+
+
+class ITensorHandle(ABC):
+    """A tensor in some backend's memory.
+
+    References
+    ----------
+    Arm NN ITensorHandle.
+    """
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def info(self) -> TensorInfo:
+        """Shape, data type and quantisation."""
+
+    def __init_subclass__(cls, **kwargs: object) -> None:
+        """Let a `map` without parameters, as it was before 1.2, be called with them."""
+        super().__init_subclass__(**kwargs)
+        if "map" in cls.__dict__:
+            cls.map = with_intent(cls.map)  # type: ignore[method-assign]
+
+    @abstractmethod
+    def map(self, *, read: bool = True, write: bool = True) -> Array:
+        """The elements as an array in host memory.
+
+        Parameters
+        ----------
+        read : bool
+            Whether the elements are looked at; otherwise the array may hold anything.
+        write : bool
+            Whether the array is written; otherwise `unmap` need not bring anything back.
+
+        Returns
+        -------
+        ndarray, dtype and shape of `info`, C-contiguous
+            A view without a copy for host memory. Reading and writing it, as was said, is
+            allowed until `unmap`.
+
+        Notes
+        -----
+        The parameters are new in 1.2. A class that overrides the method without them is called
+        without them.
+        """
+
+    def unmap(self) -> None:
+        """End the access that `map` began; writes are visible to the device afterwards."""
+        return
+
+    def copy_in_from(self, source: Array) -> None:
+        """Overwrite the elements with those of `source` (same dtype).
+
+        Raises
+        ------
+        LayerValidationError
+            If `source` has another shape.
+        """
+        if source.shape != self.info.shape:
+            raise _other_shape(self.info, source.shape)
+        target = self.map(read=False)
+        try:
+            target[...] = source
+        finally:
+            self.unmap()
+
+    def copy_out_to(self, target: Array) -> None:
+        """Copy the elements into `target` (same shape and dtype)."""
+        source = self.map(write=False)
+        try:
+            target[...] = source
+        finally:
+            self.unmap()
+
+    def export_memory(self, source: MemorySource) -> ExternalMemory:
+        """The memory that the tensor lies in, for others to import.
+
+        Parameters
+        ----------
+        source : MemorySource
+            One of its factory's `export_sources`.
+
+        Raises
+        ------
+        MemoryExportError
+            If it cannot be exported; so it is by default.
+        """
+        raise MemoryExportError(
+            "the tensor's memory cannot be exported",
+            where=type(self).__name__,
+            actual=str(source),
+        )
+
+
+class HostTensorHandle(ITensorHandle):
+    """A tensor in host memory.
+
+    Parameters
+    ----------
+    info : TensorInfo
+        Fully shaped.
+    array : ndarray, dtype and shape of `info`, C-contiguous
+        The memory; may be exchanged between executions (that is how the caller's arrays
+        are used without copying).
+    """
+
+    __slots__ = ("_info", "array")
+
+    def __init__(self, info: TensorInfo, array: Array) -> None:
+        self._info = info
+        self.array = array
+
+    @property
+    def info(self) -> TensorInfo:
+        """Shape, data type and quantisation."""
+        return self._info
+
+    def map(self, *, read: bool = True, write: bool = True) -> Array:
+        """The memory itself."""
+        return self.array
+
+
+class DynamicTensorHandle(ITensorHandle):
+    """An output in host memory whose shape only the workload can tell.
+
+    Parameters
+    ----------
+    info : TensorInfo
+        Not fully shaped.
+    limit_bytes : int, optional
+        Most that it may become.
+
+    Notes
+    -----
+    Workloads get it in place of another handle for an output that is not fully shaped. They
+    call `resize` once, when they know the shape, and write the array that it returns. Only
+    backends with the capability `DynamicOutputShapes` are given such layers.
+    """
+
+    __slots__ = ("_array", "_info", "_limit_bytes")
+
+    def __init__(self, info: TensorInfo, limit_bytes: int | None = None) -> None:
+        self._info = info
+        self._limit_bytes = limit_bytes
+        self._array: Array | None = None
+
+    @property
+    def info(self) -> TensorInfo:
+        """Data type and quantisation; the shape as far as it is known, completely once resized."""
+        return self._info
+
+    @property
+    def is_resized(self) -> bool:
+        """Whether the workload has told the shape."""
+        return self._array is not None
+
+    def resize(self, shape: tuple[int, ...]) -> Array:
+        """Say which shape the output has, and get its memory.
+
+        Parameters
+        ----------
+        shape : tuple of int
+
+        Returns
+        -------
+        ndarray, dtype of `info`, shape `shape`, C-contiguous
+            Not initialised; to be written completely.
+
+        Raises
+        ------
+        LayerValidationError
+            If the shape does not agree with what is known of it.
+        MemoryLimitError
+            If the tensor is larger than one execution allows.
+        """
+        if not shapes_agree(self._info.shape, shape):
+            raise _other_shape(self._info, shape)
+        info = self._info.with_shape(shape)
+        limit = self._limit_bytes
+        if not info.is_addressable or (limit is not None and info.size_bytes > limit):
+            raise MemoryLimitError(
+                "the output is larger than one execution allows",
+                expected="what an array can hold" if limit is None else f"at most {limit} bytes",
+                actual=str(info),
+            )
+        self._info = info
+        self._array = np.empty(info.known_shape, info.data_type.dtype)
+        return self._array
+
+    def map(self, *, read: bool = True, write: bool = True) -> Array:
+        """The elements.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If there are none yet.
+        """
+        if self._array is None:
+            raise InvalidArgumentError(
+                "the output has no memory yet",
+                where=type(self).__name__,
+                actual=str(self._info),
+                fix="Call resize with its shape first",
+            )
+        return self._array
+
+    def copy_in_from(self, source: Array) -> None:
+        """Take the shape and the elements of `source` (same dtype); errors as for `resize`."""
+        self.resize(source.shape)[...] = source
+
+
+def _other_shape(info: TensorInfo, shape: tuple[int, ...]) -> LayerValidationError:
+    """The error for elements that do not fit their tensor."""
+    return LayerValidationError(
+        "the output has another shape than declared",
+        expected=format_shape(info.shape),
+        actual=format_shape(shape),
+    )

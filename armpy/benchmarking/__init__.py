@@ -1,5 +1,0 @@
-"""Benchmarks: what models take to load and to run, several subjects beside each other."""
-
-from armpy.lazy import offer
-
-__getattr__, __dir__ = offer(__name__)

@@ -1,5 +1,0 @@
-"""Calibration: measures how fast backends are on this machine, for placement and for figures."""
-
-from armpy.lazy import offer
-
-__getattr__, __dir__ = offer(__name__)

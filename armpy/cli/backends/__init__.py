@@ -1,0 +1,1 @@
+"""The commands about backends: listed, measured, tuned, begun anew."""

@@ -1,0 +1,121 @@
+"""Tables of devices and of their figures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from armpy.errors import ArmpyError
+
+if TYPE_CHECKING:
+    from armpy.backend import DeviceFigures, PerformanceFigures
+    from armpy.compiler.devices import DeviceFacts
+    from armpy.plugins import BackendRegistry
+    from armpy.types import BackendId
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceReport:
+    """What is known of one backend's device.
+
+    Parameters
+    ----------
+    backend : str
+    facts : DeviceFacts, optional
+        None if the backend cannot be used.
+    reason : str
+        Why it cannot.
+    """
+
+    backend: BackendId
+    facts: DeviceFacts | None = None
+    reason: str = ""
+
+
+def list_devices(registry: BackendRegistry) -> list[DeviceReport]:
+    """Describe the device of every backend that can be loaded, and say why others cannot."""
+    from armpy.compiler.devices import FiguresStore, device_facts  # noqa: PLC0415  # for this option alone
+    from armpy.plugins.proxy.guard import GuardedBackend  # noqa: PLC0415  # as above
+
+    store = FiguresStore()
+    reports = []
+    for backend in registry.available():
+        report = DeviceReport(backend.backend_id)
+        try:
+            report = replace(report, facts=device_facts(GuardedBackend(backend), store))
+        except ArmpyError as error:
+            report = replace(report, reason=str(error))
+        reports.append(report)
+    return reports
+
+
+def print_devices(reports: Sequence[DeviceReport]) -> None:
+    """Print each device with its figures."""
+    from armpy.cli.printer import Printer  # noqa: PLC0415  # slow to import
+
+    printer = Printer()
+    if not reports:
+        printer.line("no backend can be used")
+    for number, report in enumerate(reports):
+        facts = report.facts
+        (printer.heading if number else printer.line)(report.backend)
+        if facts is None:
+            printer.line(f"cannot be used: {report.reason}")
+            continue
+        printer.line(f"type {facts.type.name}, version {facts.version or 'unknown'}")
+        printer.line(f"feature level {facts.feature_level}")
+        printer.line(f"extensions: {', '.join(facts.extensions) or 'none'}")
+        printer.line(f"cache files: {facts.num_cache_files}, of data: {facts.num_data_cache_files}")
+        if facts.figures is None:
+            printer.line("figures: none; run 'armpy calibrate'")
+            continue
+        printer.line(f"figures, {facts.figures_source.value}, against CpuRef; lower is better:")
+        printer.table(["operands", "time>", "power>"], figure_rows(facts.figures))
+
+
+def devices_document(reports: Sequence[DeviceReport]) -> dict[str, object]:
+    """Everything about devices as a JSON document."""
+    from armpy.compiler.devices import machine_identity  # noqa: PLC0415  # for this option alone
+
+    return {"machine": machine_identity(), "devices": [_fields(report) for report in reports]}
+
+
+def _fields(report: DeviceReport) -> dict[str, object]:
+    """One device as a JSON object."""
+    from armpy.compiler.devices.records import figures_fields  # noqa: PLC0415  # for this option alone
+
+    facts = report.facts
+    if facts is None:
+        return {"backend": report.backend, "reason": report.reason}
+    return {
+        "backend": facts.backend,
+        "type": facts.type.name,
+        "version": facts.version,
+        "feature_level": facts.feature_level,
+        "extensions": list(facts.extensions),
+        "num_cache_files": facts.num_cache_files,
+        "num_data_cache_files": facts.num_data_cache_files,
+        "figures": facts.figures and figures_fields(facts.figures),
+        "figures_source": facts.figures_source.value if facts.figures else None,
+    }
+
+
+def figure_rows(figures: DeviceFigures | None) -> list[tuple[str, str, str]]:
+    """Lines of a table of figures: what they are of, time and power."""
+    if figures is None:
+        return []
+    named: list[tuple[str, PerformanceFigures | None]] = [
+        *((key.name, pair) for key, pair in figures.tensors.items()),
+        ("FLOAT32, relaxed", figures.relaxed_tensor),
+        *((f"{key.name} scalar", pair) for key, pair in figures.scalars.items()),
+        ("FLOAT32 scalar, relaxed", figures.relaxed_scalar),
+        ("IF", figures.if_),
+        ("WHILE", figures.while_),
+        *figures.extensions.items(),
+    ]
+    return [
+        (name, f"{pair.exec_time:.3g}", f"{pair.power_usage:.3g}")
+        for name, pair in named
+        if pair is not None
+    ]

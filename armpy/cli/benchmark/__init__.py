@@ -1,0 +1,1 @@
+"""``armpy benchmark``: models, backends and options measured beside each other."""

@@ -1,0 +1,1 @@
+"""``armpy cache``: what is kept on disk, checked and cleared."""

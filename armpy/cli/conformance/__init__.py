@@ -1,0 +1,1 @@
+"""``armpy conformance``: a backend tried out case by case."""

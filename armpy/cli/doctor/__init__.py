@@ -1,0 +1,1 @@
+"""``armpy doctor``: what is wrong with backends, plugins and files, and what to do about it."""

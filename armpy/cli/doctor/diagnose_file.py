@@ -1,0 +1,201 @@
+"""Finds out what of a prepared file would be used here, and why the rest would not."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import armpy
+from armpy.backend import NO_OPTIONS, ProgramCheck, ProgramFit
+from armpy.errors import ArmpyError, ParserError
+from armpy.plugins import BackendRegistry
+from armpy.plugins.proxy.guard import GuardedBackend
+from armpy.plugins.proxy.guarded_call import ask_method
+from armpy.store.archive.container import Container
+from armpy.store.archive.trust import TRUSTED, open_judged
+
+USED = "used"
+"""A program that is loaded here."""
+
+NOT_USED = "not used"
+"""A program that is not, as another of the same layers is, or its code may not be used."""
+
+_LONGEST = 80
+"""Of what is shown of a text in a file."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramExamination:
+    """What becomes of a saved program.
+
+    Parameters
+    ----------
+    backend_id, target : str
+    status : str
+        `USED`, `NOT_USED`, or the value of a `ProgramFit` that is no acceptance.
+    reason : str
+        Why it is not used; empty if it is.
+    size_bytes : int
+        Of all its parts.
+    """
+
+    backend_id: str
+    target: str
+    status: str
+    reason: str
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class FileExamination:
+    """What the doctor has to say of a prepared file.
+
+    Parameters
+    ----------
+    path : str
+    facts : dict of str to str
+        What the file says of itself.
+    uses_code : bool
+        Whether code in it may be used.
+    trust : str
+        Why, or why not.
+    is_refused : bool
+        Whether it is not loaded at all.
+    damage : str
+        What is wrong with its contents; empty if nothing is.
+    programs : tuple of ProgramExamination
+        In the order of the file.
+    unprepared : int
+        How many parts of the network no program here can be used for; they are prepared anew.
+    remedy : str
+        What to do; empty if there is nothing.
+    """
+
+    path: str
+    facts: dict[str, str]
+    uses_code: bool
+    trust: str
+    is_refused: bool
+    damage: str
+    programs: tuple[ProgramExamination, ...]
+    unprepared: int
+    remedy: str
+
+    @property
+    def is_ok(self) -> bool:
+        """Whether it is loaded, and all that is prepared in it and wanted is used."""
+        is_loaded = not self.damage and not self.is_refused
+        return is_loaded and not (self.uses_code and self.unprepared)
+
+
+def examine_file(
+    path: str | os.PathLike[str],
+    registry: BackendRegistry,
+    trusted_keys: Sequence[bytes] = (),
+    code: str = TRUSTED,
+) -> FileExamination:
+    """Check all of a prepared file, and ask its backends about their programs.
+
+    Parameters
+    ----------
+    path : path
+    registry : BackendRegistry
+    trusted_keys : sequence of (bytes, 32)
+    code : {"trusted", "signed", "never"}
+
+    Raises
+    ------
+    ParserError
+        If it cannot be read, or its header or manifest is damaged or of another version.
+    """
+    container, verdict = open_judged(path, trusted_keys, code)
+    damage = ""
+    try:
+        container.check()
+    except ParserError as error:
+        damage = error.failed
+    withheld = damage or ("" if verdict.uses_code else verdict.reason)
+    programs, unprepared = _programs(container, registry, withheld)
+    fix = "" if verdict.error is None else verdict.error.fix
+    if damage:
+        fix = "Copy the file again, or make it again with armpy compile"
+    elif unprepared and verdict.uses_code:
+        fix = "Prepare the model for this machine: armpy compile"
+    return FileExamination(
+        os.fspath(path),
+        _facts(container),
+        verdict.uses_code,
+        verdict.reason,
+        verdict.error is not None,
+        damage,
+        programs,
+        unprepared,
+        fix,
+    )
+
+
+def _facts(container: Container) -> dict[str, str]:
+    """What a reader of a report asks first."""
+    manifest = container.manifest
+    version = str(manifest.get("armpy", "unknown"))[:_LONGEST]
+    made_by = version if version == armpy.__version__ else f"{version}, here {armpy.__version__}"
+    return {
+        "model": str(manifest.get("title", ""))[:_LONGEST] or "unnamed",
+        "armpy": made_by,
+        "size": f"{container.data.size} bytes",
+    }
+
+
+def _programs(
+    container: Container, registry: BackendRegistry, withheld: str
+) -> tuple[tuple[ProgramExamination, ...], int]:
+    """What becomes of each program, and how many parts are left without one."""
+    found = []
+    served: dict[tuple[str, str], bool] = {}
+    for record in _records(container):
+        backend_id, digest = str(record.get("backend", "")), str(record.get("digest", ""))
+        part = backend_id, digest
+        check = _check(registry, backend_id, record.get("about"))
+        status, reason = check.fit.value, check.reason
+        if check.fit is ProgramFit.ACCEPTED:
+            status, reason = (NOT_USED, withheld) if withheld else (USED, "")
+            if not withheld and served.get(part):
+                status, reason = NOT_USED, "another one of the same layers comes before it"
+        served[part] = served.get(part, False) or status == USED
+        target = str(record.get("target", ""))[:_LONGEST]
+        size = _size(container, record)
+        found.append(ProgramExamination(backend_id[:_LONGEST], target, status, reason, size))
+    return tuple(found), sum(not is_served for is_served in served.values())
+
+
+def _records(container: Container) -> list[Mapping[str, Any]]:
+    """What the manifest says of programs."""
+    records = container.manifest.get("programs")
+    if not isinstance(records, list):
+        return []
+    return [record for record in records if isinstance(record, dict)]
+
+
+def _size(container: Container, record: Mapping[str, Any]) -> int:
+    """Bytes of a program's parts."""
+    parts = record.get("parts")
+    names = map(str, parts.values()) if isinstance(parts, dict) else ()
+    return sum(container.sections[name].size for name in names if name in container.sections)
+
+
+def _check(registry: BackendRegistry, backend_id: str, about: object) -> ProgramCheck:
+    """What a backend says of a program."""
+    if not isinstance(about, dict):
+        return ProgramCheck(ProgramFit.FOREIGN, "what the file says of it cannot be understood")
+    try:
+        programs = GuardedBackend(registry.get(backend_id)).get_programs()
+        if programs is None:
+            return ProgramCheck(ProgramFit.REBUILD, "the backend takes no programs from files")
+        check: ProgramCheck = ask_method(
+            backend_id, ProgramCheck, programs, "check", about, NO_OPTIONS
+        )
+    except ArmpyError as error:
+        return ProgramCheck(ProgramFit.FOREIGN, str(error))
+    return check

@@ -1,0 +1,48 @@
+"""Looks closely at one plugin with hooks; `armpy doctor` has it done in a process of its own."""
+
+from __future__ import annotations
+
+from armpy.cli.plugin_commands import collect_commands
+from armpy.plugins.front_ends.registry import FrontEnds, GuardedFrontEnd
+from armpy.plugins.hooks.checks import check_plugin
+from armpy.plugins.hooks.manager import HookPlugins
+from armpy.plugins.hooks.specifications import HookSpecifications
+
+EXAMINATION = f"{__name__}:examine_plugin"
+"""What a probe is to call."""
+
+_NAME = "plugin"
+
+
+def examine_plugin(plugin: object) -> dict[str, object]:
+    """Register a plugin and ask the hooks that need no model.
+
+    Returns
+    -------
+    dict
+        Of the form of JSON. ``problems`` is empty if all is well.
+    """
+    from armpy.cli.app import app  # noqa: PLC0415  # which lists commands of plugins itself
+
+    hooks = check_plugin(plugin)
+    plugins = HookPlugins()
+    plugins.register(_NAME, plugin)
+    front_ends = [f for f in FrontEnds(plugins) if not f.is_own]
+    commands = collect_commands(plugins, app.own_names)
+    return {
+        "hooks": [name for name in hooks if hasattr(HookSpecifications, name)],
+        "front_ends": [_front_end(front_end) for front_end in front_ends],
+        "commands": sorted(commands),
+        "problems": [f"{hook}: {failure.reason}" for _, hook, failure in plugins.problems],
+    }
+
+
+def _front_end(front_end: GuardedFrontEnd) -> dict[str, object]:
+    """What a front-end says of itself."""
+    return {
+        "name": front_end.name,
+        "title": front_end.title,
+        "suffixes": list(front_end.suffixes),
+        "missing": front_end.missing_modules,
+        "install": front_end.front_end.install,
+    }

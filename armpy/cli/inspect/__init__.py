@@ -1,0 +1,1 @@
+"""``armpy inspect``: what a model is made of and where it would run."""

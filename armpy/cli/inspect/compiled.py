@@ -1,0 +1,306 @@
+"""Describes prepared files: what they are, by whom, what is in them, and what is used here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from armpy.cli.doctor.diagnose_file import ProgramExamination, examine_file
+from armpy.cli.inspect.describe import (
+    FormatReport,
+    ModelReport,
+    SignatureReport,
+    TensorReport,
+    metadata_report,
+    report_of,
+)
+from armpy.cli.inspect.prepared_file import FileBytes, LeftOut, PreparedContents, ProgramReport
+from armpy.cli.load_request import LoadRequest, registry_of
+from armpy.cli.printer import Printer
+from armpy.compiler.files.reading import NetworkContents, read_contents
+from armpy.core.units import bytes_text
+from armpy.errors import InvalidArgumentError, UnimplementedError
+from armpy.graph.dump import to_dot
+from armpy.model.archive.metadata import read_metadata
+from armpy.plugins import BackendRegistry
+from armpy.store.archive.container import VERSION, Container
+from armpy.store.archive.signing import (
+    NO_KEY,
+    Signature,
+    WrongSignatureError,
+    key_text,
+    trusted_keys,
+    verify,
+)
+from armpy.store.archive.trust import open_judged
+from armpy.tensor import format_shape
+from armpy.tools.inspect.inferred_shapes import evaluator_of
+
+_SHOWN = ("isa", "version", "threads", "architecture")
+"""What backends say of programs that is shown in the table, where they say it; JSON has all."""
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkReport:
+    """A network in a prepared file.
+
+    Parameters
+    ----------
+    signature : str or None
+        None for a model without signatures.
+    section : str
+    inputs, outputs : tuple of TensorReport
+    layers : int
+    views : int
+        How many of its constants are read out of what programs have packed.
+    """
+
+    signature: str | None
+    section: str
+    inputs: tuple[TensorReport, ...]
+    outputs: tuple[TensorReport, ...]
+    layers: int
+    views: int
+
+
+@dataclass(frozen=True, slots=True)
+class FileReport:
+    """What a prepared file is.
+
+    Parameters
+    ----------
+    version : int
+        Of the layout.
+    armpy : str
+        Version that has written it.
+    signer : str
+        Public key of who has signed it; empty if nobody has.
+    signature : {"none", "right", "wrong", "not checked"}
+    uses_code : bool
+        Whether code in it is used, as the command line says whom to trust.
+    trust : str
+        Why, or why not.
+    bytes : FileBytes
+    sections : dict of str to int
+        Bytes of each.
+    networks : tuple of NetworkReport
+    programs : tuple of ProgramReport
+    uses : tuple of ProgramExamination
+        What becomes of each program here.
+    left_out : tuple of LeftOut
+    starts_at_once : bool
+        Whether it runs without making the network of the graph.
+    """
+
+    version: int
+    armpy: str
+    signer: str
+    signature: str
+    uses_code: bool
+    trust: str
+    bytes: FileBytes
+    sections: dict[str, int]
+    networks: tuple[NetworkReport, ...]
+    programs: tuple[ProgramReport, ...]
+    uses: tuple[ProgramExamination, ...]
+    left_out: tuple[LeftOut, ...]
+    starts_at_once: bool
+
+
+def inspect_prepared(
+    request: LoadRequest, dot: str | None = None
+) -> tuple[ModelReport, FileReport]:
+    """Describe a prepared file, without loading it.
+
+    Parameters
+    ----------
+    request : LoadRequest
+    dot : str, optional
+        File to draw the network to, in Graphviz's language.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If it is to be placed in another way than it is, or has no such signature.
+    ParserError
+        If it is damaged, or of another version.
+    """
+    _check_asked(request)
+    keys = trusted_keys(request.trusted_keys)
+    container, verdict = open_judged(request.model, keys, request.code)
+    contents = PreparedContents(container)
+    networks, chosen = _networks(contents, request.signature)
+    if dot is not None:
+        found = chosen.optimized
+        text = to_dot(chosen.graph) if found is None else to_dot(found.graph, found.backend_ids)
+        Path(dot).write_text(text, "utf-8")
+    is_signed = container.key != NO_KEY
+    registry = registry_of(request)
+    examined = examine_file(request.model, registry, keys, request.code)
+    report = FileReport(
+        VERSION,
+        str(contents.manifest.get("armpy", "")),
+        key_text(container.key) if is_signed else "",
+        _signature(container) if is_signed else "none",
+        verdict.uses_code,
+        verdict.reason,
+        contents.sizes,
+        contents.sections,
+        networks,
+        contents.programs,
+        examined.programs,
+        contents.left_out,
+        isinstance(contents.manifest.get("quick"), dict),
+    )
+    return _model(contents, chosen, networks, registry), report
+
+
+def _check_asked(request: LoadRequest) -> None:
+    """Check that nothing is asked that a file has decided already."""
+    default = LoadRequest(request.model)
+    asked = {
+        "--backends": request.backends != default.backends,
+        "--num-threads": request.num_threads != default.num_threads,
+        "--backend-option": request.backend_options != default.backend_options,
+        "--on-fallback": request.on_fallback != default.on_fallback,
+        "--preference": request.preference != default.preference,
+        "--front-end": request.front_end != default.front_end,
+        "--front-end-option": request.front_end_options != default.front_end_options,
+    }
+    for option, is_asked in asked.items():
+        if is_asked:
+            raise InvalidArgumentError(
+                "a prepared file is shown as it was made",
+                where=option,
+                fix="Leave it out; armpy run takes it",
+            )
+
+
+def _networks(
+    contents: PreparedContents, signature: str | None
+) -> tuple[tuple[NetworkReport, ...], NetworkContents]:
+    """All networks, and the contents of the one that is asked for."""
+    reports, chosen = [], None
+    for name, section in contents.networks:
+        network = read_contents(contents.container, section)
+        found = report_of(network.graph, None)
+        num_layers, num_views = len(network.graph.layers), contents.num_views(section)
+        reports.append(
+            NetworkReport(name, section, found.inputs, found.outputs, num_layers, num_views)
+        )
+        if chosen is None and signature in (None, name):
+            chosen = network
+    if chosen is None:
+        names = [f"'{one.signature}'" for one in reports if one.signature is not None]
+        raise InvalidArgumentError(
+            "the model has no such signature",
+            where="--signature",
+            expected=", ".join(names) or "none, as it has no signatures",
+            actual=f"'{signature}'",
+        )
+    return tuple(reports), chosen
+
+
+def _model(
+    contents: PreparedContents,
+    chosen: NetworkContents,
+    networks: tuple[NetworkReport, ...],
+    registry: BackendRegistry,
+) -> ModelReport:
+    """What the chosen network takes and gives, and where it runs."""
+    evaluator = None if chosen.graph.is_fully_shaped else evaluator_of(registry)
+    signatures = tuple(
+        [
+            SignatureReport(one.signature, _names(one.inputs), _names(one.outputs))
+            for one in networks
+            if one.signature is not None
+        ]
+    )
+    kind = str(contents.manifest.get("kind", ""))
+    facts = {"title": str(contents.manifest.get("title", "")), "holds": kind}
+    return replace(
+        report_of(chosen.graph, chosen.optimized, evaluator),
+        signatures=signatures,
+        format=FormatReport("none", "prepared by armpy", "", facts),
+        metadata=metadata_report(partial(read_metadata, contents.container)),
+    )
+
+
+def _names(tensors: Sequence[TensorReport]) -> tuple[str, ...]:
+    """Names of inputs or outputs."""
+    return tuple([tensor.name for tensor in tensors])
+
+
+def _shaped(tensors: Sequence[TensorReport]) -> str:
+    """Inputs or outputs with their shapes."""
+    return ", ".join([f"{tensor.name}{format_shape(tensor.shape)}" for tensor in tensors])
+
+
+def _signature(container: Container) -> str:
+    """Whether the signature of a signed file is right."""
+    try:
+        verify(container.signed, Signature(container.key, container.signature))
+    except WrongSignatureError:
+        return "wrong"
+    except UnimplementedError:
+        return "not checked"
+    return "right"
+
+
+def print_prepared(report: FileReport) -> None:
+    """Print what a prepared file is."""
+    printer = Printer()
+    printer.heading(f"Prepared file, version {report.version}, by armpy {report.armpy}")
+    signer = f"{report.signature}, by {report.signer}" if report.signer else "none"
+    printer.line(f"signature: {signer}")
+    printer.line(f"code: {'used' if report.uses_code else 'not used'}: {report.trust}")
+    printer.line(f"starts at once: {'yes' if report.starts_at_once else 'no'}")
+    printer.heading("Networks")
+    printer.table(
+        ["signature", "inputs", "outputs", "layers>", "constants in programs>"],
+        [
+            (n.signature or "", _shaped(n.inputs), _shaped(n.outputs), n.layers, n.views)
+            for n in report.networks
+        ],
+    )
+    printer.heading("Programs")
+    rows = [_program_row(*each) for each in zip(report.programs, report.uses, strict=True)]
+    printer.table(
+        ["backend", "target", "layers>", "first", "code>", "data>", "about", "here"], rows
+    )
+    for one in report.left_out:
+        where = f" for {one.target}" if one.target else ""
+        printer.line(
+            f"not in it: {one.layers} layers of {one.backend} from '{one.first}'{where}: "
+            f"{one.reason}"
+        )
+    printer.heading(f"Sections ({bytes_text(report.bytes.total)})")
+    printer.table(["bytes>", "section"], [(n, name) for name, n in report.sections.items()])
+
+
+def _program_row(program: ProgramReport, use: ProgramExamination) -> tuple[object, ...]:
+    """A program's row."""
+    about = []
+    for name in _SHOWN:
+        value = program.about.get(name)
+        value = value[0] if isinstance(value, list) and value else value
+        if isinstance(value, str | int):
+            about.append(f"{name} {value}")
+    here = use.status + (f": {use.reason}" if use.reason else "")
+    sizes = bytes_text(program.code_bytes), bytes_text(program.data_bytes)
+    return (
+        program.backend,
+        program.target,
+        program.layers,
+        program.first,
+        *sizes,
+        ", ".join(about),
+        here,
+    )
+
+
+def prepared_document(report: FileReport) -> dict[str, object]:
+    """What a prepared file is, as a JSON document."""
+    return asdict(report)

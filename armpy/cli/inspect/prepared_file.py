@@ -1,0 +1,204 @@
+"""Describes prepared files by what is in them; nothing of them is loaded or run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from armpy.compiler import Placement
+from armpy.compiler.files.layout import METADATA
+from armpy.compiler.files.plain import PlainReader
+from armpy.errors import ParserError
+from armpy.store.archive.container import Container
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramReport:
+    """A program in a prepared file.
+
+    Parameters
+    ----------
+    number : int
+    backend, target : str
+    layers : int
+        How many layers it is made of.
+    first : str
+        Name of the first one.
+    code_bytes, data_bytes : int
+        Of its sections with code, and of the others. Sections may belong to several programs.
+    about : mapping
+        What the backend says of it.
+    """
+
+    number: int
+    backend: str
+    target: str
+    layers: int
+    first: str
+    code_bytes: int
+    data_bytes: int
+    about: Mapping[str, Any]  # Any: whatever JSON holds
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Layers of a backend that have no program in a prepared file.
+
+    Parameters
+    ----------
+    backend : str
+    target : str or None
+        The machine that it is missing for; None for all.
+    layers : int
+    first : str
+        Name of the first one.
+    reason : str
+    """
+
+    backend: str
+    target: str | None
+    layers: int
+    first: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class FileBytes:
+    """What the bytes of a prepared file are.
+
+    Parameters
+    ----------
+    total : int
+    constants : int
+        Elements of constants.
+    program_data : int
+        What programs have besides code, packed constants above all.
+    code : int
+    graph : int
+        Graphs, plan and metadata.
+    other : int
+        Header, manifest, and what lies between sections.
+    """
+
+    total: int
+    constants: int
+    program_data: int
+    code: int
+    graph: int
+    other: int
+
+
+class PreparedContents:
+    """What a prepared file says of itself; its checksums are checked.
+
+    Parameters
+    ----------
+    container : Container
+
+    Raises
+    ------
+    ParserError
+        If it is damaged.
+    """
+
+    def __init__(self, container: Container) -> None:
+        container.check()
+        self.container = container
+        self.manifest = container.manifest
+
+    @property
+    def programs(self) -> tuple[ProgramReport, ...]:
+        """The programs in it."""
+        return tuple([self._program(n, one) for n, one in enumerate(self._records("programs"))])
+
+    @property
+    def left_out(self) -> tuple[LeftOut, ...]:
+        """What has no program in it."""
+        reader = PlainReader()
+        return tuple([reader.read(LeftOut, one, "left_out") for one in self._records("left_out")])
+
+    @property
+    def sections(self) -> dict[str, int]:
+        """Bytes of each section."""
+        return {name: section.size for name, section in self.container.sections.items()}
+
+    @property
+    def sizes(self) -> FileBytes:
+        """What its bytes are."""
+        sizes = self.sections
+        code = {section for _, section, is_code in self._parts() if is_code}
+        data = {section for _, section, _ in self._parts()} - code
+        constants = sizes.get("constants", 0)
+        graph = sum(
+            size
+            for name, size in sizes.items()
+            if name in ("model", METADATA) or name.startswith("model/")
+        )
+        in_code, in_data = (sum(sizes.get(name, 0) for name in each) for each in (code, data))
+        total = self.container.data.size
+        other = total - constants - graph - in_code - in_data
+        return FileBytes(total, constants, in_data, in_code, graph, other)
+
+    @property
+    def networks(self) -> list[tuple[str | None, str]]:
+        """Name of the signature, and section, of each network; the first one comes first."""
+        if "signatures" not in self.manifest:
+            return [(None, "model")]
+        found = [(one.get("name"), one.get("section")) for one in self._records("signatures")]
+        if not all(isinstance(name, str | None) and isinstance(at, str) for name, at in found):
+            self.container.refuse("its signatures cannot be read")
+        return [(name, str(at)) for name, at in found]
+
+    def num_views(self, section: str = "model") -> int:
+        """How many constants of a network are read out of what programs have packed."""
+        document = self.container.document(section)
+        arrays = document.get("arrays") if isinstance(document, dict) else None
+        if not isinstance(arrays, list):
+            self.container.refuse("its constants cannot be read")
+        return sum(isinstance(one, dict) and one.get("view") is not None for one in arrays)
+
+    def placement(self, section: str = "model") -> Placement | None:
+        """The placement report of a network; None if it was prepared for no shapes."""
+        document = self.container.document(section)
+        plan = document.get("plan") if isinstance(document, dict) else None
+        if not isinstance(plan, dict):
+            return None
+        return PlainReader().read(Placement, plan.get("placement"), "placement")
+
+    def _records(self, name: str) -> Sequence[Mapping[str, Any]]:
+        """A list of objects in the manifest."""
+        found = self.manifest.get(name, [])
+        if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+            self.container.refuse(f"its {name} cannot be read")
+        return found
+
+    def _parts(self) -> Iterator[tuple[int, str, bool]]:
+        """Number of the program, section, and whether it is code, of all parts."""
+        for number, record in enumerate(self._records("programs")):
+            parts, code = record.get("parts"), record.get("code")
+            if not isinstance(parts, dict) or not isinstance(code, list):
+                self.container.refuse("a program cannot be read")
+            for name, section in parts.items():
+                yield number, str(section), name in code
+
+    def _program(self, number: int, record: Mapping[str, Any]) -> ProgramReport:
+        """Describe a program."""
+        sizes = self.sections
+        parts = [(section, is_code) for n, section, is_code in self._parts() if n == number]
+        about = record.get("about")
+        try:
+            return ProgramReport(
+                number,
+                str(record["backend"]),
+                str(record["target"]),
+                int(record.get("layers", 0)),
+                str(record.get("first", "")),
+                sum(sizes.get(section, 0) for section, is_code in parts if is_code),
+                sum(sizes.get(section, 0) for section, is_code in parts if not is_code),
+                about if isinstance(about, dict) else {},
+            )
+        except (LookupError, TypeError, ValueError) as error:
+            raise ParserError(
+                f"a program cannot be read: {error!r}", where=self.container.where
+            ) from error

@@ -1,0 +1,258 @@
+"""What `inspect` prints: tables for people, a document for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from armpy.cli.printer import Printer
+from armpy.cli.run.report import print_alternatives, print_placement
+from armpy.core.units import bytes_text, count_text
+from armpy.tensor import format_shape
+
+if TYPE_CHECKING:
+    from armpy.cli.inspect.describe import FormatReport, MetadataReport, ModelReport, TensorReport
+    from armpy.tools.inspect import LayerFacts, ModelFacts, TensorFacts
+
+_WIDE = 120
+"""Columns of a terminal from which on all is shown of layers."""
+
+_WHERE = 20
+"""Columns that are kept for where a layer went."""
+
+_SHORTEST = 20
+"""Characters that names are not cut below."""
+
+
+def print_model(
+    report: ModelReport, *, with_layers: bool = False, with_tensors: bool = False
+) -> None:
+    """Print the description of a model."""
+    printer, facts = Printer(), report.facts
+    if facts.problem:
+        _print_problem(printer, facts)
+    if report.format is not None:
+        _print_format(printer, report.format, facts)
+    printer.line(_totals(facts))
+    if not facts.problem:
+        print_placement(printer, report.placement, report.placed)
+        printer.line(
+            f"memory: weights {bytes_text(report.weights_bytes)}, working memory "
+            f"{bytes_text(report.arena_bytes)} per execution, state "
+            f"{bytes_text(report.variables_bytes)}"
+        )
+    _print_edge(printer, "Inputs", report.inputs)
+    _print_edge(printer, "Outputs", report.outputs)
+    if report.metadata is not None:
+        _print_metadata(printer, report.metadata)
+    _print_operators(printer, facts)
+    if report.signatures:
+        printer.heading("Signatures")
+        printer.table(
+            ["name", "inputs", "outputs"],
+            [(s.name, ", ".join(s.inputs), ", ".join(s.outputs)) for s in report.signatures],
+        )
+    _print_placement(printer, report)
+    if with_layers:
+        _print_layers(printer, facts)
+    if with_tensors:
+        _print_tensors(printer, facts)
+    for section in report.sections:
+        printer.heading(f"{section.title} ({section.plugin})")
+        printer.table(section.columns, section.rows)
+
+
+def _print_problem(printer: Printer, facts: ModelFacts) -> None:
+    """Print first why a model cannot be run."""
+    if not facts.unsupported:
+        printer.marked(f"armpy cannot run this model: {facts.problem}", is_good=False)
+        return
+    total = sum(facts.unsupported.values())
+    names = ", ".join(f"{name} x{count}" for name, count in facts.unsupported.items())
+    text = f"armpy cannot run this model: it does not have {names}"
+    printer.marked(f"{text}; {total} of {len(facts.layers)} layers", is_good=False)
+
+
+def _totals(facts: ModelFacts) -> str:
+    """Parameters and work in a line."""
+    learnt = f"{facts.parameters:,} in {bytes_text(facts.parameter_bytes)}"
+    work = f"{count_text(facts.macs)} multiply-adds"
+    if facts.operations:
+        work += f", {count_text(facts.operations)} operations in all"
+    return f"parameters: {learnt}; work of one execution: {work}"
+
+
+def _print_operators(printer: Printer, facts: ModelFacts) -> None:
+    """Print how often each operator is used, and what it has and does."""
+    printer.heading("Operators")
+    rows = []
+    for name, count in facts.operators.items():
+        layers = [layer for layer in facts.layers if layer.operator == name]
+        parameters = sum(layer.parameters for layer in layers)
+        macs = sum(layer.macs for layer in layers)
+        share = f"{macs / facts.macs:.1%}" if macs else ""
+        remark = "not supported" if name in facts.unsupported else ""
+        numbers = f"{parameters:,}" if parameters else "", count_text(macs) if macs else "", share
+        rows.append((count, name, *numbers, remark))
+    columns = ["count>", "operator", "parameters>", "multiply-adds>", "share>"]
+    if facts.unsupported:
+        printer.table([*columns, "problem"], rows)
+    else:
+        printer.table(columns, [row[:-1] for row in rows])
+
+
+def _print_placement(printer: Printer, report: ModelReport) -> None:
+    """Print who runs how many layers, and why not others."""
+    if report.layers_by_backend:
+        printer.heading("Placement")
+        printer.table(["layers>", "backend"], [(n, b) for b, n in report.layers_by_backend.items()])
+    print_alternatives(printer, report.alternatives)
+    if report.refusals:
+        printer.heading("Refusals")
+        printer.table(
+            ["layers>", "operator", "backend", "reason"],
+            [(r.count, r.operation, r.backend, r.reason) for r in report.refusals],
+        )
+
+
+def _print_layers(printer: Printer, facts: ModelFacts) -> None:
+    """Print a row for each layer of the file."""
+    printer.heading("Layers")
+    has_programs = any(program.operation == "PreCompiled" for program in facts.programs)
+    columns = {
+        "#>": [str(layer.index) for layer in facts.layers],
+        "operator": [layer.operator for layer in facts.layers],
+        "output": [_shape_text(layer) for layer in facts.layers],
+        "type": [layer.type for layer in facts.layers],
+        "parameters>": [
+            f"{layer.parameters:,}" if layer.parameters else "" for layer in facts.layers
+        ],
+        "multiply-adds>": [count_text(layer.macs) if layer.macs else "" for layer in facts.layers],
+        "moved>": [bytes_text(layer.bytes_moved) for layer in facts.layers],
+        "program": [", ".join(map(str, layer.programs)) for layer in facts.layers],
+    }
+    left_out = set() if has_programs else {"program"}
+    if printer.width < _WIDE:
+        left_out |= {"type", "parameters>", "moved>", "program"}
+    shown = {title: cells for title, cells in columns.items() if title not in left_out}
+    names = _names(printer, [layer.name for layer in facts.layers], list(shown.items()))
+    shown["where"] = [_where(layer, names) for layer in facts.layers]
+    shown["name"] = [_named(layer.inside, names[layer.name]) for layer in facts.layers]
+    printer.table(list(shown), zip(*shown.values(), strict=True))
+
+
+def _shape_text(layer: LayerFacts) -> str:
+    """Shape of a layer's output; empty for a layer that has none."""
+    return format_shape(layer.shape) if layer.outputs else ""
+
+
+def _named(inside: str, name: str) -> str:
+    """A name with the graph that it is in."""
+    return f"{inside}: {name}" if inside else name
+
+
+def _where(layer: LayerFacts, names: dict[str, str]) -> str:
+    """Where a layer went, in a few words."""
+    runs = " and ".join(layer.backends)
+    if layer.refusals and layer.backends:
+        runs += "; " + "; ".join(f"not {one.backend}: {one.reason}" for one in layer.refusals)
+    said = {
+        "runs": runs,
+        "fused": f"{runs}, in {names.get(layer.into, layer.into)}" if runs else "",
+        "constant": "computed at load",
+        "dropped": "nothing to do",
+        "state": "kept by armpy",
+        "unsupported": "NOT SUPPORTED",
+        "unplaced": "",
+    }[layer.status]
+    return said or (f"in {names.get(layer.into, layer.into)}" if layer.into else "not known")
+
+
+def _print_tensors(printer: Printer, facts: ModelFacts) -> None:
+    """Print a row for each tensor of the file."""
+    printer.heading("Tensors")
+    shown = {
+        "#>": [str(tensor.index) for tensor in facts.tensors],
+        "shape": [format_shape(tensor.shape) for tensor in facts.tensors],
+        "type": [tensor.type for tensor in facts.tensors],
+        "bytes>": ["" if t.size_bytes is None else f"{t.size_bytes:,}" for t in facts.tensors],
+        "role": [tensor.role for tensor in facts.tensors],
+        "quantisation": [_quantization(tensor) for tensor in facts.tensors],
+        "from>": ["" if t.producer is None else str(t.producer) for t in facts.tensors],
+        "to": [", ".join(map(str, tensor.consumers)) for tensor in facts.tensors],
+    }
+    if printer.width < _WIDE:
+        del shown["bytes>"], shown["role"]
+    names = _names(printer, [tensor.name for tensor in facts.tensors], list(shown.items()))
+    shown["name"] = [_named(tensor.inside, names[tensor.name]) for tensor in facts.tensors]
+    printer.table(list(shown), zip(*shown.values(), strict=True))
+
+
+def _quantization(tensor: TensorFacts) -> str:
+    """How stored integers stand for real numbers, in a few words."""
+    if not tensor.scales:
+        return ""
+    if len(tensor.scales) > 1:
+        return f"{len(tensor.scales)} scales along axis {tensor.axis}"
+    point = tensor.zero_points[0] if tensor.zero_points else 0
+    return f"{tensor.scales[0]:.6g} * (q {'+' if point < 0 else '-'} {abs(point)})"
+
+
+def _names(
+    printer: Printer, names: Sequence[str], beside: Sequence[tuple[str, Sequence[str]]]
+) -> dict[str, str]:
+    """Names as they are shown: on terminals as short as the columns beside ask for, else whole."""
+    if not printer.is_terminal:
+        return {name: name for name in names}
+    from armpy.profiling.naming import short_names  # noqa: PLC0415 - for terminals alone
+
+    taken = sum(2 + max(map(len, (title, *cells)), default=0) for title, cells in beside)
+    return short_names(names, max(_SHORTEST, printer.width - taken - _WHERE))
+
+
+def _print_format(printer: Printer, found: FormatReport, facts: ModelFacts) -> None:
+    """Print what a file is."""
+    source = f" of {found.plugin}" if found.plugin else ""
+    size = f", {bytes_text(facts.file_bytes)}" if facts.file_bytes else ""
+    printer.line(f"format: {found.title} (front-end {found.front_end}{source}){size}")
+    for name, text in found.facts.items():
+        printer.line(f"  {name}: {text}")
+
+
+def _print_metadata(printer: Printer, found: MetadataReport) -> None:
+    """Print what a file says of itself."""
+    rows = [("", name, text) for name, text in found.facts.items()]
+    rows += [
+        (tensor, name, text)
+        for tensor, facts in found.tensors.items()
+        for name, text in facts.items()
+    ]
+    if rows:
+        printer.heading("Metadata")
+        printer.table(["tensor", "what", "is"], rows)
+
+
+def _print_edge(printer: Printer, title: str, tensors: Sequence[TensorReport]) -> None:
+    """Print a table of inputs or outputs."""
+    printer.heading(title)
+    rows = [
+        (
+            tensor.name,
+            format_shape(tensor.shape),
+            tensor.type,
+            "" if tensor.scale is None else f"{tensor.scale:.8g}",
+            "" if tensor.zero_point is None else tensor.zero_point,
+        )
+        for tensor in tensors
+    ]
+    printer.table(["name", "shape", "type", "scale>", "zero point>"], rows)
+
+
+def model_document(model: str, report: ModelReport) -> dict[str, object]:
+    """The description of a model as a JSON document: all of it."""
+    document = asdict(report)
+    facts = document.pop("facts")
+    # Inputs and outputs are those of the network; those of the file are places of tensors.
+    facts["file_inputs"], facts["file_outputs"] = facts.pop("inputs"), facts.pop("outputs")
+    return {"model": model, **document, **facts}

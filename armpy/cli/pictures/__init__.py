@@ -1,0 +1,1 @@
+"""Pictures as inputs and results: found, read, labelled, drawn upon."""

@@ -1,0 +1,51 @@
+"""How pictures become a model's input, as the command line says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from armpy.errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    from armpy.cli.pictures.images import Normalization
+
+
+@dataclass(frozen=True, slots=True)
+class PictureOptions:
+    """How pictures become an input.
+
+    Parameters
+    ----------
+    size : tuple of int, optional
+        Height and width of images where the model leaves them open.
+    resize : {"stretch", "crop", "pad"}
+    value_range, mean, std : tuple of float, optional
+        How pixels become real numbers; as the model's file says if left out.
+    """
+
+    size: tuple[int, int] | None = None
+    resize: str = "stretch"
+    value_range: tuple[float, ...] | None = None
+    mean: tuple[float, ...] | None = None
+    std: tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if self.value_range is not None and (self.mean or self.std):
+            raise InvalidArgumentError("--range does not go with --mean and --std")
+
+    @property
+    def is_normalizing(self) -> bool:
+        """Whether it is said how pixels become real numbers."""
+        return bool(self.value_range or self.mean or self.std)
+
+    @property
+    def normalization(self) -> Normalization | None:
+        """How pixels become real numbers; None if nothing was said about it."""
+        from armpy.cli.pictures.images import Normalization  # noqa: PLC0415  # not for random numbers
+
+        if self.value_range is not None:
+            return Normalization.from_range(*self.value_range)
+        if self.mean or self.std:
+            return Normalization.from_mean(self.mean or (0.0,), self.std or (1.0,))
+        return None

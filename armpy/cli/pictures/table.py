@@ -1,0 +1,204 @@
+"""What `run` prints of many pictures: a row for each, how often it was right, and where it ran."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from armpy.cli.printer import Printer
+from armpy.cli.profile.tables import print_profile
+from armpy.cli.run.report import print_placement, print_timing
+from armpy.tensor import format_shape
+
+if TYPE_CHECKING:
+    from armpy.cli.pictures.ground_truth import Accuracy
+    from armpy.cli.run.results import ClassScore, OutputReport
+    from armpy.cli.run.run_pictures import PictureResult, PicturesReport
+
+_MOST_COLUMNS = 12
+"""Classes of a confusion table; with more of them, the commonest confusions are listed."""
+
+_MOST_CONFUSIONS = 15
+_MOST_REGIONS = 3
+
+_ORDINALS = ("best", "2nd", "3rd")
+
+
+def print_pictures(report: PicturesReport, *, shown: int = 1) -> None:
+    """Print what a run on many pictures has shown: the answers first.
+
+    Parameters
+    ----------
+    report : PicturesReport
+    shown : int
+        How many classes to list for each picture.
+    """
+    printer = Printer()
+    folder = _common_folder([picture.file for picture in report.pictures])
+    total = len(report.pictures)
+    where = f" in {folder}" if folder else ""
+    printer.line(f"pictures: {total}{where}, each as {report.input or 'nothing'}")
+    columns, rows = _table(report, folder, shown)
+    printer.table(columns, rows)
+    rate = total / report.duration_s if report.duration_s else 0.0
+    printer.line(f"time: {report.duration_s:.2f} s with reading them, {rate:.1f} pictures/s")
+    if report.num_failed:
+        printer.marked(f"not used: {report.num_failed} of {total} pictures", is_good=False)
+    if report.accuracy is not None:
+        _print_accuracy(printer, report.accuracy)
+    if report.timing is not None:
+        print_timing(printer, report.timing)
+    if report.metadata:
+        printer.line(f"from the file's metadata: {'; '.join(report.metadata)}")
+    print_placement(printer, report.placement, report.placed)
+    if report.profile is not None:
+        print_profile(printer, report.profile)
+    for path in report.files:
+        printer.line(f"written: {path}")
+
+
+def pictures_document(model: str, report: PicturesReport) -> dict[str, object]:
+    """A run on many pictures as a JSON document."""
+    document: dict[str, object] = {"model": model, **asdict(report)}
+    document["placement"] = document.pop("placed") or {"text": report.placement}
+    document["layers_by_backend"] = report.placed.layers_by_backend if report.placed else {}
+    document["failed"] = report.num_failed
+    if report.accuracy is not None:
+        shares = {
+            "top1_share": report.accuracy.top1_share,
+            "top5_share": report.accuracy.top5_share,
+        }
+        document["accuracy"] = asdict(report.accuracy) | shares
+    return document
+
+
+def _common_folder(files: Sequence[str]) -> str:
+    """The folder that all files are in, so that no row repeats it; empty if there is none."""
+    folders = {os.path.dirname(file) for file in files}
+    try:
+        return os.path.commonpath(folders) if folders and "" not in folders else ""
+    except ValueError:  # absolute and relative ones, or several drives
+        return ""
+
+
+def _short(file: str, folder: str) -> str:
+    """A file's name within a folder."""
+    return os.path.relpath(file, folder) if folder else file
+
+
+def _table(report: PicturesReport, folder: str, shown: int) -> tuple[list[str], list[list[object]]]:
+    """Columns, and a row for each picture; without columns that have nothing in them."""
+    used = [picture for picture in report.pictures if not picture.error]
+    answers, cells = _answer_columns(used, shown)
+    columns = ["file", *answers, "truth", "right", "problem"]
+    by_file = iter(cells)
+    rows: list[list[object]] = []
+    for picture in report.pictures:
+        answer = [""] * len(answers) if picture.error else next(by_file)
+        right = {True: "yes", False: "no", None: ""}[picture.is_right]
+        name = _short(picture.file, folder)
+        rows.append([name, *answer, picture.truth, right, picture.error])
+    kept = [
+        place
+        for place, name in enumerate(columns)
+        if any(row[place] != "" for row in rows) or name == "file"
+    ]
+    return [columns[i] for i in kept], [[row[i] for i in kept] for row in rows]
+
+
+def _answer_columns(
+    used: Sequence[PictureResult], shown: int
+) -> tuple[list[str], list[list[object]]]:
+    """The columns that a model's answers have, and the cells of each picture."""
+    if not used:
+        return [], []
+    first = used[0]
+    if first.findings is not None:
+        return ["found>", first.findings.kind], [_findings(picture) for picture in used]
+    (output, *others) = first.outputs
+    if not others and output.classes:
+        count = min(shown, len(output.classes))
+        columns = ["class>", "score>", "label"]
+        columns += [_ordinal(number) for number in range(1, count)]
+        return columns, [_classes(picture.outputs[0].classes[:count]) for picture in used]
+    if not others and output.regions:
+        return ["regions"], [[_regions(picture.outputs[0])] for picture in used]
+    return ["outputs"], [["; ".join(map(_figures, picture.outputs))] for picture in used]
+
+
+def _ordinal(number: int) -> str:
+    """Heading of a place among the classes, 0 for the best."""
+    return _ORDINALS[number] if number < len(_ORDINALS) else f"{number + 1}th"
+
+
+def _classes(classes: Sequence[ClassScore]) -> list[object]:
+    """Cells of the best class, and of those behind it."""
+    best, *others = classes
+    more = [f"{one.label or one.index} {one.score:.4f}" for one in others]
+    return [best.index, f"{best.score:.4f}", best.label, *more]
+
+
+def _findings(picture: PictureResult) -> list[object]:
+    """Cells of a picture in which a model looks for things."""
+    found = picture.findings
+    if found is None:
+        return [0, ""]
+    if found.kind == "people":
+        texts = [f"{pose.score:.2f}" for pose in found.poses]
+    else:
+        texts = [f"{one.label or one.index} {one.score:.2f}" for one in found.detections]
+    return [len(texts), ", ".join(texts)]
+
+
+def _regions(output: OutputReport) -> str:
+    """The largest regions of a mask."""
+    regions = output.regions[:_MOST_REGIONS]
+    return ", ".join(f"{one.label or one.index} {one.share:.1%}" for one in regions)
+
+
+def _figures(output: OutputReport) -> str:
+    """What an output is that is nothing known."""
+    text = f"{output.name} {format_shape(output.shape)}"
+    if output.min is None:
+        return text
+    return f"{text} {output.min:.4g} to {output.max:.4g}, mean {output.mean:.4g}"
+
+
+def _print_accuracy(printer: Printer, found: Accuracy) -> None:
+    """Print how often a model was right, and what it took for what."""
+    printer.heading("Accuracy")
+    text = f"top-1 {found.top1_share:.1%} ({found.top1} of {found.pictures})"
+    if found.num_classes > 5:  # it is called top-5
+        text += f", top-5 {found.top5_share:.1%} ({found.top5} of {found.pictures})"
+    printer.line(text)
+    if found.without_truth:
+        printer.line(f"without a label: {found.without_truth} pictures, which do not count")
+    if found.confusion:
+        _print_confusion(printer, found)
+
+
+def _print_confusion(printer: Printer, found: Accuracy) -> None:
+    """Print a table of truths and answers, or the commonest mistakes where it would be large."""
+    indexed = {one.truth_index: one.truth for one in found.confusion}
+    indexed |= {one.predicted_index: one.predicted for one in found.confusion}
+    names = [name for _, name in sorted(indexed.items())]
+    if len(names) > _MOST_COLUMNS:
+        wrong = [one for one in found.confusion if one.truth != one.predicted]
+        wrong.sort(key=lambda one: -one.count)
+        shown = wrong[:_MOST_CONFUSIONS]
+        printer.heading(f"Confusions ({len(shown)} of {len(wrong)})")
+        printer.table(
+            ["count>", "truth", "taken for"], [(c.count, c.truth, c.predicted) for c in shown]
+        )
+        return
+    counts = {(one.truth, one.predicted): one.count for one in found.confusion}
+    printer.heading("Confusion (a row for each truth, a column for each answer)")
+    rows: list[list[object]] = []
+    for truth in names:
+        total = sum(counts.get((truth, name), 0) for name in names)
+        if total:
+            own = [counts.get((truth, name), "") for name in names]
+            rows.append([truth, *own, f"{counts.get((truth, truth), 0) / total:.0%}"])
+    printer.table(["truth", *(f"{name}>" for name in names), "right>"], rows)

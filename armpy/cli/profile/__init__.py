@@ -1,0 +1,1 @@
+"""``armpy profile`` and ``armpy run --profile``: where the time went."""

@@ -1,0 +1,1 @@
+"""``armpy quantize``: a model of small integers made of a float model."""

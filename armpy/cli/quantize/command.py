@@ -1,0 +1,139 @@
+"""``armpy quantize``: makes a model of small integers of a float model."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from armpy.cli.load_request import LoadRequest
+from armpy.cli.options import (
+    OUTPUT,
+    WRITABLE_FILE,
+    check_outputs,
+    json_option,
+    model_options,
+    picture_options,
+    shapes_option,
+    verbosity_options,
+)
+from armpy.cli.values import FiniteRange
+
+# What a command needs is imported when it runs: --help and usage errors are quick.
+# ruff: noqa: PLC0415
+
+
+@click.command(
+    "quantize", short_help="Make a float model smaller and faster: 8-bit integers, or float16."
+)
+@model_options
+@click.option(
+    "--data",
+    type=click.Path(exists=True),
+    metavar="DIR|NPZ",
+    help="What the inputs are like: a folder of pictures or of .npy arrays, or an .npz file with "
+    "an array of samples for each input.",
+)
+@click.option(
+    *OUTPUT,
+    type=WRITABLE_FILE,
+    required=True,
+    metavar="FILE",
+    help="The file to write: TFLite's if its name ends in .tflite, prepared otherwise.",
+)
+@click.option(
+    "--scheme",
+    type=click.Choice(["int8", "int16x8", "float16", "dynamic"]),
+    default="int8",
+    show_default=True,
+    help="Weights and activations of 8 bits; activations of 16; weights of float16; weights of 8 "
+    "bits, activations quantised while it runs. The last two need no data.",
+)
+@click.option(
+    "--method",
+    type=click.Choice(["minmax", "percentile", "entropy", "mse"]),
+    default="mse",
+    show_default=True,
+    help="How a tensor's range is found in the data.",
+)
+@click.option(
+    "--percentile",
+    type=FiniteRange(50, 100, min_open=True),
+    default=99.99,
+    show_default=True,
+    help="Per cent of the elements that --method percentile keeps.",
+)
+@click.option(
+    "--keep-float",
+    "keep_float",
+    multiple=True,
+    metavar="LAYER",
+    help="Leave this layer as it is; may be repeated.",
+)
+@click.option(
+    "--io",
+    type=click.Choice(["float", "int8", "uint8", "int16"]),
+    default="float",
+    show_default=True,
+    help="Type of inputs and outputs.",
+)
+@click.option("--per-tensor", is_flag=True, help="One scale for all channels of the weights.")
+@click.option(
+    "--equalize", is_flag=True, help="Bring neighbouring layers' channels to like ranges."
+)
+@click.option("--no-bias-correction", is_flag=True, help="Leave biases as they are.")
+@click.option("--limit", type=click.IntRange(min=1), help="Use at most so many samples.")
+@click.option(
+    "--judge",
+    type=click.IntRange(min=0),
+    default=32,
+    show_default=True,
+    help="Compare with the float model on so many of them.",
+)
+@click.option("--layers", "with_layers", is_flag=True, help="List every layer.")
+@shapes_option(
+    "Shape of an input that the model leaves open, such as x=1,224,224,3; may be repeated."
+)
+@picture_options
+@click.option("--html", "page_path", type=WRITABLE_FILE, help="Write a page for browsers.")
+@json_option
+@verbosity_options
+def quantize(
+    load_request: LoadRequest, as_json: bool, **options: Any
+) -> None:  # Any: as click has it
+    """Make a model of small integers of MODEL, and tell how accurate it is.
+
+    Ranges of tensors are found by running the data, some 100 samples, through the float model.
+    Both models are then compared on them, layer by layer. Pictures become what 'armpy run' makes
+    of them; MODEL may be a .tflite or an .onnx file.
+    """
+    from armpy.cli.printer import print_json
+    from armpy.cli.quantize.quantize_file import QuantizeRequest, quantize_file
+    from armpy.cli.quantize.report import print_quantized, quantized_document
+
+    with_layers, page_path = options.pop("with_layers"), options.pop("page_path")
+    check_outputs(
+        {"--output": options["output"], "--html": page_path},
+        [load_request.model, options["data"]],
+    )
+    if page_path is not None:
+        from armpy.tools.pages import render_page
+
+        render_page("", [])  # tells what is missing before the model is quantised
+    shape_sets = options.pop("shape_sets")
+    if len(shape_sets) > 1:
+        raise click.UsageError("--shapes: a model is quantised for one set of shapes.")
+    request = QuantizeRequest(shapes=shape_sets[0] if shape_sets else {}, **options)
+    result = quantize_file(load_request, request)
+    if page_path is not None:
+        from armpy.cli.quantize.page import write_page
+
+        write_page(page_path, result)
+    if sys.stderr is not None:
+        for hint in result.hints:
+            print(f"armpy: hint: {hint}", file=sys.stderr)
+    if as_json:
+        print_json(quantized_document(result))
+    else:
+        print_quantized(result, with_layers=with_layers)

@@ -1,0 +1,140 @@
+"""What `run` prints: tables for people, documents for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from armpy.cli.printer import Printer
+from armpy.tensor import format_shape
+
+if TYPE_CHECKING:
+    from armpy.cli.pictures.detections import Findings
+    from armpy.cli.placement_table import PlacementReport
+    from armpy.cli.run.results import OutputReport
+    from armpy.cli.run.run_model import RunReport, Timing
+    from armpy.compiler import Alternative
+
+_KIB = 1024
+
+
+def print_run(report: RunReport) -> None:
+    """Print what a run has shown: the answer first, then where it was computed."""
+    printer = Printer()
+    printer.line(f"inputs: {report.inputs}")
+    for output in report.outputs:
+        _print_output(printer, output)
+    if report.findings is not None:
+        _print_findings(printer, report.findings)
+    if report.timing is not None:
+        print_timing(printer, report.timing)
+    if report.metadata:
+        printer.line(f"from the file's metadata: {'; '.join(report.metadata)}")
+    print_placement(printer, report.placement, report.placed)
+    print_alternatives(printer, report.alternatives)
+    if report.profile is not None:
+        from armpy.cli.profile.tables import print_profile  # noqa: PLC0415 - few ask for it
+
+        print_profile(printer, report.profile)
+    for path in report.files:
+        printer.line(f"written: {path}")
+
+
+def _print_findings(printer: Printer, found: Findings) -> None:
+    """Print the objects or people that were found, each with its place in pixels."""
+    number = len(found.poses) if found.kind == "people" else len(found.detections)
+    printer.heading(f"Found: {number} {found.kind}")
+    if found.detections:
+        columns = ["class>", "score>", "left>", "top>", "right>", "bottom>", "label"]
+        rows = [
+            (
+                one.index,
+                f"{one.score:.4f}",
+                *(f"{edge:.0f}" for edge in (one.left, one.top, one.right, one.bottom)),
+                one.label,
+            )
+            for one in found.detections
+        ]
+        printer.table(*without_empty_last(columns, rows))
+    for person, pose in enumerate(found.poses):
+        printer.line(f"person {person}: score {pose.score:.4f}")
+        points = [(f"{p.score:.4f}", f"{p.x:.0f}", f"{p.y:.0f}", p.name) for p in pose.points]
+        printer.table(["score>", "x>", "y>", "point"], points)
+
+
+def print_timing(printer: Printer, timing: Timing) -> None:
+    """Print how long executions took."""
+    runs = f"{timing.runs} run" + ("s" if timing.runs > 1 else "")
+    printer.line(
+        f"time: min {timing.min_ms:.3f} ms, median {timing.median_ms:.3f} ms, "
+        f"mean {timing.mean_ms:.3f} ms of {runs}"
+    )
+
+
+def print_placement(printer: Printer, text: str, placed: PlacementReport | None) -> None:
+    """Print where layers run; a terminal shows at a glance whether some fell back."""
+    line = f"placement: {text}"
+    if placed is None:
+        printer.line(line)
+    else:
+        printer.marked(line, is_good=placed.fallbacks == 0)
+
+
+def print_alternatives(printer: Printer, alternatives: Sequence[Alternative]) -> None:
+    """Print what placements were weighed, and what each costs."""
+    if not alternatives:
+        return
+    printer.heading("Placements that were weighed")
+    printer.table(
+        ["", "estimated us>", "measured us>", "placement", "layers", "problem"],
+        [
+            (
+                "*" if one.is_chosen else "",
+                f"{one.estimated_us:.1f}",
+                "" if one.measured_us is None else f"{one.measured_us:.1f}",
+                one.name,
+                ", ".join(f"{name} {count}" for name, count in one.layers_by_backend.items()),
+                one.failure,
+            )
+            for one in alternatives
+        ],
+    )
+
+
+def _print_output(printer: Printer, output: OutputReport) -> None:
+    """Print one output."""
+    text = f"output: {output.name} {output.type}{format_shape(output.shape)}"
+    if output.min is not None:
+        text += f" min {output.min:.6g} max {output.max:.6g} mean {output.mean:.6g}"
+    printer.line(text)
+    rows: list[tuple[object, ...]]
+    if output.classes:
+        rows = [(c.index, f"{c.score:.4f}", c.label) for c in output.classes]
+        printer.table(*without_empty_last(["class>", "score>", "label"], rows))
+    if output.rows:
+        rows = [
+            (number, c.index, f"{c.score:.4f}", c.label)
+            for number, classes in enumerate(output.rows)
+            for c in classes
+        ]
+        printer.table(*without_empty_last(["row>", "class>", "score>", "label"], rows))
+    if output.regions:
+        rows = [(r.index, r.pixels, f"{r.share:.2%}", r.label) for r in output.regions]
+        printer.table(*without_empty_last(["class>", "pixels>", "share>", "label"], rows))
+
+
+def without_empty_last(
+    columns: Sequence[str], rows: Sequence[Sequence[object]]
+) -> tuple[Sequence[str], Sequence[Sequence[object]]]:
+    """A table without its last column, if there is nothing in it."""
+    if any(str(row[-1]) for row in rows):
+        return columns, rows
+    return columns[:-1], [row[:-1] for row in rows]
+
+
+def run_document(model: str, report: RunReport) -> dict[str, object]:
+    """A run as a JSON document; its placement is an object with the text in it."""
+    document: dict[str, object] = {"model": model, **asdict(report)}
+    document["placement"] = document.pop("placed") or {"text": report.placement}
+    return document

@@ -1,0 +1,281 @@
+"""What outputs say: the best classes, the regions of a mask, or plain figures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from armpy.cli.pictures.labels import Labels
+from armpy.execution.arrays.conversion import dequantize_array
+from armpy.tensor import TensorInfo
+
+Array = npt.NDArray[np.generic]
+Mask = npt.NDArray[np.int64]
+
+_SMALLEST_MASK = 8
+"""Least height and width of a mask; what is smaller is some feature map."""
+
+_PICTURE_CHANNELS = (1, 3, 4)
+
+_BATCH_NDIM = 2
+
+_PROBABILITY_TOLERANCE = 0.01
+"""How far beyond 0 and 1 rounding may carry a probability."""
+
+_SUM_TOLERANCE = 0.05
+"""How far quantised probabilities of all classes may be from 1 together."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClassScore:
+    """One class of a classification.
+
+    Parameters
+    ----------
+    index : int
+    score : float
+        Dequantised.
+    label : str
+        Empty where no name is known.
+    """
+
+    index: int
+    score: float
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class RegionShare:
+    """One label of a mask.
+
+    Parameters
+    ----------
+    index : int
+    pixels : int
+    share : float
+        Of all pixels, 0 to 1.
+    label : str
+        Empty where no name is known.
+    """
+
+    index: int
+    pixels: int
+    share: float
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class OutputReport:
+    """One output.
+
+    Parameters
+    ----------
+    name : str
+    shape : tuple of int
+    type : str
+    min, max, mean : float or None
+        Of the real numbers; None for an output without elements.
+    classes : tuple of ClassScore
+        The best ones of a classification, best first.
+    regions : tuple of RegionShare
+        The largest ones of a mask, largest first.
+    rows : tuple of tuple of ClassScore
+        The best classes of each row of a batch that was classified; empty for one row alone.
+    has_logits : bool
+        Whether there are scores of classes that are no probabilities.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    type: str
+    min: float | None
+    max: float | None
+    mean: float | None
+    classes: tuple[ClassScore, ...] = ()
+    regions: tuple[RegionShare, ...] = ()
+    rows: tuple[tuple[ClassScore, ...], ...] = ()
+    has_logits: bool = False
+
+
+def report_output(
+    name: str,
+    info: TensorInfo,
+    stored: Array,
+    *,
+    mask: Mask | None = None,
+    labels: Labels | None = None,
+    top: int = 5,
+    may_classify: bool = True,
+    softmax: bool = False,
+    batch: int = 1,
+) -> OutputReport:
+    """Describe one output.
+
+    Parameters
+    ----------
+    name, info : str, TensorInfo
+    stored : ndarray, dtype of `info`
+    mask : ndarray, optional
+        What `as_mask` has made of it.
+    labels : Labels, optional
+    top : int
+        How many classes or regions to list.
+    may_classify : bool
+        Whether the output may be taken for a classification if its shape allows it.
+    softmax : bool
+        Whether scores of classes become probabilities.
+    batch : int
+        How many things the model was given together.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there are fewer labels than classes.
+    """
+    real = dequantize_array(stored, info)
+    figures = _figures(real)
+    plain = OutputReport(name, stored.shape, info.data_type.name, *figures)
+    if mask is not None:
+        num_classes = stored.shape[3] if stored.ndim == 4 and stored.shape[3] > 1 else 0
+        return replace(plain, regions=largest_regions(mask, labels, top, num_classes=num_classes))
+    is_batch = real.ndim == _BATCH_NDIM and batch == len(real) > 1 and real.shape[1] > 1
+    if not may_classify or not (is_batch or is_classification(real)):
+        return plain
+    has_logits = not softmax and are_logits(real)
+    scores = softmax_of(real) if softmax else real
+    if is_batch:
+        rows = tuple(top_classes(row, labels, top) for row in scores)
+        return replace(plain, rows=rows, has_logits=has_logits)
+    return replace(plain, classes=top_classes(scores, labels, top), has_logits=has_logits)
+
+
+def are_logits(real: Array) -> bool:
+    """Whether scores are real numbers of which some can be no probability.
+
+    Notes
+    -----
+    Integers that are not quantised have a meaning of their own, such as votes.
+    """
+    if real.dtype.kind != "f" or not real.size:
+        return False
+    return bool(real.min() < -_PROBABILITY_TOLERANCE or real.max() > 1 + _PROBABILITY_TOLERANCE)
+
+
+def softmax_of(scores: Array) -> Array:
+    """Probabilities of classes that exclude each other.
+
+    Parameters
+    ----------
+    scores : ndarray, any real type, shape (..., C)
+
+    Returns
+    -------
+    ndarray, float64, shape of `scores`
+        Each row of C sums to 1.
+    """
+    wide = scores.astype(np.float64)
+    raised: npt.NDArray[np.float64] = np.exp(wide - wide.max(axis=-1, keepdims=True))
+    shares: npt.NDArray[np.float64] = raised / raised.sum(axis=-1, keepdims=True)
+    return shares
+
+
+def _figures(real: Array) -> tuple[float | None, float | None, float | None]:
+    """Minimum, maximum and mean."""
+    if real.size == 0:
+        return None, None, None
+    wide = real.astype(np.float64)
+    with np.errstate(all="ignore"):
+        return float(wide.min()), float(wide.max()), float(wide.mean())
+
+
+def is_classification(array: Array) -> bool:
+    """Whether an output is a score for each of several classes."""
+    return array.ndim > 0 and array.shape[-1] == array.size > 1 and array.dtype.kind != "b"
+
+
+def top_classes(scores: Array, labels: Labels | None, top: int) -> tuple[ClassScore, ...]:
+    """The classes with the highest scores; of equal ones the first, NaN last."""
+    flat = scores.reshape(-1).astype(np.float64)
+    named = labels.for_classes(flat.size) if labels is not None else Labels({})
+    order = np.argsort(-flat, kind="stable")[:top]
+    return tuple(ClassScore(int(i), float(flat[i]), named.name(int(i))) for i in order)
+
+
+def as_mask(
+    stored: Array, info: TensorInfo | None = None, *, has_labels: bool = False
+) -> Mask | None:
+    """The class of each pixel, if an output is a mask.
+
+    Parameters
+    ----------
+    stored : ndarray
+        A mask if it is of integers and its shape is (1, H, W) or (1, H, W, 1). Scores of
+        shape (1, H, W, C) become one by taking the best class, but those with 3 or 4
+        channels might also be a picture, and count only where there are labels, or where
+        they are probabilities: 1 together, at every pixel.
+    info : TensorInfo, optional
+        Of the output.
+    has_labels : bool
+
+    Returns
+    -------
+    ndarray, int64, shape (H, W), or None
+    """
+    shape = stored.shape
+    if len(shape) not in (3, 4) or shape[0] != 1 or min(shape[1:3]) < _SMALLEST_MASK:
+        return None
+    if stored.dtype.kind not in "iuf":
+        return None
+    if len(shape) == 4 and shape[3] > 1:
+        is_told = has_labels or shape[3] not in _PICTURE_CHANNELS
+        if not is_told and not (info is not None and _are_probabilities(stored, info)):
+            return None
+        best: Mask = np.argmax(stored[0], axis=-1).astype(np.int64)
+        return best
+    if stored.dtype.kind == "f":
+        return None
+    return stored.reshape(shape[1:3]).astype(np.int64)
+
+
+def _are_probabilities(stored: Array, info: TensorInfo) -> bool:
+    """Whether an output holds probabilities of classes along its last axis."""
+    real = dequantize_array(stored, info)
+    if real.dtype.kind != "f" or not real.size or real.min() < 0:
+        return False
+    return bool(np.abs(real.sum(axis=-1, dtype=np.float64) - 1).max() <= _SUM_TOLERANCE)
+
+
+def largest_regions(
+    mask: Mask, labels: Labels | None, top: int, *, num_classes: int = 0
+) -> tuple[RegionShare, ...]:
+    """The labels that most pixels of a mask have.
+
+    Parameters
+    ----------
+    mask : ndarray, int64, shape (H, W)
+    labels : Labels, optional
+    top : int
+    num_classes : int
+        How many classes the model is certain to know; 0 if that cannot be told.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there are fewer labels than classes.
+    """
+    if labels is not None:
+        labels = labels.for_classes(num_classes) if num_classes else labels
+    indexes, counts = np.unique(mask, return_counts=True)
+    order: Sequence[int] = np.argsort(-counts, kind="stable")[:top].tolist()
+    return tuple(
+        RegionShare(
+            int(indexes[i]),
+            int(counts[i]),
+            float(counts[i] / mask.size),
+            labels.name(int(indexes[i])) if labels is not None else "",
+        )
+        for i in order
+    )

@@ -1,0 +1,434 @@
+"""Runs a model on what the command line gives it."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from armpy.cli.pictures.options import PictureOptions
+from armpy.cli.placement_table import PlacementReport
+from armpy.cli.run.output_reader import OutputReader, ReadOutputs
+from armpy.cli.run.results import Array, OutputReport
+from armpy.errors import InvalidArgumentError, LayerValidationError
+from armpy.tensor import TensorInfo, format_shape
+from armpy.types import DataType
+
+if TYPE_CHECKING:
+    from armpy.cli.pictures.detections import Findings
+    from armpy.cli.pictures.file_metadata import FileMetadata
+    from armpy.cli.pictures.labels import Labels
+    from armpy.cli.profile.report import ProfileReport, StepReport
+    from armpy.compiler import Alternative
+    from armpy.model import Model
+    from armpy.profiling import Profiler
+
+# A run on random numbers is as quick as its network: what reads pictures, arrays and labels, or
+# writes files, is imported where it is asked for.
+# ruff: noqa: PLC0415
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """What to run a model on, and what to tell about it.
+
+    Parameters
+    ----------
+    image : str, optional
+        Path of a picture.
+    inputs : tuple of str
+        Each ``name=file.npy``.
+    labels : str, optional
+        Path of a label file; the labels in the model's file if left out.
+    top : int
+        How many classes to list.
+    output : str, optional
+        Folder for the outputs.
+    repeat : int, optional
+        How many executions to time.
+    picture : PictureOptions
+        How pictures become an input.
+    seed : int
+        For random inputs.
+    trace : str, optional
+        File for a trace, where the model was loaded with profiling; none if it is empty.
+    softmax : bool
+        Whether scores of classes become probabilities.
+    min_score : float
+        Least score of an object or a person that counts.
+    save_pictures : str, optional
+        Folder for the picture with what was found in it.
+    """
+
+    image: str | None = None
+    inputs: tuple[str, ...] = ()
+    labels: str | None = None
+    top: int = 5
+    output: str | None = None
+    repeat: int | None = None
+    picture: PictureOptions = field(default_factory=PictureOptions)
+    seed: int = 0
+    trace: str | None = None
+    softmax: bool = False
+    min_score: float = 0.3
+    save_pictures: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.image is not None and self.inputs:
+            raise InvalidArgumentError("--image and --input do not go together")
+        if self.image is None and self.save_pictures is not None:
+            raise InvalidArgumentError("--save-pictures needs pictures to draw on")
+        if self.inputs and self.picture.size:
+            raise InvalidArgumentError("--size does not go with --input")
+        if self.image is None and self.picture.is_normalizing:
+            raise InvalidArgumentError("--range, --mean and --std need --image")
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Duration of executions after a first one that does not count.
+
+    Parameters
+    ----------
+    runs : int
+    min_ms, median_ms, mean_ms : float
+    """
+
+    runs: int
+    min_ms: float
+    median_ms: float
+    mean_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class RunReport:
+    """What a run has shown.
+
+    Parameters
+    ----------
+    inputs : str
+        What the model was given.
+    placement : str
+        Which backend took how many layers.
+    layers_by_backend : dict of str to int
+    outputs : tuple of OutputReport
+    timing : Timing, optional
+    files : tuple of str
+        Paths of written files.
+    hints : tuple of str
+        What was assumed without knowing.
+    steps : tuple of StepReport
+        The slowest first; empty without profiling.
+    profile : ProfileReport, optional
+        Where all of the time went; None without profiling.
+    alternatives : tuple of Alternative
+        Placements that were weighed, the cheapest first; empty if the backends' order decides.
+    metadata : tuple of str
+        What was taken from the metadata of the model's file.
+    placed : PlacementReport, optional
+        The placement as data; None if it is not known.
+    findings : Findings, optional
+        Objects or people, where the model looks for such in a picture.
+    """
+
+    inputs: str
+    placement: str
+    layers_by_backend: dict[str, int]
+    outputs: tuple[OutputReport, ...]
+    timing: Timing | None = None
+    files: tuple[str, ...] = ()
+    hints: tuple[str, ...] = ()
+    steps: tuple[StepReport, ...] = ()
+    profile: ProfileReport | None = None
+    alternatives: tuple[Alternative, ...] = ()
+    metadata: tuple[str, ...] = ()
+    placed: PlacementReport | None = None
+    findings: Findings | None = None
+
+
+def print_run(path: str, result: RunReport, *, as_json: bool = False) -> None:
+    """Print what a run of a model file has shown, and what was assumed without knowing."""
+    from armpy.cli.printer import print_json
+    from armpy.cli.run import report
+
+    if sys.stderr is not None:
+        for hint in dict.fromkeys(result.hints):
+            print(f"armpy: hint: {hint}", file=sys.stderr)
+    if as_json:
+        print_json(report.run_document(path, result))
+    else:
+        report.print_run(result)
+
+
+def run_model(model: Model, request: RunRequest) -> RunReport:
+    """Run a model and describe what comes out.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If what the request names does not go with the model.
+    """
+    labels = _labels(request)
+    metadata = _metadata(model, request)
+    arrays, origin, hints = prepare_inputs(model, request, metadata)
+    results = _run(model, arrays, request)
+    profiler = None
+    if request.trace is not None:
+        profiler = model.runtime.get_profiler(model.network_id)
+    timing = None
+    if request.repeat is not None:
+        if profiler is not None:
+            profiler.clear()  # the first execution does not count
+        timing = time_runs(model, arrays, request.repeat)
+    reader = OutputReader(model, labels, metadata, request.top, request.softmax)
+    read = reader.read(results, _batch(arrays))
+    files = _written(request, results, read, origin)
+    findings = None
+    if request.image is not None:
+        findings = _found(request, reader, read, arrays, results, files)
+    if profiler is not None and request.trace:
+        Path(request.trace).write_text(profiler.to_chrome_trace(), "utf-8")
+        files.append(request.trace)
+    placement = model.placement
+    return RunReport(
+        origin,
+        str(placement) if placement is not None else "not known",
+        dict(placement.layers_by_backend) if placement is not None else {},
+        read.reports,
+        timing,
+        tuple(files),
+        (*hints, *reader.hints, *(metadata.hints if metadata else ())),
+        *profiled(profiler),
+        () if placement is None else placement.alternatives,
+        tuple(metadata.used) if metadata else (),
+        None if placement is None else PlacementReport.of(placement),
+        findings,
+    )
+
+
+def _found(
+    request: RunRequest,
+    reader: OutputReader,
+    read: ReadOutputs,
+    arrays: Mapping[str, Array],
+    results: Mapping[str, Array],
+    files: list[str],
+) -> Findings | None:
+    """What was found in the picture; it is drawn if the request names a folder for that."""
+    from armpy.cli.pictures.detections import Frame
+    from armpy.cli.pictures.images import open_image, shown_size
+
+    assert request.image is not None
+    (elements,) = arrays.values()
+    shown = shown_size(elements)
+    findings = reader.find(results, shown, Frame(), request.min_score)
+    if findings is None and request.save_pictures is None:
+        return None
+    frame = Frame.of(open_image(request.image).size, shown, request.picture.resize)
+    findings = reader.find(results, shown, frame, request.min_score)
+    if request.save_pictures is not None:
+        from armpy.cli.files import file_stems
+        from armpy.cli.pictures.drawing import draw_picture, save_drawn
+
+        drawn = draw_picture(request.image, read, findings, frame, min_score=request.min_score)
+        (stem,) = file_stems([Path(request.image).stem])
+        files.append(save_drawn(request.save_pictures, stem, request.image, drawn))
+    return findings
+
+
+def _batch(arrays: Mapping[str, Array]) -> int:
+    """How many things a model is given together: the first dimension that all inputs share."""
+    sizes = {array.shape[0] if array.ndim else 1 for array in arrays.values()}
+    return sizes.pop() if len(sizes) == 1 else 1
+
+
+def _labels(request: RunRequest) -> Labels | None:
+    """The labels that the request names."""
+    if request.labels is None:
+        return None
+    from armpy.cli.pictures.labels import read_labels
+
+    return read_labels(request.labels)
+
+
+def _metadata(model: Model, request: RunRequest) -> FileMetadata | None:
+    """The file's metadata; None for random numbers, which are read without."""
+    if request.image is None and not request.inputs:
+        return None
+    from armpy.cli.pictures.file_metadata import FileMetadata
+
+    return FileMetadata(model)
+
+
+def _written(
+    request: RunRequest, results: Mapping[str, Array], read: ReadOutputs, origin: str
+) -> list[str]:
+    """Write the outputs, if the request names a file or a folder; paths of the files."""
+    if request.output is None:
+        return []
+    from armpy.cli.run.result_files import is_result_file
+
+    if not is_result_file(request.output):
+        from armpy.cli.files import write_outputs
+
+        return write_outputs(request.output, results, read.masks)
+    from armpy.cli.run.result_files import write_results
+    from armpy.cli.run.run_pictures import PictureResult
+
+    write_results(request.output, [PictureResult(origin, read.reports)], [results], request.top)
+    return [request.output]
+
+
+def profiled(
+    profiler: Profiler | None,
+) -> tuple[tuple[StepReport, ...], ProfileReport | None]:
+    """What a profiler has seen: the slowest steps, and where all of the time went."""
+    if profiler is None:
+        return (), None
+    from armpy.cli.profile.report import profile_report, steps_of
+
+    return tuple(steps_of(profiler)), profile_report(profiler)
+
+
+def _run(model: Model, arrays: dict[str, Array], request: RunRequest) -> dict[str, Array]:
+    """Run once; an error tells of ``--size`` where a size was guessed."""
+    try:
+        return model.run(arrays)
+    except LayerValidationError as error:
+        is_guessed = not (request.image or request.inputs or request.picture.size)
+        if is_guessed and any(not spec.info.is_fully_shaped for spec in model.inputs):
+            error.fix = error.fix or "The model takes several sizes; choose one with --size HxW"
+        raise
+
+
+def prepare_inputs(
+    model: Model, request: RunRequest, metadata: FileMetadata | None = None
+) -> tuple[dict[str, Array], str, list[str]]:
+    """The model's inputs, where they are from, and hints.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If a picture or an array does not go with the model.
+    """
+    if request.image is not None:
+        return _image_inputs(model, request, request.image, metadata)
+    if request.inputs:
+        from armpy.cli.files import read_inputs
+
+        arrays = read_inputs(request.inputs, [spec.name for spec in model.inputs])
+        _refuse_real_numbers(model, arrays)
+        return arrays, ", ".join(request.inputs), []
+    arrays = random_inputs(model, request.seed, request.picture.size)
+    return arrays, f"random numbers, seed {request.seed}", []
+
+
+def _refuse_real_numbers(model: Model, arrays: Mapping[str, Array]) -> None:
+    """Refuse floats for a quantised input, as the model would, in the command's own words."""
+    for spec in model.inputs:
+        array = arrays.get(spec.name)
+        is_real = array is not None and array.dtype.kind == "f"
+        if is_real and spec.data_type.is_quantized and not model.quantize_inputs:
+            raise InvalidArgumentError(
+                "the array holds real numbers, the input is quantised",
+                where=f"input '{spec.name}'",
+                expected=str(spec.data_type.dtype),
+                fix="Quantise them with --quantize-inputs",
+            )
+
+
+def _image_inputs(
+    model: Model, request: RunRequest, path: str, metadata: FileMetadata | None
+) -> tuple[dict[str, Array], str, list[str]]:
+    """A picture as the model's only input."""
+    if len(model.inputs) != 1:
+        raise InvalidArgumentError(
+            "a picture can only be given to a model with one input",
+            where="--image",
+            actual=f"{len(model.inputs)}: " + ", ".join(f"'{s.name}'" for s in model.inputs),
+            fix="Give each input with --input name=file.npy",
+        )
+    from armpy.cli.pictures.images import image_input, open_image
+
+    spec = model.inputs[0]
+    image = open_image(path)
+    normalization = request.picture.normalization
+    if normalization is None and metadata is not None:
+        normalization = metadata.normalization(spec)
+    array, hint = image_input(
+        image,
+        spec.name,
+        spec.info,
+        size=request.picture.size,
+        resize=request.picture.resize,
+        normalization=normalization,
+    )
+    origin = f"{path}, {image.width}x{image.height} pixels, as {spec.data_type.name}"
+    return {spec.name: array}, origin + format_shape(array.shape), [hint] if hint else []
+
+
+def random_inputs(model: Model, seed: int, size: tuple[int, int] | None = None) -> dict[str, Array]:
+    """Random numbers for every input.
+
+    Parameters
+    ----------
+    model : Model
+    seed : int
+    size : tuple of int, optional
+        Height and width of images whose size is open. Other open dimensions get the
+        model's default, or 1.
+    """
+    generator = np.random.default_rng(seed)
+    shapes = _random_shapes(model, size)
+    return {
+        spec.name: _random(generator, spec.info, shape)
+        for spec, shape in zip(model.inputs, shapes, strict=True)
+    }
+
+
+def _random_shapes(model: Model, size: tuple[int, int] | None) -> list[tuple[int, ...]]:
+    """Shapes of random inputs."""
+    if size is None and all(spec.info.is_fully_shaped for spec in model.inputs):
+        return [tuple(dim or 0 for dim in spec.shape or ()) for spec in model.inputs]
+    from armpy.cli.pictures.images import sized_shapes
+
+    sized = {} if size is None else sized_shapes(model.inputs, size)
+    return [
+        sized.get(spec.name)
+        or default
+        or tuple(1 if dim is None else dim for dim in spec.shape or ())
+        for spec, default in zip(model.inputs, model.default_shapes, strict=True)
+    ]
+
+
+def _random(generator: np.random.Generator, info: TensorInfo, shape: Sequence[int]) -> Array:
+    """Random elements that any model can take.
+
+    Integers that are no quantised numbers are 0 or 1: they may be indexes.
+    """
+    data_type = info.data_type
+    if data_type.is_float and not data_type.is_bit_pattern:
+        return generator.uniform(-1.0, 1.0, shape).astype(data_type.dtype)
+    if data_type.is_quantized or data_type in (DataType.UNSIGNED8, DataType.SIGNED8):
+        low, high = data_type.integer_range
+        return generator.integers(low, high, shape, endpoint=True).astype(data_type.dtype)
+    return generator.integers(0, 2, shape).astype(data_type.dtype)
+
+
+def time_runs(model: Model, arrays: dict[str, Array], repeat: int) -> Timing:
+    """Time executions one by one; the model has been executed before."""
+    import statistics
+
+    durations_ms = []
+    for _ in range(repeat):
+        begin = time.perf_counter()
+        model.run(arrays)
+        durations_ms.append(1000 * (time.perf_counter() - begin))
+    return Timing(
+        repeat, min(durations_ms), statistics.median(durations_ms), statistics.fmean(durations_ms)
+    )

@@ -1,0 +1,19 @@
+from armpy.compiler.constant_folding import Evaluator as Evaluator
+from armpy.compiler.optimize import (
+    optimize_graph as optimize_graph,
+    place_layers as place_layers,
+)
+from armpy.compiler.optimized import OptimizedNetwork as OptimizedNetwork
+from armpy.compiler.options import OptimizerOptions as OptimizerOptions
+from armpy.compiler.passes.context import OptimizerPass as OptimizerPass, PassContext as PassContext
+from armpy.compiler.passes.pipeline import BUILT_IN_PASSES as BUILT_IN_PASSES
+from armpy.compiler.passes.rebuild import Rebuild as Rebuild
+from armpy.compiler.placement import (
+    Alternative as Alternative,
+    LayerPlacement as LayerPlacement,
+    Placement as Placement,
+    Refusal as Refusal,
+)
+from armpy.compiler.specialization import specialize as specialize
+
+__all__: list[str]

@@ -1,0 +1,366 @@
+"""Backend assignment: each layer goes to the first backend that supports it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from armpy.backend import (
+    Capability,
+    IBackendInternal,
+    ILayerSupport,
+    OptionValues,
+    ReasonCode,
+    Support,
+    has_matching_capability,
+)
+from armpy.compiler.core_backend import HostBackend
+from armpy.compiler.placement import Refusal
+from armpy.compiler.specialization import specialize
+from armpy.core.logs import wants_traceback
+from armpy.errors import ArmpyError, BackendCapabilityError, BackendError
+from armpy.graph import Graph, Layer, graphs_of
+from armpy.ops.control_flow import ControlFlow
+from armpy.ops.convolution import Convolution2d, DepthwiseConvolution2d
+from armpy.ops.dense import FullyConnected
+from armpy.ops.transpose_convolution import TransposeConvolution2d
+from armpy.plugins.proxy.guarded_call import ask_backend, ask_method, describe
+from armpy.profiling import phase
+from armpy.types import REFERENCE_BACKEND_ID, BackendId
+
+_log = logging.getLogger("armpy.compiler")
+
+Exclusions = dict[tuple[int, BackendId], Support]
+"""Pairs of layer id and backend that have turned out not to work, with the reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed(Support):
+    """No, as the backend has taken the layer and then failed at its work.
+
+    Parameters
+    ----------
+    error : ArmpyError, optional
+        What it raised, without what it came from.
+    """
+
+    error: ArmpyError | None = None
+
+    @classmethod
+    def by(cls, code: ReasonCode, text: str, error: ArmpyError) -> Failed:
+        """The refusal for what a backend raised."""
+        # Tracebacks hold what was made until then, and refusals stay as long as the network.
+        bare = copy(error)
+        bare.__traceback__ = bare.__cause__ = bare.__context__ = None
+        return cls(False, code, text, bare)
+
+
+@dataclass
+class Assignment:
+    """Which backend each layer runs on.
+
+    Parameters
+    ----------
+    backends : dict of int to IBackendInternal
+        By layer id.
+    refusals : list of Refusal
+    """
+
+    backends: dict[int, IBackendInternal] = field(default_factory=dict)
+    refusals: list[Refusal] = field(default_factory=list)
+
+    def backend_id(self, layer: Layer) -> BackendId:
+        """Id of the backend that a layer runs on."""
+        return self.backends[layer.id].backend_id
+
+
+class SupportOracle:
+    """Asks backends about layers, each question once; the core itself about control flow, last.
+
+    Parameters
+    ----------
+    backends : sequence of IBackendInternal
+        Most preferred first.
+    model_options : mapping of str to mapping, optional
+        By backend id, where the caller gave any.
+    feature_levels : mapping of str to int
+        As `OptimizerOptions` has them.
+    """
+
+    def __init__(
+        self,
+        backends: Sequence[IBackendInternal],
+        model_options: Mapping[BackendId, OptionValues] | None = None,
+        feature_levels: Mapping[str, int] = MappingProxyType({}),
+    ) -> None:
+        self.backends = tuple(backends)
+        self._feature_levels = feature_levels
+        self._model_options = model_options or {}
+        self._supports: dict[BackendId, ILayerSupport | Support] = {}
+        self._answers: dict[tuple[Layer, BackendId], Support] = {}
+        self._host = HostBackend()
+        self._resolved: dict[Graph, Graph] = {}
+
+    def candidates(self, layer: Layer) -> tuple[IBackendInternal, ...]:
+        """Who is asked about a layer, most preferred first."""
+        is_control_flow = isinstance(layer.operation, ControlFlow)
+        return (*self.backends, self._host) if is_control_flow else self.backends
+
+    def ask(self, backend: IBackendInternal, layer: Layer) -> Support:
+        """Whether a backend supports a layer; what it raises becomes a refusal."""
+        key = (layer, backend.backend_id)
+        answer = self._answers.get(key)
+        if answer is None:
+            answer = self._answers[key] = self._ask(backend, layer)
+        return answer
+
+    def _ask(self, backend: IBackendInternal, layer: Layer) -> Support:
+        """Put the question to the backend."""
+        missing = self._missing_level(backend, layer)
+        if missing is None:
+            missing = _missing_capability(backend, layer)
+        if missing is not None:
+            return missing
+        support = self._support_of(backend)
+        if isinstance(support, Support):
+            return support
+
+        def is_layer_supported() -> object:
+            infos = layer.input_infos, layer.output_infos
+            return _plain(support.is_layer_supported(layer.operation, *infos))
+
+        try:
+            answer = ask_backend(backend.backend_id, Support, is_layer_supported)
+            return self._ask_about_graphs(backend, layer) if answer else answer
+        except ArmpyError as error:
+            _log.warning("%s, asked about %s", error, layer.where, exc_info=wants_traceback(_log))
+            return Support.no(ReasonCode.OTHER, str(error))
+
+    def _missing_level(self, backend: IBackendInternal, layer: Layer) -> Support | None:
+        """The refusal of what a backend has too low a feature level for."""
+        if not self._feature_levels:
+            return None
+        names = layer.origins or (layer.name,)
+        needed = max(self._feature_levels.get(name, 0) for name in names)
+        if backend.feature_level >= needed:
+            return None
+        text = f"it has feature level {backend.feature_level}, the operation is of {needed}"
+        return Support.no(ReasonCode.OPERATION, text)
+
+    def _ask_about_graphs(self, backend: IBackendInternal, layer: Layer) -> Support:
+        """Whether a backend that takes a layer also takes all that the layer's graphs hold."""
+        if backend is self._host:
+            return Support.yes()
+        for name, graph in graphs_of(layer.operation, layer.where):
+            if graph not in self._resolved:
+                self._resolved[graph] = specialize(graph)
+            for inner in self._resolved[graph].layers:
+                answer = self.ask(backend, inner)
+                if not answer:
+                    text = f"{inner.where} in the {name} graph: {answer.text}"
+                    return Support.no(answer.code or ReasonCode.OTHER, text)
+        return Support.yes()
+
+    def _support_of(self, backend: IBackendInternal) -> ILayerSupport | Support:
+        """A backend's layer support, or the refusal if it has none; made once."""
+        backend_id = backend.backend_id
+        if backend_id not in self._supports:
+            options = self._model_options.get(backend_id)
+            ask = backend_id, ILayerSupport, backend
+            try:
+                self._supports[backend_id] = (
+                    ask_method(*ask, "get_layer_support")
+                    if options is None
+                    else ask_method(*ask, "get_layer_support_with_options", options)
+                )
+            except ArmpyError as error:
+                _log.warning("%s", error, exc_info=wants_traceback(_log))
+                self._supports[backend_id] = Support.no(ReasonCode.OTHER, str(error))
+        return self._supports[backend_id]
+
+
+def _plain(answer: object) -> object:
+    """An answer without anything of the backend's own in it, if it is one."""
+    if not isinstance(answer, Support):
+        return answer
+    if not isinstance(answer.is_supported, bool):
+        raise BackendError("the answer is neither yes nor no", actual=describe(answer.is_supported))
+    code = answer.code if isinstance(answer.code, ReasonCode) else ReasonCode.OTHER
+    return Support(answer.is_supported, code, str(answer.text or "no reason given"))
+
+
+_WEIGHTED = (Convolution2d, DepthwiseConvolution2d, TransposeConvolution2d, FullyConnected)
+
+
+def _missing_capability(backend: IBackendInternal, layer: Layer) -> Support | None:
+    """The refusal of what a backend has to have an extension or a capability for."""
+    supported = backend.supported_extensions if layer.operation.required_extensions else ()
+    missing = [name for name in layer.operation.required_extensions if name not in supported]
+    if missing:
+        text = f"it does not have the vendor extension {' and '.join(missing)}"
+        return Support.no(ReasonCode.EXTENSION, text)
+    if is_dynamic(layer):
+        capability = Capability.DYNAMIC_OUTPUT_SHAPES
+        if not has_matching_capability(capability, True, backend.get_capabilities()):
+            text = f"the outputs' shapes depend on values; it lacks {capability}"
+            return Support.no(ReasonCode.SHAPE, text)
+    return _missing_weights_capability(backend, layer)
+
+
+def is_dynamic(layer: Layer) -> bool:
+    """Whether only a layer's workload can tell the shapes of its outputs."""
+    inputs = [info for info in layer.input_infos if info is not None]
+    return (
+        layer.operation.has_data_dependent_outputs
+        and all(info.is_fully_shaped for info in inputs)
+        and not all(info.is_fully_shaped for info in layer.output_infos)
+        and not any(
+            value is not None and layer.operation.decides(index)
+            for index, value in enumerate(layer.inputs)
+        )
+    )
+
+
+def _missing_weights_capability(backend: IBackendInternal, layer: Layer) -> Support | None:
+    """The refusal of weights that are computed, by a backend that takes constants only."""
+    if not isinstance(layer.operation, _WEIGHTED):
+        return None
+    names = [
+        layer.operation.input_name(index)
+        for index, value in enumerate(layer.inputs[1:3], start=1)
+        if value is not None and value.data is None
+    ]
+    capabilities = backend.get_capabilities()
+    if not names or has_matching_capability(Capability.NON_CONST_WEIGHTS, True, capabilities):
+        return None
+    text = f"{' and '.join(names)} are not constant; it lacks {Capability.NON_CONST_WEIGHTS}"
+    return Support.no(ReasonCode.CONSTANT, text)
+
+
+@phase("assign layers")
+def assign_backends(
+    graph: Graph,
+    oracle: SupportOracle,
+    excluded: Mapping[tuple[int, BackendId], Support],
+    wanted: Mapping[int, BackendId] = MappingProxyType({}),
+    *,
+    asks_all_before: bool = False,
+) -> Assignment:
+    """Assign every layer.
+
+    Parameters
+    ----------
+    excluded : mapping
+        Refusals that are known from earlier attempts.
+    wanted : mapping of int to str
+        By layer id, the backend that is asked first.
+    asks_all_before : bool
+        Whether the backends that are preferred to the wanted one are asked for their refusals, too.
+
+    Raises
+    ------
+    BackendCapabilityError
+        If no backend takes a layer; the text gives every backend's reason. Its cause is what the
+        first one raised that has failed, if one has.
+    """
+    result = Assignment()
+    for layer in graph.layers:
+        candidates = oracle.candidates(layer)
+        refusals = []
+        failure: ArmpyError | None = None
+        if (wanted_id := wanted.get(layer.id)) is not None:
+            candidates = _asked_first(wanted_id, candidates)
+            if candidates[0].backend_id != wanted_id:
+                refusals.append(_absence(layer, wanted_id))
+            elif asks_all_before:
+                refusals += _refusals_before(wanted_id, layer, oracle, excluded)
+        for backend in candidates:
+            answer = _answer(backend, layer, oracle, excluded)
+            if answer:
+                result.backends[layer.id] = backend
+                break
+            refusals.append(_refusal(layer, backend, answer))
+            if failure is None and isinstance(answer, Failed):
+                failure = answer.error
+        else:
+            raise _unplaceable(layer, refusals) from failure
+        if not isinstance(layer.operation, ControlFlow):  # the core's own layers are no fallback
+            result.refusals += refusals
+    return result
+
+
+def _answer(
+    backend: IBackendInternal,
+    layer: Layer,
+    oracle: SupportOracle,
+    excluded: Mapping[tuple[int, BackendId], Support],
+) -> Support:
+    """What has turned out of a layer and a backend, else what the backend says."""
+    known = excluded.get((layer.id, backend.backend_id))
+    return oracle.ask(backend, layer) if known is None else known
+
+
+def _refusals_before(
+    wanted_id: BackendId,
+    layer: Layer,
+    oracle: SupportOracle,
+    excluded: Mapping[tuple[int, BackendId], Support],
+) -> list[Refusal]:
+    """The refusals of the backends that are preferred to one."""
+    found = []
+    for backend in oracle.candidates(layer):
+        if backend.backend_id == wanted_id:
+            break
+        if not (answer := _answer(backend, layer, oracle, excluded)):
+            found.append(_refusal(layer, backend, answer))
+    return found
+
+
+def _asked_first(
+    wanted_id: BackendId, candidates: Sequence[IBackendInternal]
+) -> tuple[IBackendInternal, ...]:
+    """Some backends in their order, but one of them first."""
+    return tuple(sorted(candidates, key=lambda backend: backend.backend_id != wanted_id))
+
+
+def _absence(layer: Layer, backend_id: BackendId) -> Refusal:
+    """The line of a backend that is not there."""
+    text = "the runtime does not use it"
+    return Refusal(
+        layer.id, layer.name, layer.operation.name, backend_id, ReasonCode.DEVICE.value, text
+    )
+
+
+def _refusal(layer: Layer, backend: IBackendInternal, answer: Support) -> Refusal:
+    """One line of the placement report."""
+    code = answer.code or ReasonCode.OTHER
+    return Refusal(
+        layer.id,
+        layer.name,
+        layer.operation.name,
+        backend.backend_id,
+        code.value,
+        answer.text,
+    )
+
+
+def _unplaceable(layer: Layer, refusals: Sequence[Refusal]) -> BackendCapabilityError:
+    """The error for a layer that no backend takes."""
+    asked = [refusal.backend for refusal in refusals]
+    fix = "" if REFERENCE_BACKEND_ID in asked else "Allow another backend, CpuRef for example"
+    if layer.operation.extension:
+        names = " and ".join(layer.operation.required_extensions)
+        package = type(layer.operation).__module__.partition(".")[0]
+        fix = f"Install or allow a backend that has {names}; the operation is from '{package}'"
+    operator = getattr(layer.operation, "operator", None)
+    if operator and layer.operation.name == "StandIn":
+        fix = f"Install or allow a backend that takes the custom operation '{operator}'"
+    return BackendCapabilityError(
+        "no allowed backend supports this layer: "
+        + "; ".join(f"{refusal.backend}: {refusal.text}" for refusal in refusals),
+        where=layer.where,
+        fix=fix,
+    )

@@ -1,0 +1,220 @@
+"""Saved programs: parts that a prepared file has compiled already."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from types import MappingProxyType
+from typing import NamedTuple, TypeAlias
+
+from armpy.backend import (
+    CacheUse,
+    IBackendInternal,
+    IPrograms,
+    OptimizationViews,
+    PreparationRequest,
+    ProgramCheck,
+    ProgramFit,
+    SavedProgram,
+    Substitution,
+    report_cache_use,
+)
+from armpy.compiler.substitute import check_answer
+from armpy.core.logs import wants_traceback
+from armpy.errors import ArmpyError
+from armpy.graph import Graph, Layer, SubgraphView
+from armpy.ops.backend_internal import PreCompiled
+from armpy.plugins.proxy.guarded_call import ask_method, describe
+from armpy.store.digests import UnknownContentsError, digest_of
+from armpy.types import BackendId
+
+_log = logging.getLogger("armpy.compiler")
+
+
+class SavedPart(NamedTuple):
+    """A part of a network in a prepared file.
+
+    Parameters
+    ----------
+    backend_id : str
+    digest : str
+        Of the layers, see `part_digest`.
+    shapes : tuple of tuple of int
+        Of the outputs.
+    working_bytes : int
+        Memory of the program's own.
+    about : mapping
+        For `IPrograms.check`.
+    read : callable
+        Reads all of it, checked.
+    layers : tuple of int
+        Ids of the layers in the graph that was assigned to backends.
+    """
+
+    backend_id: BackendId
+    digest: str
+    shapes: tuple[tuple[int, ...], ...]
+    working_bytes: int
+    about: Mapping[str, object]
+    read: Callable[[], SavedProgram]
+    layers: tuple[int, ...] = ()
+
+
+class SavedParts:
+    """All parts of a prepared file.
+
+    Parameters
+    ----------
+    parts : sequence of SavedPart
+        The preferred ones first, where there are several of the same layers.
+    problem : str
+        Why none of them may be used; empty if they may.
+    kept : mapping of str to set of int
+        By backend id, ids of layers that it has left as they are.
+    """
+
+    def __init__(
+        self,
+        parts: Sequence[SavedPart],
+        problem: str = "",
+        kept: Mapping[BackendId, frozenset[int]] = MappingProxyType({}),
+    ) -> None:
+        self.parts = parts
+        self.kept = kept
+        self.problem = problem
+
+    def preparation(
+        self,
+        graph: Graph,
+        backend: IBackendInternal,
+        view: SubgraphView,
+        request: PreparationRequest,
+        otherwise: Callable[[], OptimizationViews],
+    ) -> Callable[[], OptimizationViews]:
+        """What prepares a part: takes it from the file, or does what is done without one."""
+        of_backend = [part for part in self.parts if part.backend_id == backend.backend_id]
+        if not of_backend:
+            return otherwise
+        title = f"{len(view.layers)} layers from '{view.layers[0].name}'"
+
+        def prepare() -> OptimizationViews:
+            views, reason = self._taken(graph, backend, view, request, of_backend)
+            shown = f"from the prepared file{': ' if reason else ''}{reason}"
+            is_hit = views is not None
+            report_cache_use(CacheUse(backend.backend_id, title, is_hit, shown))
+            return otherwise() if views is None else views
+
+        return prepare
+
+    def _taken(
+        self,
+        graph: Graph,
+        backend: IBackendInternal,
+        view: SubgraphView,
+        request: PreparationRequest,
+        parts: Sequence[SavedPart],
+    ) -> tuple[OptimizationViews | None, str]:
+        """The answer that a saved program gives, or why there is none."""
+        if self.problem:
+            return None, self.problem
+        pieces, left = _pieces(view, parts)
+        kept = self.kept.get(backend.backend_id, frozenset())
+        if not pieces or not all(layer.id in kept for layer in left):
+            return None, "it has no program of these layers"
+        views = OptimizationViews()
+        try:
+            programs = backend.get_programs()
+            if programs is None:
+                return None, "the backend takes no programs from files"
+            for piece, candidates in pieces:
+                compiled, reason = _compiled(backend.backend_id, programs, candidates, request)
+                if compiled is None:
+                    return None, reason
+                views.substitutions.append(Substitution.by_operation(piece, compiled))
+            if left:
+                views.untouched.append(view.part(left))
+            return check_answer(graph, f"{backend.backend_id} / load", view, views), ""
+        except ArmpyError as error:
+            _log.warning("%s", error, exc_info=wants_traceback(_log))
+            return None, str(error)
+
+
+_Pieces: TypeAlias = list[tuple[SubgraphView, list[SavedPart]]]
+
+
+def _pieces(view: SubgraphView, parts: Sequence[SavedPart]) -> tuple[_Pieces, list[Layer]]:
+    """What of a part there are programs of, each with these, and the layers without any."""
+    digest = part_digest(view)
+    whole = [part for part in parts if part.digest == digest]
+    if whole:
+        return [(view, whole)], []
+    by_id = {layer.id: layer for layer in view.layers}
+    candidates: dict[tuple[int, ...], list[SavedPart]] = {}
+    for part in parts:
+        if part.layers and by_id.keys() >= set(part.layers):
+            candidates.setdefault(part.layers, []).append(part)
+    found: _Pieces = []
+    for ids, of_layers in candidates.items():
+        if by_id.keys() >= set(ids):
+            piece = view.part([by_id[number] for number in ids])
+            same = [part for part in of_layers if part.digest == part_digest(piece)]
+            if same:
+                found.append((piece, same))
+                for number in ids:
+                    del by_id[number]
+    return found, [layer for layer in view.layers if layer.id in by_id]
+
+
+def _compiled(
+    backend_id: BackendId,
+    programs: IPrograms,
+    candidates: Sequence[SavedPart],
+    request: PreparationRequest,
+) -> tuple[PreCompiled | None, str]:
+    """The first program that can be used here, loaded; or why there is none."""
+    reasons = []
+    for part in candidates:
+        ask = (backend_id, ProgramCheck, programs, "check")
+        try:
+            check = ask_method(*ask, part.about, request.model_options)
+            if check.fit is ProgramFit.ACCEPTED:
+                program = ask_method(backend_id, object, programs, "load", part.read())
+                return PreCompiled(program, part.shapes, part.working_bytes), ""
+            reasons.append(f"{_text(check.fit)}: {check.reason}")
+        except ArmpyError as error:  # the next one may be another machine's
+            _log.warning("%s", error, exc_info=wants_traceback(_log))
+            reasons.append(str(error))
+    return None, "; ".join(dict.fromkeys(reasons))
+
+
+def _text(fit: object) -> str:
+    """An answer that is no acceptance; of whatever type a backend has given."""
+    return fit.value if isinstance(fit, ProgramFit) else describe(fit)
+
+
+def part_digest(view: SubgraphView) -> str:
+    """What names a part by its contents; empty if it cannot be told what it consists of."""
+    try:
+        return digest_of(view).hex()
+    except UnknownContentsError:
+        return ""
+
+
+_CURRENT: ContextVar[SavedParts | None] = ContextVar("saved parts", default=None)
+
+
+@contextmanager
+def given_parts(parts: SavedParts | None) -> Iterator[None]:
+    """Have parts taken from a file while networks are loaded and prepared."""
+    token = _CURRENT.set(parts)
+    try:
+        yield
+    finally:
+        _CURRENT.reset(token)
+
+
+def current_parts() -> SavedParts | None:
+    """The parts that may be taken now."""
+    return _CURRENT.get()

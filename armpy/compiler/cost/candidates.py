@@ -1,0 +1,134 @@
+"""Candidate placements: each backend with all that it takes, and the cheapest mixtures."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from armpy.backend import Capability, IBackendInternal, has_matching_capability
+from armpy.compiler.assign import Exclusions, SupportOracle
+from armpy.compiler.cost.costs import CostTable
+from armpy.compiler.cost.partition import Choices, cost_of, partition
+from armpy.compiler.placement import Alternative
+from armpy.graph import Graph
+from armpy.types import HOST, BackendId
+
+MIXED = "mixed"
+"""Name of candidates that are not one backend's before all others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A placement that is worth looking at.
+
+    Parameters
+    ----------
+    name : str
+    backends : mapping of int to str
+        By layer id.
+    cost : float
+        As the devices' figures have it.
+    """
+
+    name: str
+    backends: Mapping[int, BackendId]
+    cost: float
+
+    def alternative(
+        self, *, measured_us: float | None = None, is_chosen: bool = False, failure: str = ""
+    ) -> Alternative:
+        """Its line of the placement report."""
+        shares = dict(Counter(self.backends.values()))
+        return Alternative(self.name, shares, self.cost, measured_us, is_chosen, failure)
+
+
+def choices_of(
+    graph: Graph, oracle: SupportOracle, excluded: Exclusions
+) -> dict[int, tuple[BackendId, ...]]:
+    """Who takes each layer, most preferred first; no one for layers that nobody takes.
+
+    Notes
+    -----
+    A backend that runs all layers or none, and does not take one of them, takes none.
+    """
+    taken = {
+        layer.id: tuple(
+            backend.backend_id
+            for backend in oracle.candidates(layer)
+            if (layer.id, backend.backend_id) not in excluded and oracle.ask(backend, layer)
+        )
+        for layer in graph.layers
+    }
+    for backend in oracle.backends:
+        name, capabilities = backend.backend_id, backend.get_capabilities()
+        wants_all = has_matching_capability(Capability.ALL_OR_NOTHING, True, capabilities)
+        if wants_all and not all(name in ids for ids in taken.values()):
+            taken = {key: tuple(i for i in ids if i != name) for key, ids in taken.items()}
+    return taken
+
+
+class Candidates:
+    """The placements of one graph that are worth looking at, by what is known of costs.
+
+    Parameters
+    ----------
+    graph : Graph
+        Fully shaped.
+    choices : mapping of int to sequence of str
+        By layer id; at least one each.
+    backends : sequence of IBackendInternal
+        Most preferred first.
+    costs : CostTable
+        By which candidates are compared.
+
+    Notes
+    -----
+    No two candidates place all layers alike.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        choices: Choices,
+        backends: Sequence[IBackendInternal],
+        costs: CostTable,
+    ) -> None:
+        self._graph = graph
+        self._costs = costs
+        self._choices = choices
+        self._found: dict[tuple[BackendId, ...], Candidate] = {}
+        for backend in backends:
+            self._add_first(backend.backend_id)
+
+    @property
+    def all(self) -> tuple[Candidate, ...]:
+        """Every candidate so far, in the order in which they were found."""
+        return tuple(self._found.values())
+
+    def cheapest(self) -> Candidate:
+        """The one that costs least, of equal ones the first."""
+        return min(self._found.values(), key=lambda candidate: candidate.cost)
+
+    def add_mixtures(self, tables: Iterable[CostTable]) -> None:
+        """Add what is cheapest by each of some tables, unless it is there already."""
+        for table in tables:
+            self._add(MIXED, partition(self._graph, self._choices, table).backends)
+
+    def _add_first(self, backend_id: BackendId) -> None:
+        """Add the placement that gives a backend all that it takes."""
+        self._add(
+            backend_id,
+            {
+                layer_id: backend_id if backend_id in ids else ids[0]
+                for layer_id, ids in self._choices.items()
+            },
+        )
+
+    def _add(self, name: str, backends: Mapping[int, BackendId]) -> None:
+        """Add a placement; backends that get nothing give it no name."""
+        key = tuple(backends.values())
+        is_named = name == MIXED or name in key or set(key) <= {HOST}
+        if key not in self._found and is_named:
+            cost = cost_of(self._graph, backends, self._costs)
+            self._found[key] = Candidate(name, dict(backends), cost)

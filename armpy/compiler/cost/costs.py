@@ -1,0 +1,121 @@
+"""What the partitioner is told of costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from armpy.backend import IBackendInternal, MemorySource
+from armpy.compiler.devices import BackendCosts, FiguresStore, costs_of, transition_seconds
+from armpy.compiler.memory.memory_copies import handle_factories
+from armpy.errors import ArmpyError
+from armpy.graph import Graph, Layer, Value, graphs_of
+from armpy.ops.control_flow import If
+from armpy.types import HOST, BackendId, Preference
+
+
+class CostTable(Protocol):
+    """What each layer, and each tensor that changes the backend, costs; all in one unit.
+
+    Notes
+    -----
+    Costs are at least 0 and finite; the cheapest placement has the smallest sum.
+    """
+
+    def layer(self, layer: Layer, backend_id: BackendId) -> float:
+        """One execution of a layer by a backend that takes it."""
+
+    def crossing(self, value: Value, source: BackendId, target: BackendId) -> float:
+        """Handing a tensor to another backend, which is paid once per tensor and reader.
+
+        Parameters
+        ----------
+        source, target : str
+            Whose layer writes the tensor, and who reads it; `HOST` for the caller.
+        """
+
+
+class DeviceCosts:
+    """What is known of backends' devices: rates by kind of layer, parts and copies.
+
+    Parameters
+    ----------
+    devices : mapping of str to BackendCosts
+        By backend id.
+    preference : Preference
+        LOW_POWER weighs energy, SUSTAINED whichever of time and energy is more, all others time.
+
+    Notes
+    -----
+    The unit is the microsecond; for energy, of one busy processor. A device that works for long
+    gets no more energy than one busy processor does, so that what it needs of it is also the time
+    in which it can keep up. Copies, and the change to a part of another backend, are the host's
+    work, whose power is 1.
+
+    An If weighs half of both branches, a While its condition and its body once, as in NNAPI's
+    ``getPerformance``; their layers weigh what they do where they are cheapest if the core runs
+    the control flow, which places them anew.
+    """
+
+    def __init__(self, devices: Mapping[BackendId, BackendCosts], preference: Preference) -> None:
+        self._devices = devices
+        self._preference = preference
+
+    def layer(self, layer: Layer, backend_id: BackendId) -> float:
+        """What a layer costs; for control flow, with the graphs that it runs."""
+        graphs = [graph for _, graph in graphs_of(layer.operation)]
+        share = 0.5 if isinstance(layer.operation, If) else 1.0
+        inner = share * sum(self._graph(graph, backend_id) for graph in graphs)
+        return inner if backend_id == HOST else inner + self._weighed(layer, backend_id)
+
+    def _graph(self, graph: Graph, backend_id: BackendId) -> float:
+        """All layers of a graph, once."""
+        ids = list(self._devices) if backend_id == HOST else [backend_id]
+        return sum(
+            min(self.layer(layer, HOST if graphs_of(layer.operation) else i) for i in ids)
+            for layer in graph.layers
+        )
+
+    def _weighed(self, layer: Layer, backend_id: BackendId) -> float:
+        """Time and energy of one layer as one number."""
+        costs = self._devices[backend_id]
+        seconds, energy = costs.layer_seconds(layer), costs.layer_energy(layer)
+        if self._preference is Preference.LOW_POWER:
+            return 1e6 * energy
+        return 1e6 * (max(seconds, energy) if self._preference is Preference.SUSTAINED else seconds)
+
+    def crossing(self, value: Value, source: BackendId, target: BackendId) -> float:
+        """Copies out of one memory and into the other, and the part that reads what comes."""
+        writer, reader = self._devices.get(source), self._devices.get(target)
+        part_s = 0.0 if reader is None else reader.part_s
+        return 1e6 * (part_s + transition_seconds(writer, reader, value.info.size_bytes))
+
+
+def device_costs(
+    backends: Sequence[IBackendInternal], preference: Preference, store: FiguresStore | None = None
+) -> DeviceCosts:
+    """What is known of the devices of some backends, of whichever source.
+
+    Parameters
+    ----------
+    backends : sequence of IBackendInternal
+        Guarded.
+    preference : Preference
+    store : FiguresStore, optional
+        Where measured figures are; this machine's if left out.
+    """
+    store = store or FiguresStore()
+    known = [
+        costs_of(backend, store, shares_host_memory=_is_in_host_memory(backend))
+        for backend in backends
+    ]
+    return DeviceCosts({costs.backend: costs for costs in known}, preference)
+
+
+def _is_in_host_memory(backend: IBackendInternal) -> bool:
+    """Whether a backend's tensors, those that it prefers, lie in the host's memory."""
+    try:
+        first = handle_factories(backend)[0][0]
+    except ArmpyError:  # told when it is to make tensors, which takes its layers away
+        return True
+    return bool(first.import_sources & first.export_sources & MemorySource.MALLOC)

@@ -1,0 +1,115 @@
+"""What a decision on placement depends on, as a text that is equal where all of it is."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from armpy.backend import IBackendInternal, OptionValues
+from armpy.compiler.cost.partition import Choices
+from armpy.graph import Graph, Value
+from armpy.types import BackendId
+
+_FORMAT = 1
+_MOST_BYTES = 4096
+
+
+def question_of(
+    graph: Graph,
+    choices: Choices,
+    backends: Sequence[IBackendInternal],
+    model_options: Mapping[BackendId, OptionValues],
+    about: str,
+) -> str:
+    """The text that a decision is kept under; it does not say on which machine.
+
+    Parameters
+    ----------
+    graph : Graph
+    choices : mapping of int to sequence of str
+        Who takes each layer.
+    backends : sequence of IBackendInternal
+        With their versions.
+    model_options : mapping of str to mapping
+        By backend id.
+    about : str
+        What else counts: the preference, the runtime's options.
+    """
+    import armpy  # noqa: PLC0415 - whose version is known when all of it is there
+
+    parts = [
+        ["placement", _FORMAT, armpy.__version__, about, _num_processors()],
+        content_digest(graph),
+        hashlib.sha256(
+            repr(sorted((k, tuple(v)) for k, v in choices.items())).encode()
+        ).hexdigest(),
+        [
+            [
+                b.backend_id,
+                b.version,
+                sorted(map(repr, model_options.get(b.backend_id, {}).items())),
+            ]
+            for b in backends
+        ],
+    ]
+    return json.dumps(parts)
+
+
+def _num_processors() -> int:
+    """Processors that this process may use."""
+    allowed = getattr(os, "sched_getaffinity", None)
+    return len(allowed(0)) if allowed else os.cpu_count() or 1
+
+
+def content_digest(graph: Graph) -> str:
+    """Digest of all that decides how long a graph takes: 64 hexadecimal digits.
+
+    Notes
+    -----
+    Layers, attributes, types and shapes; of constants the first 4 KiB only, as what large weights
+    hold does not matter.
+    """
+    digest = hashlib.sha256()
+    for text in _texts(graph):
+        digest.update(text if isinstance(text, bytes) else text.encode())
+        digest.update(b"\0")
+    return digest.hexdigest()
+
+
+def _texts(graph: Graph) -> Iterable[str | bytes]:
+    """Everything about a graph, in order."""
+    numbers: dict[Value, int] = {}
+    for value in graph.sources:
+        yield f"source {_number(numbers, value)} {value.info}"
+    for layer in graph.layers:
+        yield f"layer {layer.id} {type(layer.operation).__module__} {layer.operation.name}"
+        for name, attribute in layer.operation.attributes().items():
+            yield name
+            yield from _texts(attribute) if isinstance(attribute, Graph) else [_text(attribute)]
+        for read in layer.inputs:
+            if read is None:
+                yield "none"
+            elif read.data is None:
+                yield f"value {_number(numbers, read)}"
+            else:
+                yield f"constant {read.info}"
+                yield _text(read.data)
+        for made in layer.outputs:
+            yield f"output {_number(numbers, made)} {made.info}"
+    yield f"results {[numbers.get(value, -1) for value in graph.results]}"
+
+
+def _number(numbers: dict[Value, int], value: Value) -> int:
+    """The same for a value whatever its graph counts from."""
+    return numbers.setdefault(value, len(numbers))
+
+
+def _text(attribute: object) -> str | bytes:
+    """An attribute or constant."""
+    if isinstance(attribute, np.ndarray):
+        return attribute.reshape(-1)[: _MOST_BYTES // max(attribute.itemsize, 1)].tobytes()
+    return repr(attribute)

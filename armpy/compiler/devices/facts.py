@@ -1,0 +1,109 @@
+"""Device facts: what can be asked of a backend without running anything."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+from armpy.backend import DeviceFigures, IBackendInternal, PerformanceFigures
+from armpy.compiler.devices.costs import FigureSource
+from armpy.compiler.devices.store import FiguresStore
+from armpy.errors import ArmpyError
+from armpy.types import REFERENCE_BACKEND_ID, BackendId, DataType, DeviceType
+
+_log = logging.getLogger("armpy.compiler.devices")
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceFacts:
+    """What is known of the device behind a backend.
+
+    Parameters
+    ----------
+    backend : str
+        The backend's id, which is the device's name.
+    type : DeviceType
+    version : str
+        The backend's own; empty if it says none.
+    feature_level : int
+        The latest version of NNAPI's operations that it knows, as Android's API level.
+    extensions : tuple of str
+        Names of the vendor extensions that it has.
+    num_cache_files, num_data_cache_files : int
+        In how many files one prepared part is kept.
+    figures : DeviceFigures, optional
+        Speed and power against CpuRef; None if they are not known.
+    figures_source : FigureSource
+        DECLARED by the backend, or MEASURED; ASSUMED if there are none. Those of CpuRef are 1 by
+        definition, and so DECLARED.
+    is_isolated : bool
+        Whether the backend runs in a process of its own; `Runtime.isolation` says how that is.
+
+    References
+    ----------
+    NNAPI ``IDevice``: getType, getVersionString, getSupportedExtensions, getCapabilities_1_3,
+    getNumberOfCacheFilesNeeded.
+    """
+
+    backend: BackendId
+    type: DeviceType
+    version: str = ""
+    feature_level: int = 30
+    extensions: tuple[str, ...] = ()
+    num_cache_files: int = 0
+    num_data_cache_files: int = 0
+    figures: DeviceFigures | None = None
+    figures_source: FigureSource = FigureSource.ASSUMED
+    is_isolated: bool = False
+
+
+def device_facts(backend: IBackendInternal, store: FiguresStore | None = None) -> DeviceFacts:
+    """Gather the facts about a backend's device.
+
+    Parameters
+    ----------
+    backend : IBackendInternal
+        Guarded, as `armpy.plugins.GuardedBackend` has it.
+    store : FiguresStore, optional
+        Where measured figures are; this machine's if left out.
+
+    Raises
+    ------
+    BackendError
+        If one of the backend's properties raises. Figures that cannot be used count as none,
+        which a warning says.
+    """
+    figures, source = declared_figures(backend), FigureSource.DECLARED
+    if figures is None:
+        record = (store or FiguresStore()).read(backend.backend_id, backend.version)
+        figures = record.figures if record else None
+        source = FigureSource.MEASURED if record else FigureSource.ASSUMED
+    return DeviceFacts(
+        backend.backend_id,
+        backend.device_type,
+        backend.version,
+        backend.feature_level,
+        tuple(backend.supported_extensions),
+        backend.number_of_cache_files,
+        backend.number_of_data_cache_files,
+        figures,
+        source,
+    )
+
+
+def declared_figures(backend: IBackendInternal) -> DeviceFigures | None:
+    """What a backend says of its device; None if it says nothing, or what cannot be used."""
+    if backend.backend_id == REFERENCE_BACKEND_ID:
+        return _reference_figures()
+    try:
+        return backend.get_device_figures()
+    except ArmpyError as error:
+        _log.warning("figures are not used: %s", error)
+        return None
+
+
+def _reference_figures() -> DeviceFigures:
+    """1 for everything, as the reference is what others are set against."""
+    one = PerformanceFigures(1.0, 1.0)
+    every = dict.fromkeys(DataType, one)
+    return DeviceFigures(every, every, {}, one, one, one, one)

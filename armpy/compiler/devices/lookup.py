@@ -1,0 +1,166 @@
+"""Look-up: the figures of a type of operand, and the costs that placement goes by."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+
+from armpy.backend import DeviceFigures, IBackendInternal, PerformanceFigures
+from armpy.compiler.devices.assumptions import ASSUMED_COPY, assumed_costs
+from armpy.compiler.devices.costs import BackendCosts, FigureSource, Rate
+from armpy.compiler.devices.facts import declared_figures
+from armpy.compiler.devices.store import FiguresStore
+from armpy.compiler.devices.work import TYPE_CLASSES
+from armpy.types import REFERENCE_BACKEND_ID, BackendId, DataType, DeviceType
+
+_log = logging.getLogger("armpy.compiler.devices")
+
+_LARGEST = float.fromhex("0x1.fffffep+127")
+"""NNAPI's ``FLT_MAX``."""
+
+UNKNOWN_PERFORMANCE = PerformanceFigures(_LARGEST, _LARGEST)
+"""What NNAPI's look-up answers for a type of operand of which nothing is known."""
+
+
+def lookup_performance(
+    figures: DeviceFigures | None,
+    data_type: DataType | str,
+    *,
+    is_scalar: bool = False,
+    is_relaxed: bool = False,
+) -> PerformanceFigures:
+    """Figures of operations on one type of operand.
+
+    Parameters
+    ----------
+    figures : DeviceFigures, optional
+        None if nothing is known.
+    data_type : DataType or str
+        The type of elements; the name of a vendor extension's type.
+    is_scalar : bool
+        Of a scalar instead of a tensor.
+    is_relaxed : bool
+        For float32, that it may be computed as float16.
+
+    Returns
+    -------
+    PerformanceFigures
+        `UNKNOWN_PERFORMANCE` if nothing is known of the type.
+
+    References
+    ----------
+    NNAPI ``lookup(operandPerformance, type)``.
+    """
+    if figures is None:
+        return UNKNOWN_PERFORMANCE
+    if isinstance(data_type, str):
+        return figures.extensions.get(data_type, UNKNOWN_PERFORMANCE)
+    if is_relaxed and data_type is DataType.FLOAT32:
+        relaxed = figures.relaxed_scalar if is_scalar else figures.relaxed_tensor
+        if relaxed is not None:
+            return relaxed
+    table = figures.scalars if is_scalar else figures.tensors
+    return table.get(data_type, UNKNOWN_PERFORMANCE)
+
+
+def costs_of(
+    backend: IBackendInternal,
+    store: FiguresStore | None = None,
+    *,
+    shares_host_memory: bool = True,
+) -> BackendCosts:
+    """What a backend's work costs on this machine, by the best that is known of it.
+
+    Parameters
+    ----------
+    backend : IBackendInternal
+        Guarded.
+    store : FiguresStore, optional
+        This machine's if left out.
+    shares_host_memory : bool
+        Whether it works in the host's memory, for a backend that was not measured.
+
+    Returns
+    -------
+    BackendCosts
+        What the backend declares, times what the reference takes; else what was measured; else
+        what its kind of device lets one assume.
+    """
+    store = store or FiguresStore()
+    record = store.read(backend.backend_id, backend.version)
+    is_reference = backend.backend_id == REFERENCE_BACKEND_ID
+    figures = None if is_reference else declared_figures(backend)
+    if figures is not None:
+        reference = _reference_costs(store)
+        measured = record.costs if record else None
+        return _declared_costs(backend.backend_id, figures, reference, measured, shares_host_memory)
+    if record is not None:
+        return record.costs
+    return assumed_costs(
+        backend.backend_id, backend.device_type, shares_host_memory=shares_host_memory
+    )
+
+
+def _reference_costs(store: FiguresStore) -> BackendCosts:
+    """What CpuRef's work costs; of whatever version, as declared figures name none."""
+    record = store.read(REFERENCE_BACKEND_ID)
+    if record is not None:
+        return record.costs
+    return assumed_costs(REFERENCE_BACKEND_ID, DeviceType.CPU_REFERENCE)
+
+
+def _declared_costs(
+    backend_id: BackendId,
+    figures: DeviceFigures,
+    reference: BackendCosts,
+    measured: BackendCosts | None,
+    shares_host_memory: bool,
+) -> BackendCosts:
+    """The reference's costs times a backend's own figures; the copies as they were measured."""
+    by_class = _by_class(figures)
+    by_name = {"If": figures.if_, "While": figures.while_}
+    known = {
+        f"{family}/{types}": reference.rate_of(family, types)
+        for family in ("products", "elements", "moves")
+        for types in ("float32", *by_class)
+    }
+    rates = {
+        key: _scaled(rate, by_name.get(key.partition("/")[0]) or _of_class(key, by_class))
+        for key, rate in {**known, **reference.rates}.items()
+    }
+    copies = measured or BackendCosts(
+        backend_id,
+        FigureSource.DECLARED,
+        part_s=reference.part_s,
+        copy_in=ASSUMED_COPY,
+        copy_out=ASSUMED_COPY,
+        shares_host_memory=shares_host_memory,
+    )
+    return BackendCosts(
+        backend_id,
+        FigureSource.DECLARED,
+        rates,
+        copies.part_s,
+        copies.copy_in,
+        copies.copy_out,
+        copies.shares_host_memory,
+    )
+
+
+def _by_class(figures: DeviceFigures) -> Mapping[str, PerformanceFigures]:
+    """Figures by class of data types; of several types, the first that is declared."""
+    found: dict[str, PerformanceFigures] = {}
+    for data_type, pair in figures.tensors.items():
+        found.setdefault(TYPE_CLASSES.get(data_type, "int"), pair)
+    return found
+
+
+def _of_class(key: str, by_class: Mapping[str, PerformanceFigures]) -> PerformanceFigures:
+    """The figures that a rate's class of data types has; float32's if it has none."""
+    types = key.rpartition("/")[2]
+    return by_class.get(types) or by_class.get("float32") or PerformanceFigures()
+
+
+def _scaled(rate: Rate, pair: PerformanceFigures) -> Rate:
+    """A rate of the reference's, as a backend with these figures would have it."""
+    return rate.scaled(pair.exec_time, pair.power_usage / pair.exec_time)

@@ -1,0 +1,300 @@
+"""Reads networks from prepared files, whoever wrote them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import NamedTuple, TypeVar
+
+import armpy.ops
+from armpy.compiler.files.layout import (
+    MODEL,
+    ArrayRecord,
+    GraphRecord,
+    LayerRecord,
+    ModelRecord,
+    PlanRecord,
+    ValueRecord,
+    VariableRecord,
+)
+from armpy.compiler.files.plain import PlainReader, read_key
+from armpy.compiler.memory.memory_copies import PlannedImport
+from armpy.compiler.memory.plan import ArenaId, MemoryPlan, PlannedTensor
+from armpy.compiler.optimized import OptimizedNetwork
+from armpy.errors import ArmpyError, ParserError
+from armpy.graph import Graph, Layer, Value, Variable, verify_graph
+from armpy.ops.attributes import check_attributes, declared_types
+from armpy.ops.backend_internal import MemCopy, PreCompiled
+from armpy.ops.control_flow import Subgraph
+from armpy.ops.operation import Array, Operation
+from armpy.store.archive.container import ALIGNMENT_BYTES, Container, open_container
+from armpy.tensor import TensorInfo
+from armpy.types import DataType
+
+T = TypeVar("T")
+
+
+class NetworkContents(NamedTuple):
+    """A network from a file.
+
+    Parameters
+    ----------
+    graph : Graph
+        For all shapes.
+    optimized : OptimizedNetwork, optional
+        For the shapes that it was prepared for.
+    """
+
+    graph: Graph
+    optimized: OptimizedNetwork | None
+
+
+def read_network(path: str | os.PathLike[str]) -> OptimizedNetwork:
+    """Read an optimised network; errors as for `OptimizedNetwork.load`."""
+    container = open_container(path)
+    container.check()
+    optimized = read_contents(container).optimized
+    if optimized is None:
+        raise ParserError("the file has no optimised network", where=container.where)
+    return optimized
+
+
+def read_contents(container: Container, section: str = MODEL) -> NetworkContents:
+    """Read a network from a file whose checksums are right.
+
+    Raises
+    ------
+    ParserError
+        If it holds something else.
+    """
+    with _located(container.where):
+        document = container.document(section)
+        record = PlainReader().read(ModelRecord, document, section)
+        return _Reader(record.arrays, container.section).contents(record)
+
+
+@contextmanager
+def _located(name: str) -> Iterator[None]:
+    """Name the file in errors."""
+    try:
+        yield
+    except ParserError as error:
+        if not error.where.startswith(name):
+            error.where = f"{name} / {error.where}" if error.where else name
+        raise
+    except (ArmpyError, RecursionError) as error:
+        raise ParserError(f"the file is damaged: {error}", where=name) from error
+
+
+class _Reader:
+    """Makes graphs of records."""
+
+    def __init__(self, arrays: Sequence[ArrayRecord], find_section: Callable[[str], Array]) -> None:
+        self._records = arrays
+        self._find_section = find_section
+        self._graphs: list[Graph] = []
+        self._arrays: dict[tuple[object, ...], Array] = {}
+        self._plain = PlainReader({Subgraph: self._inner})
+
+    def contents(self, record: ModelRecord) -> NetworkContents:
+        """The network."""
+        for number, one in enumerate(record.graphs):
+            self._graphs.append(self._graph(one, f"graphs[{number}]"))
+        executed = None if record.plan is None else record.plan.executed
+        for number, graph in enumerate(self._graphs):
+            verify_graph(graph)
+            kinds = PreCompiled | MemCopy
+            is_whole = number == record.loaded or number != executed
+            if is_whole and any(isinstance(x.operation, kinds) for x in graph.layers):
+                raise ParserError("what was compiled cannot be loaded", where="graphs")
+        loaded = _at(self._graphs, record.loaded, "loaded")
+        optimized = None if record.plan is None else self._optimized(record.plan)
+        return NetworkContents(loaded, optimized)
+
+    def _optimized(self, record: PlanRecord) -> OptimizedNetwork:
+        """The optimised network."""
+        source = _at(self._graphs, record.source, "source")
+        executed = _at(self._graphs, record.executed, "executed")
+        if not source.is_fully_shaped:
+            raise ParserError("the network's shapes are not known", where="graphs")
+        values = list(executed.values())
+        return OptimizedNetwork(
+            executed,
+            _by_layer(executed, record.backend_ids, "backend_ids"),
+            _memory(record, values),
+            record.placement,
+            source,
+            _by_layer(source, record.assignment, "assignment"),
+            dict(record.origins),
+            {
+                (_at(values, i.value, "imports"), i.backend_id): PlannedImport(
+                    i.factory_id, i.source
+                )
+                for i in record.imports
+            },
+            record.model_options,
+        )
+
+    def _inner(self, number: object, where: str) -> Graph:
+        """A graph that control flow runs, which has come before."""
+        return _at(self._graphs, number, where)
+
+    def _graph(self, record: GraphRecord, where: str) -> Graph:
+        """A graph."""
+        values = [
+            self._value(value, f"{where}.values[{i}]") for i, value in enumerate(record.values)
+        ]
+        find = partial(_at, values, where=where)
+        return Graph(
+            tuple(map(find, record.inputs)),
+            tuple(map(find, record.outputs)),
+            record.output_names,
+            tuple(
+                self._layer(layer, values, f"{where}.layers[{i}]")
+                for i, layer in enumerate(record.layers)
+            ),
+            tuple(self._variable(variable, values, where) for variable in record.variables),
+            record.default_shapes,
+        )
+
+    def _value(self, record: ValueRecord, where: str) -> Value:
+        """A value, with its elements if it is a constant."""
+        data = None if record.data is None else self._elements(record.data, record.info, where)
+        return Value(record.id, record.info, record.name, data)
+
+    def _elements(self, number: int, info: TensorInfo, where: str) -> Array:
+        """Elements of a constant, in place; one array for all that are the same."""
+        key = (number, info.data_type, info.shape)
+        if key not in self._arrays:
+            record = _at(self._records, number, where)
+            self._arrays[key] = self._checked_elements(record, info, where)
+        return self._arrays[key]
+
+    def _checked_elements(self, record: ArrayRecord, info: TensorInfo, where: str) -> Array:
+        """Elements that lie in the file."""
+        data = self._find_section(record.section)
+        if record.view is not None:
+            return _viewed(record.view, data, info, where)
+        begin, size = record.begin, record.size
+        fits = info.is_fully_shaped and info.size_bytes == size
+        if not fits or begin < 0 or begin % ALIGNMENT_BYTES or begin + size > data.size:
+            raise ParserError(
+                "the elements do not lie in the file",
+                where=where,
+                expected=f"{info} within {data.size} bytes",
+                actual=f"{size} bytes at {begin}",
+            )
+        stored = data[begin : begin + size]
+        if info.data_type is DataType.BOOLEAN and size and stored.max() > 1:
+            raise ParserError("a truth value is neither 0 nor 1", where=where)
+        dtype = info.data_type.dtype
+        elements = stored.view(dtype.newbyteorder("<")).reshape(info.known_shape)
+        return elements.astype(dtype, copy=False)
+
+    def _layer(self, record: LayerRecord, values: Sequence[Value], where: str) -> Layer:
+        """A layer, whose operation agrees with its operands."""
+        find = partial(_at, values, where=where)
+        layer = Layer(
+            record.id,
+            record.name,
+            self._operation(record, where),
+            tuple(None if number is None else find(number) for number in record.inputs),
+            tuple(map(find, record.outputs)),
+            record.origins,
+        )
+        try:
+            check_attributes(layer.operation)
+            inferred = layer.operation.infer(layer.input_infos, layer.output_infos)
+        except ArmpyError as error:
+            raise ParserError(f"the layer cannot be: {error}", where=where) from error
+        if inferred != layer.output_infos:
+            raise ParserError(
+                "the layer's outputs are not those of its operation",
+                where=where,
+                expected=", ".join(map(str, inferred)),
+                actual=", ".join(map(str, layer.output_infos)),
+            )
+        return layer
+
+    def _operation(self, record: LayerRecord, where: str) -> Operation:
+        """An operation of armpy's own."""
+        name = record.operation
+        kind = getattr(armpy.ops, name, None) if name in armpy.ops.__all__ else None
+        if not isinstance(kind, type) or not issubclass(kind, Operation):
+            raise ParserError(f"there is no operation '{name[:80]}'", where=where)
+        declared = declared_types(kind)
+        if record.attributes.keys() != declared.keys():
+            raise ParserError(
+                "the operation has other attributes",
+                where=where,
+                expected=", ".join(declared) or "none",
+                actual=", ".join(record.attributes)[:80] or "none",
+            )
+        if kind is PreCompiled and not isinstance(record.attributes["program"], str):
+            raise ParserError("a program is more than its description", where=where)
+        attributes = {
+            n: self._plain.value(declared[n], value, f"{where}.{n}")
+            for n, value in record.attributes.items()
+        }
+        try:
+            return kind(**attributes)
+        except (ArmpyError, TypeError) as error:  # the latter if it is abstract
+            raise ParserError(f"the operation cannot be: {error}", where=where) from error
+
+    def _variable(self, record: VariableRecord, values: Sequence[Value], where: str) -> Variable:
+        """A variable with its initial elements."""
+        value = _at(values, record.value, where)
+        initial = self._elements(record.initial, value.info, where)
+        key = read_key(record.key, where)
+        return Variable(value, _at(values, record.next_value, where), initial, key)
+
+
+def _viewed(view: object, data: Array, info: TensorInfo, where: str) -> Array:
+    """Elements that are read out of packed ones."""
+    from armpy.store.archive.packed_views import read_view  # noqa: PLC0415 - few files have them
+
+    elements: Array = read_view(view, data)  # type: ignore[arg-type]  # it looks for itself
+    if elements.shape != info.shape or elements.dtype != info.data_type.dtype:
+        raise ParserError(
+            "a view gives other elements",
+            where=where,
+            expected=str(info),
+            actual=f"{elements.dtype}{elements.shape}",
+        )
+    return elements
+
+
+def _at(items: Sequence[T], number: object, where: str) -> T:
+    """An item by its number."""
+    if type(number) is not int or not 0 <= number < len(items):
+        raise ParserError(
+            "the file is damaged",
+            where=where,
+            expected=f"a number below {len(items)}",
+            actual=repr(number)[:80],
+        )
+    return items[number]
+
+
+def _by_layer(graph: Graph, pairs: Sequence[tuple[int, str]], where: str) -> dict[int, str]:
+    """A backend for each layer of a graph."""
+    found = dict(pairs)
+    if found.keys() != {layer.id for layer in graph.layers}:
+        raise ParserError("not every layer has one backend", where=where)
+    return found
+
+
+def _memory(record: PlanRecord, values: Sequence[Value]) -> MemoryPlan:
+    """The memory plan."""
+    arenas = [ArenaId(arena.backend_id, arena.factory_id) for arena in record.arenas]
+    return MemoryPlan(
+        {
+            _at(values, t.value, "tensors"): PlannedTensor(
+                _at(arenas, t.arena, "tensors"), t.offset_bytes, t.lifetime
+            )
+            for t in record.tensors
+        },
+        {arena: of.size_bytes for arena, of in zip(arenas, record.arenas, strict=True)},
+    )

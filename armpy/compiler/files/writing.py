@@ -1,0 +1,257 @@
+"""Writes networks as records and constants."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+import armpy.ops
+from armpy import __version__
+from armpy.compiler.files.layout import (
+    CONSTANTS,
+    MODEL,
+    ArenaRecord,
+    ArrayRecord,
+    GraphRecord,
+    ImportRecord,
+    LayerRecord,
+    ModelRecord,
+    PlanRecord,
+    TensorRecord,
+    ValueRecord,
+    VariableRecord,
+)
+from armpy.compiler.files.plain import plain
+from armpy.errors import ArmpyError, UnimplementedError
+from armpy.graph import Graph, Layer, Value, Variable, nested_graphs
+from armpy.ops.backend_internal import PreCompiled
+from armpy.ops.composite import Composite
+from armpy.ops.operation import Array
+from armpy.plugins.proxy.guarded_call import ask_backend, describe
+from armpy.store.archive.container import ALIGNMENT_BYTES, write_container, written_document
+
+if TYPE_CHECKING:
+    from armpy.compiler.optimized import OptimizedNetwork
+
+KIND_NETWORK = "network"
+"""What a file says that it is: an optimised network that has to be compiled."""
+
+_GIVE_SIZES = (
+    "It becomes layers that can be once its sizes are known: load the model with sizes for open "
+    "dimensions (of ONNX files: the front-end option 'dimensions')"
+)
+
+
+def write_network(network: OptimizedNetwork, path: str | os.PathLike[str]) -> None:
+    """Write an optimised network; errors as for `OptimizedNetwork.save`."""
+    arrays = ArrayStore()
+    text = NetworkWriter(arrays).write(network.source, network)
+    manifest = {"kind": KIND_NETWORK, "armpy": __version__}
+    write_container(path, manifest, {MODEL: text, CONSTANTS: arrays.elements()})
+
+
+class ArrayStore:
+    """Elements of constants of all networks in a file, each array once."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[int, int] = {}  # by the array's identity
+        self._by_contents: dict[tuple[str, bytes], int] = {}
+        self._kept: list[Array] = []  # so that no other array gets its identity
+        self._arrays: list[Array] = []
+        self._views: dict[int, tuple[str, object]] = {}
+
+    @property
+    def arrays(self) -> Sequence[Array]:
+        """The arrays, by their numbers."""
+        return self._arrays
+
+    def number(self, array: Array) -> int:
+        """The number of an array; one for all of the same bytes."""
+        if id(array) not in self._numbers:
+            self._kept.append(array)
+            plain_bytes = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+            key = array.dtype.str, hashlib.sha256(plain_bytes.data).digest()
+            number = self._by_contents.setdefault(key, len(self._arrays))
+            if number == len(self._arrays):
+                self._arrays.append(array)
+            self._numbers[id(array)] = number
+        return self._numbers[id(array)]
+
+    def is_read_elsewhere(self, number: int) -> bool:
+        """Whether an array is read out of another section."""
+        return number in self._views
+
+    def read_from(self, number: int, section: str, view: object) -> None:
+        """Have an array read out of a section instead of writing its elements."""
+        self._views[number] = (section, view)
+
+    def records(self) -> tuple[ArrayRecord, ...]:
+        """Where each array is."""
+        found, begin = [], 0
+        for number, array in enumerate(self._arrays):
+            if number in self._views:
+                section, view = self._views[number]
+                found.append(ArrayRecord(section, 0, 0, view))
+                continue
+            found.append(ArrayRecord(CONSTANTS, begin, array.nbytes, None))
+            begin += array.nbytes + -array.nbytes % ALIGNMENT_BYTES
+        return tuple(found)
+
+    def elements(self) -> Array:
+        """The section of constants."""
+        pieces = []
+        for number, array in enumerate(self._arrays):
+            if number not in self._views:
+                stored = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
+                pieces.append(stored.reshape(-1).view(np.uint8))
+                pieces.append(np.zeros(-array.nbytes % ALIGNMENT_BYTES, np.uint8))
+        return np.concatenate(pieces) if pieces else np.zeros(0, np.uint8)
+
+
+class NetworkWriter:
+    """Numbers the graphs of a network.
+
+    Parameters
+    ----------
+    arrays : ArrayStore
+        Takes the constants. It is whole when all networks have been recorded.
+    """
+
+    def __init__(self, arrays: ArrayStore) -> None:
+        self._arrays = arrays
+        self._graphs: dict[Graph, int] = {}
+        self._records: list[GraphRecord] = []
+
+    def write(self, loaded: Graph, network: OptimizedNetwork | None) -> bytes:
+        """The section with a network; parameters as of `record`."""
+        return self.text(self.record(loaded, network))
+
+    @staticmethod
+    def text(record: ModelRecord) -> bytes:
+        """A record as compressed JSON."""
+        return written_document(plain(record))
+
+    def record(self, loaded: Graph, network: OptimizedNetwork | None) -> ModelRecord:
+        """The record of a network.
+
+        Parameters
+        ----------
+        loaded : Graph
+            For all shapes.
+        network : OptimizedNetwork, optional
+            For some shapes.
+        """
+        number = self._number(loaded)
+        plan = None if network is None else self._plan(network)
+        return ModelRecord(self._arrays.records(), tuple(self._records), number, plan)
+
+    def _number(self, graph: Graph) -> int:
+        """The number of a graph, recorded behind those that it runs."""
+        for part in (*nested_graphs(graph), graph):
+            if part not in self._graphs:
+                self._records.append(self._graph(part))
+                self._graphs[part] = len(self._records) - 1
+        return self._graphs[graph]
+
+    def _plan(self, network: OptimizedNetwork) -> PlanRecord:
+        """How a network is executed."""
+        source, executed = self._number(network.source), self._number(network.graph)
+        numbers = {value: number for number, value in enumerate(network.graph.values())}
+        arenas = {arena: number for number, arena in enumerate(network.memory.arenas)}
+        return PlanRecord(
+            source,
+            executed,
+            tuple(network.assignment.items()),
+            tuple(network.backend_ids.items()),
+            tuple(network.origins.items()),
+            tuple(
+                ArenaRecord(arena.backend_id, arena.factory_id, size)
+                for arena, size in network.memory.arenas.items()
+            ),
+            tuple(
+                TensorRecord(numbers[value], arenas[t.arena], t.offset_bytes, t.lifetime)
+                for value, t in network.memory.tensors.items()
+            ),
+            tuple(
+                ImportRecord(numbers[value], backend_id, planned.factory_id, planned.source)
+                for (value, backend_id), planned in network.imports.items()
+            ),
+            network.placement,
+            {name: dict(options) for name, options in network.model_options.items()},
+        )
+
+    def _graph(self, graph: Graph) -> GraphRecord:
+        """A graph whose inner ones are numbered."""
+        numbers = {value: number for number, value in enumerate(graph.values())}
+        return GraphRecord(
+            tuple(map(self._value, numbers)),
+            tuple(self._layer(layer, numbers) for layer in graph.layers),
+            tuple(numbers[value] for value in graph.inputs),
+            tuple(numbers[value] for value in graph.outputs),
+            graph.output_names,
+            tuple(self._variable(variable, numbers) for variable in graph.variables),
+            graph.default_shapes,
+        )
+
+    def _value(self, value: Value) -> ValueRecord:
+        """A value with its elements, if it is constant."""
+        array = None if value.data is None else self._arrays.number(value.data)
+        return ValueRecord(value.id, value.name, value.info, array)
+
+    def _layer(self, layer: Layer, numbers: dict[Value, int]) -> LayerRecord:
+        """A layer with its operation's attributes."""
+        operation = layer.operation
+        if getattr(armpy.ops, operation.name, None) is not type(operation):
+            raise UnimplementedError(
+                "only armpy's own operations can be saved",
+                where=layer.where,
+                actual=f"{type(operation).__module__}.{type(operation).__name__}",
+                fix=_GIVE_SIZES if isinstance(operation, Composite) else "",
+            )
+        attributes = operation.attributes()
+        if isinstance(operation, PreCompiled):
+            attributes = attributes | {"program": _described(layer.where, operation.program)}
+        found = {
+            name: self._graphs[value] if isinstance(value, Graph) else plain(value)
+            for name, value in attributes.items()
+        }
+        return LayerRecord(
+            layer.id,
+            layer.name,
+            operation.name,
+            found,
+            tuple(None if value is None else numbers[value] for value in layer.inputs),
+            tuple(numbers[value] for value in layer.outputs),
+            layer.origins,
+        )
+
+    def _variable(self, variable: Variable, numbers: dict[Value, int]) -> VariableRecord:
+        """A variable with its initial elements."""
+        if not _is_plain_key(variable.key):
+            raise UnimplementedError(
+                "the key of a variable cannot be saved",
+                where=f"variable '{variable.value.name}'",
+                expected="text, integers, None, or tuples of them",
+                actual=repr(variable.key),
+            )
+        value, following = numbers[variable.value], numbers[variable.next_value]
+        return VariableRecord(value, following, self._arrays.number(variable.initial), variable.key)
+
+
+def _described(where: str, program: object) -> str:
+    """What a backend's program says of itself."""
+    try:
+        return ask_backend(where, str, str, program)
+    except ArmpyError:
+        return describe(program)
+
+
+def _is_plain_key(key: Hashable) -> bool:
+    """Whether a variable's key is equal to itself once it has been read again."""
+    if isinstance(key, tuple):
+        return all(map(_is_plain_key, key))
+    return key is None or type(key) in (str, int)

@@ -1,0 +1,1 @@
+"""Where values lie: copies between backends, and tensors placed in arenas by their lifetimes."""

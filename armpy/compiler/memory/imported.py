@@ -1,0 +1,328 @@
+"""Optimised networks some of whose inputs and outputs lie in memory that backends import."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from armpy.backend import IMemoryOptimizerStrategy
+from armpy.compiler.memory.memory_copies import Factories, PlannedImport, hands_on
+from armpy.compiler.memory.plan import plan_memory
+from armpy.compiler.optimize import working_memory
+from armpy.compiler.optimized import OptimizedNetwork
+from armpy.compiler.placement import LayerPlacement
+from armpy.graph import Graph, Layer, Value
+from armpy.graph.network import Network
+from armpy.ops.backend_internal import MemCopy
+from armpy.plugins.proxy.guard import GuardedHandleFactory
+from armpy.types import HOST, BackendId
+
+Importers = Mapping[BackendId, GuardedHandleFactory]
+"""What has imported a tensor, by backend; the first one lends it to those that have not."""
+
+
+@dataclass(frozen=True, eq=False)
+class ImportedNetwork(OptimizedNetwork):
+    """An optimised network whose backends read and write imported memory.
+
+    Parameters
+    ----------
+    importers : tuple of (tuple of str or None)
+        Per input of the network that it was made from, the backends that have imported it, each
+        of which has a source of its own here; None for one that stays in the caller's array.
+    targets : tuple of (str or None)
+        Per output, the backend that has imported it.
+    copied_from : dict of int to str
+        By id of a layer that was added, whose memory it copies.
+    """
+
+    importers: tuple[tuple[BackendId, ...] | None, ...] = ()
+    targets: tuple[BackendId | None, ...] = ()
+    copied_from: dict[int, BackendId] = field(default_factory=dict)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every input and output is imported."""
+        return None not in self.importers and None not in self.targets
+
+
+def readers_of(network: OptimizedNetwork, source: Value) -> tuple[BackendId, ...]:
+    """The backends that read an input, the first one first; the core if nobody does."""
+    copies = {source}
+    found: dict[BackendId, None] = {}
+    for layer in network.graph.layers:
+        if not copies.isdisjoint(layer.inputs):
+            if isinstance(layer.operation, MemCopy):
+                copies.update(layer.outputs)
+            else:
+                found[network.backend_ids[layer.id]] = None
+    if not copies.isdisjoint(network.graph.results):
+        found[HOST] = None
+    return tuple(found) or (HOST,)
+
+
+def writer_of(network: OptimizedNetwork, result: Value) -> tuple[Value, BackendId]:
+    """What a layer writes for an output, before it is copied to the caller, and whose layer."""
+    layer = _layers_by_output(network.graph).get(result)
+    if layer is not None and isinstance(layer.operation, MemCopy):
+        result = layer.inputs[0]  # type: ignore[assignment]  # a copy has an input
+        layer = _layers_by_output(network.graph).get(result)
+    return result, HOST if layer is None else network.backend_ids[layer.id]
+
+
+def _layers_by_output(graph: Graph) -> dict[Value, Layer]:
+    """The layer that writes each value."""
+    return {value: layer for layer in graph.layers for value in layer.outputs}
+
+
+def import_tensors(
+    network: OptimizedNetwork,
+    factories: Mapping[BackendId, Factories],
+    inputs: Mapping[int, Importers],
+    outputs: Mapping[int, tuple[BackendId, GuardedHandleFactory]],
+    strategies: Mapping[BackendId, IMemoryOptimizerStrategy] | None = None,
+) -> ImportedNetwork:
+    """Let backends read inputs and write outputs where they have been imported.
+
+    Parameters
+    ----------
+    network : OptimizedNetwork
+        Fully shaped.
+    factories : mapping of str to sequence of GuardedHandleFactory
+        By backend id.
+    inputs : mapping of int to mapping of str to GuardedHandleFactory
+        By index of an input, who has imported it, and with what.
+    outputs : mapping of int to (str, GuardedHandleFactory)
+        By index of an output, its writer and what has imported it.
+    strategies : mapping of str to IMemoryOptimizerStrategy, optional
+        How arenas are packed.
+
+    Returns
+    -------
+    ImportedNetwork
+        With the layers of `network` under their ids. Copies of what was imported are gone; who
+        can share it with nobody who has imported it gets a copy.
+    """
+    return _Rewriter(network, factories, inputs, outputs).run(strategies)
+
+
+class _Rewriter:
+    """Rebuilds a graph; knows where each of its values is to be found."""
+
+    def __init__(
+        self,
+        network: OptimizedNetwork,
+        factories: Mapping[BackendId, Factories],
+        inputs: Mapping[int, Importers],
+        outputs: Mapping[int, tuple[BackendId, GuardedHandleFactory]],
+    ) -> None:
+        graph = network.graph
+        self._network = network
+        self._factories = factories
+        self._inputs = {graph.inputs[index]: found for index, found in inputs.items()}
+        self._outputs = outputs
+        self._roots: dict[Value, tuple[int, GuardedHandleFactory]] = {}
+        written = _layers_by_output(graph)
+        for index, (_, factory) in outputs.items():
+            root, _ = writer_of(network, graph.outputs[index])
+            if root in written:  # the first of several outputs is written in place
+                self._roots.setdefault(root, (index, factory))
+        self._net = Network()
+        self._new: dict[Value, Value] = {}
+        self._source_of: dict[Value, Value] = {source: source for source in self._inputs}
+        self._at: dict[tuple[Value, BackendId], Value] = {}
+        self._ids: dict[int, BackendId] = {}
+        self._copied_from: dict[int, BackendId] = {}
+        self._factory_ids: dict[Value, str] = {}
+        self._next_id = max((layer.id for layer in graph.layers), default=-1) + 1
+
+    def run(
+        self, strategies: Mapping[BackendId, IMemoryOptimizerStrategy] | None
+    ) -> ImportedNetwork:
+        """Walk the layers."""
+        old, net = self._network, self._net
+        graph = old.graph
+        for value, shape in zip(graph.inputs, graph.default_shapes, strict=True):
+            if value in self._inputs:
+                for place in self._inputs[value]:
+                    self._at[value, place] = net.input(f"{value.name} at {place}", value.info)
+            else:
+                self._new[value] = net.input(value.name, value.info, default_shape=shape)
+        for variable in graph.variables:
+            self._new[variable.value] = net.variable_like(variable)
+        needed = self._needed_copies()
+        for layer in graph.layers:
+            if not isinstance(layer.operation, MemCopy):
+                self._add(layer)
+            elif layer.inputs[0] in self._source_of:
+                self._source_of[layer.outputs[0]] = self._source_of[layer.inputs[0]]
+            elif layer.id in needed:
+                self._add(layer)
+        self._add_results()
+        built = net.build()
+        memory = plan_memory(built, self._ids, strategies, self._factory_ids)
+        layers = self._placed(built)
+        placement = replace(
+            old.placement,
+            layers=layers,
+            num_copies=sum(layer.operation == MemCopy().name for layer in layers),
+            arena_bytes=working_memory(built, self._ids, memory),
+        )
+        num_outputs = len(graph.outputs)
+        return ImportedNetwork(
+            built,
+            self._ids,
+            memory,
+            placement,
+            old.source,
+            old.assignment,
+            old.origins,
+            self._imports(),
+            old.model_options,
+            tuple(
+                tuple(self._inputs[value]) if value in self._inputs else None
+                for value in graph.inputs
+            ),
+            tuple(self._outputs[i][0] if i in self._outputs else None for i in range(num_outputs)),
+            self._copied_from,
+        )
+
+    def _needed_copies(self) -> set[int]:
+        """The copies that somebody reads beside imported outputs."""
+        graph = self._network.graph
+        read = {value for layer in graph.layers for value in layer.inputs}
+        read.update(variable.next_value for variable in graph.variables)
+        read.update(v for i, v in enumerate(graph.outputs) if i not in self._outputs)
+        return {layer.id for layer in graph.layers if not read.isdisjoint(layer.outputs)}
+
+    def _add(self, layer: Layer) -> None:
+        """Add a layer as it was, reading what it reads where that is now."""
+        place = self._network.backend_ids[layer.id]
+        is_copy = isinstance(layer.operation, MemCopy)  # which maps whatever it reads
+        made = self._net.add_layer(
+            layer.operation,
+            [
+                None
+                if value is None
+                else self._plain(value)
+                if is_copy
+                else self._for(value, place)
+                for value in layer.inputs
+            ],
+            name=layer.name,
+            outputs=layer.output_infos,
+            output_names=[value.name for value in layer.outputs],
+            layer_id=layer.id,
+            origins=layer.origins,
+        )
+        self._ids[layer.id] = place
+        tensors = self._network.memory.tensors
+        for before, after in zip(layer.outputs, made.outputs, strict=True):
+            self._new[before] = after
+            if before in tensors:
+                self._factory_ids[after] = tensors[before].arena.factory_id
+
+    def _plain(self, value: Value) -> Value:
+        """A value where its layer writes it."""
+        if value.data is not None and value not in self._new:
+            self._new[value] = self._net.constant(
+                value.data,
+                name=value.name,
+                data_type=value.info.data_type,
+                quantization=value.info.quantization,
+            )
+        return self._new[value]
+
+    def _for(self, value: Value, place: BackendId) -> Value:
+        """A value as a backend can read it, copied if need be."""
+        source = self._source_of.get(value)
+        if source is not None:
+            return self._imported(source, place)
+        if value not in self._roots:
+            return self._plain(value)
+        _, home = writer_of(self._network, value)
+        if place == home or self._shares(self._roots[value][1], place):
+            return self._new[value]
+        return self._copied(value, self._new[value], home, place)
+
+    def _imported(self, source: Value, place: BackendId) -> Value:
+        """An imported input as a backend can read it."""
+        if (source, place) in self._at:
+            return self._at[source, place]
+        for lender, factory in self._inputs[source].items():
+            if self._shares(factory, place):
+                return self._at[source, lender]
+        lender = next(iter(self._inputs[source]))
+        return self._copied(source, self._at[source, lender], lender, place)
+
+    def _shares(self, writer: GuardedHandleFactory, place: BackendId) -> bool:
+        """Whether a backend's layers can be handed what a factory has imported."""
+        return any(hands_on(writer, reader) for reader in self._factories[place])
+
+    def _copied(self, key: Value, value: Value, home: BackendId, place: BackendId) -> Value:
+        """A copy for all layers of a backend."""
+        if (key, place) not in self._at:
+            self._at[key, place] = self._copy(key.name, value, home, place)
+        return self._at[key, place]
+
+    def _copy(self, name: str, value: Value, home: BackendId, place: BackendId) -> Value:
+        """Add a copy of a value of a name."""
+        layer = self._net.add_layer(
+            MemCopy(),
+            [value],
+            name=f"[ {name} {home} -> {place} ]",
+            outputs=[value.info],
+            layer_id=self._next_id,
+        )
+        self._ids[layer.id] = place
+        self._copied_from[layer.id] = home
+        self._next_id += 1
+        (made,) = layer.outputs
+        self._factory_ids[made] = self._factories[place][0].factory_id
+        return made
+
+    def _add_results(self) -> None:
+        """Hand over outputs, and what variables hold next."""
+        graph = self._network.graph
+        for index, (name, value) in enumerate(zip(graph.output_names, graph.outputs, strict=True)):
+            root, _ = writer_of(self._network, value)
+            if self._roots.get(root, (None,))[0] == index:
+                self._net.output(name, self._new[root])
+            elif index in self._outputs:
+                self._net.output(name, self._copy_of(value, self._outputs[index][0]))
+            else:
+                self._net.output(name, self._result(value))
+        for variable in graph.variables:
+            self._net.assign(self._new[variable.value], self._result(variable.next_value))
+
+    def _result(self, value: Value) -> Value:
+        """A result that the caller gets in an array."""
+        if value in self._source_of or value in self._roots:
+            return self._copy_of(value, HOST)
+        return self._plain(value)
+
+    def _copy_of(self, value: Value, place: BackendId) -> Value:
+        """A copy of a value that is a result itself, is an input, or a constant."""
+        source = self._source_of.get(value)
+        if source is not None:
+            home = next(iter(self._inputs[source]))
+            return self._copy(source.name, self._at[source, home], home, place)
+        root, home = writer_of(self._network, value)
+        return self._copy(root.name, self._plain(root), home, place)
+
+    def _imports(self) -> dict[tuple[Value, BackendId], PlannedImport]:
+        """What backends import of each other as before."""
+        return {
+            (self._new[value], place): planned
+            for (value, place), planned in self._network.imports.items()
+            if value in self._new and value not in self._roots
+        }
+
+    def _placed(self, built: Graph) -> tuple[LayerPlacement, ...]:
+        """The report's lines."""
+        before = {layer.layer_id: layer for layer in self._network.placement.layers}
+        return tuple(
+            before.get(layer.id)
+            or LayerPlacement(layer.id, layer.name, layer.operation.name, self._ids[layer.id], -1)
+            for layer in built.layers
+        )

@@ -1,0 +1,328 @@
+"""Where each value lies, and copy layers between backends that cannot share memory."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from armpy.backend import (
+    HostTensorHandleFactory,
+    IBackendInternal,
+    IMemoryManager,
+    ITensorHandleFactory,
+    MemorySource,
+    NetworkResources,
+    Support,
+    TensorHandleFactoryRegistry,
+)
+from armpy.graph import Graph, Value
+from armpy.graph.network import Network
+from armpy.ops.backend_internal import MemCopy
+from armpy.plugins.proxy.guard import GuardedHandleFactory
+from armpy.plugins.proxy.guarded_call import ask_method
+from armpy.profiling import phase
+from armpy.types import HOST, BackendId
+
+Factories: TypeAlias = Sequence[GuardedHandleFactory]
+"""What makes a backend's tensors, the preferred one first."""
+
+ImportRefusals: TypeAlias = dict[tuple[str, BackendId], Support]
+"""Why a backend has not imported a value of a name."""
+
+HOST_FACTORIES: Factories = (GuardedHandleFactory(HOST, HostTensorHandleFactory()),)
+"""What makes the core's own tensors."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedImport:
+    """How a backend reads a tensor that lies in another one's memory.
+
+    Parameters
+    ----------
+    factory_id : str
+        The reader's factory, which imports it.
+    source : MemorySource
+        The kind of memory that it is exported as.
+    """
+
+    factory_id: str
+    source: MemorySource
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Bridged:
+    """A graph whose every layer can read its inputs where they lie.
+
+    Parameters
+    ----------
+    graph : Graph
+        With a MemCopy layer per copy; the one that was given if none is needed.
+    backend_ids : dict of int to str
+        By layer id; a copy belongs to the backend that it copies for, `HOST` for the caller.
+    num_copies : int
+    factory_ids : dict of Value to str
+        What makes the handle of each value that a layer writes.
+    imports : dict of (Value, str) to PlannedImport
+        By value and reader's backend; whoever is not in it gets the writer's handle itself.
+    refusals : dict of int to Support
+        By the id of a copy's layer, why there is no import in its place.
+    """
+
+    graph: Graph
+    backend_ids: dict[int, BackendId]
+    num_copies: int
+    factory_ids: dict[Value, str]
+    imports: dict[tuple[Value, BackendId], PlannedImport] = field(default_factory=dict)
+    refusals: dict[int, Support] = field(default_factory=dict)
+
+
+def handle_factories(
+    backend: IBackendInternal, network: NetworkResources | None = None
+) -> tuple[Factories, tuple[IMemoryManager, ...]]:
+    """Ask a backend which factories make its tensors of a network.
+
+    Returns
+    -------
+    factories : sequence of GuardedHandleFactory
+        The preferred ones that the backend registered, in order; the host's if none.
+    managers : tuple of IMemoryManager
+        What it registered beside the factories.
+    """
+    registry = TensorHandleFactoryRegistry()
+    backend_id = backend.backend_id
+    backend.register_tensor_handle_factories_for_network(registry, network or NetworkResources())
+    preferences = ask_method(backend_id, Sequence, backend, "get_handle_factory_preferences")
+    wanted = [registry.get_factory(factory_id) for factory_id in dict.fromkeys(preferences)]
+    found = [factory for factory in wanted if factory is not None]
+    chosen: list[ITensorHandleFactory] = found or [registry.first_of(())]
+    factories = tuple([GuardedHandleFactory(backend_id, factory) for factory in chosen])
+    return factories, registry.memory_managers
+
+
+@phase("bridge memories")
+def bridge(
+    graph: Graph,
+    backends: Mapping[int, IBackendInternal],
+    factories: Mapping[BackendId, Factories],
+    refused: Mapping[tuple[str, BackendId], Support] | None = None,
+) -> Bridged:
+    """Copy each value into every memory in which it is read and cannot be shared.
+
+    Parameters
+    ----------
+    backends : mapping of int to IBackendInternal
+        By layer id.
+    factories : mapping of str to sequence of GuardedHandleFactory
+        By backend id.
+    refused : mapping of (str, str) to Support, optional
+        By value's name and backend's id, what could not be imported.
+
+    Notes
+    -----
+    Each value lies in the memory of that one of its writer's factories whose users need the
+    fewest copies to read it, of several in that of the preferred one.
+
+    References
+    ----------
+    Arm NN SelectTensorHandleStrategy, AddCompatibilityLayers.
+    """
+    ids = {layer.id: backends[layer.id].backend_id for layer in graph.layers}
+    used = {name: HOST_FACTORIES if name == HOST else factories[name] for name in ids.values()}
+    exported = {source for found in used.values() for f in found for source in f.export_sources}
+    others = {source for source in exported if source is not MemorySource.MALLOC}
+    if all(_is_like_host(found[0], others) for found in used.values()):
+        made = {
+            value: used[ids[layer.id]][0].factory_id
+            for layer in graph.layers
+            for value in layer.outputs
+        }
+        return Bridged(graph, ids, 0, made)
+    return _Bridger(graph, {**used, HOST: HOST_FACTORIES}, ids, refused or {}).run()
+
+
+def _is_like_host(first: GuardedHandleFactory, others: Collection[MemorySource]) -> bool:
+    """Whether all can use a backend's tensors, and it those of all, as they are."""
+    imports = first.imports_memory and any(source in first.import_sources for source in others)
+    return _is_in_host_memory(first) and not imports
+
+
+def _is_in_host_memory(factory: GuardedHandleFactory) -> bool:
+    """Whether its users can use host memory, and all others its tensors."""
+    both = factory.import_sources & factory.export_sources
+    return bool(both & MemorySource.MALLOC)
+
+
+def hands_on(writer: GuardedHandleFactory, reader: GuardedHandleFactory) -> bool:
+    """Whether one factory's handles can be given to another's users as they are.
+
+    Notes
+    -----
+    So it is for host memory, and before 1.2 it was for all kinds that both know.
+    """
+    common = writer.export_sources & reader.import_sources
+    is_known = bool(common & MemorySource.MALLOC) or not reader.imports_memory
+    return writer == reader or (bool(common) and is_known)
+
+
+def imported_source(writer: GuardedHandleFactory, reader: GuardedHandleFactory) -> MemorySource:
+    """The kind of memory in which one factory imports another's tensors; UNDEFINED for none."""
+    common = writer.export_sources & reader.import_sources & ~MemorySource.MALLOC
+    if not common or not reader.imports_memory:
+        return MemorySource.UNDEFINED
+    return next(iter(common))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Home:
+    """Where a value, or a copy of it, lies."""
+
+    place: str
+    factory: GuardedHandleFactory
+    value: Value
+
+
+class _Bridger:
+    """Rebuilds a graph with copies; knows each value at each place it has reached."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        factories: Mapping[str, Factories],
+        ids: dict[int, BackendId],
+        refused: Mapping[tuple[str, BackendId], Support],
+    ) -> None:
+        self._graph = graph
+        self._factories = factories
+        self._refused = refused
+        self._net = Network()
+        self._homes: dict[Value, list[_Home]] = {}
+        self._next_id = max((layer.id for layer in graph.layers), default=-1) + 1
+        self._readers: dict[Value, dict[str, None]] = {v: {HOST: None} for v in graph.results}
+        for layer in graph.layers:
+            for value in layer.inputs:
+                if value is not None:
+                    self._readers.setdefault(value, {})[ids[layer.id]] = None
+        self._results = set(graph.results)
+        self._made = Bridged(graph, ids, 0, {})
+
+    def run(self) -> Bridged:
+        """Walk the layers and add copies before the readers that need them."""
+        graph, net, ids = self._graph, self._net, self._made.backend_ids
+        host = HOST_FACTORIES[0]
+        for value, shape in zip(graph.inputs, graph.default_shapes, strict=True):
+            new = net.input(value.name, value.info, default_shape=shape)
+            self._homes[value] = [_Home(HOST, host, new)]
+        for variable in graph.variables:
+            self._homes[variable.value] = [_Home(HOST, host, net.variable_like(variable))]
+        for layer in graph.layers:
+            place = ids[layer.id]
+            made = net.add_layer(
+                layer.operation,
+                [None if value is None else self._at(value, place) for value in layer.inputs],
+                name=layer.name,
+                outputs=layer.output_infos,
+                output_names=[value.name for value in layer.outputs],
+                layer_id=layer.id,
+                origins=layer.origins,
+            )
+            for old, new in zip(layer.outputs, made.outputs, strict=True):
+                self._put(old, place, new)
+        for name, value in zip(graph.output_names, graph.outputs, strict=True):
+            net.output(name, self._at(value, HOST))
+        for variable in graph.variables:
+            source = self._homes[variable.value][0].value
+            net.assign(source, self._at(variable.next_value, HOST))
+        made_of = self._made
+        copies = len(ids) - len(graph.layers)
+        return Bridged(
+            net.build(), ids, copies, made_of.factory_ids, made_of.imports, made_of.refusals
+        )
+
+    def _put(self, old: Value, place: str, new: Value) -> None:
+        """Choose where a layer writes a value: where fewest of its readers need a copy."""
+        readers = self._readers.get(old, {})
+        best, fewest = self._factories[place][0], len(readers) + 1
+        for factory in self._factories[place]:
+            lies_in = self._written_in(old, factory)
+            copies = sum(self._reading(old, lies_in, reader) is None for reader in readers)
+            if copies < fewest:
+                best, fewest = factory, copies
+        self._made.factory_ids[new] = best.factory_id
+        self._homes[old] = [_Home(place, self._written_in(old, best), new)]
+
+    def _written_in(self, value: Value, factory: GuardedHandleFactory) -> GuardedHandleFactory:
+        """Whose memory a layer writes in; results are written to the caller's where that works."""
+        in_place = value in self._results and _is_in_host_memory(factory)
+        return HOST_FACTORIES[0] if in_place else factory
+
+    def _reading(
+        self, value: Value, writer: GuardedHandleFactory, place: str
+    ) -> PlannedImport | bool | None:
+        """How a place reads a value of a factory: by import, as it is (True) or not (None)."""
+        if place == HOST and value in self._results and not _is_in_host_memory(writer):
+            return None  # the caller's memory is not written by it
+        if writer in self._factories[place]:
+            return True
+        for reader in self._factories[place]:
+            source = imported_source(writer, reader)
+            if source and (value.name, place) not in self._refused:
+                return PlannedImport(reader.factory_id, source)
+            if hands_on(writer, reader):
+                return True
+        return None
+
+    def _at(self, value: Value, place: str) -> Value:
+        """The value as a place can read it, copied if need be."""
+        if value.data is not None:
+            return self._constant(value)
+        for home in self._homes[value]:
+            way = self._reading(value, home.factory, place)
+            if isinstance(way, PlannedImport):
+                self._made.imports[home.value, place] = way
+            if way is not None:
+                return home.value
+        return self._copy(value, place)
+
+    def _copy(self, value: Value, place: str) -> Value:
+        """A copy of a value for a place, and whoever else can read it there."""
+        source = self._homes[value][0]
+        layer = self._net.add_layer(
+            MemCopy(),
+            [source.value],
+            name=f"[ {value.name} {source.place} -> {place} ]",
+            outputs=[value.info],
+            layer_id=self._next_id,
+        )
+        self._made.backend_ids[layer.id] = place
+        refusal = self._refused.get((value.name, place))
+        if refusal is not None:
+            self._made.refusals[layer.id] = refusal
+        self._next_id += 1
+        homes = self._homes[value]
+        waiting = [
+            reader
+            for reader in self._readers[value]
+            if all(self._reading(value, home.factory, reader) is None for home in homes)
+        ]
+
+        def copies_left(factory: GuardedHandleFactory) -> int:
+            return sum(self._reading(value, factory, reader) is None for reader in waiting)
+
+        factory = min(self._factories[place], key=copies_left)  # the first of several
+        (made,) = layer.outputs
+        self._made.factory_ids[made] = factory.factory_id
+        homes.append(_Home(place, factory, made))
+        return made
+
+    def _constant(self, value: Value) -> Value:
+        """A constant, which every backend is handed in its own way."""
+        if value not in self._homes:
+            new = self._net.constant(
+                value.data,  # type: ignore[arg-type]  # the caller has asked
+                name=value.name,
+                data_type=value.info.data_type,
+                quantization=value.info.quantization,
+            )
+            self._homes[value] = [_Home(HOST, HOST_FACTORIES[0], new)]
+        return self._homes[value][0].value

@@ -1,0 +1,121 @@
+"""Memory planning: places tensors in arenas by their lifetimes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from armpy.backend import HOST_FACTORY_ID, IMemoryOptimizerStrategy, Lifetime, MemBlock
+from armpy.compiler.memory.strategies import DEFAULT_STRATEGY, pack
+from armpy.graph import Graph, Value
+from armpy.profiling import phase
+from armpy.types import BackendId
+
+
+@dataclass(frozen=True, slots=True)
+class ArenaId:
+    """One of the arenas of an execution.
+
+    Parameters
+    ----------
+    backend_id : str
+        Whose layers write the tensors in it.
+    factory_id : str
+        Which of its factories makes their handles.
+    """
+
+    backend_id: BackendId
+    factory_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedTensor:
+    """Where and when one tensor lies in an arena.
+
+    Parameters
+    ----------
+    arena : ArenaId
+    offset_bytes : int
+        From the arena's beginning.
+    lifetime : (int, int)
+        First and last step at which its elements are needed, both inclusive.
+    """
+
+    arena: ArenaId
+    offset_bytes: int
+    lifetime: Lifetime
+
+
+@dataclass(frozen=True)
+class MemoryPlan:
+    """Where each tensor lies while a network runs.
+
+    Parameters
+    ----------
+    tensors : dict of Value to PlannedTensor
+        Every value that a layer writes and the caller does not get.
+    arenas : dict of ArenaId to int
+        Size of each in bytes; their sum is the working memory of one execution.
+    """
+
+    tensors: dict[Value, PlannedTensor] = field(default_factory=dict)
+    arenas: dict[ArenaId, int] = field(default_factory=dict)
+
+    @property
+    def arena_bytes(self) -> dict[BackendId, int]:
+        """Size of each backend's arenas together."""
+        found: dict[BackendId, int] = {}
+        for arena, size in self.arenas.items():
+            found[arena.backend_id] = found.get(arena.backend_id, 0) + size
+        return found
+
+
+@phase("plan memory")
+def plan_memory(
+    graph: Graph,
+    backend_ids: Mapping[int, BackendId],
+    strategies: Mapping[BackendId, IMemoryOptimizerStrategy] | None = None,
+    factory_ids: Mapping[Value, str] | None = None,
+) -> MemoryPlan:
+    """Place every value that lives only during an execution.
+
+    Parameters
+    ----------
+    graph : Graph
+        Fully shaped.
+    backend_ids : mapping of int to str
+        By layer id.
+    strategies : mapping of str to IMemoryOptimizerStrategy, optional
+        How each backend's arenas are packed; the default strategy where missing.
+    factory_ids : mapping of Value to str, optional
+        What makes each value's handle; the host's factory where missing.
+
+    Notes
+    -----
+    Graph inputs, results and constants are not placed: they live in the caller's memory,
+    in the loaded network's, or in the model file's.
+    """
+    last_use = {
+        value: index
+        for index, layer in enumerate(graph.layers)
+        for value in (*layer.inputs, *layer.outputs)
+        if value is not None
+    }
+    results = set(graph.results)
+    factory_ids = factory_ids or {}
+    blocks: dict[ArenaId, dict[Value, MemBlock]] = {}
+    for index, layer in enumerate(graph.layers):
+        for value in layer.outputs:
+            if value not in results:
+                factory_id = factory_ids.get(value, HOST_FACTORY_ID)
+                arena = ArenaId(backend_ids[layer.id], factory_id)
+                block = MemBlock(index, last_use[value], value.info.size_bytes)
+                blocks.setdefault(arena, {})[value] = block
+    plan = MemoryPlan()
+    for arena, found in blocks.items():
+        strategy = (strategies or {}).get(arena.backend_id, DEFAULT_STRATEGY)
+        offsets, size = pack(list(found.values()), strategy)
+        plan.arenas[arena] = size
+        for (value, block), offset in zip(found.items(), offsets, strict=True):
+            plan.tensors[value] = PlannedTensor(arena, offset, (block.start, block.end))
+    return plan

@@ -1,0 +1,326 @@
+"""The memory strategies that come with armpy, and the check of anybody's."""
+
+from __future__ import annotations
+
+import operator
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from heapq import heappop, heappush
+from itertools import count
+
+from armpy.backend import (
+    ALIGNMENT_BYTES,
+    IMemoryOptimizerStrategy,
+    MemBin,
+    MemBlock,
+    PackingType,
+)
+from armpy.core.lifetimes import neighbours, place_in_order
+from armpy.errors import InvalidArgumentError, MemoryValidationError
+from armpy.plugins.proxy.guarded_call import ask_backend, read_backend
+
+
+class GreedyBySize(IMemoryOptimizerStrategy):
+    """One bin; the largest blocks first, each into the smallest gap that fits.
+
+    References
+    ----------
+    Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020,
+    algorithm 3.
+    """
+
+    @property
+    def name(self) -> str:
+        """``"GreedyBySize"``, the default."""
+        return "GreedyBySize"
+
+    @property
+    def packing_type(self) -> PackingType:
+        """Blocks that live together lie side by side."""
+        return PackingType.MULTI_AXIS
+
+    def optimize(self, blocks: Sequence[MemBlock]) -> list[MemBin]:
+        """Offsets are multiples of `ALIGNMENT_BYTES`.
+
+        Notes
+        -----
+        Where too many blocks live together to look at all pairs (see `neighbours`), they are
+        placed in order of time, each into the smallest gap that fits.
+        """
+        if not blocks:
+            return []
+        sizes = [_aligned(block.size_bytes) for block in blocks]
+        lifetimes = [(block.start, block.end) for block in blocks]
+        near = neighbours(lifetimes)
+        if near is None:
+            offsets = place_in_order(lifetimes, sizes)
+        else:
+            order = sorted(
+                range(len(blocks)),
+                key=lambda n: (-blocks[n].size_bytes, blocks[n].start, blocks[n].index),
+            )
+            offsets = _by_size(order, near, sizes)
+        placed = [replace(b, offset=offset) for b, offset in zip(blocks, offsets, strict=True)]
+        placed.sort(key=lambda b: b.offset)
+        total = max(offset + size for offset, size in zip(offsets, sizes, strict=True))
+        return [MemBin(tuple(placed), total)]
+
+
+def _by_size(
+    order: Iterable[int], near: Sequence[Sequence[int]], sizes: Sequence[int]
+) -> list[int]:
+    """Offsets of blocks that are placed in an order, each into the smallest gap that fits."""
+    offsets = [-1] * len(sizes)
+    for number in order:
+        placed = sorted((offsets[n], sizes[n]) for n in near[number] if offsets[n] >= 0)
+        offsets[number] = _smallest_gap(placed, sizes[number])
+    return offsets
+
+
+def _smallest_gap(placed: Iterable[tuple[int, int]], size: int) -> int:
+    """Offset of the smallest gap among blocks, given as offset and size in order."""
+    best, best_room = None, None
+    end_so_far = 0
+    for offset, other in placed:
+        room = offset - end_so_far
+        if room >= size and (best_room is None or room < best_room):
+            best, best_room = end_so_far, room
+        end_so_far = max(end_so_far, offset + other)
+    return end_so_far if best is None else best
+
+
+class ConstantMemoryStrategy(IMemoryOptimizerStrategy):
+    """A bin of its own for every block: no reuse.
+
+    References
+    ----------
+    Arm NN ConstantMemoryStrategy.
+    """
+
+    @property
+    def name(self) -> str:
+        """``"ConstantMemoryStrategy"``."""
+        return "ConstantMemoryStrategy"
+
+    @property
+    def packing_type(self) -> PackingType:
+        """One block per bin."""
+        return PackingType.SINGLE_AXIS
+
+    def optimize(self, blocks: Sequence[MemBlock]) -> list[MemBin]:
+        """One bin per block."""
+        return [MemBin((block,), block.size_bytes) for block in blocks]
+
+
+class SingleAxisPriorityList(IMemoryOptimizerStrategy):
+    """Large blocks first, each into the first bin whose blocks never live at the same time.
+
+    References
+    ----------
+    Arm NN SingleAxisPriorityList.
+    """
+
+    @property
+    def name(self) -> str:
+        """``"SingleAxisPriorityList"``."""
+        return "SingleAxisPriorityList"
+
+    @property
+    def packing_type(self) -> PackingType:
+        """Blocks of one bin never live together."""
+        return PackingType.SINGLE_AXIS
+
+    def optimize(self, blocks: Sequence[MemBlock]) -> list[MemBin]:
+        """A bin is as large as its largest block."""
+        lifetimes = [(block.start, block.end) for block in blocks]
+        order = sorted(range(len(blocks)), key=lambda n: -blocks[n].size_bytes)
+        near = neighbours(lifetimes)
+        if near is None:  # bins by the order of time, then
+            chosen = place_in_order(lifetimes, [1] * len(blocks))
+        else:
+            chosen = _first_bins(order, near)
+        bins: dict[int, list[MemBlock]] = {}
+        for number in order:
+            bins.setdefault(chosen[number], []).append(blocks[number])
+        return [MemBin(tuple(members), members[0].size_bytes) for members in bins.values()]
+
+
+def _first_bins(order: Iterable[int], near: Sequence[Sequence[int]]) -> list[int]:
+    """Number of the first bin for each block in which nothing is that lives with it."""
+    chosen = [-1] * len(near)
+    for number in order:
+        taken = {chosen[other] for other in near[number]}
+        chosen[number] = next(bin_ for bin_ in count() if bin_ not in taken)
+    return chosen
+
+
+class StrategyValidator(IMemoryOptimizerStrategy):
+    """Another strategy, with every answer checked.
+
+    Parameters
+    ----------
+    strategy : IMemoryOptimizerStrategy
+
+    References
+    ----------
+    Arm NN StrategyValidator.
+    """
+
+    def __init__(self, strategy: IMemoryOptimizerStrategy) -> None:
+        self._strategy = strategy
+        self._name = read_backend("memory strategy", strategy, "name", str)
+        self._where = f"memory strategy {self._name}"
+        self._packing_type = read_backend(self._where, strategy, "packing_type", PackingType)
+
+    @property
+    def name(self) -> str:
+        """The checked strategy's."""
+        return self._name
+
+    @property
+    def packing_type(self) -> PackingType:
+        """The checked strategy's."""
+        return self._packing_type
+
+    def optimize(self, blocks: Sequence[MemBlock]) -> list[MemBin]:
+        """The strategy's answer.
+
+        Raises
+        ------
+        BackendError
+            If the strategy raises, or its answer is of another type.
+        MemoryValidationError
+            If a block is missing, unknown or in two bins, does not fit into its bin, or
+            overlaps another one in a way that the packing type forbids.
+        """
+        bins = self._ask(blocks)
+        given = {block.index: block for block in blocks}
+        counts = Counter(block.index for bin_ in bins for block in bin_.blocks)
+        self._check(not [i for i in counts if i not in given], "a block is unknown")
+        self._check(max(counts.values(), default=1) == 1, "a block is in several bins")
+        self._check(len(counts) == len(given), "a block is in no bin")
+        for bin_ in bins:
+            self._check(bin_.size_bytes >= 0, "a bin has a negative size")
+            for block in bin_.blocks:
+                same = replace(block, offset=0) == replace(given[block.index], offset=0)
+                self._check(same, "a block has been changed")
+                fits = 0 <= block.offset <= bin_.size_bytes - block.size_bytes
+                self._check(fits, "a block does not fit into its bin")
+            self._check(not self._has_collision(bin_.blocks), "blocks of a bin overlap")
+        return bins
+
+    def _ask(self, blocks: Sequence[MemBlock]) -> list[MemBin]:
+        """The strategy's answer with nothing of the strategy's own in it."""
+
+        def optimize() -> object:
+            return tuple(
+                MemBin(tuple(map(_plain_block, bin_.blocks)), operator.index(bin_.size_bytes))
+                for bin_ in self._strategy.optimize(blocks)
+            )
+
+        return list(ask_backend(self._where, tuple, optimize))
+
+    def _has_collision(self, blocks: Sequence[MemBlock]) -> bool:
+        """Whether blocks of a bin are in each other's way; a sweep over the steps."""
+        is_single = self.packing_type is PackingType.SINGLE_AXIS
+        living: list[tuple[int, int]] = []  # begin and end of what is used, in order
+        ends: list[tuple[int, tuple[int, int]]] = []
+        for block in sorted(blocks, key=lambda b: b.start):
+            while ends and ends[0][0] < block.start:
+                del living[bisect_left(living, heappop(ends)[1])]
+            used = block.offset, block.offset + block.size_bytes
+            index = bisect_left(living, used)
+            if is_single and living:
+                return True
+            if not is_single and not block.size_bytes:
+                continue
+            if not is_single and any(
+                used[0] < other[1] and other[0] < used[1]
+                for other in living[max(0, index - 1) : index + 1]
+            ):
+                return True
+            living.insert(index, used)
+            heappush(ends, (block.end, used))
+        return False
+
+    def _check(self, condition: bool, failed: str) -> None:
+        """Raise unless a condition holds."""
+        if not condition:
+            raise MemoryValidationError(failed, where=self._where)
+
+
+def _plain_block(block: MemBlock) -> MemBlock:
+    """A block of plain integers."""
+    numbers = block.start, block.end, block.size_bytes, block.offset, block.index
+    return MemBlock(*map(operator.index, numbers))
+
+
+DEFAULT_STRATEGY = GreedyBySize()
+
+_LIBRARY = {
+    strategy.name: strategy
+    for strategy in (DEFAULT_STRATEGY, ConstantMemoryStrategy(), SingleAxisPriorityList())
+}
+
+
+def get_memory_strategy(name: str) -> IMemoryOptimizerStrategy:
+    """The strategy of a name.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there is none.
+    """
+    if name not in _LIBRARY:
+        raise InvalidArgumentError(
+            "there is no such memory strategy",
+            expected=", ".join(sorted(_LIBRARY)),
+            actual=repr(name),
+        )
+    return _LIBRARY[name]
+
+
+def _aligned(size_bytes: int) -> int:
+    """A size rounded up to the alignment."""
+    return -(-size_bytes // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
+
+
+def pack(
+    blocks: Sequence[MemBlock], strategy: IMemoryOptimizerStrategy = DEFAULT_STRATEGY
+) -> tuple[list[int], int]:
+    """Choose offsets in one arena, which holds the strategy's bins one behind the other.
+
+    Returns
+    -------
+    offsets : list of int
+        Per block, a multiple of `ALIGNMENT_BYTES`.
+    size_bytes : int
+        Of the arena.
+
+    Raises
+    ------
+    ArmpyError
+        If the strategy fails, or its answer cannot be used.
+    """
+    numbered = [
+        replace(block, index=index, size_bytes=_aligned(block.size_bytes))
+        for index, block in enumerate(blocks)
+    ]
+    # Checking every pair of blocks costs more than the default strategy itself.
+    is_checked = strategy is DEFAULT_STRATEGY or isinstance(strategy, StrategyValidator)
+    checked = strategy if is_checked else StrategyValidator(strategy)
+    offsets = [0] * len(blocks)
+    begin = 0
+    for bin_ in checked.optimize(numbered):
+        for block in bin_.blocks:
+            offsets[block.index] = begin + block.offset
+        begin += _aligned(bin_.size_bytes)
+    if any(offset % ALIGNMENT_BYTES for offset in offsets):
+        raise MemoryValidationError(
+            "an offset is not aligned",
+            where=f"memory strategy {checked.name}",
+            expected=f"multiples of {ALIGNMENT_BYTES}",
+        )
+    return offsets, begin

@@ -1,0 +1,58 @@
+"""What notebooks show in the place of texts: tables in HTML."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import TYPE_CHECKING
+
+from armpy.tensor import TensorInfo, format_shape
+
+if TYPE_CHECKING:
+    from armpy.compiler import Placement
+
+_MOST_ROWS = 40
+
+
+def placement_html(placement: Placement) -> str:
+    """A placement report as a notebook shows it."""
+    counts = [(name, str(count)) for name, count in placement.layers_by_backend.items()]
+    refusals = Counter((one.operation, one.backend, one.text) for one in placement.refusals)
+    parts = [f"<p>{escape(str(placement))}</p>", table("Layers", ("backend", "layers"), counts)]
+    if refusals:
+        rows = [(*key, str(count)) for key, count in refusals.items()]
+        parts.append(table("Refused", ("operation", "backend", "reason", "layers"), rows))
+    return "".join(parts)
+
+
+def tensors_html(title: str, tensors: Iterable[tuple[str, TensorInfo]]) -> str:
+    """Inputs or outputs, by name, as a notebook shows them."""
+    rows = [
+        (name, info.data_type.name, format_shape(info.shape), _quantization(info))
+        for name, info in tensors
+    ]
+    return table(title, ("name", "type", "shape", "quantisation"), rows)
+
+
+def _quantization(info: TensorInfo) -> str:
+    """Scale and zero point, where a tensor has any."""
+    if info.quantization is None:
+        return ""
+    if info.has_per_axis_quantization:
+        return f"{len(info.quantization.scales)} scales along axis {info.quantization.axis}"
+    return f"{info.scale:g} × (q − {info.zero_point})"
+
+
+def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table for notebooks, its texts escaped, the first rows if there are many."""
+    every = [*rows]
+    head = "".join(f"<th>{escape(column)}</th>" for column in columns)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>"
+        for row in every[:_MOST_ROWS]
+    )
+    if len(every) > _MOST_ROWS:
+        body += f'<tr><td colspan="{len(columns)}">and {len(every) - _MOST_ROWS} more</td></tr>'
+    caption = f"<caption>{escape(title)}</caption>" if title else ""
+    return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

@@ -1,0 +1,400 @@
+"""From a graph to an optimised network: assign, substitute, bridge, plan memory."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+
+from armpy.backend import (
+    NO_OPTIONS,
+    Capability,
+    IBackendInternal,
+    OptimizationViews,
+    PreparationRequest,
+    ReasonCode,
+    Substitution,
+    Support,
+    has_matching_capability,
+)
+from armpy.backend.caches import gathered_cache_uses
+from armpy.compiler.assign import (
+    Assignment,
+    Exclusions,
+    Failed,
+    SupportOracle,
+    assign_backends,
+)
+from armpy.compiler.compile_timeout import in_time, next_deadline, time_per_part
+from armpy.compiler.compiled_parts import current_parts
+from armpy.compiler.graph_dumps import dump
+from armpy.compiler.memory.memory_copies import (
+    Bridged,
+    Factories,
+    ImportRefusals,
+    bridge,
+    handle_factories,
+)
+from armpy.compiler.memory.plan import MemoryPlan, plan_memory
+from armpy.compiler.optimized import OptimizedNetwork
+from armpy.compiler.options import OptimizerOptions
+from armpy.compiler.placement import LayerPlacement, Placement, Refusal
+from armpy.compiler.substitute import apply_substitutions, backends_after, offer
+from armpy.core.logs import wants_traceback
+from armpy.core.symbolic import is_traced
+from armpy.core.vlog import is_on, vlog
+from armpy.errors import ArmpyError, BackendCapabilityError, BackendError
+from armpy.graph import Graph, Layer, SubgraphView, select_subgraphs, verify_graph
+from armpy.ops.backend_internal import PreCompiled
+from armpy.profiling import phase
+from armpy.types import HOST, BackendId, Preference, Priority
+
+FIRST_LEVEL_WITH_CACHING = 29
+"""The feature level from which on devices keep what they compile: NNAPI 1.2."""
+
+_log = logging.getLogger("armpy.compiler")
+
+
+@phase("optimise")
+def optimize_graph(
+    graph: Graph,
+    backends: Sequence[IBackendInternal],
+    options: OptimizerOptions | None = None,
+    excluded: Exclusions | None = None,
+    factories: Mapping[BackendId, Factories] | None = None,
+    refused_imports: ImportRefusals | None = None,
+    wanted: Mapping[int, BackendId] | None = None,
+) -> OptimizedNetwork:
+    """Assign layers to backends, let these optimise their parts, plan memory.
+
+    Parameters
+    ----------
+    graph : Graph
+        As `specialize` leaves it.
+    backends : sequence of IBackendInternal
+        Most preferred first.
+    options : OptimizerOptions, optional
+    excluded : dict, optional
+        Layers that backends have failed to prepare; grows with what fails here.
+    factories : mapping of str to sequence of GuardedHandleFactory, optional
+        What makes each backend's tensors; asked of the backends that get layers if left out.
+    refused_imports : dict of (str, str) to Support, optional
+        By value's name and backend's id, what could not be imported and is copied instead.
+    wanted : mapping of int to str, optional
+        By layer id, the backend that is asked first.
+
+    Raises
+    ------
+    BackendCapabilityError
+        If no backend takes a layer, or one falls back where that is an error.
+    GraphValidationError
+        If the graph is not well formed.
+    """
+    with phase("validate"):
+        verify_graph(graph)
+    options = options or OptimizerOptions()
+    excluded = {} if excluded is None else excluded
+    oracle = SupportOracle(backends, options.model_options, options.feature_levels)
+    rounds = _Rounds(graph, oracle, excluded, options, wanted)
+    with time_per_part(options.preparation_timeout_s), gathered_cache_uses() as uses:
+        assignment, partitions, substitutions = rounds.run()
+    dump(options, "assigned", graph, _ids(assignment))
+    substituted = apply_substitutions(graph, substitutions)
+    by_layer = backends_after(substituted, assignment.backends)
+    if factories is None:
+        used = {backend.backend_id: backend for backend in by_layer.values()}
+        factories = {name: handle_factories(backend)[0] for name, backend in used.items()}
+    by_id = {layer_id: backend.backend_id for layer_id, backend in by_layer.items()}
+    dump(options, "substituted", substituted.graph, by_id)
+    bridged = bridge(substituted.graph, by_layer, factories, refused_imports)
+    dump(options, "bridged", bridged.graph, bridged.backend_ids)
+    memory = MemoryPlan()
+    if bridged.graph.is_fully_shaped:
+        strategies = options.memory_strategies
+        ids, made_by = bridged.backend_ids, bridged.factory_ids
+        memory = plan_memory(bridged.graph, ids, strategies, made_by)
+    origins = {
+        layer.id: tuple(o.id for o in substituted.made_from.get(layer.id, (layer,)))
+        for layer in substituted.graph.layers
+    }
+    by_order = options.preference is Preference.ORDER
+    placement = _report(
+        bridged, assignment, partitions, origins, memory, backends, by_order=by_order
+    )
+    placement = replace(placement, cache_uses=tuple(uses))
+    _act_on_fallback(placement, backends, options)
+    return OptimizedNetwork(
+        bridged.graph,
+        bridged.backend_ids,
+        memory,
+        placement,
+        graph,
+        _ids(assignment),
+        origins,
+        bridged.imports,
+        options.model_options,
+    )
+
+
+@phase("optimise")
+def place_layers(
+    graph: Graph,
+    backends: Sequence[IBackendInternal],
+    options: OptimizerOptions | None = None,
+    excluded: Exclusions | None = None,
+) -> OptimizedNetwork:
+    """Assign layers that are run one by one in host memory, as their output shapes are unknown.
+
+    Parameters
+    ----------
+    graph : Graph
+        Layers whose inputs are fully shaped.
+    backends, options, excluded
+        As for `optimize_graph`.
+
+    Raises
+    ------
+    BackendCapabilityError
+        As for `optimize_graph`.
+    """
+    options = options or OptimizerOptions()
+    oracle = SupportOracle(backends, options.model_options, options.feature_levels)
+    assignment = assign_backends(graph, oracle, excluded or {})
+    ids = _ids(assignment)
+    parts = [SubgraphView.of(graph, [layer]) for layer in graph.layers]
+    origins: dict[int, tuple[int, ...]] = {layer.id: (layer.id,) for layer in graph.layers}
+    memory = MemoryPlan()
+    bridged = Bridged(graph, ids, 0, {})
+    placement = _report(bridged, assignment, parts, origins, memory, backends)
+    _act_on_fallback(placement, backends, options)
+    return OptimizedNetwork(graph, ids, memory, placement, graph, ids, origins)
+
+
+def _ids(assignment: Assignment) -> dict[int, BackendId]:
+    """Each layer's backend."""
+    return {layer_id: backend.backend_id for layer_id, backend in assignment.backends.items()}
+
+
+class _Rounds:
+    """Assigns and offers subgraphs until no backend gives a part back."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        oracle: SupportOracle,
+        excluded: Exclusions,
+        options: OptimizerOptions,
+        wanted: Mapping[int, BackendId] | None = None,
+    ) -> None:
+        self._wanted = wanted or {}
+        self._graph = graph
+        self._oracle = oracle
+        self._excluded = excluded
+        self._options = options
+        # A part that comes out the same in a later round is not compiled again.
+        self._answers: dict[tuple[BackendId, tuple[int, ...]], list[Substitution]] = {}
+
+    def run(self) -> tuple[Assignment, list[SubgraphView], list[Substitution]]:
+        """Repeat until every offered part is taken; each round excludes at least one pair."""
+        while True:
+            assignment = assign_backends(
+                self._graph,
+                self._oracle,
+                self._excluded,
+                self._wanted,
+                asks_all_before=self._options.preference is not Preference.ORDER,
+            )
+            if self._exclude_all_or_nothing(assignment):
+                continue
+            backends = assignment.backends
+            parts = select_subgraphs(self._graph, assignment.backend_id)
+            refused_before = len(self._excluded)
+            substitutions: list[Substitution] = []
+            for part in parts:
+                substitutions += self._offer(backends[part.layers[0].id], part)
+            if len(self._excluded) == refused_before:
+                return assignment, parts, substitutions
+
+    def _exclude_all_or_nothing(self, assignment: Assignment) -> bool:
+        """Take a backend out that wants all layers and refuses one; whether there was any."""
+        refused = {r.backend: r for r in reversed(assignment.refusals)}
+        for backend in self._oracle.backends:
+            refusal = refused.get(backend.backend_id)
+            wants_all = has_matching_capability(
+                Capability.ALL_OR_NOTHING, True, backend.get_capabilities()
+            )
+            takes_some = any(b is backend for b in assignment.backends.values())
+            if refusal is not None and wants_all and takes_some:
+                text = f"it runs all layers or none; {refusal.operation} '{refusal.layer}': "
+                for layer in self._graph.layers:
+                    key = (layer.id, backend.backend_id)
+                    support = Support.no(ReasonCode.OTHER, text + refusal.text)
+                    self._excluded.setdefault(key, support)
+                return True
+        return False
+
+    def _offer(self, backend: IBackendInternal, part: SubgraphView) -> list[Substitution]:
+        """Offer one part; what the backend cannot take is excluded from it."""
+        key = (backend.backend_id, tuple(layer.id for layer in part.layers))
+        if key not in self._answers:
+            request = self._request(backend)
+            prepare = self._preparation(backend, part, request)
+            try:
+                about = f"{len(part.layers)} layers from {part.layers[0].where}"
+                if is_on.compilation:
+                    vlog("compilation", "%s is offered %s", backend.backend_id, about)
+                with phase("compile", backend.backend_id, about):
+                    views = in_time(backend.backend_id, request.deadline_s, prepare)
+            except ArmpyError as error:
+                # Sizes are traced as a trial: nothing falls back where that comes to nothing.
+                is_trial = any(is_traced(*value.info.known_shape) for value in part.inputs)
+                _log.log(
+                    logging.INFO if is_trial else logging.WARNING,
+                    "%s; its %d layers fall back",
+                    error,
+                    len(part.layers),
+                    exc_info=wants_traceback(_log),
+                )
+                self._exclude(backend, part.layers, str(error), error)
+                return []
+            for view in views.failed:
+                reason = views.reasons.get(view) or "the backend could not compile this part"
+                self._exclude(backend, view.layers, reason, BackendError(reason))
+            self._answers[key] = views.substitutions
+        return self._answers[key]
+
+    def _preparation(
+        self, backend: IBackendInternal, part: SubgraphView, request: PreparationRequest
+    ) -> Callable[[], OptimizationViews]:
+        """What lets a backend prepare a part, or load it from where it was prepared before."""
+        otherwise = self._preparation_from_cache(backend, part, request)
+        parts = current_parts()
+        if parts is None:
+            return otherwise
+        return parts.preparation(self._graph, backend, part, request, otherwise)
+
+    def _preparation_from_cache(
+        self, backend: IBackendInternal, part: SubgraphView, request: PreparationRequest
+    ) -> Callable[[], OptimizationViews]:
+        """What lets a backend prepare a part, or load it where the backend keeps files."""
+        num_files = backend.number_of_cache_files + backend.number_of_data_cache_files
+        caching = self._options.caching
+        if caching is None or not num_files or backend.feature_level < FIRST_LEVEL_WITH_CACHING:
+            return partial(offer, self._graph, backend, part, request)
+        # Few backends keep any.
+        from armpy.compiler.compiled_cache import cached_preparation  # noqa: PLC0415
+
+        return cached_preparation(self._graph, backend, part, request, caching)
+
+    def _request(self, backend: IBackendInternal) -> PreparationRequest:
+        """What a backend is told that is about to prepare a part."""
+        options = self._options
+        return PreparationRequest(
+            options.model_options.get(backend.backend_id, NO_OPTIONS),
+            options.preference,
+            Priority(options.priority),
+            next_deadline(),
+            options.relaxes(backend),
+        )
+
+    def _exclude(
+        self, backend: IBackendInternal, layers: Sequence[Layer], text: str, error: ArmpyError
+    ) -> None:
+        """Remember that a backend does not run some layers after all."""
+        support = Failed.by(ReasonCode.COMPILATION, text, error)
+        for layer in layers:
+            self._excluded[layer.id, backend.backend_id] = support
+
+
+def _report(
+    bridged: Bridged,
+    assignment: Assignment,
+    partitions: Sequence[SubgraphView],
+    origins: dict[int, tuple[int, ...]],
+    memory: MemoryPlan,
+    backends: Sequence[IBackendInternal],
+    *,
+    by_order: bool = True,
+) -> Placement:
+    """Collect the placement report."""
+    graph, backend_ids = bridged.graph, bridged.backend_ids
+    partition_of = {
+        layer.id: number for number, part in enumerate(partitions) for layer in part.layers
+    }
+    layers = tuple(
+        LayerPlacement(
+            layer.id,
+            layer.name,
+            layer.operation.name,
+            backend_ids[layer.id],
+            partition_of[origins[layer.id][0]] if layer.id in origins else -1,
+            layer.origins,
+        )
+        for layer in graph.layers
+    )
+    shares = {name: 0 for name in (*(backend.backend_id for backend in backends), HOST)}
+    for backend in assignment.backends.values():
+        shares[backend.backend_id] += 1
+    first = backends[0].backend_id
+    fallbacks = len(assignment.backends) - shares[first] - shares[HOST]
+    if not by_order:  # what runs elsewhere because it is cheaper there has not fallen back
+        fallbacks = len({r.layer_id for r in assignment.refusals if r.backend == first})
+    return Placement(
+        layers,
+        (*assignment.refusals, *_refused_imports(bridged)),
+        {name: count for name, count in shares.items() if count},
+        fallbacks,
+        len(partitions),
+        bridged.num_copies,
+        working_memory(graph, backend_ids, memory),
+    )
+
+
+def _refused_imports(bridged: Bridged) -> list[Refusal]:
+    """Why values are copied that could have been imported."""
+    return [
+        Refusal(
+            layer.id,
+            layer.name,
+            "MemImport",
+            bridged.backend_ids[layer.id],
+            (answer.code or ReasonCode.OTHER).value,
+            answer.text,
+        )
+        for layer in bridged.graph.layers
+        if (answer := bridged.refusals.get(layer.id)) is not None
+    ]
+
+
+def working_memory(
+    graph: Graph, backend_ids: Mapping[int, BackendId], memory: MemoryPlan
+) -> dict[BackendId, int]:
+    """Bytes that one execution needs, by backend: arenas, and programs' own memory."""
+    found = dict(memory.arena_bytes)
+    for layer in graph.layers:
+        operation = layer.operation
+        if isinstance(operation, PreCompiled) and operation.working_bytes:
+            backend_id = backend_ids[layer.id]
+            found[backend_id] = found.get(backend_id, 0) + operation.working_bytes
+    return found
+
+
+def _act_on_fallback(
+    placement: Placement, backends: Sequence[IBackendInternal], options: OptimizerOptions
+) -> None:
+    """Warn or raise where layers do not run on the first preferred backend."""
+    if not placement.fallbacks or options.on_fallback == "allow":
+        return
+    if options.on_fallback == "warn":
+        _log.warning("%s", placement)
+        return
+    raise BackendCapabilityError(
+        f"{placement.fallbacks} layers do not run on {backends[0].backend_id}: "
+        + "; ".join(
+            f"{r.operation} '{r.layer}' refused by {r.backend}: {r.text}"
+            for r in placement.refusals[:10]
+        ),
+        where="on_fallback='error'",
+        fix="Allow the fallback or change the network",
+    )

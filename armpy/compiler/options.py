@@ -1,0 +1,142 @@
+"""The options of the optimiser."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from armpy.backend import IMemoryOptimizerStrategy, OptionValues
+from armpy.core.arguments import check_positive
+from armpy.errors import InvalidArgumentError
+from armpy.store.settings import CompilationCaching
+from armpy.types import BackendId, Preference, Priority
+
+if TYPE_CHECKING:
+    from armpy.backend import IBackendInternal
+    from armpy.compiler.passes.context import OptimizerPass
+
+ON_FALLBACK = ("allow", "warn", "error")
+"""What `OptimizerOptions.on_fallback` can be."""
+
+SHAPE_INFERENCE = ("infer_and_validate", "validate_only")
+"""What `OptimizerOptions.shape_inference` can be."""
+
+FIRST_LEVEL_WITH_RELAXED = 28
+"""NNAPI's feature level from which devices are told of float32 that may be less exact."""
+
+
+@dataclass(frozen=True, slots=True)
+class OptimizerOptions:
+    """How a network is optimised.
+
+    Parameters
+    ----------
+    on_fallback : {"allow", "warn", "error"}
+        What to do when a layer does not run on the first preferred backend, as that refuses it:
+        nothing, log a warning, or raise `BackendCapabilityError`.
+    model_options : mapping of str to mapping
+        Checked options of scope MODEL by backend id, for backends that were given any.
+    memory_strategies : mapping of str to IMemoryOptimizerStrategy
+        By backend id; the default strategy where missing.
+    reduce_fp32_to_fp16 : bool
+        Compute in float16 what is float32, wherever operations and backends do that. Inputs,
+        outputs and variables stay float32.
+    reduce_fp32_to_bf16 : bool
+        Round images, rows and weights of convolutions and fully connected layers to bfloat16,
+        where the backend converts to that. Sums, biases and results stay float32.
+    shape_inference : {"infer_and_validate", "validate_only"}
+        Whether shapes that are not known when a network is loaded follow from each call's, or
+        are an error.
+    passes : mapping of str to (bool or OptimizerPass)
+        By name, whether a pass runs, where that is not to be as `armpy.compiler.BUILT_IN_PASSES`
+        says, or a pass of the application's own. Those of new names run behind the built-in ones,
+        in this order.
+    preference : Preference
+        What decides where layers run: the order of the backends, or what the backends' devices
+        cost in time or power, copies between them included. Backends are told when they prepare.
+    priority : Priority
+        Of the network's executions, which backends are told when they prepare.
+    preparation_timeout_s : float, optional
+        How long a backend may take to prepare one part, in seconds. One that takes longer is no
+        longer waited for, and its part goes to the next backend. None for no limit. Where that is
+        set, backends prepare in threads of their own.
+    feature_levels : mapping of str to int
+        By name of a layer, also of graphs that control flow runs, the feature level that a backend
+        must have to be asked about it, where it is not to be any.
+    caching : CompilationCaching, optional
+        Where compiled parts are kept. Left out, as `RuntimeOptions` says.
+    dump_graphs : str
+        A folder for drawings of the graph at each stage, for Graphviz; what the environment
+        variable ``ARMPY_DUMP_GRAPHS`` says if empty.
+    relaxed : bool
+        Whether backends may compute float32 with the range and precision of float16, which they
+        are told when they prepare; unlike `reduce_fp32_to_fp16` it changes no network.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If an option has no such value, or both reductions are asked for.
+
+    References
+    ----------
+    Arm NN OptimizerOptionsOpaque; NNAPI ``relaxComputationFloat32toFloat16``.
+    """
+
+    on_fallback: str = "allow"
+    model_options: Mapping[BackendId, OptionValues] = field(default_factory=dict)
+    memory_strategies: Mapping[BackendId, IMemoryOptimizerStrategy] = field(default_factory=dict)
+    reduce_fp32_to_fp16: bool = False
+    reduce_fp32_to_bf16: bool = False
+    shape_inference: str = "infer_and_validate"
+    passes: Mapping[str, bool | OptimizerPass] = field(default_factory=dict)
+    preference: Preference = Preference.ORDER
+    priority: Priority = Priority.MEDIUM
+    preparation_timeout_s: float | None = None
+    feature_levels: Mapping[str, int] = field(default_factory=dict)
+    caching: CompilationCaching | None = None
+    dump_graphs: str = ""
+    relaxed: bool = False
+
+    def __post_init__(self) -> None:
+        _check_choice("on_fallback", self.on_fallback, ON_FALLBACK)
+        _check_choice("shape_inference", self.shape_inference, SHAPE_INFERENCE)
+        if self.reduce_fp32_to_fp16 and self.reduce_fp32_to_bf16:
+            raise InvalidArgumentError(
+                "float32 can be reduced to one type",
+                where="reduce_fp32_to_bf16",
+                expected="reduce_fp32_to_fp16 or reduce_fp32_to_bf16",
+                actual="both",
+            )
+        _check_choice("preference", self.preference, tuple(Preference))
+        object.__setattr__(self, "preference", Preference(self.preference))
+        _check_choice("priority", self.priority, tuple(Priority))
+        if self.preparation_timeout_s is not None:
+            name = "preparation_timeout_s"
+            check_positive(getattr(self, name), name, failed="the preparation has no time")
+        if not isinstance(self.passes, Mapping):
+            raise InvalidArgumentError(
+                "the option has the wrong type",
+                where="passes",
+                expected="a mapping from names of passes",
+                actual=type(self.passes).__name__,
+            )
+        if self.passes:
+            from armpy.compiler.passes.pipeline import check_passes  # noqa: PLC0415
+
+            check_passes(self.passes)
+
+    def relaxes(self, backend: IBackendInternal) -> bool:
+        """Whether a backend is told that it may compute float32 less exactly."""
+        return self.relaxed and backend.feature_level >= FIRST_LEVEL_WITH_RELAXED
+
+
+def _check_choice(name: str, value: object, choices: tuple[str | int, ...]) -> None:
+    """Check an option that has few values."""
+    if value not in choices:
+        raise InvalidArgumentError(
+            "the option has no such value",
+            where=name,
+            expected=" or ".join(map(str, choices)),
+            actual=repr(value),
+        )

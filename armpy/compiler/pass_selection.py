@@ -1,0 +1,176 @@
+"""Whether there is work for optimiser passes, which are not imported where there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from armpy.backend import IBackendInternal
+from armpy.compiler.options import OptimizerOptions
+from armpy.graph import Graph, Layer, Value
+
+RESHAPES = frozenset(("ExpandDims", "Reshape", "Squeeze"))
+"""Operations that give elements another shape."""
+
+MOVING = RESHAPES | {
+    *("BroadcastTo", "ChannelShuffle", "DepthToSpace", "ReverseV2", "Slice", "SpaceToDepth"),
+    *("StridedSlice", "Tile", "Transpose"),
+}
+"""Operations whose output holds elements of the only input, whatever they stand for."""
+
+BROADCASTING = frozenset(("Comparison", "ElementwiseBinary", "LogicalBinary"))
+"""Operations that broadcast two tensors."""
+
+ELEMENTWISE = BROADCASTING | {
+    *("Activation", "Cast", "Dequantize", "ElementwiseUnary", "Prelu", "Quantize", "Select"),
+}
+"""Operations that compute each element from those at its place; smaller inputs are broadcast."""
+
+CARRYING = (
+    ELEMENTWISE
+    | RESHAPES
+    | {
+        *("ArgMinMax", "BroadcastTo", "Concat", "LogSoftmax", "Pad", "Reduce", "ReverseV2"),
+        *("Slice", "Softmax", "Splitter", "StridedSlice", "Tile"),
+    }
+)
+"""Operations that can compute the same with their axes in another order."""
+
+MERGED = RESHAPES | {"Cast", "Dequantize", "Quantize", "Transpose"}
+"""Operations that are done once where several of them read the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Trigger:
+    """Layers behind each other, of which a pass makes less.
+
+    Parameters
+    ----------
+    name : str
+        The pass.
+    first, between, last : frozenset of str
+        Operations.
+    """
+
+    name: str
+    first: frozenset[str]
+    between: frozenset[str]
+    last: frozenset[str]
+
+
+_NONE: frozenset[str] = frozenset()
+_TRANSPOSE = frozenset(("Transpose",))
+_CAST = frozenset(("Cast",))
+_WEIGHTED = frozenset(
+    ("Convolution2d", "DepthwiseConvolution2d", "FullyConnected", "TransposeConvolution2d")
+)
+_TRIGGERS = (
+    _Trigger(
+        "join_attention",
+        frozenset(("Softmax",)),
+        frozenset(("Comparison", "Select")),
+        frozenset(("BatchMatMul",)),
+    ),
+    _Trigger("cancel_transposes", _TRANSPOSE, _NONE, CARRYING | _TRANSPOSE),
+    _Trigger("merge_casts", _CAST, _NONE, _CAST),
+    _Trigger("merge_reshapes", RESHAPES, _NONE, RESHAPES),
+    _Trigger("remove_broadcasts", frozenset(("BroadcastTo",)), _NONE, BROADCASTING),
+    _Trigger(
+        "cancel_conversions",
+        frozenset(("Cast", "Dequantize")),
+        MOVING,
+        frozenset(("Cast", "Quantize")),
+    ),
+    _Trigger(
+        "fold_pad",
+        frozenset(("Pad",)),
+        _NONE,
+        frozenset(("Convolution2d", "DepthwiseConvolution2d", "Pooling2d")),
+    ),
+    # What is written out ends with a sum or a product.
+    _Trigger("join_written_out", _WEIGHTED, _NONE, frozenset(("ElementwiseBinary",))),
+    _Trigger(
+        "join_written_out",
+        frozenset(("ElementwiseUnary",)),
+        frozenset(("ElementwiseBinary",)),
+        frozenset(("ElementwiseBinary",)),
+    ),
+)
+_FIRST = frozenset(kind for trigger in _TRIGGERS for kind in trigger.first)
+
+
+def simplified(
+    graph: Graph, backends: Sequence[IBackendInternal], options: OptimizerOptions
+) -> Graph:
+    """A graph after the passes that options ask for.
+
+    Parameters
+    ----------
+    graph : Graph
+        Fully shaped.
+    backends : sequence of IBackendInternal
+        Most preferred first.
+    options : OptimizerOptions
+
+    Raises
+    ------
+    GraphValidationError
+        If a pass of the application's own makes something else of it.
+    """
+    is_asked = options.passes or options.reduce_fp32_to_fp16 or options.reduce_fp32_to_bf16
+    if not is_asked and not worthwhile(graph):
+        return graph
+    from armpy.compiler.passes.pipeline import run_passes  # noqa: PLC0415
+
+    return run_passes(graph, backends, options)
+
+
+def worthwhile(graph: Graph) -> set[str]:
+    """Names of passes that may find something; of the others it is known that they do not."""
+    found: set[str] = set()
+    # Which passes would find something behind a value.
+    open_for: dict[Value, set[_Trigger]] = {}
+    read: set[tuple[str, Value | None]] = set()
+    carried: set[Value | None] = set()
+    for layer in graph.layers:
+        kind = kind_of(layer)
+        if open_for or kind in _FIRST:
+            _follow(layer, kind, open_for, found)
+        if kind in MERGED:
+            key = kind, layer.inputs[0]
+            if key in read:
+                found.add("merge_equal_siblings")
+            read.add(key)
+            if kind == "Transpose":
+                if moves_nothing(layer):
+                    found.add("reshape_transposes")
+                if layer.inputs[0] in carried:
+                    found.add("cancel_transposes")
+        if kind in CARRYING:
+            carried.update(layer.outputs)
+    return found
+
+
+def _follow(layer: Layer, kind: str, open_for: dict[Value, set[_Trigger]], found: set[str]) -> None:
+    """Look what a layer reads that others began, and begin what it is the first of."""
+    begun = {trigger for value in layer.inputs if value for trigger in open_for.get(value, ())}
+    found.update(trigger.name for trigger in begun if kind in trigger.last)
+    going_on = {trigger for trigger in begun if kind in trigger.between}
+    if kind in _FIRST:
+        going_on.update(trigger for trigger in _TRIGGERS if kind in trigger.first)
+    if going_on:
+        open_for[layer.outputs[0]] = going_on
+
+
+def kind_of(layer: Layer) -> str:
+    """Name of a layer's operation if it is armpy's own; a vendor may call one of its own alike."""
+    return "" if layer.operation.extension else layer.operation.name
+
+
+def moves_nothing(layer: Layer) -> bool:
+    """Whether a layer is a transpose after which every element is where it was."""
+    if kind_of(layer) != "Transpose" or layer.output.info.has_per_axis_quantization:
+        return False
+    perm, shape = layer.operation.attributes()["perm"], layer["input"].info.known_shape
+    axes = [axis for axis in perm or () if shape[axis] != 1]
+    return perm is not None and axes == sorted(axis % len(shape) for axis in axes)

@@ -1,0 +1,424 @@
+"""Pass that finds attention which files have written out as products and a softmax."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from armpy.compiler.passes.context import PassContext, layer_like
+from armpy.compiler.passes.matching import beside, binary, number_of
+from armpy.compiler.passes.rebuild import Rebuild, only_reader
+from armpy.graph import Graph, Layer, Value
+from armpy.ops.activation_layers import Softmax
+from armpy.ops.attention import Attention
+from armpy.ops.dense import BatchMatMul
+from armpy.ops.elementwise import (
+    BinaryOperation,
+    Comparison,
+    ComparisonOperation,
+    ElementwiseBinary,
+    Select,
+)
+from armpy.ops.movement import Transpose
+from armpy.ops.operation import Array
+from armpy.ops.reshaping import Reshape
+from armpy.ops.shapes import broadcast_shapes
+from armpy.tensor import Shape, TensorInfo
+from armpy.types import DataType
+
+_DEEPEST = 6
+"""Layers between the product and the softmax at most."""
+
+_HIDING = -1e9
+"""What is added to scores, at most, of what is not to be seen."""
+
+_SWALLOWING = -1e30
+"""What stays as it is, at most, whatever score is added to it."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Term:
+    """What is added to scores, or takes their place where it hides them.
+
+    Parameters
+    ----------
+    value : Value
+        What is added, or a condition.
+    number : float, optional
+        What scores are replaced by, if it is a condition.
+    hides : bool
+        Whether they are where the condition is true; otherwise where it is false.
+    """
+
+    value: Value
+    number: float | None = None
+    hides: bool = False
+
+    @property
+    def elements(self) -> Array | None:
+        """What is added, if it is constant."""
+        if self.value.data is None or self.number is None:
+            return self.value.data
+        return np.where(self.value.data == self.hides, self.number, 0).astype(np.float32)
+
+    def is_sum(self, *, is_first: bool) -> bool:
+        """Whether adding it, behind others or first, gives what it does: not if it replaces."""
+        if self.number is None or self.number == -math.inf:
+            return True
+        return is_first and self.number <= _SWALLOWING
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Scores:
+    """Scores of queries and keys: a product, times a factor, and terms.
+
+    Parameters
+    ----------
+    product : BatchMatMul
+    factor : float
+    terms : tuple of _Term
+    layers : tuple of Layer
+        What computes them, the last one first.
+    """
+
+    product: BatchMatMul
+    factor: float
+    terms: tuple[_Term, ...]
+    layers: tuple[Layer, ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Operand:
+    """A query, key or value, and whether its last two axes are swapped."""
+
+    value: Value
+    is_swapped: bool
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """With the axes as they ought to be."""
+        *batches, rows, columns = self.value.info.known_shape
+        return (*batches, columns, rows) if self.is_swapped else (*batches, rows, columns)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Found:
+    """Attention that is written out.
+
+    Parameters
+    ----------
+    operation : Attention
+    operands : tuple of _Operand
+        Query, key and value.
+    terms : tuple of _Term
+        Whose sum is the mask.
+    layers : tuple of Layer
+        Those that it stands for, the last one first.
+    """
+
+    operation: Attention
+    operands: tuple[_Operand, ...]
+    terms: tuple[_Term, ...]
+    layers: tuple[Layer, ...]
+
+
+def join_attention(graph: Graph, context: PassContext) -> Graph:
+    """Make one layer of products, scale, mask and softmax that are attention written out.
+
+    Notes
+    -----
+    Of float32 only, with three or four axes, where nothing else reads what lies between and the
+    layer stays on its backend. The same up to rounding, but for NaN of what is not seen: queries
+    that see nothing give 0, and keys and values that a query does not see leave it alone. A
+    constant mask that hides what lies behind each query becomes an attribute.
+    """
+    joined: dict[Layer, _Found] = {}
+    for layer in graph.layers:
+        found = _find(graph, layer)
+        if found is not None and _can_join(graph, context, found):
+            joined[layer] = found
+    if not joined:
+        return graph
+    taken = {layer for found in joined.values() for layer in found.layers}
+    masks = _Masks(rebuild := Rebuild(graph))
+    for layer in graph.layers:
+        if layer in joined:
+            _replace(rebuild, joined[layer], masks.of(joined[layer]))
+        elif layer not in taken:
+            rebuild.keep(layer)
+    return rebuild.finish()
+
+
+def _find(graph: Graph, last: Layer) -> _Found | None:
+    """Attention that ends with a layer, the product of weights and values."""
+    product = _product(last)
+    guarded = graph.producers.get(last["x"]) if product is not None else None
+    if product is None or guarded is None or product.transpose_x:
+        return None
+    guard, softmax = _without_guard(graph, guarded)
+    if softmax is None or not _is_softmax(softmax):
+        return None
+    scores = _scores(graph, softmax["input"], _DEEPEST)
+    if scores is None:
+        return None
+    inner = scores.layers[-1]
+    query, query_factor, of_query = _unscaled(graph, inner, "x")
+    key, key_factor, of_key = _unscaled(graph, inner, "y")
+    factor = scores.factor * query_factor * key_factor
+    operands = (
+        _Operand(query, scores.product.transpose_x),
+        _Operand(key, not scores.product.transpose_y),
+        _Operand(last["y"], product.transpose_y),
+    )
+    if not (factor > 0 and math.isfinite(factor) and _fits(operands, last)):
+        return None
+    operation, terms = _seen(Attention(scale=factor), scores, inner.output.info.known_shape)
+    if not all(term.is_sum(is_first=term is scores.terms[0]) for term in terms):
+        return None
+    layers = (last, *guard, softmax, *scores.layers, *of_query, *of_key)
+    return _Found(operation, operands, terms, layers)
+
+
+def _product(layer: Layer | None) -> BatchMatMul | None:
+    """A layer's operation if it is a product of float32 with three or four axes."""
+    if layer is None or not isinstance(layer.operation, BatchMatMul):
+        return None
+    info = layer.output.info
+    is_fit = info.data_type is DataType.FLOAT32 and info.rank in (3, 4)
+    return layer.operation if is_fit and info.num_elements else None
+
+
+def _is_softmax(layer: Layer) -> bool:
+    """Whether a layer is a softmax along the last axis."""
+    operation = layer.operation
+    if not isinstance(operation, Softmax) or operation.beta != 1:
+        return False
+    return operation.axis in (-1, len(layer.output.info.known_shape) - 1)
+
+
+def _without_guard(graph: Graph, layer: Layer) -> tuple[tuple[Layer, ...], Layer | None]:
+    """Layers that put 0 in the place of NaN, and what is in front of them."""
+    if not isinstance(layer.operation, Select):
+        return (), layer
+    different = graph.producers.get(layer["condition"])
+    value = layer["rhs"]
+    is_guard = (
+        number_of(layer["lhs"]) == 0
+        and different is not None
+        and different.operation == Comparison(ComparisonOperation.NOT_EQUAL)
+        and different["lhs"] is different["rhs"] is value
+    )
+    if not is_guard or different is None:
+        return (), None
+    return (layer, different), graph.producers.get(value)
+
+
+def _scores(graph: Graph, value: Value, depth: int) -> _Scores | None:
+    """How a softmax's input is computed, if it is scores of attention."""
+    layer = graph.producers.get(value)
+    if layer is None or depth == 0:
+        return None
+    if isinstance(layer.operation, BatchMatMul):
+        product = _product(layer)
+        return None if product is None else _Scores(product, 1.0, (), (layer,))
+    for inner, factor, term in _steps(graph, layer):
+        if inner.info.shape != value.info.shape:
+            continue
+        found = _scores(graph, inner, depth - 1)
+        if found is None or (factor != 1 and found.terms):
+            continue
+        terms = found.terms if term is None else (*found.terms, term)
+        return _Scores(found.product, found.factor * factor, terms, (layer, *found.layers))
+    return None
+
+
+def _steps(graph: Graph, layer: Layer) -> Sequence[tuple[Value, float, _Term | None]]:
+    """What a layer may do to scores: which these are, a factor, and a term."""
+    scaled = _scaled(graph, layer.output)
+    if scaled is not None:
+        return [(*scaled, None)]
+    total = binary(graph, layer.output, BinaryOperation.ADD)
+    if total is not None:
+        _, lhs, rhs = total
+        return [(lhs, 1.0, _Term(rhs)), (rhs, 1.0, _Term(lhs))]
+    if not isinstance(layer.operation, Select):
+        return []
+    condition, kept, other = layer["condition"], layer["lhs"], layer["rhs"]
+    if (number := number_of(other)) is not None and number <= _HIDING:
+        return [(kept, 1.0, _Term(condition, number))]
+    if (number := number_of(kept)) is not None and number <= _HIDING:
+        return [(other, 1.0, _Term(condition, number, hides=True))]
+    return []
+
+
+def _scaled(graph: Graph, value: Value) -> tuple[Value, float] | None:
+    """What a value is a multiple of, and how many times; None if it is none."""
+    pair = binary(graph, value, BinaryOperation.MUL, BinaryOperation.DIV)
+    sides = beside(pair[1:]) if pair else None
+    number = number_of(sides[1]) if sides else None
+    if pair is None or sides is None or not number:
+        return None
+    if pair[0].operation == ElementwiseBinary(BinaryOperation.MUL):
+        return sides[0], number
+    return (sides[0], 1 / number) if pair[2] is sides[1] else None
+
+
+def _unscaled(graph: Graph, product: Layer, name: str) -> tuple[Value, float, tuple[Layer, ...]]:
+    """What an operand of a product is a multiple of, the factor, and the layers."""
+    value, factor, layers = product[name], 1.0, [product]
+    while only_reader(graph, value) is layers[-1]:
+        scaled = _scaled(graph, value)
+        if scaled is None or scaled[0].info.shape != value.info.shape:
+            break
+        layers.append(graph.producers[value])
+        value, factor = scaled[0], factor * scaled[1]
+    return value, factor, tuple(layers[1:])
+
+
+def _fits(operands: Sequence[_Operand], last: Layer) -> bool:
+    """Whether batches and heads are those of attention: a head of keys may serve several."""
+    query, key, value = (operand.shape for operand in operands)
+    output = last.output.info.known_shape
+    if not len(query) == len(key) == len(value) == len(output):
+        return False
+    return query[:-2] == output[:-2] and key[:-2] == value[:-2] and key[:-3] == query[:-3]
+
+
+def _seen(
+    operation: Attention, scores: _Scores, shape: Sequence[int]
+) -> tuple[Attention, tuple[_Term, ...]]:
+    """Attention that sees what constant terms say, and the terms that are left.
+
+    Notes
+    -----
+    Beside other terms a finite number does not hide for sure: where all is hidden, its
+    differences count.
+    """
+    kept = []
+    for term in scores.terms:
+        elements = term.elements
+        if elements is None:
+            kept.append(term)
+            continue
+        is_only = len(scores.terms) == 1
+        last_seen = _last_seen(elements, shape, _HIDING if is_only else -math.inf)
+        if last_seen is None or (operation.is_causal and last_seen < shape[-1] - 1):
+            kept.append(term)
+        elif last_seen < shape[-1] - 1:
+            operation = replace(operation, is_causal=True, num_past=last_seen)
+    return operation, tuple(kept)
+
+
+def _last_seen(elements: Array, shape: Sequence[int], hiding: float) -> int | None:
+    """The last key that the first query sees, if each one sees one more; None otherwise."""
+    queries, keys = shape[-2:]
+    if math.prod(elements.shape[:-2]) != 1:
+        return None
+    rows = np.broadcast_to(elements.reshape(elements.shape[-2:]), (queries, keys))
+    sees = rows == 0
+    last_seen = int(sees[0].sum()) - 1
+    is_known = last_seen >= 0 and bool((sees | (rows <= hiding)).all())
+    expected = np.arange(keys) <= last_seen + np.arange(queries)[:, None]
+    return last_seen if is_known and np.array_equal(sees, expected) else None
+
+
+def _can_join(graph: Graph, context: PassContext, found: _Found) -> bool:
+    """Whether nothing else reads what lies between, and the backend takes the layer."""
+    last, layers = found.layers[0], set(found.layers)
+    for layer in layers - {last}:
+        readers = graph.consumers.get(layer.output, ())
+        if layer.output in graph.result_set or not layers.issuperset(readers):
+            return False
+    inputs: list[Value | None] = [
+        Value(-2 - number, _info(_four(operand.shape)), last.name)
+        for number, operand in enumerate(found.operands)
+    ]
+    if found.terms:
+        shape: Shape | None = ()
+        for term in found.terms:
+            shape = broadcast_shapes(shape, term.value.info.shape)
+        inputs.append(Value(-1, TensorInfo(shape, DataType.FLOAT32), last.name))
+    (info,) = last.output_infos
+    made = layer_like(last, found.operation, inputs, [_info(_four(info.known_shape))])
+    return context.prefers(made, last)
+
+
+def _info(shape: Sequence[int]) -> TensorInfo:
+    """float32 of a shape."""
+    return TensorInfo(tuple(shape), DataType.FLOAT32)
+
+
+def _four(shape: Sequence[int]) -> tuple[int, ...]:
+    """A shape with an axis of batches in front if there is none."""
+    return (1,) * (4 - len(shape)) + tuple(shape)
+
+
+class _Masks:
+    """Sums of terms, each made once: layers behind each other share their masks."""
+
+    def __init__(self, rebuild: Rebuild) -> None:
+        self._rebuild = rebuild
+        self._made: dict[tuple[object, ...], Value] = {}
+
+    def of(self, found: _Found) -> Value | None:
+        """The mask of attention."""
+        if not found.terms:
+            return None
+        key = tuple((term.value, term.number, term.hides) for term in found.terms)
+        if key not in self._made:
+            name = f"{found.layers[0].name}/mask"
+            known = [term.elements for term in found.terms]
+            parts = [
+                self._term(term, name)
+                for term, elements in zip(found.terms, known, strict=True)
+                if elements is None
+            ]
+            constants = [elements for elements in known if elements is not None]
+            if constants:
+                with np.errstate(over="ignore"):  # the lowest number twice is -infinity
+                    total = sum(constants[1:], constants[0]).astype(np.float32)
+                parts.append(self._rebuild.constant(total, _info(total.shape), name))
+            total_value = parts[0]
+            for part in parts[1:]:
+                add = ElementwiseBinary(BinaryOperation.ADD)
+                total_value = self._rebuild.insert(add, [total_value, part], name).output
+            self._made[key] = total_value
+        return self._made[key]
+
+    def _term(self, term: _Term, name: str) -> Value:
+        """One that is computed."""
+        value = self._rebuild.mapped(term.value)
+        if term.number is None:
+            return value
+        zero, number = (
+            self._rebuild.constant(np.array(each, np.float32), _info(()), name)
+            for each in (0, term.number)
+        )
+        sides = (number, zero) if term.hides else (zero, number)
+        return self._rebuild.insert(Select(), [value, *sides], name).output
+
+
+def _replace(rebuild: Rebuild, found: _Found, mask: Value | None) -> None:
+    """Add attention, and what gives its operands the axes that it wants."""
+    last, inputs = found.layers[0], []
+    for operand, role in zip(found.operands, ("query", "key", "value"), strict=True):
+        value, name = rebuild.mapped(operand.value), f"{last.name}/{role}"
+        if operand.is_swapped:
+            rank = len(operand.shape)
+            perm = (*range(rank - 2), rank - 1, rank - 2)
+            value = rebuild.insert(Transpose(perm), [value], name).output
+        if len(operand.shape) < 4:
+            value = rebuild.insert(Reshape(_four(operand.shape)), [value], name).output
+        inputs.append(value)
+    operands = (*inputs, mask) if mask is not None else tuple(inputs)
+    origins = found.layers[::-1]
+    shape = last.output.info.known_shape
+    if len(shape) == 4:
+        rebuild.replace(last, found.operation, operands, origins=origins)
+        return
+    name = f"{last.name}/attention"
+    output = rebuild.insert(found.operation, operands, name, origins=origins).output
+    rebuild.replace(last, Reshape(shape), [output])

@@ -1,0 +1,173 @@
+"""Pass that folds batch normalisation: factors and terms per channel become weights and biases."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from armpy.compiler.passes.context import PassContext
+from armpy.compiler.passes.rebuild import Rebuild, only_reader
+from armpy.graph import Graph, Layer, Value
+from armpy.ops.activations import FusedActivation
+from armpy.ops.convolution import Convolution2d, DepthwiseConvolution2d
+from armpy.ops.dense import FullyConnected
+from armpy.ops.elementwise import BinaryOperation, ElementwiseBinary
+from armpy.ops.transpose_convolution import TransposeConvolution2d
+from armpy.tensor import TensorInfo
+from armpy.types import DataType
+
+_Floats = npt.NDArray[np.float64]
+
+FILTER_AXIS = {
+    Convolution2d: 0,
+    DepthwiseConvolution2d: 3,
+    FullyConnected: 0,
+    TransposeConvolution2d: 0,
+}
+"""Axis of the weights that runs along the output's channels."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Folded:
+    """What a weighted layer and those behind it compute together.
+
+    Parameters
+    ----------
+    layers : tuple of Layer
+        The elementwise ones, in order.
+    weights, bias : ndarray of float64
+    activation : FusedActivation
+    """
+
+    layers: tuple[Layer, ...]
+    weights: _Floats
+    bias: _Floats
+    activation: FusedActivation
+
+
+def fold_batch_norm(graph: Graph, context: PassContext) -> Graph:
+    """Multiply weights by constant factors behind the layer, and add constant terms to its bias.
+
+    Notes
+    -----
+    In float64, rounded once. Results are not the same to the bit: sums are of other numbers.
+
+    References
+    ----------
+    Arm NN FuseBatchNormIntoConvolution2D and FuseBatchNormIntoDepthwiseConvolution2D. Files have
+    batch normalisation as multiplications and additions.
+    """
+    found: dict[Layer, _Folded] = {}
+    for layer in graph.layers:
+        folded = _folded(graph, layer)
+        if folded is not None and _fits(folded, layer["weights"].info):
+            found[layer] = folded
+    if not found:
+        return graph
+    rebuild = Rebuild(graph)
+    gone = {one for folded in found.values() for one in folded.layers}
+    for layer in graph.layers:
+        if layer in found:
+            _add(rebuild, layer, found[layer])
+        elif layer not in gone:
+            rebuild.keep(layer)
+    return rebuild.finish()
+
+
+def _add(rebuild: Rebuild, layer: Layer, folded: _Folded) -> None:
+    """Add a layer with what is folded into it."""
+    weights, info = layer["weights"], layer["weights"].info
+    bias_info = TensorInfo(folded.bias.shape, info.data_type)
+    inputs: list[Value | None] = [
+        rebuild.mapped(layer["input"]),
+        rebuild.constant(folded.weights.astype(info.data_type.dtype), info, weights.name),
+        rebuild.constant(
+            folded.bias.astype(info.data_type.dtype), bias_info, f"{weights.name}/bias"
+        ),
+        *layer.inputs[3:],
+    ]
+    operation = layer.operation.with_attributes(activation=folded.activation)
+    made = rebuild.replace(layer, operation, inputs, origins=(layer, *folded.layers))
+    rebuild.alias(folded.layers[-1].output, made.output)
+
+
+def _folded(graph: Graph, layer: Layer) -> _Folded | None:
+    """A weighted layer with the elementwise ones behind it; None if there are none."""
+    axis = FILTER_AXIS.get(type(layer.operation))
+    if axis is None or layer.operation.attributes()["activation"] is not FusedActivation.NONE:
+        return None
+    weights, bias = layer.constant("weights"), layer.operand("bias")
+    if weights is None or (bias is not None and bias.data is None):
+        return None
+    if layer["weights"].info.data_type not in (DataType.FLOAT32, DataType.FLOAT16):
+        return None
+    if any(value is not None for value in layer.inputs[3:]):
+        return None
+    shape = [1] * weights.ndim
+    shape[axis] = -1
+    given = None if bias is None else bias.data
+    terms = np.zeros(weights.shape[axis]) if given is None else given.astype(np.float64)
+    folded = _Folded((), weights.astype(np.float64), terms, FusedActivation.NONE)
+    value = layer.output
+    while folded.activation is FusedActivation.NONE:
+        following = only_reader(graph, value)
+        step = None if following is None else _step(layer, following, value, len(terms))
+        if following is None or step is None:
+            break
+        factor, term = step
+        folded = replace(
+            folded,
+            layers=(*folded.layers, following),
+            weights=folded.weights * factor.reshape(shape),
+            bias=folded.bias * factor + term,
+            activation=following.operation.attributes()["activation"],
+        )
+        value = following.output
+    return folded if folded.layers else None
+
+
+def _step(
+    layer: Layer, following: Layer, value: Value, channels: int
+) -> tuple[_Floats, _Floats] | None:
+    """Factor and term per channel of an elementwise layer; None if it is something else."""
+    operation = following.operation
+    if not isinstance(operation, ElementwiseBinary):
+        return None
+    is_left = following["lhs"] is value
+    other = following["rhs"] if is_left else following["lhs"]
+    if other.data is None or following.output.info.shape != value.info.shape:
+        return None
+    numbers = per_channel(other.data.astype(np.float64), layer, channels)
+    if numbers is None:
+        return None
+    kind, ones, zeros = operation.operation, np.ones(channels), np.zeros(channels)
+    if kind is BinaryOperation.MUL:
+        return numbers, zeros
+    if kind is BinaryOperation.ADD:
+        return ones, numbers
+    if kind is BinaryOperation.SUB:
+        return (ones, -numbers) if is_left else (-ones, numbers)
+    if kind is BinaryOperation.DIV and is_left and np.all(numbers != 0):
+        return 1 / numbers, zeros
+    return None
+
+
+def per_channel(data: _Floats, layer: Layer, channels: int) -> _Floats | None:
+    """Numbers as one per channel; None if they differ along another axis."""
+    rank = len(layer.output.info.known_shape)
+    layout = layer.operation.attributes().get("data_layout")
+    axis = rank - 1 if layout is None else layout.channel_axis
+    shape: Sequence[int] = (1,) * (rank - data.ndim) + data.shape
+    if any(size != 1 for index, size in enumerate(shape) if index != axis):
+        return None
+    return np.broadcast_to(data.reshape(-1), channels)
+
+
+def _fits(folded: _Folded, info: TensorInfo) -> bool:
+    """Whether weights and biases can be stored."""
+    is_half = info.data_type is DataType.FLOAT16
+    largest = float(np.finfo(np.float16 if is_half else np.float32).max)
+    return all(np.all(np.abs(one) <= largest) for one in (folded.weights, folded.bias))

@@ -1,0 +1,42 @@
+"""Pass that computes once what layers side by side would compute several times."""
+
+from __future__ import annotations
+
+from armpy.compiler.pass_selection import MERGED, kind_of
+from armpy.compiler.passes.context import PassContext
+from armpy.compiler.passes.rebuild import Rebuild
+from armpy.graph import Graph
+
+
+def merge_equal_siblings(graph: Graph, context: PassContext) -> Graph:
+    """Let equal conversions and movements of one tensor be one layer.
+
+    References
+    ----------
+    Arm NN SquashEqualPermuteSiblings, SquashEqualTransposeSiblings, SquashEqualReshapeSiblings.
+    """
+    first: dict[object, int] = {}
+    if not any(_is_repeated(graph, index, first) for index in range(len(graph.layers))):
+        return graph
+    rebuild = Rebuild(graph)
+    made: dict[object, int] = {}
+    for index, layer in enumerate(graph.layers):
+        if _is_repeated(graph, index, made):
+            earlier = graph.layers[made[_key(graph, index)]]
+            rebuild.alias(layer.output, rebuild.mapped(earlier.output))
+        else:
+            rebuild.keep(layer)
+    return rebuild.finish()
+
+
+def _is_repeated(graph: Graph, index: int, first: dict[object, int]) -> bool:
+    """Whether an equal layer of the same inputs stands in front of one."""
+    layer = graph.layers[index]
+    is_merged = kind_of(layer) in MERGED
+    return is_merged and first.setdefault(_key(graph, index), index) != index
+
+
+def _key(graph: Graph, index: int) -> object:
+    """What tells a layer's output from others."""
+    layer = graph.layers[index]
+    return layer.operation, layer.inputs, layer.output_infos

@@ -1,0 +1,98 @@
+"""What an optimiser pass can ask while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from armpy.backend import IBackendInternal
+from armpy.compiler.assign import SupportOracle
+from armpy.compiler.options import OptimizerOptions
+from armpy.errors import LayerValidationError
+from armpy.graph import Graph, Layer, Value
+from armpy.ops.operation import Operation
+from armpy.tensor import TensorInfo
+
+
+class PassContext:
+    """The options and backends that a graph is optimised for.
+
+    Parameters
+    ----------
+    options : OptimizerOptions
+    backends : sequence of IBackendInternal
+        Most preferred first.
+    """
+
+    def __init__(self, options: OptimizerOptions, backends: Sequence[IBackendInternal]) -> None:
+        self.options = options
+        self.backends = tuple(backends)
+        self._oracle = SupportOracle(backends, options.model_options, options.feature_levels)
+
+    def takes(self, backend: IBackendInternal, layer: Layer) -> bool:
+        """Whether a backend supports a layer."""
+        return bool(self._oracle.ask(backend, layer))
+
+    def stays(
+        self,
+        layer: Layer,
+        operation: Operation,
+        inputs: Sequence[Value | None],
+        outputs: Sequence[TensorInfo] | None = None,
+    ) -> bool:
+        """Whether no less preferred backend gets a layer with another operation or operands.
+
+        Parameters
+        ----------
+        layer : Layer
+        operation : Operation
+        inputs : sequence of (Value or None)
+        outputs : sequence of TensorInfo, optional
+            As they are if left out.
+
+        Notes
+        -----
+        A pass that only makes layers fewer is not to move any away from a fast backend.
+        """
+        infos = layer.output_infos if outputs is None else outputs
+        return self.prefers(layer_like(layer, operation, inputs, infos), layer)
+
+    def prefers(self, changed: Layer | None, layer: Layer) -> bool:
+        """Whether the first backend that takes one of two layers takes the first of them."""
+        if changed is None:
+            return False
+        for backend in self.backends:
+            if self.takes(backend, changed):
+                return True
+            if self.takes(backend, layer):
+                return False
+        return False
+
+
+def layer_like(
+    layer: Layer,
+    operation: Operation,
+    inputs: Sequence[Value | None],
+    outputs: Sequence[TensorInfo],
+) -> Layer | None:
+    """A layer that is in no graph, to ask about; None if its operands break the rules.
+
+    Parameters
+    ----------
+    layer : Layer
+        The one in whose place it would be.
+    operation : Operation
+    inputs : sequence of (Value or None)
+    outputs : sequence of TensorInfo
+    """
+    try:
+        infos = operation.infer([v.info if v is not None else None for v in inputs], outputs)
+    except LayerValidationError:
+        return None
+    made = tuple(Value(-1 - i, info, layer.name) for i, info in enumerate(infos))
+    return Layer(layer.id, layer.name, operation, tuple(inputs), made)
+
+
+OptimizerPass: TypeAlias = Callable[[Graph, PassContext], Graph]
+"""Makes a graph of the same inputs, outputs and variables; the given one if there is nothing to do.
+"""

@@ -1,0 +1,245 @@
+"""Passes over layers that convert elements: pairs that cancel, and moves past movement."""
+
+from __future__ import annotations
+
+from armpy.compiler.pass_selection import MOVING, kind_of
+from armpy.compiler.passes.context import PassContext
+from armpy.compiler.passes.rebuild import Rebuild, only_reader
+from armpy.graph import Graph, Layer, Value
+from armpy.ops.quantizing import Cast, Dequantize, Quantize
+from armpy.tensor import TensorInfo
+from armpy.types import DataType
+
+_HALVES = (DataType.FLOAT16, DataType.BFLOAT16)
+_FINE = (2.0**-100, 2.0**100)
+"""Scales with which products of 16-bit integers neither overflow float32 nor lose digits."""
+
+
+def merge_casts(graph: Graph, context: PassContext) -> Graph:
+    """Make one cast of two, or none, where stored integers only change their name.
+
+    Notes
+    -----
+    Exact: the integers are of one size and sign. Front-ends write such casts where a file has
+    plain integers that stand for real numbers.
+    """
+    merged: dict[Layer, Value] = {}
+    for layer in graph.layers:
+        if not _renames(layer):
+            continue
+        value, above = layer["input"], graph.producers.get(layer["input"])
+        while above is not None and _renames(above):
+            value, above = above["input"], graph.producers.get(above["input"])
+        if value is not layer["input"]:
+            merged[layer] = value
+    if not merged:
+        return graph
+    rebuild = Rebuild(graph)
+    for layer in graph.layers:
+        if layer not in merged:
+            rebuild.keep(layer)
+            continue
+        value, info = rebuild.mapped(merged[layer]), layer.output.info
+        is_same = value.info.data_type is info.data_type
+        if is_same and value.info.quantization == info.quantization:
+            rebuild.alias(layer.output, value)
+        else:
+            rebuild.replace(layer, layer.operation, [value])
+    return rebuild.finish()
+
+
+def _renames(layer: Layer) -> bool:
+    """Whether a layer gives stored integers another type or scale, and changes none."""
+    if not isinstance(layer.operation, Cast):
+        return False
+    before, after = layer["input"].info.data_type, layer.output.info.data_type
+    is_plain = not (before.is_float or after.is_float or before.is_narrow or after.is_narrow)
+    return is_plain and before.dtype == after.dtype and DataType.BOOLEAN not in (before, after)
+
+
+def cancel_conversions(graph: Graph, context: PassContext) -> Graph:
+    """Remove conversions that end where others began, also around layers that move elements.
+
+    Notes
+    -----
+    Exactly those that give back every element: quantised to float32 and the same way back, or a
+    shorter floating-point type. The way from float32 through a shorter one and back rounds.
+
+    References
+    ----------
+    Arm NN OptimizeInverseConversionsFp16 and Fp32, the exact one of them; for quantised elements
+    there is none.
+    """
+    ends: dict[Layer, Layer] = {}
+    moved: dict[Layer, None] = {}
+    for layer in graph.layers:
+        chain = _chain_above(graph, layer)
+        first = _producer(graph, chain[-1]["input"] if chain else _source(layer))
+        if first is None or not _gives_back(first, layer, bool(chain)):
+            continue
+        if all(_stays(context, one, layer.output.info) for one in chain):
+            ends[layer] = first
+            moved |= dict.fromkeys(chain)
+    if not ends:
+        return graph
+    rebuild = Rebuild(graph)
+    for layer in graph.layers:
+        if layer in moved:
+            source = layer["input"]
+            producer = graph.producers.get(source)
+            is_first = producer is not None and producer not in moved
+            value = producer["input"] if is_first and producer is not None else source
+            _add_moved(rebuild, layer, rebuild.mapped(value))
+        elif layer in ends:
+            source = layer["input"]
+            producer = graph.producers.get(source)
+            value = ends[layer]["input"] if producer is ends[layer] else source
+            rebuild.alias(layer.output, rebuild.mapped(value))
+        else:
+            rebuild.keep(layer)
+    return rebuild.finish()
+
+
+def move_conversions(graph: Graph, context: PassContext) -> Graph:
+    """Move quantised elements instead of floats: quantise before a movement, dequantise behind it.
+
+    Notes
+    -----
+    Exact. It pays where moving takes time for every byte; a compiled backend may do both at once.
+    """
+    early: dict[Layer, list[Layer]] = {}
+    late: dict[Layer, list[Layer]] = {}
+    taken: set[Layer] = set()
+    for layer in graph.layers:
+        chain = _chain_above(graph, layer) if isinstance(layer.operation, Quantize) else []
+        info = layer.output.info if chain else None
+        if info is None or not _is_movable(info):
+            continue
+        grows = chain[-1]["input"].info.num_elements <= info.num_elements
+        if grows and all(_stays(context, one, info) for one in chain):
+            early[layer] = chain[::-1]
+            taken.update(chain)
+    for layer in graph.layers:
+        below = _chain_below(graph, layer) if isinstance(layer.operation, Dequantize) else []
+        source = layer["input"].info if below else None
+        if source is None or not _is_movable(source) or taken.intersection(below):
+            continue
+        shrinks = below[-1].output.info.num_elements <= source.num_elements
+        if shrinks and all(_stays(context, one, source) for one in below):
+            late[layer] = below
+            taken.update(below)
+    if not early and not late:
+        return graph
+    return _moved(graph, early, late)
+
+
+def _moved(graph: Graph, early: dict[Layer, list[Layer]], late: dict[Layer, list[Layer]]) -> Graph:
+    """The graph with conversions on the other sides of movements."""
+    rebuild = Rebuild(graph)
+    moving = {one for chain in (*early.values(), *late.values()) for one in chain}
+    for layer in graph.layers:
+        if layer in early:
+            chain = early[layer]
+            info = layer.output.info
+            value = rebuild.mapped(chain[0]["input"])
+            before = info.with_shape(value.info.shape)
+            name = f"{layer.name}/early"
+            value = rebuild.insert(layer.operation, [value], name, [before], [layer]).outputs[0]
+            for one in chain:
+                value = _add_moved(rebuild, one, value)
+            rebuild.alias(layer.output, value)
+        elif layer in late:
+            value = rebuild.mapped(layer["input"])
+            for one in late[layer]:
+                value = _add_moved(rebuild, one, value)
+            last = late[layer][-1]
+            info = layer.output.info.with_shape(last.output.info.shape)
+            name = f"{layer.name}/late"
+            made = rebuild.insert(layer.operation, [value], name, [info], [layer])
+            rebuild.alias(last.output, made.outputs[0])
+        elif layer not in moving:
+            rebuild.keep(layer)
+    return rebuild.finish()
+
+
+def _source(layer: Layer) -> Value | None:
+    """What a layer reads first, if it reads anything."""
+    return layer.inputs[0] if layer.inputs else None
+
+
+def _producer(graph: Graph, value: Value | None) -> Layer | None:
+    """The layer that writes a value."""
+    return None if value is None else graph.producers.get(value)
+
+
+def _is_moving(layer: Layer | None) -> bool:
+    """Whether a layer only moves the elements of its input."""
+    return layer is not None and kind_of(layer) in MOVING and len(layer.inputs) == 1
+
+
+def _chain_above(graph: Graph, layer: Layer) -> list[Layer]:
+    """The movements in front of a conversion that are for it alone, the nearest first."""
+    found: list[Layer] = []
+    if not isinstance(layer.operation, Quantize | Cast):
+        return found
+    value = layer["input"]
+    above = graph.producers.get(value)
+    while above is not None and _is_moving(above) and only_reader(graph, value) is not None:
+        found.append(above)
+        value = above["input"]
+        above = graph.producers.get(value)
+    return found
+
+
+def _chain_below(graph: Graph, layer: Layer) -> list[Layer]:
+    """The movements behind a conversion that alone read it, the nearest first."""
+    found: list[Layer] = []
+    below = only_reader(graph, layer.output)
+    while below is not None and _is_moving(below):
+        found.append(below)
+        below = only_reader(graph, below.output)
+    return found
+
+
+def _gives_back(first: Layer, last: Layer, is_moved: bool) -> bool:
+    """Whether a conversion takes another one back, element by element and bit by bit."""
+    if not isinstance(first.operation, Dequantize | Cast):
+        return False
+    if not isinstance(last.operation, Quantize | Cast):
+        return False
+    before, between, after = first["input"].info, first.output.info, last.output.info
+    same = before.data_type is after.data_type and before.quantization == after.quantization
+    if not same or between.data_type is not DataType.FLOAT32:
+        return False
+    if before.data_type in _HALVES:
+        return isinstance(last.operation, Cast)
+    is_quantized = before.data_type.is_quantized and isinstance(first.operation, Dequantize)
+    if not is_quantized or not isinstance(last.operation, Quantize):
+        return False
+    return _has_fine_scales(before) and not (is_moved and before.has_per_axis_quantization)
+
+
+def _has_fine_scales(info: TensorInfo) -> bool:
+    """Whether every quantised element can be told from its neighbours as a float."""
+    scales = info.quantization.scales if info.quantization is not None else ()
+    return bool(scales) and all(_FINE[0] <= scale <= _FINE[1] for scale in scales)
+
+
+def _is_movable(info: TensorInfo) -> bool:
+    """Whether a quantised tensor means the same wherever its elements are moved."""
+    is_quantized = info.data_type.is_quantized and info.quantization is not None
+    return is_quantized and not info.has_per_axis_quantization
+
+
+def _stays(context: PassContext, layer: Layer, info: TensorInfo) -> bool:
+    """Whether a movement stays on its backend with elements of another type."""
+    source = layer["input"]
+    before = Value(source.id, info.with_shape(source.info.shape), source.name)
+    after = info.with_shape(layer.output.info.shape)
+    return context.stays(layer, layer.operation, [before], [after])
+
+
+def _add_moved(rebuild: Rebuild, layer: Layer, value: Value) -> Value:
+    """Add a movement for elements of another type."""
+    info = value.info.with_shape(layer.output.info.shape)
+    return rebuild.replace(layer, layer.operation, [value], [info]).outputs[0]

@@ -1,0 +1,236 @@
+"""Pass that finds layers which files have written out as several smaller ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from armpy.compiler.passes.batch_norm import FILTER_AXIS, per_channel
+from armpy.compiler.passes.context import PassContext
+from armpy.compiler.passes.matching import beside, binary, is_near, number_of, unary
+from armpy.compiler.passes.rebuild import Rebuild, only_reader
+from armpy.graph import Graph, Layer, Value
+from armpy.ops.activation_layers import Activation, ActivationFunction
+from armpy.ops.activations import FusedActivation
+from armpy.ops.elementwise import (
+    BinaryOperation,
+    ElementwiseBinary,
+    UnaryOperation,
+)
+from armpy.ops.normalization import LayerNormalization
+from armpy.ops.operation import Operation
+from armpy.ops.reduction import Reduce, ReduceOperation
+from armpy.types import DataType
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Found:
+    """One layer that does the work of several.
+
+    Parameters
+    ----------
+    operation : Operation
+    inputs : tuple of (Value or None)
+    layers : tuple of Layer
+        Those that it stands for, the last one first.
+    """
+
+    operation: Operation
+    inputs: tuple[Value | None, ...]
+    layers: tuple[Layer, ...]
+
+
+def join_written_out(graph: Graph, context: PassContext) -> Graph:
+    """Make one layer of those that are one written out: biases, Gelu, layer normalisation.
+
+    Notes
+    -----
+    Of float32 only, where nothing else reads what lies between and the layer stays on its
+    backend. The same up to rounding: a joined layer rounds less often.
+
+    References
+    ----------
+    Hendrycks and Gimpel, "Gaussian Error Linear Units", 2016; Ba et al., "Layer Normalization",
+    2016.
+    """
+    taken: set[Layer] = set()
+    joined: dict[Layer, _Found] = {}
+    for layer in reversed(graph.layers):
+        if layer in taken:
+            continue
+        for find in _FINDERS:
+            found = find(graph, layer)
+            if found is not None and _can_join(graph, context, found, taken):
+                joined[layer] = found
+                taken.update(found.layers)
+                break
+    if not joined:
+        return graph
+    rebuild = Rebuild(graph)
+    for layer in graph.layers:
+        if layer in joined:
+            found = joined[layer]
+            inputs = [
+                value
+                and (
+                    rebuild.mapped(value)
+                    if value.data is None
+                    else rebuild.constant(value.data, value.info, value.name)
+                )
+                for value in found.inputs
+            ]
+            rebuild.replace(layer, found.operation, inputs, origins=found.layers[::-1])
+        elif layer not in taken:
+            rebuild.keep(layer)
+    return rebuild.finish()
+
+
+def _can_join(graph: Graph, context: PassContext, found: _Found, taken: set[Layer]) -> bool:
+    """Whether nothing else reads what lies between, and the backend takes the layer."""
+    last, layers = found.layers[0], set(found.layers)
+    if last.output.info.data_type is not DataType.FLOAT32 or not taken.isdisjoint(layers):
+        return False
+    for layer in layers - {last}:
+        readers = graph.consumers.get(layer.output, ())
+        if layer.output in graph.result_set or not layers.issuperset(readers):
+            return False
+    return context.stays(last, found.operation, found.inputs)
+
+
+def _find_bias(graph: Graph, layer: Layer) -> _Found | None:
+    """A constant per channel that is added to what has no bias."""
+    pair = binary(graph, layer.outputs[0], BinaryOperation.ADD) if layer.outputs else None
+    sides = beside(pair[1:]) if pair else None
+    above = graph.producers.get(sides[0]) if sides else None
+    if sides is None or above is None or type(above.operation) not in FILTER_AXIS:
+        return None
+    attributes = above.operation.attributes()
+    is_plain = attributes["activation"] is FusedActivation.NONE and len(above.outputs) == 1
+    if not is_plain or above.operand("bias") is not None or len(above.inputs) > 3:
+        return None
+    if above.output.info.shape != layer.output.info.shape:
+        return None
+    channels = above["weights"].info.known_shape[FILTER_AXIS[type(above.operation)]]
+    data = sides[1].data
+    numbers = None if data is None else per_channel(data.astype(np.float64), above, channels)
+    if numbers is None or only_reader(graph, above.output) is not layer:
+        return None
+    elements = np.ascontiguousarray(numbers, np.float32)
+    info = sides[1].info.with_shape(elements.shape)
+    bias = Value(sides[1].id, info, sides[1].name, elements)
+    return _Found(above.operation, (above["input"], above["weights"], bias), (layer, above))
+
+
+def _find_gelu(graph: Graph, layer: Layer) -> _Found | None:
+    """``x / 2 (1 + erf(x / sqrt(2)))``, its factors in any order."""
+    factors, layers = _factors(graph, layer)
+    constants = [number for value in factors if (number := number_of(value)) is not None]
+    others = [value for value in factors if number_of(value) is None]
+    if len(others) != 2 or not is_near(math.prod(constants), 0.5):
+        return None
+    for x, probability in (others, others[::-1]):
+        total = binary(graph, probability, BinaryOperation.ADD)
+        sides = beside(total[1:]) if total else None
+        error = unary(graph, sides[0], UnaryOperation.ERF) if sides else None
+        if total is None or sides is None or error is None or not is_near(number_of(sides[1]), 1):
+            continue
+        scaled = binary(graph, error["input"], BinaryOperation.MUL, BinaryOperation.DIV)
+        inner = beside(scaled[1:]) if scaled else None
+        if scaled is None or inner is None or inner[0] is not x:
+            continue
+        is_product = scaled[0].operation == ElementwiseBinary(BinaryOperation.MUL)
+        if is_near(number_of(inner[1]), math.sqrt(0.5) if is_product else math.sqrt(2)):
+            gelu = Activation(ActivationFunction.GELU)
+            return _Found(gelu, (x,), (*layers, total[0], error, scaled[0]))
+    return None
+
+
+def _factors(graph: Graph, layer: Layer) -> tuple[list[Value], tuple[Layer, ...]]:
+    """What a product is of, and the layers that multiply it, the last one first."""
+    product = binary(graph, layer.outputs[0], BinaryOperation.MUL) if layer.outputs else None
+    if product is None:
+        return [], ()
+    factors: list[Value] = []
+    layers: tuple[Layer, ...] = (layer,)
+    for value in product[1:]:
+        inner = binary(graph, value, BinaryOperation.MUL)
+        if inner is not None and only_reader(graph, value) is layer:
+            factors += inner[1:]
+            layers = (*layers, inner[0])
+        else:
+            factors.append(value)
+    return factors, layers
+
+
+def _find_layer_norm(graph: Graph, layer: Layer) -> _Found | None:
+    """``(x - mean) / sqrt(mean((x - mean)^2) + eps) gamma + beta``; see also `_normalised`."""
+    total = binary(graph, layer.outputs[0], BinaryOperation.ADD) if layer.outputs else None
+    beta = beside(total[1:]) if total else None
+    scaled = binary(graph, beta[0], BinaryOperation.MUL) if beta else None
+    gamma = beside(scaled[1:]) if scaled else None
+    inner = graph.producers.get(gamma[0]) if gamma else None
+    if total is None or beta is None or scaled is None or gamma is None or inner is None:
+        return None
+    found = _normalised(graph, inner)
+    if found is None or layer.output.info.shape != inner.output.info.shape:
+        return None
+    layers = (total[0], scaled[0], *found.layers)
+    return _Found(found.operation, (*found.inputs, gamma[1], beta[1]), layers)
+
+
+def _normalised(graph: Graph, layer: Layer) -> _Found | None:
+    """Layer normalisation without factors and terms."""
+    ratio = binary(graph, layer.output, BinaryOperation.DIV) if layer.outputs else None
+    if ratio is None:
+        return None
+    _, centred, deviation = ratio
+    root = unary(graph, deviation, UnaryOperation.SQRT)
+    shifted = binary(graph, root["input"], BinaryOperation.ADD) if root else None
+    sides = beside(shifted[1:]) if shifted else None
+    variance = _mean(graph, sides[0]) if sides else None
+    difference = binary(graph, centred, BinaryOperation.SUB)
+    mean = _mean(graph, difference[2]) if difference else None
+    if root is None or shifted is None or sides is None or variance is None:
+        return None
+    if difference is None or mean is None or mean["input"] is not difference[1]:
+        return None
+    square, eps = _squared(graph, variance["input"], centred), number_of(sides[1])
+    rank = len(centred.info.known_shape)
+    axes = mean.operation.resolved_axes(rank)  # type: ignore[attr-defined]  # it is a Reduce
+    alike = variance.operation.resolved_axes(rank) == axes  # type: ignore[attr-defined]  # as well
+    if square is None or eps is None or eps < 0 or not alike:
+        return None
+    layers = (layer, root, shifted[0], variance, square, difference[0], mean)
+    return _Found(LayerNormalization(tuple(axes), eps), (difference[1],), layers)
+
+
+def _mean(graph: Graph, value: Value) -> Layer | None:
+    """The layer that takes a mean along axes and keeps them; None if it is another one."""
+    layer = graph.producers.get(value)
+    if layer is None or not isinstance(layer.operation, Reduce):
+        return None
+    operation = layer.operation
+    return layer if operation.operation is ReduceOperation.MEAN and operation.keep_dims else None
+
+
+def _squared(graph: Graph, value: Value, root: Value) -> Layer | None:
+    """The layer that squares a value, in one of the ways in which that is written."""
+    layer = unary(graph, value, UnaryOperation.SQUARE)
+    if layer is not None:
+        return layer if layer["input"] is root else None
+    pair = binary(graph, value, BinaryOperation.POWER, BinaryOperation.MUL)
+    if pair is None or pair[1] is not root:
+        return None
+    is_power = pair[0].operation == ElementwiseBinary(BinaryOperation.POWER)
+    is_square = is_near(number_of(pair[2]), 2) if is_power else pair[2] is root
+    return pair[0] if is_square else None
+
+
+_FINDERS: tuple[Callable[[Graph, Layer], _Found | None], ...] = (
+    _find_layer_norm,
+    _find_gelu,
+    _find_bias,
+)

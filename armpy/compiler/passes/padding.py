@@ -1,0 +1,158 @@
+"""Pass that folds padding: convolutions and pooling pad what they read themselves."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from armpy.compiler.passes.context import PassContext
+from armpy.compiler.passes.rebuild import Rebuild, only_reader
+from armpy.core import numerics
+from armpy.graph import Graph, Layer, Value
+from armpy.ops.convolution import Convolution2d, DepthwiseConvolution2d
+from armpy.ops.movement import Pad, PaddingMode
+from armpy.ops.operation import Operation
+from armpy.ops.pooling import Pooling2d, PoolingAlgorithm
+from armpy.ops.shapes import Padding, resolve_padding
+
+_Windows = Convolution2d | DepthwiseConvolution2d | Pooling2d
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Folded:
+    """A layer together with the padding that it reads.
+
+    Parameters
+    ----------
+    pad : Layer
+    operation : Operation
+    """
+
+    pad: Layer
+    operation: Operation
+
+
+def fold_pad(graph: Graph, context: PassContext) -> Graph:
+    """Let convolutions and pooling read what padding in front of them reads, and pad it.
+
+    Notes
+    -----
+    What is added must make no difference to how they pad: zeros for convolutions, which pad with
+    zeros, and for maximum pooling, which leaves padding out, nothing above any element. Averages
+    count what a layer adds, but not their own padding. The layer stays on its backend: one that
+    takes no explicit padding keeps both layers.
+
+    References
+    ----------
+    Arm NN FoldPadIntoConvolution2d, FoldPadIntoDepthwiseConvolution2d, FoldPadIntoPooling2d.
+    """
+    found: dict[Layer, _Folded] = {}
+    for layer in graph.layers:
+        folded = _folded(graph, layer)
+        if folded is not None:
+            inputs = (folded.pad["input"], *layer.inputs[1:])
+            if context.stays(layer, folded.operation, inputs):
+                found[layer] = folded
+    if not found:
+        return graph
+    rebuild = Rebuild(graph)
+    gone = {folded.pad for folded in found.values()}
+    for layer in graph.layers:
+        if layer in found:
+            folded = found[layer]
+            inputs = (folded.pad["input"], *layer.inputs[1:])
+            mapped = [value and rebuild.mapped(value) for value in inputs]
+            rebuild.replace(layer, folded.operation, mapped, origins=(folded.pad, layer))
+        elif layer not in gone:
+            rebuild.keep(layer)
+    return rebuild.finish()
+
+
+def _folded(graph: Graph, layer: Layer) -> _Folded | None:
+    """A layer together with the padding that it reads; None if there is none that can go."""
+    operation = layer.operation
+    if not isinstance(operation, _Windows):
+        return None
+    value = layer["input"]
+    pad = graph.producers.get(value)
+    if pad is None or not isinstance(pad.operation, Pad) or only_reader(graph, value) is None:
+        return None
+    pads = pad.operation.pad_list
+    is_constant = pad.operation.padding_mode is PaddingMode.CONSTANT
+    if pads is None or not is_constant or pad["input"].info.quantization != value.info.quantization:
+        return None
+    axes = operation.data_layout.spatial_axes
+    if any(any(pair) for axis, pair in enumerate(pads) if axis not in axes):
+        return None
+    if not _is_neutral(graph, pad, operation):
+        return None
+    around = tuple(pads[axis] for axis in axes)
+    return _Folded(pad, _padded(operation, layer, pad, around))
+
+
+def _is_neutral(graph: Graph, pad: Layer, operation: _Windows) -> bool:
+    """Whether what is added makes no difference to how an operation pads."""
+    element, info = _element(pad), pad.output.info
+    if element is None:
+        return False
+    if not isinstance(operation, Pooling2d):
+        if info.data_type.is_quantized:
+            return int(element) == info.zero_point
+        return element == 0 and not np.signbit(element)
+    if operation.algorithm is not PoolingAlgorithm.MAX:
+        return False
+    if info.data_type.is_quantized:
+        return int(element) <= _least_stored(graph, pad["input"])
+    return bool(element == -np.inf)
+
+
+def _element(pad: Layer) -> np.generic | None:
+    """What is stored around the input; None if only an execution tells."""
+    operation, info = pad.operation, pad.output.info
+    assert isinstance(operation, Pad)
+    if pad.operand("pad_value") is not None:
+        given = pad.constant("pad_value")
+        return None if given is None else given.dtype.type(given.item())
+    if not info.data_type.is_quantized:
+        if not info.data_type.is_float:
+            return None
+        return np.float64(operation.pad_value)
+    if math.isnan(operation.pad_value):
+        return None
+    stored = info.zero_point + float(numerics.round_half_away(operation.pad_value / info.scale))
+    low, high = info.data_type.integer_range
+    return np.int64(min(max(stored, low), high))
+
+
+def _least_stored(graph: Graph, value: Value) -> int:
+    """A bound below which no stored element of a value lies."""
+    info = value.info
+    producer = graph.producers.get(value)
+    activation = getattr(producer.operation, "activation", None) if producer is not None else None
+    low, _ = info.data_type.integer_range
+    if activation is not None and activation.bounds[0] == 0:  # clamped to what stands for 0
+        return max(low, info.zero_point)
+    return low
+
+
+def _padded(
+    operation: _Windows, layer: Layer, pad: Layer, around: tuple[tuple[int, int], ...]
+) -> Operation:
+    """An operation that pads as both layers do, by SAME if that is as much."""
+    before, after = layer["input"].info.known_shape, pad["input"].info.known_shape
+    axes = operation.data_layout.spatial_axes
+    if isinstance(operation, Pooling2d):
+        kernel, dilations = operation.pool_size, (1, 1)
+    else:
+        weights = layer["weights"].info.known_shape
+        kernel, dilations = (weights[1], weights[2]), operation.dilation
+    total, same = [], []
+    for a, axis in enumerate(axes):
+        numbers = kernel[a], operation.stride[a], dilations[a], a
+        own = resolve_padding(operation.padding, before[axis], *numbers)
+        total.append((around[a][0] + own[0], around[a][1] + own[1]))
+        same.append(resolve_padding(Padding.SAME, after[axis], *numbers))
+    padding = Padding.SAME if total == same else tuple(total)
+    return replace(operation, padding=padding)

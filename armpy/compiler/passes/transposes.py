@@ -1,0 +1,332 @@
+"""Pass that cancels transposes, also where layers lie between them that can do without."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from armpy.compiler.passes.context import PassContext
+from armpy.compiler.passes.layout_propagation import (
+    Permutation,
+    Turn,
+    composed,
+    identity,
+    inverse,
+    turn_from_input,
+    turn_from_output,
+    turned_constant,
+    turned_info,
+)
+from armpy.compiler.passes.min_cut import Cost, cheapest, total
+from armpy.compiler.passes.rebuild import Rebuild
+from armpy.graph import Graph, Layer, Value
+from armpy.ops.movement import Transpose
+from armpy.tensor import TensorInfo
+
+
+def cancel_transposes(graph: Graph, context: PassContext) -> Graph:
+    """Compute layers with their axes in another order where fewer elements are transposed so.
+
+    Notes
+    -----
+    Consecutive transposes become one or none. Around each transpose the layers are found that can
+    be computed in the order of its other side: elementwise layers, concatenations, pads, slices,
+    reductions, reshapes that keep the axes apart. Which of them are is chosen so that the
+    transposes that are left move the fewest elements; nothing is changed unless that is less than
+    before, and no more transposes. Every layer stays on its backend.
+
+    References
+    ----------
+    Arm NN OptimizeInversePermutes, OptimizeInverseTransposes, MovePermuteUp, MoveTransposeUp.
+    """
+    if any(_follows_transpose(graph, layer) for layer in graph.layers):
+        graph = _Turning(graph, {}).graph()
+    while (better := _better(graph, context)) is not None:
+        graph = better
+    return graph
+
+
+def _better(graph: Graph, context: PassContext) -> Graph | None:
+    """A graph that transposes less; None if none is found."""
+    choices = _choices(graph, context)
+    together = {layer: turn for choice in choices for layer, turn in choice.items()}
+    # Costs of a choice do not tell of transposes that read what others turn.
+    for turns in (together, *choices) if len(choices) > 1 else choices:
+        made = _Turning(graph, turns).graph()
+        if any(_follows_transpose(made, layer) for layer in made.layers):
+            made = _Turning(made, {}).graph()
+        (before, number), (after, fewer) = _transposed(graph), _transposed(made)
+        if after < before and fewer <= number:
+            return made
+    return None
+
+
+def _transposed(graph: Graph) -> tuple[int, int]:
+    """What a graph's transposes cost, and how many there are."""
+    perms = [(layer, perm) for layer in graph.layers if (perm := _perm(layer)) is not None]
+    return sum(_weight(layer["input"].info, perm) for layer, perm in perms), len(perms)
+
+
+def _perm(layer: Layer | None) -> Permutation | None:
+    """The order that a transpose gives the axes; None if a layer is none, or scales would move."""
+    if layer is None or not isinstance(layer.operation, Transpose):
+        return None
+    perm = layer.operation.perm
+    if perm is None or layer.output.info.has_per_axis_quantization:
+        return None
+    return tuple(axis % len(perm) for axis in perm)
+
+
+def _follows_transpose(graph: Graph, layer: Layer) -> bool:
+    """Whether a transpose reads what another one gives."""
+    return (
+        _perm(layer) is not None and _perm(graph.producers.get(layer.inputs[0])) is not None  # type: ignore[arg-type]  # a transpose has an input
+    )
+
+
+@dataclass(eq=False)
+class _Region:
+    """Layers that can be computed with their axes in other orders, together.
+
+    Parameters
+    ----------
+    orders : dict of Value to tuple of int
+    turns : dict of Layer to Turn
+    """
+
+    orders: dict[Value, Permutation] = field(default_factory=dict)
+    turns: dict[Layer, Turn] = field(default_factory=dict)
+
+
+def _choices(graph: Graph, context: PassContext) -> list[dict[Layer, Turn]]:
+    """Layers that are better computed with their axes in another order, region by region."""
+    choices: list[dict[Layer, Turn]] = []
+    tried: set[tuple[Value, Permutation]] = set()
+    taken: set[Value] = set()
+    for layer in graph.layers:
+        for value, perm in _seeds(layer):
+            if (value, perm) in tried:
+                continue
+            region = _region(graph, context, value, perm)
+            tried.update(region.orders.items())
+            costs = list(_costs(graph, region))
+            layers = cheapest(costs)
+            values = {value for one in region.turns if one in layers for value in _values(one)}
+            (less, fewer), (most, number) = total(costs, layers), total(costs, frozenset())
+            if less < most and fewer <= number and taken.isdisjoint(values):
+                taken |= values
+                choices.append({one: turn for one, turn in region.turns.items() if one in layers})
+    return choices
+
+
+def _values(layer: Layer) -> Iterator[Value]:
+    """What a layer reads and gives, without constants."""
+    for value in (*layer.inputs, *layer.outputs):
+        if value is not None and value.data is None:
+            yield value
+
+
+def _seeds(layer: Layer) -> Sequence[tuple[Value, Permutation]]:
+    """What a transpose reads and gives, with the order that each has on its other side."""
+    perm = _perm(layer)
+    if perm is None:
+        return ()
+    return (layer["input"], perm), (layer.output, inverse(perm))
+
+
+def _region(graph: Graph, context: PassContext, value: Value, perm: Permutation) -> _Region:
+    """All layers joined to a value that can be computed if it has its axes in another order."""
+    region = _Region({value: perm})
+    waiting = [value]
+    while waiting:
+        value = waiting.pop()
+        perm = region.orders[value]
+        producer = graph.producers.get(value)
+        found = []
+        if producer is not None and producer not in region.turns and producer.outputs[0] is value:
+            found.append((producer, turn_from_output(producer, perm)))
+        found += [
+            (layer, turn_from_input(layer, perm))
+            for layer in dict.fromkeys(graph.consumers.get(value, ()))
+            if layer not in region.turns
+        ]
+        for layer, turn in found:
+            if turn is None or layer in region.turns:
+                continue
+            orders = _orders(layer, turn)
+            if orders is None or orders.get(value) != perm:
+                continue
+            if any(region.orders.get(one, order) != order for one, order in orders.items()):
+                continue
+            if _stays(context, layer, turn):
+                region.turns[layer] = turn
+                waiting += [one for one in orders if one not in region.orders]
+                region.orders |= orders
+    return region
+
+
+def _orders(layer: Layer, turn: Turn) -> dict[Value, Permutation] | None:
+    """The orders that a turned layer's values have; None if one would have two."""
+    orders: dict[Value, Permutation] = {}
+    pairs = zip((*layer.inputs, *layer.outputs), (*turn.inputs, *turn.outputs), strict=True)
+    for value, perm in pairs:
+        if value is None or value.data is not None:
+            continue
+        if perm is not None and orders.setdefault(value, perm) != perm:
+            return None
+    return orders
+
+
+def _stays(context: PassContext, layer: Layer, turn: Turn) -> bool:
+    """Whether a layer stays on its backend with its axes in the other order."""
+    inputs: list[Value | None] = []
+    for value, perm in zip(layer.inputs, turn.inputs, strict=True):
+        if value is None or perm is None:
+            inputs.append(value)
+        elif value.data is not None:
+            inputs.append(turned_constant(value, perm))
+        else:
+            inputs.append(Value(value.id, turned_info(value.info, perm), value.name))
+    return context.stays(layer, turn.operation, inputs, _turned_outputs(layer, turn))
+
+
+def _turned_outputs(layer: Layer, turn: Turn) -> list[TensorInfo]:
+    """A layer's outputs with their axes in the other order."""
+    pairs = zip(layer.outputs, turn.outputs, strict=True)
+    return [turned_info(value.info, perm) for value, perm in pairs]
+
+
+def _weight(info: TensorInfo, perm: Permutation) -> int:
+    """What it costs to transpose a tensor: nothing, next to nothing, or every element."""
+    if identity(perm):
+        return 0
+    axes = [axis for axis in perm if info.known_shape[axis] != 1]
+    return 1 if axes == sorted(axes) else 1 + info.num_elements
+
+
+def _costs(graph: Graph, region: _Region) -> Iterator[Cost]:
+    """What has to be transposed, by the layers of a region that are turned."""
+    for value, perm in region.orders.items():
+        costs = _costs_of(graph, region, value, perm)
+        yield from (one for one in costs if one.weight and (one.chosen or one.other))
+
+
+def _costs_of(graph: Graph, region: _Region, value: Value, perm: Permutation) -> Iterator[Cost]:
+    """What has to be transposed of one value.
+
+    Notes
+    -----
+    Whoever writes it gives it in one order; it is transposed at most once for those who read it
+    in the other one. A transpose reads whichever there is.
+    """
+    readers, is_plain, is_turned = [], value in graph.result_set, False
+    producer = graph.producers.get(value)
+    is_inside = producer in region.turns
+    for layer in dict.fromkeys(graph.consumers.get(value, ())):
+        order = _perm(layer)
+        if layer in region.turns:
+            readers.append(layer)
+        elif order == perm:
+            is_turned = True
+        elif order is None:
+            is_plain = True
+        elif is_inside:
+            rest = composed(inverse(perm), order)
+            turned = turned_info(value.info, perm)
+            yield Cost(_weight(turned, rest), (producer,), ())
+            yield Cost(_weight(value.info, order), (), (producer,))
+    plain, turned_readers = tuple(() if is_plain else readers), tuple(() if is_turned else readers)
+    weight = _weight(value.info, perm)
+    above = _perm(producer)
+    if is_inside:
+        if is_plain or readers:
+            yield Cost(weight, (producer,), plain)
+        if is_turned or readers:
+            yield Cost(weight, turned_readers, (producer,))
+    elif producer is not None and above is not None:
+        source = producer["input"].info
+        yield Cost(_weight(source, composed(above, perm)), turned_readers, ())
+        yield Cost(_weight(source, above), (), plain)
+    else:
+        yield Cost(weight, turned_readers, ())
+
+
+class _Turning:
+    """A graph in which some layers are computed with their axes in another order.
+
+    Parameters
+    ----------
+    graph : Graph
+    turns : dict of Layer to Turn
+    """
+
+    def __init__(self, graph: Graph, turns: Mapping[Layer, Turn]) -> None:
+        self._graph = graph
+        self._turns = turns
+        self._rebuild = Rebuild(graph)
+        # The order in which a turned layer gives a value, and what was transposed of values.
+        self._given: dict[Value, tuple[Value, Permutation]] = {}
+        self._made: dict[tuple[Value, Permutation], Value] = {}
+
+    def graph(self) -> Graph:
+        """The new graph."""
+        for layer in self._graph.layers:
+            perm = _perm(layer)
+            if layer in self._turns:
+                self._add_turned(layer, self._turns[layer])
+            elif perm is not None:
+                self._rebuild.alias(layer.output, self._in_order(layer["input"], perm, layer))
+            else:
+                for value in layer.inputs:
+                    self._make_plain(value)
+                self._rebuild.keep(layer)
+        for value in self._graph.results:
+            self._make_plain(value)
+        return self._rebuild.finish()
+
+    def _add_turned(self, layer: Layer, turn: Turn) -> None:
+        """Add a layer with its axes in the other order."""
+        inputs: list[Value | None] = []
+        for value, perm in zip(layer.inputs, turn.inputs, strict=True):
+            if value is None or perm is None:
+                self._make_plain(value)
+                inputs.append(value and self._rebuild.mapped(value))
+            else:
+                inputs.append(self._in_order(value, perm))
+        made = self._rebuild.replace(layer, turn.operation, inputs, _turned_outputs(layer, turn))
+        for value, new, perm in zip(layer.outputs, made.outputs, turn.outputs, strict=True):
+            self._given[value] = new, perm
+
+    def _make_plain(self, value: Value | None) -> None:
+        """Have a value in the order that it had."""
+        if value in self._given:
+            assert value is not None
+            perm = tuple(range(len(self._given[value][1])))
+            self._rebuild.alias(value, self._in_order(value, perm))
+
+    def _in_order(self, value: Value, perm: Permutation, layer: Layer | None = None) -> Value:
+        """A value with its axes in an order; `layer` is the transpose that gives it so."""
+        if value.data is not None:
+            turned = turned_constant(value, perm)
+            assert turned.data is not None
+            return self._rebuild.constant(turned.data, turned.info, value.name)
+        producer = self._graph.producers.get(value)
+        above = _perm(producer)
+        if producer is not None and above is not None:
+            return self._in_order(producer["input"], composed(above, perm), layer)
+        given, order = self._given.get(value) or (
+            self._rebuild.mapped(value),
+            tuple(range(len(perm))),
+        )
+        rest = composed(inverse(order), perm)
+        if identity(rest):
+            return given
+        if (value, perm) not in self._made:
+            operation = Transpose(rest)
+            if layer is not None:
+                made = self._rebuild.replace(layer, operation, [given])
+            else:
+                info = turned_info(given.info, rest)
+                made = self._rebuild.insert(operation, [given], f"{value.name}/turned", [info])
+            self._made[value, perm] = made.output
+        return self._made[value, perm]

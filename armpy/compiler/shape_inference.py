@@ -1,0 +1,37 @@
+"""Shapes that have to be known when a network is loaded."""
+
+from __future__ import annotations
+
+from armpy.errors import LayerValidationError
+from armpy.graph import Graph
+from armpy.tensor import format_shape
+
+
+def check_shapes_known(graph: Graph) -> None:
+    """Check that nothing is left to be inferred from a call's shapes or values.
+
+    Parameters
+    ----------
+    graph : Graph
+        As `armpy.compiler.specialization` leaves it.
+
+    Raises
+    ------
+    LayerValidationError
+        If the shape of an input, or of what a layer gives, is not known.
+
+    References
+    ----------
+    Arm NN ShapeInferenceMethod::ValidateOnly.
+    """
+    named = [(f"input '{value.name}'", value) for value in graph.inputs]
+    named += [(layer.where, value) for layer in graph.layers for value in layer.outputs]
+    for where, value in named:
+        if not value.info.is_fully_shaped:
+            raise LayerValidationError(
+                f"the shape of '{value.name}' is not known when the network is loaded",
+                where=where,
+                expected="sizes of all dimensions, as shape_inference is 'validate_only'",
+                actual=format_shape(value.info.shape),
+                fix="Give the inputs concrete shapes, or choose 'infer_and_validate'",
+            )

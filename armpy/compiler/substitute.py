@@ -1,0 +1,319 @@
+"""Subgraph substitution: offers parts to their backends and applies what these answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from graphlib import CycleError, TopologicalSorter
+
+from armpy.backend import IBackendInternal, OptimizationViews, PreparationRequest, Substitution
+from armpy.errors import ArmpyError, BackendError
+from armpy.graph import Graph, Layer, SubgraphView, Value, verify_graph
+from armpy.graph.network import Network
+from armpy.ops.operation import located
+from armpy.plugins.proxy.guard import overrides
+from armpy.plugins.proxy.guarded_call import ask_method, describe, let_user_interrupt
+from armpy.profiling import phase
+
+
+def offer(
+    graph: Graph,
+    backend: IBackendInternal,
+    view: SubgraphView,
+    request: PreparationRequest | None = None,
+) -> OptimizationViews:
+    """Let a backend optimise a subgraph and check its answer.
+
+    Parameters
+    ----------
+    graph : Graph
+    backend : IBackendInternal
+        One of a contract before 1.3 gets the call of its contract.
+    view : SubgraphView
+    request : PreparationRequest, optional
+
+    Returns
+    -------
+    OptimizationViews
+        With what is to be deleted written as substitutions by nothing.
+
+    Raises
+    ------
+    ArmpyError
+        If the backend raises one.
+    BackendError
+        If the backend raises something else, or its answer cannot be applied.
+    """
+    request = request or PreparationRequest()
+    name, arguments = _call(backend, view, request)
+    views = ask_method(backend.backend_id, OptimizationViews, backend, name, *arguments)
+    return check_answer(graph, f"{backend.backend_id} / {name}", view, views)
+
+
+def check_answer(
+    graph: Graph, where: str, view: SubgraphView, views: OptimizationViews
+) -> OptimizationViews:
+    """Check what a backend has answered; result and errors as of `offer`.
+
+    Parameters
+    ----------
+    graph : Graph
+    where : str
+        Backend and method, for messages.
+    view : SubgraphView
+        What it was offered.
+    views : OptimizationViews
+    """
+    try:
+        return _checked(graph, view, views)
+    except BackendError as error:
+        raise located(lambda: where, error) from error.__cause__
+    except BaseException as error:
+        let_user_interrupt(error)
+        text = f"the answer cannot be read: {describe(error)}"
+        raise BackendError(text, where=where) from error
+
+
+def _call(
+    backend: IBackendInternal, view: SubgraphView, request: PreparationRequest
+) -> tuple[str, tuple[object, ...]]:
+    """The method that a backend prepares with, named so that errors name it, and its arguments."""
+    name = "optimize_subgraph_for_network"
+    if overrides(backend, name):
+        return name, (view, request)
+    if request.model_options:
+        return "optimize_subgraph_with_options", (view, request.model_options)
+    return "optimize_subgraph", (view,)
+
+
+def _checked(graph: Graph, view: SubgraphView, views: OptimizationViews) -> OptimizationViews:
+    """An answer that can be applied."""
+    nothing = [Substitution.by_nothing(deleted) for deleted in views.deleted]
+    lists = [*views.substitutions, *nothing], [*views.failed], [*views.untouched]
+    reasons = {part: str(views.reasons.get(part, "")) for part in lists[1]}
+    views = OptimizationViews(*lists, reasons=reasons)  # whose lists the backend does not have
+    _check_division(view, views)
+    _check_order(graph, view, views.substitutions)
+    for substitution in views.substitutions:
+        _check_substitution(graph, substitution)
+    return views
+
+
+def _check_division(view: SubgraphView, views: OptimizationViews) -> None:
+    """Check that the answer holds every layer of the offered view exactly once."""
+    parts = [s.subgraph for s in views.substitutions] + views.failed + views.untouched
+    answered = sorted(layer.id for part in parts for layer in part.layers)
+    offered = sorted(layer.id for layer in view.layers)
+    known = set(view.layers)
+    foreign = any(layer not in known for part in parts for layer in part.layers)
+    if answered != offered or foreign:
+        raise BackendError(
+            "the answer does not hold every layer of the offered view exactly once",
+            expected=f"layers {offered}",
+            actual=f"layers {answered}"
+            + (", some of them not the offered ones" if foreign else ""),
+        )
+
+
+def _check_substitution(graph: Graph, substitution: Substitution) -> None:
+    """Check the replacement itself, and that it has the same edge."""
+    view, replacement = substitution.subgraph, substitution.replacement
+    if not view.layers:
+        raise BackendError("a substituted subgraph has no layers")
+    true_view = SubgraphView.of(graph, view.layers)
+    if set(view.inputs) != set(true_view.inputs) or set(view.outputs) != set(true_view.outputs):
+        raise BackendError(
+            "the substituted subgraph's inputs or outputs are not those of its layers",
+            expected=f"{true_view.inputs} -> {true_view.outputs}",
+            actual=f"{view.inputs} -> {view.outputs}",
+        )
+    for side, old, new in (
+        ("inputs", view.inputs, replacement.inputs),
+        ("outputs", view.outputs, replacement.outputs),
+    ):
+        if list(map(_kind, old)) != list(map(_kind, new)):
+            raise BackendError(
+                f"the replacement's {side} differ from the subgraph's",
+                expected=str([str(value.info) for value in old]),
+                actual=str([str(value.info) for value in new]),
+            )
+    if replacement.variables:
+        raise BackendError("the replacement has variables of its own")
+    try:
+        verify_graph(replacement)
+        for layer in replacement.layers:
+            layer.operation.infer(layer.input_infos, layer.output_infos)
+    except ArmpyError as error:
+        raise BackendError(f"the replacement is not well formed: {error}") from error
+
+
+def _kind(value: Value) -> tuple[object, ...]:
+    """What a value and the one in its place have in common."""
+    return value.info.shape, value.info.data_type, value.info.quantization
+
+
+def _check_order(graph: Graph, view: SubgraphView, substitutions: Sequence[Substitution]) -> None:
+    """Check that substitutions are convex and do not wait for each other, all at once."""
+    owner = {layer: number for number, s in enumerate(substitutions) for layer in s.subgraph.layers}
+    producers = {value: layer for layer in view.layers for value in layer.outputs}
+    waits: dict[object, set[object]] = {}
+    for layer in view.layers:
+        before = {producers[value] for value in layer.inputs if value in producers}
+        unit = owner.get(layer, layer)
+        waits.setdefault(unit, set()).update({owner.get(other, other) for other in before} - {unit})
+    try:
+        TopologicalSorter(waits).prepare()
+    except CycleError as error:
+        if not all(s.subgraph.is_convex_in(graph) for s in substitutions):
+            text = "a path leaves the substituted subgraph and comes back into it"
+            raise BackendError(text) from error
+        raise BackendError("the substituted subgraphs depend on each other in a cycle") from error
+
+
+@dataclass
+class Substituted:
+    """A graph after substitutions.
+
+    Parameters
+    ----------
+    graph : Graph
+    made_from : dict of int to tuple of Layer
+        By id of each new layer, the layers in whose place it stands.
+    """
+
+    graph: Graph
+    made_from: dict[int, tuple[Layer, ...]] = field(default_factory=dict)
+
+
+@phase("substitute")
+def apply_substitutions(graph: Graph, substitutions: Sequence[Substitution]) -> Substituted:
+    """Build the graph in which every subgraph is exchanged for its replacement.
+
+    Parameters
+    ----------
+    substitutions : sequence of Substitution
+        Checked by `offer`, with no layer in two of them.
+    """
+    if not substitutions:
+        return Substituted(graph)
+    return _Substituter(graph, substitutions).run()
+
+
+class _Substituter:
+    """Rebuilds a graph unit by unit, a unit being a layer or a whole substitution."""
+
+    def __init__(self, graph: Graph, substitutions: Sequence[Substitution]) -> None:
+        self._graph = graph
+        self._owner = {layer: s for s in substitutions for layer in s.subgraph.layers}
+        self._net = Network()
+        self._known: dict[Value, Value] = {}
+        self._next_id = max((layer.id for layer in graph.layers), default=-1) + 1
+        self._made_from: dict[int, tuple[Layer, ...]] = {}
+
+    def run(self) -> Substituted:
+        """Walk the units in an order in which they can run."""
+        graph, net = self._graph, self._net
+        for value, shape in zip(graph.inputs, graph.default_shapes, strict=True):
+            self._known[value] = net.input(value.name, value.info, default_shape=shape)
+        for variable in graph.variables:
+            self._known[variable.value] = net.variable_like(variable)
+        for unit in self._ordered_units():
+            if isinstance(unit, Layer):
+                self._add(unit, self._known, unit.id)
+            else:
+                self._expand(unit)
+        for name, value in zip(graph.output_names, graph.outputs, strict=True):
+            net.output(name, self._mapped(value, self._known))
+        for variable in graph.variables:
+            net.assign(self._known[variable.value], self._mapped(variable.next_value, self._known))
+        return Substituted(net.build(), self._made_from)
+
+    def _ordered_units(self) -> list[Layer | Substitution]:
+        """Units sorted topologically, in the layers' order where that leaves a choice."""
+        units = list(dict.fromkeys(self._owner.get(layer, layer) for layer in self._graph.layers))
+        producer = {
+            value: self._owner.get(layer, layer)
+            for layer in self._graph.layers
+            for value in layer.outputs
+        }
+        done: set[Layer | Substitution] = set()
+        ordered: list[Layer | Substitution] = []
+
+        for unit in units:
+            stack = [unit]
+            while stack:
+                top = stack[-1]
+                reads = top.inputs if isinstance(top, Layer) else top.subgraph.inputs
+                waiting = (
+                    [producer[v] for v in reads if v in producer and producer[v] not in done]
+                    if top not in done
+                    else []
+                )
+                if waiting:
+                    stack += waiting
+                    continue
+                stack.pop()
+                if top not in done:
+                    done.add(top)
+                    ordered.append(top)
+        return ordered
+
+    def _expand(self, substitution: Substitution) -> None:
+        """Add a replacement's layers."""
+        view, replacement = substitution.subgraph, substitution.replacement
+        inner = {
+            new: self._mapped(old, self._known)
+            for old, new in zip(view.inputs, replacement.inputs, strict=True)
+        }
+        for layer in replacement.layers:
+            self._made_from[self._next_id] = view.layers
+            self._add(layer, inner, self._next_id, _origins(layer, view))
+            self._next_id += 1
+        for old, new in zip(view.outputs, replacement.outputs, strict=True):
+            self._known[old] = self._mapped(new, inner)
+
+    def _add(
+        self,
+        layer: Layer,
+        known: dict[Value, Value],
+        layer_id: int,
+        origins: tuple[str, ...] | None = None,
+    ) -> None:
+        """Add one layer and remember its outputs."""
+        made = self._net.add_layer(
+            layer.operation,
+            [None if value is None else self._mapped(value, known) for value in layer.inputs],
+            name=layer.name,
+            outputs=layer.output_infos,
+            output_names=[value.name for value in layer.outputs],
+            layer_id=layer_id,
+            origins=layer.origins if origins is None else origins,
+        )
+        known.update(zip(layer.outputs, made.outputs, strict=True))
+
+    def _mapped(self, value: Value, known: dict[Value, Value]) -> Value:
+        """The new graph's value for one of the old graph or of a replacement."""
+        if value not in known and value.data is not None:
+            known[value] = self._net.constant(
+                value.data,
+                name=value.name,
+                data_type=value.info.data_type,
+                quantization=value.info.quantization,
+            )
+        return known[value]
+
+
+def _origins(layer: Layer, view: SubgraphView) -> tuple[str, ...]:
+    """What a replacement's layer stands for: what its backend says of the view, or all of it."""
+    replaced, said = tuple(layer.name for layer in view.layers), set(layer.origins)
+    return tuple(name for name in replaced if name in said) or replaced
+
+
+def backends_after(
+    substituted: Substituted, backends: Mapping[int, IBackendInternal]
+) -> dict[int, IBackendInternal]:
+    """Backend of each layer of the new graph, by layer id."""
+    return {
+        layer.id: backends[substituted.made_from.get(layer.id, (layer,))[0].id]
+        for layer in substituted.graph.layers
+    }

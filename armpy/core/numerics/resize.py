@@ -1,0 +1,118 @@
+"""Positions and weights of resizing, along one axis.
+
+References
+----------
+TFLite reference kernels ``resize_bilinear.h`` (``ComputeInterpolationValues``,
+``ComputeInterpolationValuesInteger``) and ``resize_nearest_neighbor.h``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from armpy.core.numerics.rounding import Int64Array, round_half_away
+
+FRACTION_BITS = 10
+"""Fraction bits of integer weights."""
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """Neighbours in the input that elements along an axis are interpolated between.
+
+    Parameters
+    ----------
+    lower, upper : ndarray, int64, shape (out,)
+        Positions of the two neighbours.
+    lower_weights, upper_weights : ndarray, float32 or int64, shape (out,)
+        Their shares; integers have `FRACTION_BITS`.
+    """
+
+    lower: Int64Array
+    upper: Int64Array
+    lower_weights: npt.NDArray[Any]  # Any: either of the two types above
+    upper_weights: npt.NDArray[Any]  # Any: as above
+
+
+def real_samples(
+    size: int, out_size: int, *, align_corners: bool, half_pixel_centers: bool
+) -> Samples:
+    """Neighbours of bilinear interpolation, with weights in float32.
+
+    Parameters
+    ----------
+    size, out_size : int
+        Along the axis, before and after; at least 1.
+    align_corners : bool
+        Whether the first and the last elements of both lie upon each other.
+    half_pixel_centers : bool
+        Whether elements lie in the middle of their pixels.
+
+    References
+    ----------
+    TFLite ``ComputeInterpolationValues``.
+    """
+    positions = np.arange(out_size, dtype=np.float32)
+    scale = _scale(size, out_size, align_corners)
+    if half_pixel_centers:
+        positions = (positions + np.float32(0.5)) * scale - np.float32(0.5)
+    else:
+        positions = positions * scale
+    lower = np.maximum(np.floor(positions), 0)
+    upper = np.minimum(np.ceil(positions), size - 1).astype(np.int64)
+    share = positions - lower
+    return Samples(lower.astype(np.int64), upper, np.float32(1) - share, share)
+
+
+def integer_samples(
+    size: int, out_size: int, *, align_corners: bool, half_pixel_centers: bool
+) -> Samples:
+    """Neighbours of bilinear interpolation, with integer weights; otherwise as `real_samples`.
+
+    References
+    ----------
+    TFLite ``ComputeInterpolationValuesInteger``.
+    """
+    one = 1 << FRACTION_BITS
+    if align_corners and out_size > 1:
+        scale = (one * (size - 1) + (out_size - 1) // 2) // (out_size - 1)
+    else:
+        scale = (one * size + out_size // 2) // out_size
+    positions = np.arange(out_size, dtype=np.int64) * scale
+    if half_pixel_centers:
+        positions += scale // 2 - one // 2
+    lower = np.maximum(positions >> FRACTION_BITS, 0)
+    upper = np.minimum((positions + one - 1) >> FRACTION_BITS, size - 1)
+    share = positions - lower * one
+    return Samples(lower, upper, one - share, share)
+
+
+def nearest_positions(
+    size: int, out_size: int, *, align_corners: bool, half_pixel_centers: bool
+) -> Int64Array:
+    """Positions of nearest neighbours; parameters as of `real_samples`.
+
+    Returns
+    -------
+    ndarray, int64, shape (out,)
+
+    References
+    ----------
+    TFLite ``GetNearestNeighbor``.
+    """
+    offset = np.float32(0.5 if half_pixel_centers else 0)
+    scale = _scale(size, out_size, align_corners)
+    positions = (np.arange(out_size, dtype=np.float32) + offset) * scale
+    whole = round_half_away(positions) if align_corners else np.floor(positions)
+    return np.asarray(np.clip(whole, 0, size - 1), np.int64)
+
+
+def _scale(size: int, out_size: int, align_corners: bool) -> np.float32:
+    """Input elements per output element, in float32."""
+    if align_corners and out_size > 1:
+        return np.float32(size - 1) / np.float32(out_size - 1)
+    return np.float32(size) / np.float32(out_size)

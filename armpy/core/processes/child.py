@@ -1,0 +1,92 @@
+"""The worker's side: answers requests until there are no more."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import socket
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Protocol
+
+from armpy.core.processes.confinement import confine
+from armpy.core.processes.fitness import check_descriptors, hold_standard_streams
+from armpy.core.processes.protocol import error_as_fields, receive_request, send_answer
+
+
+class Handler(Protocol):
+    """What does in a worker what is asked for."""
+
+    def answer(self, request: Any, descriptors: Sequence[int]) -> Mapping[str, object]:
+        """Do what is asked for.
+
+        Parameters
+        ----------
+        request : object
+            As it was given to `Worker.request`.
+        descriptors : sequence of int
+            Closed afterwards.
+
+        Returns
+        -------
+        mapping of str to object
+            In the form of JSON.
+        """
+
+
+def main(settings: Mapping[str, Any]) -> None:  # pragma: no cover - runs in the worker
+    """Serve the application until it closes the connection, or ends.
+
+    Parameters
+    ----------
+    settings : mapping
+        ``connection``, descriptor of a socket; ``handler``, ``"module:function"`` that makes a
+        `Handler`; ``memory_bytes``, ``confined`` and ``writable``, as `confine` takes them;
+        ``ends_in_order``.
+    """
+    confine(
+        memory_bytes=settings["memory_bytes"],
+        rights=settings["confined"],
+        writable=settings["writable"],
+    )
+    # Rights are gone before any thread is there, as NumPy's would be.
+    module, _, name = settings["handler"].partition(":")
+    make: Callable[[], Handler] = getattr(importlib.import_module(module), name)
+    serve(settings["connection"], make())
+    if not settings["ends_in_order"]:
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(Exception):  # whoever has closed or replaced it
+                stream.flush()
+        os._exit(0)  # whatever threads and exit handlers are left
+
+
+def serve(connection: int, handler: Handler) -> None:
+    """Answer requests until there are no more.
+
+    Parameters
+    ----------
+    connection : int
+        Descriptor of the application's socket.
+    handler : Handler
+    """
+    owner = os.getpid()
+    with socket.socket(fileno=connection) as stream:
+        while True:
+            try:
+                request = receive_request(stream)
+            except EOFError:
+                return
+            hold_standard_streams()
+            try:
+                check_descriptors(request.are_whole)
+                answer = handler.answer(request.content, request.descriptors)
+            except BaseException as error:  # noqa: BLE001 - worker boundary: it is the answer
+                answer = {"error": error_as_fields(error)}
+            finally:
+                for descriptor in request.descriptors:
+                    os.close(descriptor)
+            if os.getpid() != owner:
+                os._exit(0)  # a child that was forked meanwhile, and the worker answers itself
+            send_answer(stream, answer)
+            del request

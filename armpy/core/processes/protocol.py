@@ -1,0 +1,182 @@
+"""What the application and a worker say to each other.
+
+Notes
+-----
+Requests are frames on a Unix stream socket, each answered before the next. The application's are
+pickles, as the worker trusts it; a worker's answers are JSON, as the application does not trust the
+worker.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import socket
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import armpy.errors
+from armpy.core.processes.fitness import UnfitError, why_unfit
+from armpy.errors import ArmpyError, BackendError
+
+UNFIT = "UnfitError"
+"""In the place of an error's class: the worker cannot serve any more."""
+
+MAX_ANSWER_BYTES = 1 << 20
+"""Longest answer that is read from a worker."""
+_LENGTH = struct.Struct("<I")
+_MAX_DESCRIPTORS = 2
+_CUT = 2000
+_SHOWN = 200
+_FIELDS = ("failed", "where", "expected", "actual", "fix")
+
+
+class WorkerGoneError(Exception):
+    """The other side has closed the connection, or does not keep to the protocol."""
+
+
+def send_request(connection: socket.socket, request: object, descriptors: Sequence[int]) -> None:
+    """Send a request with descriptors, which stay the sender's."""
+    payload = pickle.dumps(request, protocol=5)
+    message = _LENGTH.pack(len(payload)) + payload
+    sent = socket.send_fds(connection, [message], descriptors) if descriptors else 0
+    connection.sendall(memoryview(message)[sent:])
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A question of the application's.
+
+    Parameters
+    ----------
+    content : object
+    descriptors : list of int
+        Of files, which are the receiver's now.
+    are_whole : bool
+        Whether they are all that were sent: a process that can have no more gets fewer.
+    """
+
+    content: Any  # Any: of any type
+    descriptors: list[int]
+    are_whole: bool
+
+
+def receive_request(connection: socket.socket) -> Request:
+    """The next request with its descriptors; raises EOFError when there are no more."""
+    start, descriptors, flags, _ = socket.recv_fds(connection, _LENGTH.size, _MAX_DESCRIPTORS)
+    if not start:
+        raise EOFError
+    for descriptor in descriptors:
+        os.set_inheritable(descriptor, False)
+    start += _received(connection, _LENGTH.size - len(start))
+    content = pickle.loads(_received(connection, *_LENGTH.unpack(start)))
+    return Request(content, descriptors, not flags & socket.MSG_CTRUNC)
+
+
+def send_answer(connection: socket.socket, answer: Mapping[str, object]) -> None:
+    """Send an answer."""
+    payload = json.dumps(answer).encode()
+    connection.sendall(_LENGTH.pack(len(payload)) + payload)
+
+
+def receive_answer(connection: socket.socket) -> dict[str, Any]:  # Any: the reader checks
+    """The answer to a request.
+
+    Raises
+    ------
+    WorkerGoneError
+        If there is none, or it is no answer.
+    OSError
+        If the connection fails, or its time-out passes.
+    """
+    try:
+        (length,) = _LENGTH.unpack(_received(connection, _LENGTH.size))
+        if length > MAX_ANSWER_BYTES:
+            raise WorkerGoneError(f"its answer is said to have {length} bytes")
+        answer = json.loads(_received(connection, length))
+    except EOFError as error:
+        raise WorkerGoneError("it closed the connection") from error
+    except (ValueError, RecursionError) as error:
+        raise WorkerGoneError(f"its answer cannot be read: {error}") from error
+    if not isinstance(answer, dict):
+        raise WorkerGoneError("its answer is no mapping")
+    return answer
+
+
+def _received(connection: socket.socket, length: int) -> bytes:
+    """Exactly so many bytes."""
+    pieces = bytearray()
+    while len(pieces) < length:
+        piece = connection.recv(min(length - len(pieces), 1 << 20))
+        if not piece:
+            raise EOFError
+        pieces += piece
+    return bytes(pieces)
+
+
+def error_as_fields(error: BaseException) -> dict[str, str]:
+    """An error in the form of JSON, in the worker in which it was raised."""
+    if reason := why_unfit(error):
+        return {"kind": UNFIT, "failed": reason}
+    if not isinstance(error, ArmpyError):
+        return {"kind": BackendError.__name__, "failed": f"it raised {_text(error, repr)}"[:_CUT]}
+    kinds = [cls.__name__ for cls in type(error).__mro__ if cls.__module__ == "armpy.errors"]
+    texts = {name: _text(getattr(error, name, "")) for name in _FIELDS}
+    texts["failed"] = texts["failed"] or f"it raised {type(error).__name__}"
+    return {"kind": kinds[0], **texts}
+
+
+def _text(value: object, make: Callable[[object], str] = str) -> str:
+    """Something in words, be it of a class that cannot even say that."""
+    try:
+        return make(value)[:_CUT]
+    except Exception:  # noqa: BLE001 - a backend's own __str__ or __repr__
+        return f"one of {type(value).__name__}"
+
+
+def shortened(fields: Mapping[str, str], length: int) -> dict[str, str]:
+    """Fields of an error with texts of so many characters at most."""
+    return {name: text[:length] for name, text in fields.items()}
+
+
+def error_from_fields(fields: object) -> ArmpyError:
+    """The error that a worker has told; a `BackendError` if its class is none of armpy's.
+
+    Raises
+    ------
+    UnfitError
+        If it says that it cannot serve any more.
+    WorkerGoneError
+        If these are not the fields of an error: each one is a text, and one says what failed.
+    """
+    known = ("kind", *_FIELDS)
+    if not isinstance(fields, Mapping) or not fields.keys() <= set(known):
+        raise _unreadable(fields)
+    texts = [fields.get(name, "") for name in known]
+    if not all(isinstance(text, str) for text in texts):
+        raise _unreadable(fields)
+    name, failed, *others = map(_shown, texts)
+    if not name or not failed.strip():
+        raise _unreadable(fields)
+    if name == UNFIT:
+        raise UnfitError(failed)
+    kind = getattr(armpy.errors, name, None)
+    if not (isinstance(kind, type) and issubclass(kind, ArmpyError)):
+        kind = BackendError
+    try:
+        return kind(failed, **dict(zip(_FIELDS[1:], others, strict=True)))
+    except TypeError:  # its signature is another one
+        return BackendError(failed)
+
+
+def _unreadable(fields: object) -> WorkerGoneError:
+    """What is no error's fields."""
+    return WorkerGoneError(f"its error cannot be read: {_shown(repr(fields))[:_SHOWN]}")
+
+
+def _shown(text: str) -> str:
+    """A text of a worker's as it can be printed: it may have halves of characters in it."""
+    return "".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in text[:_CUT])

@@ -1,0 +1,337 @@
+"""One worker process, as the application sees it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import weakref
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from typing import Any
+
+from armpy.core.processes.fitness import UnfitError
+from armpy.core.processes.keeper import PID
+from armpy.core.processes.output import Output
+from armpy.core.processes.protocol import (
+    WorkerGoneError,
+    error_from_fields,
+    receive_answer,
+    send_request,
+)
+from armpy.core.processes.waiting import await_answer
+from armpy.errors import DeadObjectError
+
+_CHILD = """\
+import json, sys
+settings = json.loads(sys.argv[1])
+sys.path[:] = settings["sys_path"]
+from armpy.core.processes.keeper import keep
+keep(settings["life"], settings["connection"])
+from armpy.core.processes.child import main
+main(settings)
+"""
+_FAULTING_THREAD = re.compile(r"^Current thread 0x([0-9a-f]+) ", re.MULTILINE)
+_END_S = 0.5
+"""How long a process that has closed its connections is waited for."""
+_LONGEST_S = 1e6
+"""How long an answer is waited for at most: the system cannot wait for any number of seconds."""
+_STOP_S = 15.0
+"""How long a process that is to end is waited for; it takes some milliseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerSettings:
+    """What a worker may do.
+
+    Parameters
+    ----------
+    memory_bytes : int, optional
+        How much memory of its own it may have; three quarters of the machine's if None, 0 for no
+        limit.
+    confined : bool
+        Whether it gives up rights.
+    writable : tuple of str
+        Directories that it can write to then, besides armpy's cache.
+    writes_bytecode : bool
+        Whether it writes compiled files beside the modules that it imports.
+    ends_in_order : bool
+        Whether the interpreter tidies up at the end, with all that the code in it wants done then;
+        else the process leaves at once.
+    """
+
+    memory_bytes: int | None = 0
+    confined: bool = False
+    writable: tuple[str, ...] = ()
+    writes_bytecode: bool = True
+    ends_in_order: bool = False
+
+
+class Worker:
+    """A process that answers requests, whatever becomes of it.
+
+    Parameters
+    ----------
+    handler : str
+        ``"module:function"``; see `armpy.core.processes.child.main`.
+    settings : WorkerSettings, optional
+    where : str
+        Whose it is, for messages.
+
+    Attributes
+    ----------
+    failed_s : float or None
+        When it was noticed that it failed, by `time.perf_counter`.
+    is_late : bool
+        Whether it was ended as it gave no answer in time.
+
+    Raises
+    ------
+    OSError
+        If no process can be started.
+
+    Notes
+    -----
+    It is started anew with the same interpreter and ``sys.path``, but without Python's own
+    environment variables and without standard input, and ends with the last reference to this, or
+    with the application, together with all that it has started: a `keeper` stands in between.
+    A child that is forked from the application has none of its workers: they would answer whoever
+    reads first.
+    """
+
+    def __init__(
+        self, handler: str, settings: WorkerSettings | None = None, *, where: str = ""
+    ) -> None:
+        settings = settings or WorkerSettings()
+        self._where = where
+        self._lock = threading.Lock()
+        self._reason = ""
+        self.failed_s: float | None = None
+        self.is_late = False
+        self._pid: int | None = None
+        self._pid_lock = threading.Lock()
+        flags = ["-I"] if settings.writes_bytecode else ["-I", "-B"]
+        with ExitStack() as ours, ExitStack() as others:
+            self._connection, theirs = _sockets(ours, others)
+            self._life, their_life = _sockets(ours, others)
+            output, their_output = os.pipe()
+            others.callback(os.close, their_output)
+            self._output = Output(output)
+            ours.callback(self._output.stop)
+            request = {
+                "sys_path": [str(path) for path in sys.path],
+                "handler": handler,
+                "connection": theirs.fileno(),
+                "life": their_life.fileno(),
+                "memory_bytes": settings.memory_bytes,
+                "confined": settings.confined,
+                "writable": settings.writable,
+                "ends_in_order": settings.ends_in_order,
+            }
+            self._process = subprocess.Popen(
+                [sys.executable, *flags, "-c", _CHILD, json.dumps(request)],
+                stdin=subprocess.DEVNULL,
+                stdout=their_output,
+                stderr=their_output,
+                pass_fds=(theirs.fileno(), their_life.fileno()),
+                start_new_session=True,  # so that the terminal's interrupts are the application's
+            )
+            ours.pop_all()
+        ends = self._connection, self._life
+        self._finalizer = weakref.finalize(self, _end, self._process, ends, self._output)
+        _workers.add(self)
+
+    @property
+    def pid(self) -> int:
+        """The process's number; its keeper's, if it has ended before there was one."""
+        with self._pid_lock:
+            if self._pid is None:
+                told = b""
+                with suppress(OSError):  # it has been left to the process this was forked from
+                    told = self._life.recv(PID.size)
+                self._pid = PID.unpack(told)[0] if len(told) == PID.size else self._process.pid
+            return self._pid
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it has neither ended nor been killed."""
+        is_alive = self._finalizer.alive and not self._reason
+        return is_alive and self._process.poll() is None
+
+    @property
+    def exit_code(self) -> int | None:
+        """What it has ended with by itself, below 0 for a signal; None if it has not."""
+        if self._reason:
+            return None
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(_END_S)
+        return self._process.returncode
+
+    def request(
+        self,
+        request: object,
+        descriptors: Sequence[int] = (),
+        *,
+        timeout_s: float,
+        is_own_time: bool = False,
+    ) -> dict[str, Any]:  # Any: the reader checks
+        """Ask for something and wait for the answer.
+
+        Parameters
+        ----------
+        request : object
+            Of the form of JSON.
+        descriptors : sequence of int
+            Files for the process.
+        timeout_s : float
+        is_own_time : bool
+            Whether time for which the process waits for a processor is left out of its limit.
+
+        Raises
+        ------
+        ArmpyError
+            What went wrong there.
+        DeadObjectError
+            If the process has ended, or does not answer in time, and is ended therefore.
+        """
+        with self._lock:
+            try:
+                self._connection.settimeout(min(timeout_s, _LONGEST_S))
+                send_request(self._connection, request, descriptors)
+                if is_own_time:
+                    await_answer(self._connection, self.pid, timeout_s)
+                answer = receive_answer(self._connection)
+            except TimeoutError as error:
+                self.is_late = True
+                self.kill(f"it gave no answer within {timeout_s:g} s")
+                raise self.dead_object() from error
+            except (WorkerGoneError, OSError) as error:
+                if self.exit_code is None:  # half a request or answer may be under way
+                    self.kill(str(error))
+                raise self.dead_object() from error
+        if "error" not in answer:
+            return answer
+        try:
+            told = error_from_fields(answer["error"])
+        except WorkerGoneError as error:
+            self.kill(str(error))
+            raise self.dead_object() from error
+        except UnfitError as error:
+            self.retire(str(error))
+            raise self.dead_object() from error
+        raise told
+
+    def retire(self, reason: str) -> None:
+        """End the process, as it says itself that it cannot serve any more."""
+        self.kill(reason)
+
+    def finish(self, timeout_s: float) -> int | None:
+        """Let the process end by itself; its exit code, None if it does not in time."""
+        with suppress(OSError):  # it has ended
+            self._connection.shutdown(socket.SHUT_WR)
+        with suppress(subprocess.TimeoutExpired):
+            return self._process.wait(timeout_s)
+        return None
+
+    def kill(self, reason: str) -> None:
+        """End the process, as it has failed; `stop` waits for its end."""
+        self._note_end()
+        self._reason = self._reason or reason
+        if self._finalizer.alive:
+            _give_up(self._life)
+
+    def stop(self) -> None:
+        """End the process and what it has started, and give all it had back."""
+        self._finalizer()
+
+    def leave_to_parent(self) -> None:
+        """Have nothing to do with the process any more, in a child that was forked."""
+        if self._finalizer.detach() is not None:
+            self._reason = "it belongs to the process that this one was forked from"
+            self._process.poll()  # which notes that it is none of this one's
+            for connection in (self._connection, self._life):
+                connection.close()
+
+    def dead_object(self) -> DeadObjectError:
+        """The error for what it did not come to the end of."""
+        self._note_end()
+        return DeadObjectError(f"the backend's process has ended: {self.reason}", where=self._where)
+
+    def _note_end(self) -> None:
+        """Keep the time at which the end is noticed first."""
+        if self.failed_s is None:
+            self.failed_s = time.perf_counter()
+
+    @property
+    def reason(self) -> str:
+        """Why it has ended, in words."""
+        if self._reason:
+            return self._reason
+        code = self.exit_code
+        if code is None:
+            return "it closed the connection"
+        return f"it exited with code {code}" if code >= 0 else f"it was ended by {_signal(-code)}"
+
+    def output(self) -> str:
+        """The last that it wrote to its standard output and error, fault reports included."""
+        return self._output.text(has_ended=not self.is_running)
+
+    def faulting_thread(self) -> int | None:
+        """The thread in which a fatal signal has ended it, as its fault report says."""
+        found = _FAULTING_THREAD.findall(self.output())
+        return int(found[-1], 16) if found else None
+
+
+def _sockets(ours: ExitStack, theirs: ExitStack) -> tuple[socket.socket, socket.socket]:
+    """Two connected sockets, one to be closed with each of two stacks."""
+    mine, other = socket.socketpair()
+    return ours.enter_context(mine), theirs.enter_context(other)
+
+
+def _end(
+    process: subprocess.Popen[bytes], connections: Sequence[socket.socket], output: Output
+) -> None:
+    """End a process that nobody needs, and give back what belonged to it."""
+    _give_up(connections[1])
+    try:
+        process.wait(_STOP_S)
+    except subprocess.TimeoutExpired:  # somebody has stopped the keeper, or it has no processor
+        process.kill()  # with which the system ends the worker
+        process.wait()
+    for connection in connections:
+        connection.close()
+    output.stop()
+
+
+def _give_up(life: socket.socket) -> None:
+    """Let a keeper end its worker."""
+    with suppress(OSError):  # it is closed
+        life.shutdown(socket.SHUT_RDWR)
+
+
+_workers: weakref.WeakSet[Worker] = weakref.WeakSet()
+
+
+def _leave_to_parent() -> None:
+    """Leave all workers to the process that this one was forked from."""
+    for worker in [*_workers]:
+        worker.leave_to_parent()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_leave_to_parent)
+
+
+def _signal(number: int) -> str:
+    """The name of a signal."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

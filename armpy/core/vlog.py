@@ -1,0 +1,140 @@
+"""Verbose logging by tags: what happens inside, for whoever looks for a fault.
+
+Examples
+--------
+In a shell, for models and what backends are asked::
+
+    ARMPY_VLOG=model,driver python application.py
+
+Notes
+-----
+Messages go to the loggers ``armpy.core.vlog.<tag>`` at level DEBUG. An application that has set up
+logging gets them there; others see them on standard error. A tag that is off costs the look at one
+attribute.
+
+References
+----------
+NNAPI ``VLOG``, ``initVLogMask`` and ``debug.nn.vlog``.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import sys
+import threading
+
+VARIABLE = "ARMPY_VLOG"
+"""Environment variable that says which tags are on."""
+
+TAGS = ("model", "compilation", "execution", "cpuexe", "manager", "driver", "memory")
+"""What messages are about.
+
+``model``: graphs as they were loaded. ``compilation``: what layers go where, and what backends make
+of them. ``execution``: executions and what they come to. ``cpuexe``: each layer that a processor
+executes. ``manager``: backends that were found, set up or left out. ``driver``: calls of backends.
+``memory``: buffers of backends' own.
+"""
+
+_ALL = ("1", "all")
+
+
+class Switches:
+    """Which tags are on; one attribute each."""
+
+    __slots__ = TAGS
+
+    model: bool
+    compilation: bool
+    execution: bool
+    cpuexe: bool
+    manager: bool
+    driver: bool
+    memory: bool
+
+    def __init__(self) -> None:
+        for tag in TAGS:
+            setattr(self, tag, False)
+
+
+is_on = Switches()
+"""For whoever has something to say: ``if is_on.driver: vlog("driver", ...)``."""
+
+_lock = threading.Lock()
+_is_begun = False
+
+
+def vlog(tag: str, text: str, *values: object) -> None:
+    """Log a message of a tag, if that is on.
+
+    Parameters
+    ----------
+    tag : str
+        One of `TAGS`.
+    text : str
+        With ``%`` for each of the values.
+    *values : object
+    """
+    if getattr(is_on, tag):
+        logging.getLogger(f"armpy.core.vlog.{tag}").debug(text, *values, stacklevel=2)
+
+
+def set_vlog(tags: str) -> None:
+    """Say which tags are on from now on, in the place of what the environment says.
+
+    Parameters
+    ----------
+    tags : str
+        ``""`` for none; ``"1"`` or ``"all"``; or tags with spaces, commas or colons between them.
+
+    Notes
+    -----
+    Networks that are loaded already say nothing of ``cpuexe``. What is no tag is logged as an
+    error, and the others are on.
+    """
+    global _is_begun  # noqa: PLW0603 - the process has one environment
+    with _lock:
+        _is_begun = True
+        wanted = _parse(tags)
+        for tag in TAGS:
+            setattr(is_on, tag, tag in wanted)
+            log = logging.getLogger(f"armpy.core.vlog.{tag}")
+            log.setLevel(logging.DEBUG if tag in wanted else logging.NOTSET)
+        above = logging.getLogger("armpy.core.vlog")
+        if wanted and not any(isinstance(one, _Unheard) for one in above.handlers):
+            above.addHandler(_Unheard())
+
+
+def begin_vlog() -> None:
+    """Read the environment, once per process; whoever makes a runtime or a model does this."""
+    if not _is_begun:
+        set_vlog(os.environ.get(VARIABLE, ""))
+
+
+def _parse(tags: str) -> set[str]:
+    """The tags that a text names."""
+    found: set[str] = set()
+    for word in re.split(r"[ ,:]+", tags.strip(" ,:")):
+        if word in _ALL:
+            found.update(TAGS)
+        elif word in TAGS:
+            found.add(word)
+        elif word:
+            text = "%s: there is no tag '%s', only %s, 1 and all"
+            logging.getLogger("armpy.core.vlog").error(text, VARIABLE, word, ", ".join(TAGS))
+    return found
+
+
+class _Unheard(logging.Handler):
+    """Writes to standard error what an application that has not set up logging would not see."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setFormatter(logging.Formatter("%(name)s: %(message)s"))
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a message, unless somebody else does."""
+        is_heard = logging.getLogger().handlers or logging.getLogger("armpy").handlers
+        if not is_heard:
+            sys.stderr.write(f"{self.format(record)}\n")

@@ -1,0 +1,1 @@
+"""What callers hand over, as arrays that a network can use, or why not."""

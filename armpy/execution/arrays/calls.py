@@ -1,0 +1,326 @@
+"""Calls of a loaded network: arrays by name or in order, each used in place where it can be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from numpy import ndarray
+
+from armpy.backend import ExternalMemory
+from armpy.errors import InvalidArgumentError
+from armpy.execution.arrays.conversion import may_overlap
+from armpy.execution.memory.imported_tensor import ImportedTensor, ToImport, overlap
+
+if TYPE_CHECKING:
+    from armpy.execution.loaded_network import LoadedNetwork
+    from armpy.execution.memory.network_memory import NetworkMemory
+    from armpy.execution.programs.bound_program import Prepared
+    from armpy.execution.programs.quick_network import QuickNetwork
+    from armpy.execution.wrappers.debugging import DebuggedNetwork
+    from armpy.ops.operation import Array
+
+
+def run_by_name(  # noqa: PLR0912 - each part as a function of its own takes 2 % of a call
+    network: LoadedNetwork | QuickNetwork | NetworkMemory | DebuggedNetwork,
+    inputs: Mapping[str, object],
+    outputs: Mapping[str, object] | None = None,
+    quantize_inputs: bool = False,
+) -> dict[str, Array]:
+    """Check inputs and outputs given by name, execute, and name the results.
+
+    Parameters
+    ----------
+    network : LoadedNetwork, NetworkMemory or DebuggedNetwork
+        The second for an execution in it.
+    inputs : mapping of str to array_like
+        Every input.
+    outputs : mapping of str to ndarray, optional
+        Arrays, tensors with ``__dlpack__`` or buffers to write outputs to; the ones missing are
+        made.
+    quantize_inputs : bool
+        Whether real numbers are quantised for a quantised input.
+
+    Returns
+    -------
+    dict of str to ndarray
+        Every output.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If an input is missing, not known, or does not fit; if an output array does not fit.
+    MemoryLimitError
+        If an input is larger than all that the network may take.
+    """
+    if type(inputs) is not dict:  # others may make up what they are asked for
+        inputs = as_dict("inputs", inputs)
+    # Read once: another thread may call with other shapes, or close the network, at any time.
+    prepared = network.latest
+    arrays = []
+    for slot in network.inputs if prepared is None else prepared.inputs:
+        try:
+            array = inputs[slot.name]
+        except KeyError:
+            raise wrong_names(network, inputs) from None
+        if not slot.fits(array):
+            array = slot.converted(array, quantize=quantize_inputs)
+            prepared = None  # as its shape can be another
+        arrays.append(array)
+    if len(inputs) != len(arrays):
+        raise wrong_names(network, inputs)
+    if prepared is None:
+        prepared = network.prepared_for(arrays)
+    named: dict[str, Array | None] = {}
+    if outputs is None:
+        results = prepared.run(arrays)
+        index = 0
+        for target in prepared.outputs:  # zip takes longer
+            named[target.name] = results[index]
+            index += 1  # noqa: SIM113
+        return named  # type: ignore[return-value]  # there is none missing
+    if type(outputs) is not dict:
+        outputs = as_dict("outputs", outputs)
+    targets: list[Array | None] = []
+    are_apart = True
+    for target in prepared.outputs:
+        try:
+            given = outputs[target.name]
+        except KeyError:
+            given = None
+        if not target.fits(given):
+            are_apart = False
+        for array in arrays:  # two that own their memory overlap only if they are one
+            if array is given or not array.flags.owndata:
+                are_apart = False
+        targets.append(given)
+        named[target.name] = given
+    num_outputs = len(targets)
+    if num_outputs > 1 and len({*map(id, targets)}) < num_outputs:
+        are_apart = False
+    if are_apart and len(outputs) == num_outputs:
+        prepared.run(arrays, targets)
+        return named  # type: ignore[return-value]  # every array was given
+    prepared = settle(network, prepared, arrays, targets, outputs)
+    return shown(outputs, dict(zip(named, prepared.run(arrays, targets), strict=True)))
+
+
+def shown(given: Mapping[str, object], results: dict[str, Array]) -> dict[str, Array]:
+    """Results by name, with what was given to be imported for some of them."""
+    for name, target in given.items():
+        if isinstance(target, (ImportedTensor, ExternalMemory)) or isinstance(
+            results[name], ImportedTensor
+        ):
+            results[name] = target  # type: ignore[assignment]  # stands for an array
+    return results
+
+
+def run_in_order(
+    network: LoadedNetwork | QuickNetwork, inputs: Sequence[object], quantize_inputs: bool = False
+) -> list[Array]:
+    """Check inputs given in order and execute; errors as for `run_by_name`.
+
+    Returns
+    -------
+    list of ndarray
+        Every output, made anew.
+    """
+    prepared = network.latest
+    slots = network.inputs if prepared is None else prepared.inputs
+    if len(inputs) != len(slots):
+        _refuse_names(inputs)
+        raise InvalidArgumentError(
+            "the number of inputs is wrong",
+            expected=f"{len(slots)}: {network.describe_shapes()}",
+            actual=str(len(inputs)),
+        )
+    arrays = []
+    index = 0
+    for slot in slots:  # zip takes longer
+        array = inputs[index]
+        if not slot.fits(array):
+            _refuse_names((array,))
+            array = slot.converted(array, quantize=quantize_inputs)
+            prepared = None  # as its shape can be another
+        arrays.append(array)
+        index += 1  # noqa: SIM113
+    if prepared is None:
+        prepared = network.prepared_for(arrays)
+    return prepared.run(arrays)
+
+
+def _refuse_names(inputs: Sequence[object]) -> None:
+    """Refuse inputs by name where they are to be given in order."""
+    if len(inputs) == 1 and isinstance(inputs[0], Mapping):
+        raise InvalidArgumentError(
+            "the inputs are given by name",
+            expected="one array per input, in order",
+            actual=type(inputs[0]).__name__,
+            fix="Call model.run to give inputs by name",
+        )
+
+
+def as_dict(what: str, named: object) -> dict[str, Any]:  # Any: whatever the caller gives
+    """Arrays that are given by name in whatever kind of mapping."""
+    if not isinstance(named, Mapping):
+        raise InvalidArgumentError(
+            f"the {what} are not given by name",
+            expected="a mapping of names to arrays",
+            actual=type(named).__name__,
+            fix="Call the model itself to give inputs in order",
+        )
+    return dict(named)
+
+
+def wrong_names(
+    network: LoadedNetwork | QuickNetwork | NetworkMemory | DebuggedNetwork,
+    inputs: Mapping[str, object],
+) -> InvalidArgumentError:
+    """The error for inputs that are missing or not known."""
+    names = [value.name for value in network.graph.inputs]
+    missing = [name for name in names if name not in inputs]
+    extra = [str(name) for name in inputs if name not in names]
+    problems = ["missing " + ", ".join(map(repr, missing))] if missing else []
+    problems += ["not known " + ", ".join(map(repr, extra))] if extra else []
+    return InvalidArgumentError(
+        "the inputs are not the network's",
+        expected=network.describe_shapes(),
+        actual="; ".join(problems),
+    )
+
+
+def settle(
+    network: LoadedNetwork | QuickNetwork | NetworkMemory | DebuggedNetwork,
+    prepared: Prepared,
+    inputs: list[Array],
+    targets: list[Array | None],
+    outputs: Mapping[str, object],
+) -> Prepared:
+    """Check output arrays, also against each other, and copy the inputs that they overlap.
+
+    Returns
+    -------
+    Prepared
+        The one to run: `prepared`, or another one if outputs are imported.
+    """
+    written: list[Array] = []
+    read = inputs
+    if any(isinstance(target, ImportedTensor) for target in targets):
+        by_array = {id(one.host_array): one for one in network.imported}
+        read = [by_array.get(id(array), array) for array in inputs]  # type: ignore[misc]
+    for index, slot in enumerate(prepared.outputs):
+        if targets[index] is None:
+            continue
+        array = targets[index] = slot.converted(targets[index])
+        if any(_may_overlap(array, other) for other in written):
+            raise InvalidArgumentError(
+                "two of the output arrays overlap", actual=", ".join(map(repr, outputs))
+            )
+        written.append(array)
+    if len(written) != len(outputs):
+        _check_output_names(network, outputs)
+    # A step may write an output before another step has read the last of an input.
+    for index, array in enumerate(read):
+        if any(_may_overlap(array, other) for other in written):
+            if isinstance(array, ImportedTensor):
+                raise InvalidArgumentError(
+                    "an output overlaps an imported input",
+                    where=f"input '{array.name}'",
+                    fix="Give the output other memory",
+                )
+            inputs[index] = array.copy()
+    if any(isinstance(target, (ImportedTensor, ToImport)) for target in targets):
+        return network.prepared_for(inputs, targets)
+    return prepared
+
+
+def _may_overlap(first: Array, second: Array) -> bool:
+    """Whether two arrays or imported tensors may share memory."""
+    if not isinstance(first, ndarray) or not isinstance(second, ndarray):
+        return overlap(first, second)
+    return may_overlap(first, second)
+
+
+def _check_output_names(
+    network: LoadedNetwork | QuickNetwork | NetworkMemory | DebuggedNetwork,
+    outputs: Mapping[str, object],
+) -> None:
+    """Check that the network has the outputs that arrays are given for."""
+    names = network.graph.output_names
+    unknown = [name for name in outputs if name not in names]
+    if unknown:
+        raise InvalidArgumentError(
+            "the network has no such output",
+            expected=", ".join(names),
+            actual=", ".join(map(repr, unknown)),
+        )
+
+
+def read_inputs(
+    network: LoadedNetwork, inputs: Mapping[str, object], quantize_inputs: bool = False
+) -> list[Array]:
+    """Arrays, in order, that inputs given by name are or become; errors as for `run_by_name`."""
+    named = as_dict("inputs", inputs)
+    slots = network.inputs
+    if named.keys() != {slot.name for slot in slots}:
+        raise wrong_names(network, named)
+    return [slot.converted(named[slot.name], quantize=quantize_inputs) for slot in slots]
+
+
+class Call(NamedTuple):
+    """A call whose arrays have been checked.
+
+    Parameters
+    ----------
+    prepared : Prepared
+    sources : list of ndarray
+        Inputs, which no output overlaps.
+    copies : list of (ndarray, ndarray)
+        Those of the sources that are copies, and what of.
+    targets : list of (ndarray or None)
+        The caller's arrays for outputs, or imported tensors.
+    given : mapping of str to object
+        What the caller has given for outputs.
+    """
+
+    prepared: Prepared
+    sources: list[Array]
+    copies: list[tuple[Array, Array]]
+    targets: list[Array | None]
+    given: Mapping[str, object]
+
+    @property
+    def writes_imported(self) -> bool:
+        """Whether outputs are written where backends have imported them."""
+        return any(isinstance(target, ImportedTensor) for target in self.targets)
+
+    @property
+    def names(self) -> list[str]:
+        """Those of the outputs."""
+        return [slot.name for slot in self.prepared.outputs]
+
+    def write(self, made: Sequence[Array]) -> list[Array]:
+        """Copy results into the caller's arrays; the results in these where there are any."""
+        found = []
+        for slot, array, target in zip(self.prepared.outputs, made, self.targets, strict=True):
+            if target is not None:
+                slot.check_result(array, target)
+                target[...] = array
+            found.append(array if target is None else target)
+        return found
+
+
+def checked_call(
+    network: LoadedNetwork | DebuggedNetwork,
+    arrays: Sequence[Array],
+    outputs: Mapping[str, object] | None,
+) -> Call:
+    """Check outputs given by name for inputs that have been read; errors as for `run_by_name`."""
+    read = [*arrays]
+    prepared = network.prepared_for(read)  # which looks into imported tensors
+    given = {} if outputs is None else as_dict("outputs", outputs)
+    targets: list[Array | None] = [given.get(slot.name) for slot in prepared.outputs]
+    sources = [*read]
+    prepared = settle(network, prepared, sources, targets, given)
+    copies = [(s, a) for s, a in zip(sources, read, strict=True) if s is not a]
+    return Call(prepared, sources, copies, targets, given)

@@ -1,0 +1,296 @@
+"""Conversion of what a caller passes into arrays that a network can use, or why not."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from armpy.errors import ArmpyError, InvalidArgumentError, MemoryLimitError
+from armpy.execution.arrays.dlpack import as_view
+from armpy.tensor import Quantization, TensorInfo, check_shape_fits, format_shape, shapes_agree
+
+if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepared model
+    from armpy.ops.operation import Array
+
+
+_NUMBERS = "biufc"
+"""Kinds of dtypes that are numbers, or booleans."""
+
+
+def as_input(
+    name: str,
+    info: TensorInfo,
+    given: object,
+    *,
+    quantize: bool = False,
+    limit_bytes: int = sys.maxsize,
+) -> Array:
+    """Check and convert one input.
+
+    Parameters
+    ----------
+    name : str
+        The input's name, for messages.
+    info : TensorInfo
+        What the network takes; dimensions may be open.
+    given : array_like
+        Any strides, byte order and writability; also tensors with ``__dlpack__`` and buffers (see
+        `armpy.execution.arrays.dlpack.as_view`).
+    quantize : bool
+        Whether real numbers are quantised for a quantised input.
+    limit_bytes : int
+        The most that a copy of it may take.
+
+    Returns
+    -------
+    ndarray, dtype of `info`, C-contiguous, native byte order
+        `given` itself, or over its memory, wherever possible.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If type or shape do not fit.
+    MemoryLimitError
+        If a copy would take too much.
+    """
+    dtype = info.data_type.dtype
+    array = given if type(given) is np.ndarray else _as_array(name, info, given)
+    # Elements may stand for one another: a few bytes can be an array of any size.
+    if array.size * dtype.itemsize > limit_bytes:
+        raise MemoryLimitError(
+            "the input needs too much memory",
+            where=f"input '{name}'",
+            expected=f"at most {limit_bytes} bytes (memory_limit_bytes)",
+            actual=f"{array.size * dtype.itemsize} bytes",
+        )
+    if array.dtype != dtype:
+        array = _converted(name, info, array, quantize)
+    if array.shape != info.shape:
+        _check_shape(name, info, array)
+    flags = array.flags
+    if not (flags.c_contiguous and flags.aligned):
+        # ascontiguousarray would make a scalar one-dimensional.
+        array = np.array(array, order="C", copy=True)
+    return array
+
+
+def _check_shape(name: str, info: TensorInfo, array: Array) -> None:
+    """Check an array's shape; the error says what would make it fit."""
+    try:
+        check_shape_fits(name, info.shape, array.shape)
+    except InvalidArgumentError as error:
+        from armpy.execution.arrays.array_errors import shape_fix  # noqa: PLC0415 - seldom needed
+
+        fix = shape_fix(info.shape, array.shape)
+        error.fix = f"{fix}. {error.fix}" if fix else error.fix
+        raise
+
+
+def _as_array(name: str, info: TensorInfo, given: object) -> Array:
+    """An array of something that is none: nested lists, numbers, other libraries' tensors."""
+    try:
+        if isinstance(given, (int, float, list, tuple)) and not isinstance(given, bool):
+            return _of_numbers(name, info, given)
+        view = None if isinstance(given, np.ndarray) else as_view(info, given)
+        array = np.asarray(given) if view is None else view
+    except ArmpyError as error:
+        if error.where.startswith("input "):
+            raise
+        from armpy.ops.operation import located  # noqa: PLC0415 - seldom needed
+
+        raise located(lambda: f"input '{name}'", error) from error.__cause__
+    except Exception as error:  # foreign objects raise what they like when they are converted
+        raise InvalidArgumentError(
+            f"the value cannot be made an array: {error}",
+            where=f"input '{name}'",
+            expected=f"an array of {info.data_type.dtype}",
+            actual=type(given).__name__,
+        ) from error
+    is_number = array.dtype.kind in _NUMBERS or is_small(array.dtype)
+    if not is_number and array.dtype != info.data_type.dtype:
+        raise _no_array(name, info, given)
+    return array
+
+
+def _of_numbers(name: str, info: TensorInfo, given: object) -> Array:
+    """An array of a number, or of nested lists of numbers."""
+    try:
+        guess = np.asarray(given)
+    except ValueError as error:
+        raise _no_array(name, info, given) from error
+    wanted = info.data_type.dtype
+    if guess.dtype.kind not in _NUMBERS:
+        raise _no_array(name, info, given)
+    with np.errstate(over="raise"):
+        return guess.astype(wanted) if _is_lossless(guess, wanted) else guess
+
+
+def _no_array(name: str, info: TensorInfo, given: object) -> InvalidArgumentError:
+    """The error for what is no array of numbers."""
+    from armpy.execution.arrays.array_errors import no_array  # noqa: PLC0415 - seldom needed
+
+    return no_array(name, info, given)
+
+
+def _is_lossless(array: Array, dtype: np.dtype[np.generic]) -> bool:
+    """Whether plain Python numbers keep their values (or are rounded floats) in a dtype."""
+    if array.dtype.kind in "iu" and dtype.kind in "iu":
+        limits = np.iinfo(dtype)  # type: ignore[type-var]  # kind is checked
+        return bool(array.size == 0 or (array.min() >= limits.min and array.max() <= limits.max))
+    return array.dtype.kind in "iuf" and dtype.kind == "f"
+
+
+_OTHER_NAMES = {"FLOAT8_E8M0FNU": "FLOAT8_E8M0", "FLOAT4_E2M1FN": "FLOAT4_E2M1"}
+"""Types of ``ml_dtypes`` that armpy calls otherwise."""
+
+
+def is_small(dtype: np.dtype[np.generic]) -> bool:
+    """Whether a type is one that a library adds to NumPy: a small float or integer.
+
+    Notes
+    -----
+    ``ml_dtypes`` has them, which JAX, TensorFlow and onnx use. They are known by their names, so
+    that armpy does not depend on it. NumPy calls 2 what libraries register.
+    """
+    return dtype.isbuiltin == 2 and dtype.name.lstrip("bu").startswith(("float", "int"))
+
+
+def _widened(info: TensorInfo, array: Array) -> Array:
+    """Small elements as float32 or bytes, exactly; their bits where that is what is wanted."""
+    name = array.dtype.name.upper()
+    if info.data_type.name == _OTHER_NAMES.get(name, name) and info.data_type.is_bit_pattern:
+        return array.view(info.data_type.dtype)
+    if "FLOAT" in name:
+        return array.astype(np.float32)
+    return array.astype(np.uint8 if name.startswith("U") else np.int8)
+
+
+def _converted(name: str, info: TensorInfo, array: Array, quantize: bool) -> Array:
+    """An array in the input's dtype, if nothing is lost or the caller asked for it."""
+    dtype = info.data_type.dtype
+    if is_small(array.dtype):
+        array = _widened(info, array)
+    if array.dtype.newbyteorder("=") == dtype:
+        return array.astype(dtype, copy=False)
+    if array.dtype.kind not in _NUMBERS:
+        raise _no_array(name, info, array)
+    if quantize and info.data_type.is_quantized and array.dtype.kind == "f":
+        try:
+            return quantize_array(array, info)
+        except InvalidArgumentError as error:
+            from armpy.ops.operation import located  # noqa: PLC0415 - seldom needed
+
+            raise located(lambda: f"input '{name}'", error) from None
+    fix = f"Convert it with array.astype('{dtype}')"
+    if dtype.kind in "iu":
+        low, high = info.data_type.integer_range
+        fix = f"Convert it to {dtype}, whose values are {low} to {high}"
+        if array.dtype.kind in "iu" and not _is_lossless(array, dtype):
+            there = f"Its values of {array.min()} to {array.max()} do not fit"
+            fix = f"{there} {low} to {high}, and astype would wrap them: shift or scale them first"
+    if info.data_type.is_quantized and array.dtype.kind == "f":
+        fix = "Pass quantize_inputs=True to have real numbers quantised, or quantise them yourself"
+    raise InvalidArgumentError(
+        "the array has the wrong type",
+        where=f"input '{name}'",
+        expected=f"{dtype} ({info})",
+        actual=f"{array.dtype}{format_shape(array.shape)}",
+        fix=fix,
+    )
+
+
+def quantize_array(real: Array, info: TensorInfo) -> Array:
+    """Quantise real numbers.
+
+    Parameters
+    ----------
+    real : ndarray, any float dtype
+    info : TensorInfo
+        Quantised.
+
+    Returns
+    -------
+    ndarray, dtype of `info`
+        As of `Quantization.quantize`.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If a number is not finite.
+    """
+    how = info.quantization or Quantization.per_tensor(1.0)
+    return how.quantize(real, info.data_type)
+
+
+def dequantize_array(stored: Array, info: TensorInfo) -> Array:
+    """Real numbers (float32) that stored integers stand for; other types as they are."""
+    if not info.data_type.is_quantized or info.quantization is None:
+        return stored
+    return info.quantization.dequantize(stored)
+
+
+def check_output_array(name: str, info: TensorInfo, given: object) -> Array:
+    """Check an array that the caller wants an output written to.
+
+    Parameters
+    ----------
+    name : str
+        The output's name, for messages.
+    info : TensorInfo
+    given : ndarray, tensor with ``__dlpack__``, or buffer
+        See `armpy.execution.arrays.dlpack.as_view`.
+
+    Returns
+    -------
+    ndarray, dtype of `info`, C-contiguous
+        `given` itself, or an array over its memory.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If it cannot take the output as it is.
+    """
+    dtype = info.data_type.dtype
+    array = given if isinstance(given, np.ndarray) else _view(name, info, given)
+    if array is None:
+        raise _unusable(name, info, type(given).__name__)
+    if array.dtype != dtype or not shapes_agree(info.shape, array.shape):
+        raise _unusable(name, info, f"{array.dtype}{format_shape(array.shape)}")
+    if not array.flags.writeable:
+        raise _unusable(name, info, "a read-only array")
+    if not array.flags.c_contiguous or not array.flags.aligned:
+        raise _unusable(name, info, "an array that is not contiguous")
+    return array
+
+
+def _view(name: str, info: TensorInfo, given: object) -> Array | None:
+    """An array over the memory that an output is to be written to."""
+    try:
+        return as_view(info, given)
+    except ArmpyError as error:
+        from armpy.ops.operation import located  # noqa: PLC0415 - seldom needed
+
+        raise located(lambda: f"output '{name}'", error) from error.__cause__
+
+
+def _unusable(name: str, info: TensorInfo, actual: str) -> InvalidArgumentError:
+    """The error for something that an output cannot be written to."""
+    shape = format_shape(info.shape)
+    return InvalidArgumentError(
+        "the array cannot take the output",
+        where=f"output '{name}'",
+        expected=f"a writable C-contiguous {info.data_type.dtype} array of shape {shape}",
+        actual=actual,
+    )
+
+
+def may_overlap(first: Array, second: Array) -> bool:
+    """Whether two arrays may share memory; two that own theirs do not unless they are one."""
+    if first is second:
+        return first.size > 0
+    # An array without a base may still be made of an address that others have.
+    if first.flags.owndata and second.flags.owndata:
+        return False
+    return bool(np.may_share_memory(first, second))

@@ -1,0 +1,137 @@
+"""Slots of networks whose inputs or outputs are imported in every call."""
+
+from __future__ import annotations
+
+from typing import TypeGuard
+
+import numpy as np
+
+from armpy.backend import ExternalMemory, MemorySource
+from armpy.errors import ArmpyError, InvalidArgumentError, MemoryExportError, MemoryImportError
+from armpy.execution.arrays.dlpack import as_view
+from armpy.execution.arrays.slots import InputSlot, OutputSlot
+from armpy.execution.memory.imported_tensor import ImportedTensor, ToImport
+from armpy.ops.operation import Array
+from armpy.tensor import TensorInfo, shapes_agree
+
+
+class ImportingInputSlot(InputSlot):
+    """Requirements on an input that is imported in every call.
+
+    Parameters
+    ----------
+    name, info, shape, limit_bytes
+        As for `InputSlot`.
+    sources : MemorySource
+        Kinds of memory that the application gives.
+    """
+
+    __slots__ = ("_given_shape", "_sources")
+
+    def __init__(
+        self,
+        name: str,
+        info: TensorInfo,
+        shape: tuple[int, ...] | None,
+        limit_bytes: int,
+        sources: MemorySource,
+    ) -> None:
+        super().__init__(name, info, shape, limit_bytes)
+        self._given_shape = info.known_shape if info.is_fully_shaped else shape
+        self._sources = sources
+
+    def fits(self, given: object) -> TypeGuard[Array]:
+        """Nothing does: the readers' backends are asked every time."""
+        return False
+
+    def converted(self, given: object, *, quantize: bool) -> Array:
+        """What stands for memory that is to be imported, or for an imported tensor.
+
+        Raises
+        ------
+        MemoryImportError
+            If it is of another kind, or would have to be copied.
+        """
+        if isinstance(given, ImportedTensor):
+            return given  # type: ignore[return-value]  # stands for an array
+        where = f"input '{self.name}'"
+        made = _to_import(where, self._info, self._given_shape, given, self._sources)
+        if isinstance(made, str):
+            raise MemoryImportError(made, where=where, expected=_kinds(self._sources, self._info))
+        return made  # type: ignore[return-value]  # stands for an array
+
+
+class ImportingOutputSlot(OutputSlot):
+    """Requirements on an output that is imported in every call.
+
+    Parameters
+    ----------
+    name, info
+        As for `OutputSlot`.
+    sources : MemorySource
+        Kinds of memory that the application gives.
+    """
+
+    __slots__ = ("_sources",)
+
+    def __init__(self, name: str, info: TensorInfo, sources: MemorySource) -> None:
+        super().__init__(name, info)
+        self._sources = sources
+
+    def fits(self, given: object) -> TypeGuard[Array]:
+        """Nothing does: the writer's backend is asked every time."""
+        return False
+
+    def converted(self, given: object) -> Array:
+        """What stands for memory that is to be imported, or for an imported tensor.
+
+        Raises
+        ------
+        MemoryExportError
+            If it is of another kind, or would have to be copied to.
+        """
+        if isinstance(given, ImportedTensor):
+            return given  # type: ignore[return-value]  # stands for an array
+        where, info = f"output '{self.name}'", self._info
+        shape = info.known_shape if info.is_fully_shaped else None
+        made = _to_import(where, info, shape, given, self._sources)
+        if isinstance(made, str):
+            raise MemoryExportError(made, where=where, expected=_kinds(self._sources, info))
+        return made  # type: ignore[return-value]  # stands for an array
+
+
+def _to_import(
+    where: str,
+    info: TensorInfo,
+    shape: tuple[int, ...] | None,
+    given: object,
+    sources: MemorySource,
+) -> ToImport | str:
+    """What is to be imported, or why it cannot be."""
+    if isinstance(given, ExternalMemory):
+        if not given.source & sources:
+            return f"the network does not import memory of the kind {given.source}"
+        if shape is None:
+            raise InvalidArgumentError(
+                "the tensor has no shape yet", where=where, fix="Prepare for one with Model.prepare"
+            )
+        return ToImport(given, shape)
+    try:
+        array = given if isinstance(given, np.ndarray) else as_view(info, given)
+    except ArmpyError as error:
+        error.where = where
+        raise
+    if array is None:
+        return f"the memory of a {type(given).__name__} cannot be imported"
+    if not sources & MemorySource.MALLOC:
+        return "the network does not import memory of the process"
+    fits = array.dtype == info.data_type.dtype and shapes_agree(info.shape, array.shape)
+    if not fits or not array.flags.c_contiguous:
+        return f"{array.dtype}{array.shape} would have to be converted"
+    return ToImport(ExternalMemory.of_array(array), array.shape)
+
+
+def _kinds(sources: MemorySource, info: TensorInfo) -> str:
+    """What could be imported."""
+    kinds = " or ".join(str(source.name) for source in sources)
+    return f"{info} in C order, in memory of the kind {kinds}"

@@ -1,0 +1,256 @@
+"""Reshaping: the same network with inputs of other shapes, or with other outputs."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, TypeAlias
+
+from armpy.compiler import specialize
+from armpy.errors import ArmpyError, InvalidArgumentError
+from armpy.graph import Graph, Layer, Value
+from armpy.ops.reshaping import Reshape
+from armpy.tensor import MAX_RANK, Shape
+
+if TYPE_CHECKING:
+    from armpy.compiler import OptimizedNetwork
+    from armpy.graph.network import Network
+
+AnyNetwork: TypeAlias = "Network | Graph | OptimizedNetwork"
+
+_MOST_NAMES = 12
+"""So many names does a message list."""
+
+
+def graph_of(network: AnyNetwork) -> Graph:
+    """The graph that a model was made from."""
+    if isinstance(network, Graph):
+        return network
+    build = getattr(network, "build", None)
+    if build is not None:
+        built: Graph = build()
+        return built
+    source: Graph = network.source  # type: ignore[union-attr]  # an optimised network's
+    return source
+
+
+def with_input_shapes(graph: Graph, shapes: Mapping[str, Sequence[int | None]]) -> Graph:
+    """A graph whose inputs have other shapes, from which all others follow anew.
+
+    Parameters
+    ----------
+    graph : Graph
+        As its file has it: of one that has been specialised, shapes are constants by now.
+    shapes : mapping of str to sequence of (int or None)
+        By name of an input; None leaves a dimension open.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there is no such input, a shape cannot be used, or a layer does not take what follows;
+        the text names it.
+
+    Notes
+    -----
+    Where nothing but the inputs' common first dimension changes, a Reshape to a constant shape that
+    begins with it, of a tensor that does so as well, follows the change: it reshapes each row by
+    itself. TensorFlow Lite refuses that.
+
+    References
+    ----------
+    TFLite Interpreter::ResizeInputTensor.
+    """
+    if not isinstance(shapes, Mapping):
+        raise InvalidArgumentError(
+            "the shapes are not given by name",
+            where="reshape",
+            expected='a mapping such as {"image": (4, 224, 224, 3)}',
+            actual=type(shapes).__name__,
+        )
+    names = [value.name for value in graph.inputs]
+    for name in shapes:
+        if name not in names:
+            raise unknown_name("input", name, names)
+    chosen = {name: _checked(name, shape) for name, shape in shapes.items()}
+    batch = _changed_batch(graph, chosen)
+    changed = _with_infos(graph if batch is None else _with_free_batch(graph, batch), chosen)
+    try:
+        return specialize(changed)
+    except ArmpyError as error:
+        said = ", ".join(f"{name} {tuple(shape)}" for name, shape in shapes.items())
+        raise InvalidArgumentError(
+            f"the model cannot be given these shapes ({said}): {error}",
+            where="reshape",
+            fix="That layer was made for the file's own shapes: convert the model again, with the "
+            "dimension open",
+        ) from error
+
+
+def _changed_batch(graph: Graph, shapes: Mapping[str, Shape]) -> int | None:
+    """What the inputs' first dimension was, if nothing else changes; None otherwise."""
+    before = set()
+    for value in graph.inputs:
+        old, new = value.info.shape, shapes.get(value.name, ())
+        if not old or not new or old[0] is None or old[1:] != new[1:]:
+            return None
+        before.add(old[0])
+    return before.pop() if len(before) == 1 else None
+
+
+def _with_free_batch(graph: Graph, batch: int) -> Graph:
+    """A graph whose Reshape layers take any number of rows where each reshapes row by row."""
+    shaped = {layer.id: layer for layer in specialize(graph).layers}
+    layers = [_row_by_row(layer, shaped.get(layer.id), batch) for layer in graph.layers]
+    return replace(graph, layers=tuple(layers))
+
+
+def _row_by_row(layer: Layer, shaped: Layer | None, batch: int) -> Layer:
+    """A layer; if it reshapes so many rows to as many, one that does so with any number.
+
+    Parameters
+    ----------
+    layer : Layer
+    shaped : Layer, optional
+        The same for the shapes of the file; None if it does nothing there.
+    batch : int
+        The number of rows.
+    """
+    target = _constant_target(layer)
+    if not target or target[0] != batch:
+        return layer
+    rows: Shape = target[1:]
+    if shaped is not None:
+        before, after = shaped.input_infos[0], shaped.output.info.shape
+        if before is None or not before.shape or before.shape[0] != batch or not after:
+            return layer
+        rows = after[1:]
+    sizes = [size for size in rows if size is not None and size > 0]
+    if len(sizes) < len(rows):
+        return layer
+    return replace(layer, operation=Reshape((-1, *sizes)), inputs=layer.inputs[:1])
+
+
+def _constant_target(layer: Layer) -> tuple[int, ...] | None:
+    """The shape that a Reshape gives whatever it is given; None for every other layer."""
+    if not isinstance(layer.operation, Reshape):
+        return None
+    if layer.operation.target_shape is not None or len(layer.inputs) == 1:
+        return layer.operation.target_shape
+    operand = layer.constant("shape")
+    return None if operand is None else tuple(operand.tolist())
+
+
+def _with_infos(graph: Graph, shapes: Mapping[str, Shape]) -> Graph:
+    """A graph whose inputs have other shapes, and all else is said as before."""
+    renewed = {
+        value: replace(value, info=value.info.with_shape(shapes[value.name]))
+        for value in graph.inputs
+        if value.name in shapes
+    }
+
+    def mapped(values: Iterable[Value]) -> tuple[Value, ...]:
+        return tuple([renewed.get(value, value) for value in values])
+
+    layers = []
+    for layer in graph.layers:
+        inputs = tuple([None if v is None else renewed.get(v, v) for v in layer.inputs])
+        layers.append(replace(layer, inputs=inputs))
+    defaults = zip(graph.inputs, graph.default_shapes, strict=True)
+    return replace(
+        graph,
+        inputs=mapped(graph.inputs),
+        outputs=mapped(graph.outputs),
+        layers=tuple(layers),
+        variables=tuple(
+            replace(variable, next_value=mapped([variable.next_value])[0])
+            for variable in graph.variables
+        ),
+        default_shapes=tuple([None if v in renewed else shape for v, shape in defaults]),
+    )
+
+
+def _checked(name: str, given: object) -> Shape:
+    """A shape whose dimensions may be open."""
+    try:
+        if isinstance(given, (str, bytes)):
+            raise TypeError("it is a text")
+        dims = tuple(None if d is None else operator.index(d) for d in given)  # type: ignore[attr-defined]  # a TypeError is waited for
+        if len(dims) > MAX_RANK or any(dim is not None and dim < 0 for dim in dims):
+            raise ValueError("there are too many dimensions, or a negative one")
+    except (TypeError, ValueError) as error:
+        raise InvalidArgumentError(
+            f"the shape cannot be used: {error}",
+            where=f"input '{name}'",
+            expected=f"at most {MAX_RANK} sizes, None for one that is left open",
+            actual=repr(given),
+        ) from error
+    return dims
+
+
+def checked_names(given: object) -> tuple[str, ...]:
+    """Names of tensors that are asked for, each once.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If they are no sequence of names, or none.
+    """
+    is_some = isinstance(given, Iterable) and not isinstance(given, (str, bytes))
+    names = list(given) if is_some else []  # type: ignore[call-overload]  # it is asked
+    if not names or not all(isinstance(name, str) for name in names):
+        raise InvalidArgumentError(
+            "the outputs are not given by name",
+            where="outputs",
+            expected='names of tensors such as ["scores"], or a mapping of names to arrays',
+            actual=repr(given) if isinstance(given, str) else type(given).__name__,
+        )
+    return tuple(dict.fromkeys(names))
+
+
+def with_outputs(graph: Graph, names: Sequence[str]) -> Graph:
+    """A graph whose outputs are any of its tensors.
+
+    Parameters
+    ----------
+    graph : Graph
+    names : sequence of str
+        Of outputs, tensors, or layers, which stand for their first output; each once.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there is no such tensor.
+    """
+    found = tensors_by_name(graph)
+    for name in names:
+        if name not in found:
+            raise unknown_name("tensor", name, [*found])
+    return replace(graph, outputs=tuple(found[name] for name in names), output_names=tuple(names))
+
+
+def tensors_by_name(graph: Graph) -> dict[str, Value]:
+    """A graph's tensors by every name that they go by: outputs first, then tensors, then layers."""
+    found = dict(zip(graph.output_names, graph.outputs, strict=True))
+    for value in graph.values():
+        if value.name:
+            found.setdefault(value.name, value)
+    for layer in graph.layers:
+        if layer.outputs:
+            found.setdefault(layer.name, layer.output)
+    return found
+
+
+def unknown_name(kind: str, name: object, known: Sequence[str]) -> InvalidArgumentError:
+    """The error for a name that a model does not have, with the nearest that it has."""
+    near = get_close_matches(str(name), known, n=3, cutoff=0.5)
+    listed = ", ".join(known[:_MOST_NAMES])
+    if len(known) > _MOST_NAMES:
+        listed += f" and {len(known) - _MOST_NAMES} others"
+    return InvalidArgumentError(
+        f"the model has no such {kind}",
+        expected="" if near else listed or "none",
+        actual=repr(name),
+        fix=f"Did you mean {' or '.join(map(repr, near))}?" if near else "",
+    )

@@ -1,0 +1,123 @@
+"""Slots: requirements on the arrays of a call, asked array by array."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeGuard
+
+from numpy import empty, ndarray
+
+from armpy.execution.arrays.conversion import as_input, check_output_array
+from armpy.execution.memory.imported_tensor import ImportedTensor, ToImport
+from armpy.tensor import TensorInfo
+
+if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepared model
+    from armpy.ops.operation import Array
+
+
+class InputSlot:
+    """Requirements on one input array.
+
+    Parameters
+    ----------
+    name : str
+    info : TensorInfo
+        What the network takes; dimensions may be open.
+    shape : tuple of int, optional
+        The one that is prepared for; without one, no array fits and all are converted.
+    limit_bytes : int
+        The most that a copy may take.
+
+    Notes
+    -----
+    Nothing is remembered of the arrays: type, shape, strides, memory and writability of an array
+    can all be changed in place between two calls.
+    """
+
+    __slots__ = ("_dtype", "_info", "_limit_bytes", "_shape", "name")
+
+    def __init__(
+        self, name: str, info: TensorInfo, shape: tuple[int, ...] | None, limit_bytes: int
+    ) -> None:
+        self.name = name
+        self._info = info
+        self._dtype = info.data_type.dtype
+        self._shape = shape
+        self._limit_bytes = limit_bytes
+
+    def fits(self, given: object) -> TypeGuard[Array]:
+        """Whether `given` is an array that can be read in place."""
+        # Every input of every call comes by here, and each of these takes some percent of it:
+        # asking first for the same dtype object, and for all flags at once.
+        if type(given) is not ndarray or given.shape != self._shape:
+            return False
+        if given.dtype is not self._dtype and given.dtype != self._dtype:
+            return False
+        flags = given.flags
+        return flags.carray or (flags.c_contiguous and flags.aligned)
+
+    def converted(self, given: object, *, quantize: bool) -> Array:
+        """An array that can be read, made of `given`; errors as for `as_input`.
+
+        Notes
+        -----
+        An imported tensor stands for itself; `LoadedNetwork.prepared_for` checks it.
+        """
+        if isinstance(given, ImportedTensor):
+            return given  # type: ignore[return-value]  # stands for an array
+        return as_input(
+            self.name, self._info, given, quantize=quantize, limit_bytes=self._limit_bytes
+        )
+
+
+class OutputSlot:
+    """Requirements on one array that the caller gives for an output.
+
+    Parameters
+    ----------
+    name : str
+    info : TensorInfo
+        Dimensions that depend on values are open.
+    """
+
+    __slots__ = ("_dtype", "_info", "_shape", "name")
+
+    def __init__(self, name: str, info: TensorInfo) -> None:
+        self.name = name
+        self._info = info
+        self._dtype = info.data_type.dtype
+        self._shape = info.shape
+
+    def fits(self, given: object) -> TypeGuard[Array]:
+        """Whether `given` can be written in place, and owns its memory.
+
+        Notes
+        -----
+        Two arrays that own their memory overlap only if they are one. Others may be used as
+        well, but have to be compared with each other.
+        """
+        if type(given) is not ndarray or given.shape != self._shape:
+            return False
+        if given.dtype is not self._dtype and given.dtype != self._dtype:
+            return False
+        flags = given.flags
+        return flags.carray and flags.owndata
+
+    def check_result(self, made: Array, target: Array) -> None:
+        """Check that a result, whose shape may depend on values, can be copied to `target`."""
+        check_output_array(self.name, self._info.with_shape(made.shape), target)
+
+    def new_array(self) -> Array | None:
+        """An array for the output; None if its shape depends on values."""
+        info = self._info
+        return empty(info.known_shape, self._dtype) if info.is_fully_shaped else None
+
+    def converted(self, given: object) -> Array:
+        """An array over `given` that can be written; errors as for `check_output_array`.
+
+        Notes
+        -----
+        An imported tensor stands for itself, and so does what is to be imported.
+        """
+        if isinstance(given, (ImportedTensor, ToImport)):
+            return given  # type: ignore[return-value]  # stands for an array
+        return check_output_array(self.name, self._info, given)

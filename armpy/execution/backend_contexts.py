@@ -1,0 +1,97 @@
+"""The contexts of a runtime's backends, which are told what becomes of networks."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection
+from typing import NamedTuple
+
+from armpy.backend import IBackendContext
+from armpy.core.logs import wants_traceback
+from armpy.errors import ArmpyError
+from armpy.plugins.proxy.guarded_call import call_method
+from armpy.types import BackendId
+
+_log = logging.getLogger("armpy.execution")
+
+
+class Told(NamedTuple):
+    """The outcome of telling contexts of a network.
+
+    Parameters
+    ----------
+    heard : frozenset of str
+        Ids of the backends whose contexts were told and raised nothing.
+    error : ArmpyError, optional
+        The first that one has raised.
+    """
+
+    heard: frozenset[BackendId]
+    error: ArmpyError | None
+
+
+class BackendContexts:
+    """The contexts of a runtime's backends, in the order in which they were added."""
+
+    def __init__(self) -> None:
+        self._contexts: dict[BackendId, IBackendContext] = {}
+
+    def add(self, backend_id: BackendId, context: IBackendContext) -> None:
+        """Tell one more."""
+        self._contexts[backend_id] = context
+
+    def __bool__(self) -> bool:
+        return bool(self._contexts)
+
+    def tell(self, event: str, network_id: int, only: Collection[BackendId] | None = None) -> Told:
+        """Tell every context, or some, that a network comes or goes.
+
+        Returns
+        -------
+        Told
+            Also if some raise: what they have raised is in it.
+        """
+        told: list[BackendId] = []
+        first: ArmpyError | None = None
+        for backend_id, context in self._contexts.items():
+            if only is not None and backend_id not in only:
+                continue
+            try:
+                call_method(backend_id, context, event, network_id)
+                told.append(backend_id)
+            except ArmpyError as error:
+                if first is not None:
+                    _log_error(error)
+                first = first or error
+        return Told(frozenset(told), first)
+
+    def tell_anyway(
+        self, event: str, network_id: int, only: Collection[BackendId] | None = None
+    ) -> None:
+        """`tell` where nobody waits for an error, which is only logged."""
+        error = self.tell(event, network_id, only).error
+        if error is not None:
+            _log_error(error)
+
+    def after_run(self, network_id: int) -> None:
+        """Tell every context that an execution has ended; its results are not to be lost."""
+        self.tell_anyway("after_enqueue_workload", network_id)
+
+    def close(self) -> None:
+        """Close every context, once; what they raise is only logged."""
+        contexts, self._contexts = self._contexts, {}  # whoever tells them goes on with the old
+        for backend_id, context in contexts.items():
+            close_context(backend_id, context)
+
+
+def _log_error(error: ArmpyError) -> None:
+    """Log what nobody waits for."""
+    _log.warning("%s", error, exc_info=wants_traceback(_log))
+
+
+def close_context(backend_id: BackendId, context: object) -> None:
+    """Close what a backend keeps for a runtime or a network; what it raises is only logged."""
+    try:
+        call_method(backend_id, context, "close")
+    except ArmpyError as error:
+        _log_error(error)

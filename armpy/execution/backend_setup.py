@@ -1,0 +1,370 @@
+"""Sets up the backends of a runtime as its options say."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING
+
+from armpy.backend import (
+    Capability,
+    IBackendInternal,
+    ICustomAllocator,
+    IMemoryOptimizerStrategy,
+    MemorySource,
+    OptionScope,
+    OptionValues,
+    PackingType,
+    has_matching_capability,
+)
+from armpy.backend.options import check_options
+from armpy.compiler.memory.strategies import StrategyValidator, get_memory_strategy
+from armpy.core.vlog import begin_vlog, is_on, vlog
+from armpy.errors import (
+    ArmpyError,
+    BackendCapabilityError,
+    BackendError,
+    BackendUnavailableError,
+    InvalidArgumentError,
+)
+from armpy.execution.backend_contexts import BackendContexts
+from armpy.execution.isolation.limits import is_isolated
+from armpy.execution.options import RuntimeOptions, backend_preferences
+from armpy.plugins import BackendRegistry, CandidateStatus, preferred_backends
+from armpy.plugins.proxy.guard import GuardedBackend
+from armpy.plugins.proxy.guarded_call import read_backend
+from armpy.types import BackendId
+
+if TYPE_CHECKING:
+    from armpy.execution.isolation.backend import IsolatedBackend
+
+_log = logging.getLogger("armpy.execution")
+
+_PACKING = {
+    PackingType.SINGLE_AXIS: Capability.SINGLE_AXIS_PACKING,
+    PackingType.MULTI_AXIS: Capability.MULTI_AXIS_PACKING,
+}
+
+
+class _RefusalError(Exception):
+    """A backend cannot be used, for the reason that is its cause."""
+
+    def __init__(self, cause: ArmpyError) -> None:
+        super().__init__(str(cause))
+        self.cause = cause
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """Calls of a backend, whose errors are its own and not the caller's."""
+    try:
+        yield
+    except ArmpyError as error:
+        raise _RefusalError(error) from error
+
+
+def _with_ids(
+    registry: BackendRegistry, backends: Iterable[IBackendInternal]
+) -> list[tuple[BackendId, IBackendInternal]]:
+    """Each backend with the id it was registered under, without asking the backend itself."""
+    registered = [
+        c.backend_id for c in registry.candidates if c.status is CandidateStatus.REGISTERED
+    ]
+    ids = {id(registry.get(backend_id)): backend_id for backend_id in registered}
+    return [(ids[id(backend)], backend) for backend in backends]
+
+
+class BackendSetup:
+    """The backends of a runtime with their contexts, and why others are left out.
+
+    Parameters
+    ----------
+    options : RuntimeOptions
+    registry : BackendRegistry
+
+    Attributes
+    ----------
+    backends : tuple of GuardedBackend
+        Most preferred first.
+    contexts : BackendContexts
+    left_out : dict of str to str
+        Reason by backend id.
+    model_options : dict of str to mapping
+        Checked options of scope MODEL of the backends that were given any.
+    memory_strategies : dict of str to IMemoryOptimizerStrategy
+    isolated : dict of str to IsolatedBackend
+        Those that have processes of their own.
+
+    Raises
+    ------
+    BackendUnavailableError
+        If a backend named in the options cannot be used, or none is left.
+    InvalidArgumentError
+        If an option is not known or not allowed.
+    """
+
+    def __init__(self, options: RuntimeOptions, registry: BackendRegistry) -> None:
+        begin_vlog()
+        self._options = options
+        self._registry = registry
+        self.contexts = BackendContexts()
+        self.left_out: dict[BackendId, str] = {}
+        self.isolated: dict[BackendId, IsolatedBackend] = {}
+        self.model_options: dict[BackendId, OptionValues] = {}
+        self.memory_strategies: dict[BackendId, IMemoryOptimizerStrategy] = {}
+        try:
+            self.backends = self._set_up_all()
+            self._check_known(registry)
+            self._check_unused()
+        except BaseException:
+            self.contexts.close()
+            raise
+
+    def _set_up_all(self) -> tuple[GuardedBackend, ...]:
+        """Set up the backends that can be used."""
+        named = backend_preferences(self._options.backends)
+        usable: list[GuardedBackend] = []
+        for backend_id, make in self._chosen(named):
+            try:
+                usable.append(self._set_up(backend_id, make))
+            except _RefusalError as refusal:
+                if named is not None:
+                    raise refusal.cause from refusal.cause.__cause__
+                _log.warning("backend '%s' is left out: %s", backend_id, refusal)
+                vlog("manager", "backend '%s' is left out: %s", backend_id, refusal)
+                self.left_out[backend_id] = str(refusal)
+        if not usable:
+            raise BackendUnavailableError(
+                "no backend can be used", actual="; ".join(self.left_out.values())
+            )
+        if named is None and self.isolated:  # which tell their device types only now
+            usable.sort(key=lambda backend: (backend.device_type, backend.backend_id))
+        if is_on.manager:
+            for backend in usable:
+                about = backend.backend_id, backend.version, backend.device_type.name
+                vlog("manager", "backend '%s' %s, %s, is set up", *about)
+        return tuple(usable)
+
+    def _chosen(
+        self, named: Sequence[BackendId] | None
+    ) -> list[tuple[BackendId, Callable[[], IBackendInternal]]]:
+        """What makes the backends, by the ids they were registered under."""
+        options, registry = self._options, self._registry
+        if options.isolation is None:
+            backends = _with_ids(registry, preferred_backends(registry, named))
+            return [(backend_id, partial(_same, backend)) for backend_id, backend in backends]
+        from armpy.execution.isolation.choice import choose  # noqa: PLC0415 - few processes isolate
+
+        limits, caching = options.isolation_limits, options.caching
+        return choose(registry, named, options.isolation, limits, caching)
+
+    def _set_up(
+        self, backend_id: BackendId, make: Callable[[], IBackendInternal]
+    ) -> GuardedBackend:
+        """Give a backend its options and allocator, and take its context.
+
+        Raises
+        ------
+        _RefusalError
+            If the backend cannot be used; any other error is the caller's mistake.
+        """
+        with _refusals():
+            plugin = make()
+            backend = GuardedBackend(plugin)
+            if backend_id in self._options.custom_allocators:
+                backend = self._own_backend(backend_id, plugin, backend)
+            if backend.backend_id != backend_id:
+                raise BackendError(
+                    "the backend calls itself otherwise than when it was registered",
+                    where=f"{backend_id} / backend_id",
+                    expected=repr(backend_id),
+                    actual=repr(backend.backend_id),
+                )
+        given = self._given_options(backend)
+        scopes = check_options(backend.options, given, backend_id)
+        check_effect(backend, given)
+        strategy = self._strategy_for(backend)
+        with _refusals():
+            backend = _for_runtime(backend, scopes[OptionScope.RUNTIME])
+            self._set_allocator(backend)
+            context = backend.create_backend_context(scopes[OptionScope.RUNTIME])
+        if context is not None:
+            self.contexts.add(backend_id, context)
+        if is_isolated(self._options.isolation, backend_id):
+            self.isolated[backend_id] = plugin  # type: ignore[assignment]  # as `choose` made it
+        if strategy is not None:
+            self.memory_strategies[backend_id] = strategy
+        if any(o.name in given for o in backend.options if o.scope is OptionScope.MODEL):
+            self.model_options[backend_id] = scopes[OptionScope.MODEL]
+        return backend
+
+    def _own_backend(
+        self, backend_id: BackendId, shared: IBackendInternal, guarded: GuardedBackend
+    ) -> GuardedBackend:
+        """A backend for this runtime alone, if it would keep the allocator for all others."""
+        if guarded.overrides("can_use_allocator"):
+            return guarded
+        own = self._registry.create(backend_id)
+        if own is shared:
+            _log.warning(
+                "backend '%s' is one object for all runtimes: all take its memory from the "
+                "custom allocator",
+                backend_id,
+            )
+        return GuardedBackend(own)
+
+    def _given_options(self, backend: GuardedBackend) -> Mapping[str, object]:
+        """The caller's options for one backend; the number of threads where it has them."""
+        given = dict(self._options.backend_options.get(backend.backend_id, {}))
+        has_threads = any(option.name == "num_threads" for option in backend.options)
+        if self._options.num_threads is not None and has_threads:
+            given.setdefault("num_threads", self._options.num_threads)
+        return given
+
+    def _set_allocator(self, backend: GuardedBackend) -> None:
+        """Let a backend use the application's allocator; check protected mode's conditions."""
+        backend_id = backend.backend_id
+        allocator = self._options.custom_allocators.get(backend_id)
+        if self._options.protected_mode:
+            self._check_protected(backend, allocator)
+        if allocator is None:
+            return
+        if not backend.overrides("can_use_allocator"):  # before 1.2, and it keeps it
+            if backend.use_custom_memory_allocator(allocator) is False:
+                raise BackendCapabilityError(
+                    "the backend cannot use the custom allocator",
+                    where=f"{backend_id} / use_custom_memory_allocator",
+                )
+        elif not (answer := backend.can_use_allocator(allocator)):
+            raise BackendCapabilityError(
+                f"the backend cannot use the custom allocator: {answer.text}",
+                where=f"{backend_id} / can_use_allocator",
+            )
+
+    def _check_protected(self, backend: GuardedBackend, allocator: ICustomAllocator | None) -> None:
+        """Check what protected mode asks of a backend."""
+        capability = Capability.PROTECTED_CONTENT_ALLOCATION
+        problem = ""
+        if not has_matching_capability(capability, True, backend.get_capabilities()):
+            problem = f"it lacks the capability {capability}"
+        elif allocator is None:
+            problem = "there is no custom allocator for it"
+        else:
+            where = f"{backend.backend_id}'s allocator"
+            source = read_backend(where, allocator, "memory_source", MemorySource)
+            if source is not MemorySource.DMA_BUF_PROTECTED:
+                problem = f"its allocator's memory is {source}, not protected"
+        if problem:
+            raise BackendCapabilityError(
+                f"the backend cannot be used in protected mode: {problem}",
+                where=backend.backend_id,
+            )
+
+    def _strategy_for(self, backend: GuardedBackend) -> IMemoryOptimizerStrategy | None:
+        """The memory strategy chosen for a backend, if it can do with it."""
+        chosen = self._options.memory_strategies.get(backend.backend_id)
+        if chosen is None:
+            return None
+        strategy = get_memory_strategy(chosen) if isinstance(chosen, str) else chosen
+        strategy = StrategyValidator(strategy)
+        capability = _PACKING[strategy.packing_type]
+        if has_matching_capability(capability, True, backend.get_capabilities()):
+            return strategy
+        _log.warning(
+            "memory strategy %s is not used for backend '%s', which lacks the capability %s",
+            strategy.name,
+            backend.backend_id,
+            capability,
+        )
+        return None
+
+    def _check_unused(self) -> None:
+        """Check what is given for backends that are not chosen, as if they were."""
+        for chosen in self._options.memory_strategies.values():
+            if isinstance(chosen, str):
+                get_memory_strategy(chosen)
+        used = {backend.backend_id for backend in self.backends} | set(self.left_out)
+        for backend_id, given in self._options.backend_options.items():
+            if backend_id in used:
+                continue
+            try:
+                backend = GuardedBackend(self._registry.get(backend_id))
+            except ArmpyError as error:
+                _log.info("the options of backend '%s' are not checked: %s", backend_id, error)
+                continue
+            check_options(backend.options, given, backend_id)
+
+    def _check_known(self, registry: BackendRegistry) -> None:
+        """Check that options name backends that exist."""
+        known = {backend.backend_id for backend in self.backends} | set(registry.backend_ids)
+        for what in ("backend_options", "custom_allocators", "memory_strategies"):
+            for backend_id in getattr(self._options, what):
+                if backend_id not in known:
+                    _check_exists(registry, backend_id, what)
+
+
+def _same(backend: IBackendInternal) -> IBackendInternal:
+    """A backend that is there."""
+    return backend
+
+
+def _for_runtime(backend: GuardedBackend, options: OptionValues) -> GuardedBackend:
+    """What a backend makes of itself for one runtime's options."""
+    made = backend.for_runtime(options)
+    if made.backend_id != backend.backend_id:
+        raise BackendError(
+            "the backend for one runtime calls itself otherwise",
+            where=f"{backend.backend_id} / for_runtime",
+            expected=repr(backend.backend_id),
+            actual=repr(made.backend_id),
+        )
+    return made
+
+
+_TAKING_OPTIONS = {
+    OptionScope.RUNTIME: ("for_runtime", "create_backend_context"),
+    OptionScope.MODEL: (
+        "create_backend_model_context",
+        "create_workload_factory_for_network",
+        "register_tensor_handle_factories_for_network",
+        "create_workload_factory_with_options",
+        "get_layer_support_with_options",
+        "optimize_subgraph_with_options",
+        "optimize_subgraph_for_network",
+    ),
+}
+"""Methods that a backend is given its options by, of which it overrides one at least."""
+
+
+def check_effect(backend: GuardedBackend, given: Mapping[str, object]) -> None:
+    """Check that a backend takes the options that it is given.
+
+    Raises
+    ------
+    BackendError
+        If it overrides none of the methods that would be given an option.
+    """
+    for option in backend.options:
+        names = _TAKING_OPTIONS[option.scope]
+        if option.name in given and not any(map(backend.overrides, names)):
+            raise BackendError(
+                f"the option '{option.name}' has no effect: the backend never asks for it",
+                where=backend.backend_id,
+                expected=f"a backend that overrides {' or '.join(names)}",
+                fix="Leave the option out, and tell the backend's author",
+            )
+
+
+def _check_exists(registry: BackendRegistry, backend_id: BackendId, what: str) -> None:
+    """Check that a backend can be found; modules in directories tell their ids when loaded."""
+    try:
+        registry.get(backend_id)
+    except BackendUnavailableError as error:
+        raise InvalidArgumentError(
+            f"there is no backend '{backend_id}'",
+            where=what,
+            expected=", ".join(registry.backend_ids),
+            fix=error.fix,
+        ) from error

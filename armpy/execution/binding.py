@@ -1,0 +1,209 @@
+"""Bindings: the arrays of an execution, and what executes with them."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from armpy.backend import Cancellation, cancellable
+from armpy.errors import InvalidArgumentError
+from armpy.execution.arrays.calls import as_dict, checked_call, wrong_names
+from armpy.execution.arrays.slots import InputSlot
+from armpy.execution.memory.imported_tensor import ImportedTensor, ToImport
+from armpy.execution.programs.bound_program import Prepared
+from armpy.ops.operation import Array
+
+if TYPE_CHECKING:
+    from armpy.execution.loaded_network import LoadedNetwork
+    from armpy.execution.wrappers.debugging import DebuggedNetwork
+
+
+class BoundCall(Protocol):
+    """What executes once."""
+
+    def __call__(self) -> object:
+        """Execute once."""
+
+    def write(self) -> None:
+        """Copy the results into the caller's arrays; of private bindings only."""
+
+
+class Binding:
+    """The arrays that a network is executed with, again and again.
+
+    Parameters
+    ----------
+    network : LoadedNetwork or DebuggedNetwork
+    inputs : mapping of str to ndarray
+        Every input.
+    outputs : mapping of str to ndarray, optional
+        Arrays to write outputs to; the ones missing are made.
+
+    Attributes
+    ----------
+    stops_in_place : bool
+        Whether executions stop soon when they are told so. Others that are to be stopped at any
+        time write into arrays of their own, as their work may have to be abandoned.
+    shown : dict of str to ndarray
+        The outputs by name.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If an array is missing, not known, does not fit or could not be used in place.
+
+    Notes
+    -----
+    All arrays are views of its own: whatever becomes of the shape or type of the caller's array
+    objects does not matter. It also keeps weak references to who owns the memory, as NumPy does
+    not resize an array in place that there is such a reference to, whatever it is told.
+    """
+
+    def __init__(
+        self,
+        network: LoadedNetwork | DebuggedNetwork,
+        inputs: Mapping[str, object],
+        outputs: Mapping[str, object] | None,
+    ) -> None:
+        named = as_dict("inputs", inputs)
+        if named.keys() != {slot.name for slot in network.inputs}:
+            raise wrong_names(network, named)
+        arrays = [_in_place(slot, named[slot.name]) for slot in network.inputs]
+        call = checked_call(network, arrays, outputs)
+        self._prepared: Prepared = call.prepared
+        self._sources = call.sources
+        self._copies = call.copies
+        self.stops_in_place: bool = call.prepared.stops_in_place or call.writes_imported
+        self._names = call.names
+        self._targets: list[Array | None] = []
+        self.shown: dict[str, Array] = {}
+        for slot, target in zip(call.prepared.outputs, call.targets, strict=True):
+            array = slot.new_array() if target is None else target
+            self._targets.append(None if array is None else _own_view(array))
+            if array is not None:
+                self.shown[slot.name] = call.given.get(slot.name, array)  # type: ignore[assignment]
+        given = [*arrays, *(target for target in call.targets if target is not None)]
+        self._owners = [weakref.ref(owner) for owner in _owners(given)]
+
+    def bound(self, signal: Cancellation, *, is_private: bool) -> BoundCall:
+        """What executes once with these arrays, and is stopped by a signal.
+
+        Parameters
+        ----------
+        signal : Cancellation
+        is_private : bool
+            Whether it writes into arrays of its own until `BoundCall.write`.
+        """
+        results = self._targets
+        if is_private:
+            results = [None if array is None else np.empty_like(array) for array in results]
+        with cancellable(signal):
+            call = self._prepared.bind(self._sources, results)
+        if self._copies:
+            call = _after_copies(call, self._copies)
+        if is_private:
+            return _PrivateCall(call, results, self)
+        if any(array is None for array in results):
+            return _ShowingCall(call, self)
+        return call  # type: ignore[return-value]  # which has no `write`, as nobody needs it
+
+    def show(self, made: Sequence[Array]) -> None:
+        """Show results some of which were made anew."""
+        self.shown.update(zip(self._names, made, strict=True))
+
+    def take(self, made: Sequence[Array]) -> None:
+        """Copy results into the caller's arrays, or show them where the caller has none."""
+        for name, slot, target, array in zip(
+            self._names, self._prepared.outputs, self._targets, made, strict=True
+        ):
+            if target is None:
+                self.shown[name] = array
+            else:
+                slot.check_result(array, target)
+                target[...] = array
+
+
+class _ShowingCall:
+    """Executes and shows the results, some of which are made anew."""
+
+    __slots__ = ("_binding", "_call")
+
+    def __init__(self, call: Callable[[], Sequence[Array] | None], binding: Binding) -> None:
+        self._call = call
+        self._binding = binding
+
+    def __call__(self) -> None:
+        self._binding.show(self._call() or ())
+
+    def write(self) -> None:
+        """Nothing: it is done."""
+
+
+class _PrivateCall:
+    """Executes into arrays that the caller does not have."""
+
+    __slots__ = ("_binding", "_call", "_made", "_results")
+
+    def __init__(
+        self,
+        call: Callable[[], Sequence[Array] | None],
+        results: Sequence[Array | None],
+        binding: Binding,
+    ) -> None:
+        self._call = call
+        self._results = results
+        self._binding = binding
+        self._made: Sequence[Array] | None = None
+
+    def __call__(self) -> None:
+        self._made = self._call()
+
+    def write(self) -> None:
+        """Copy the results into the caller's arrays."""
+        made = self._results if self._made is None else self._made
+        self._made = None
+        self._binding.take(made)  # type: ignore[arg-type]  # what was unknown is made now
+
+
+def _in_place(slot: InputSlot, given: object) -> Array:
+    """A view of an input that is read where it is."""
+    array = slot.converted(given, quantize=False)
+    if array is not given and array.flags.owndata:
+        raise InvalidArgumentError(
+            "the input cannot be bound, as it would have to be copied",
+            where=f"input '{slot.name}'",
+            expected=f"a C-contiguous array of {array.dtype}",
+            actual=type(given).__name__,
+            fix="Bind an array of that kind, and write each run's elements into it",
+        )
+    return _own_view(array)
+
+
+def _own_view(array: Array) -> Array:
+    """The same elements in an array that nobody else can reshape or give another type."""
+    if isinstance(array, (ImportedTensor, ToImport)):
+        return array
+    return array.view(np.ndarray)
+
+
+def _owners(arrays: Sequence[Array]) -> list[Array]:
+    """The arrays whose memory some arrays lie in."""
+    plain = (array for array in arrays if isinstance(array, np.ndarray))
+    bases = (array if array.base is None else array.base for array in plain)
+    return [base for base in bases if isinstance(base, np.ndarray)]
+
+
+def _after_copies(
+    call: Callable[[], Sequence[Array] | None], copies: Sequence[tuple[Array, Array]]
+) -> Callable[[], Sequence[Array] | None]:
+    """Copy the inputs that outputs overlap first, as a step may write before another reads."""
+
+    def execute() -> Sequence[Array] | None:
+        for target, source in copies:
+            target[...] = source
+        return call()
+
+    return execute

@@ -1,0 +1,63 @@
+"""Targets: machines that backends can make programs for, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from armpy.backend.programs import HOST_TARGET
+from armpy.errors import BackendError, InvalidArgumentError, did_you_mean
+from armpy.plugins.proxy.guard import GuardedBackend
+from armpy.plugins.proxy.guarded_call import describe, read_backend
+from armpy.types import BackendId
+
+
+def targets_of(backend: GuardedBackend) -> tuple[str, ...]:
+    """The targets of a backend; none if it saves no programs.
+
+    Raises
+    ------
+    BackendError
+        If it says something else.
+    """
+    programs = backend.get_programs()
+    if programs is None:
+        return ()
+    kinds = (tuple, list)
+    found: Sequence[object] = read_backend(backend.backend_id, programs, "targets", kinds)
+    if not all(isinstance(name, str) for name in found):
+        raise BackendError(
+            "an entry has the wrong type",
+            where=f"{backend.backend_id} / targets",
+            expected="str",
+            actual=describe(found),
+        )
+    return tuple(map(str, found))
+
+
+def known_targets(backends: Iterable[GuardedBackend]) -> dict[str, list[BackendId]]:
+    """The backends that make programs for each target; `HOST_TARGET` is always there."""
+    known: dict[str, list[BackendId]] = {HOST_TARGET: []}
+    for backend in backends:
+        for name in targets_of(backend):
+            known.setdefault(name, []).append(backend.backend_id)
+    return known
+
+
+def check_targets(names: Sequence[str], backends: Iterable[GuardedBackend]) -> None:
+    """Check that there is each of some targets.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there is not; it names the nearest one.
+    """
+    known = known_targets(backends)
+    for name in names:
+        if name not in known:
+            raise InvalidArgumentError(
+                "there is no such target",
+                where="target",
+                expected=", ".join(known),
+                actual=repr(name),
+                fix=did_you_mean(name, known),
+            )

@@ -1,0 +1,300 @@
+"""Execution: a network bound to arrays, checked once and executed any number of times."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from armpy.errors import InvalidArgumentError
+from armpy.execution.memory.exhaustion import without_memory
+from armpy.execution.programs.loop_timeout import UNSET, Unset
+from armpy.execution.scheduling.stop_signal import StopSignal, deadline_in
+from armpy.ops.operation import Array
+from armpy.types import Priority
+
+if TYPE_CHECKING:  # futures are slow to import, and most programs call
+    from armpy.execution.binding import Binding, BoundCall
+    from armpy.execution.scheduling.executors import Executors
+    from armpy.execution.scheduling.tasks import ExecutionFuture, Job
+
+
+class Execution:
+    """A loaded network bound to arrays; made by `armpy.Model.bind`.
+
+    Parameters
+    ----------
+    binding : Binding
+        The arrays.
+    executors : Executors
+        Run what is started and not called, and what has to be left alone when it is stopped.
+    owner : object
+        Whose share of the executors it takes.
+    priority : Priority
+    deadline_s : float, optional
+        How long each execution may take.
+    cancellable : bool
+        Whether calls can be stopped at any time, also if backends do not stop themselves.
+
+    Attributes
+    ----------
+    outputs : dict of str to ndarray
+        The outputs by name. The arrays stay the same, except those of outputs whose shapes depend
+        on values, of which each execution makes new ones.
+
+    Notes
+    -----
+    It has working memory of its own. One thread at a time can call it; any number of executions
+    of one network can run at the same time. Where backends do not stop themselves, what is to be
+    stopped at any time (started, or with a deadline) is run by another thread in memory of its own.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_apart",
+        "_binding",
+        "_deadline_s",
+        "_executors",
+        "_is_apart",
+        "_is_closed",
+        "_is_watched",
+        "_job",
+        "_keep_alive",
+        "_owner",
+        "_priority",
+        "_signal",
+        "_turn",
+        "_wants_stop",
+        "outputs",
+    )
+
+    def __init__(
+        self,
+        binding: Binding,
+        executors: Executors,
+        owner: object = None,
+        priority: Priority = Priority.MEDIUM,
+        deadline_s: float | None = None,
+        *,
+        cancellable: bool = False,
+    ) -> None:
+        deadline_in(deadline_s)  # raises if it is no time
+        self.outputs: dict[str, Array] = binding.shown
+        self._binding = binding
+        self._executors = executors
+        self._owner = owner
+        self._priority = priority
+        self._deadline_s = deadline_s
+        # Whether calls, too, are run where they can be left alone.
+        self._is_apart = (cancellable or deadline_s is not None) and not binding.stops_in_place
+        self._is_watched = self._is_apart or deadline_s is not None
+        self._keep_alive: object = None
+        self._is_closed = False
+        self._job: Job[dict[str, Array]] | None = None
+        self._wants_stop = False
+        self._signal = StopSignal()
+        bound = binding.bound(self._signal, is_private=self._is_apart)
+        # What is run apart, and stops it, for whoever has the turn; None until it is made anew.
+        self._apart: tuple[StopSignal, BoundCall | None] | None = None
+        if self._is_apart:
+            self._apart = self._signal, bound
+        # Whoever takes it out executes: to delete from a list is one step, and the quickest lock.
+        # It is a statement and no call of `pop`, behind which a signal handler could raise: the
+        # turn would have been taken, and nobody would know.
+        self._turn: list[BoundCall] = [bound]
+
+    def __call__(self) -> dict[str, Array]:
+        """Execute once.
+
+        Returns
+        -------
+        dict of str to ndarray
+            `outputs`.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If the network has been unloaded, or the execution is under way already.
+        ExecutionTimeoutError
+            If the deadline has come.
+        ExecutionCancelledError
+            If it was stopped by `cancel`.
+        """
+        turn = self._turn
+        try:
+            execute = turn[0]
+            del turn[0]
+        except IndexError:
+            raise self._not_free() from None
+        if self._is_watched:
+            return self._call_watched(turn, execute)
+        try:
+            execute()
+        except MemoryError as error:
+            raise without_memory(error)  # noqa: B904 - it has the cause
+        finally:
+            turn.append(execute)
+            if self._wants_stop:
+                self._forget_stop()
+        return self.outputs
+
+    def start(
+        self, *, priority: Priority | None = None, deadline_s: float | Unset | None = UNSET
+    ) -> ExecutionFuture[dict[str, Array]]:
+        """Execute once on a thread of the runtime's.
+
+        Parameters
+        ----------
+        priority : Priority, optional
+            What was said when it was bound, if left out.
+        deadline_s : float, optional
+            How long it may take from now on, with the time that it waits; as for `priority`.
+
+        Returns
+        -------
+        concurrent.futures.Future
+            Of `outputs`. It can be cancelled also when it is under way.
+
+        Raises
+        ------
+        InvalidArgumentError
+            As a call; if the runtime is closed.
+        """
+        limit_s = self._deadline_s if deadline_s is UNSET else deadline_s
+        deadline = deadline_in(limit_s)
+        turn, job = self._turn, None
+        try:
+            execute = turn[0]
+            del turn[0]
+        except IndexError:
+            raise self._not_free() from None
+        try:
+            is_apart = not self._binding.stops_in_place
+            job = self._new_job(turn, execute, deadline, priority or self._priority, is_apart)
+            future = job.submitted()
+            self._executors.submit(job)
+            job.watch()
+        except BaseException:
+            self._take_back(job, turn, execute)
+            raise
+        return future
+
+    def cancel(self) -> bool:
+        """Stop what is under way, from any thread; whether there was something to stop.
+
+        Notes
+        -----
+        It is effective within 10 ms, also inside long layers, where backends have the capability
+        ``CancellableExecution``; what the arrays of outputs hold is not known then. The work
+        of others is abandoned, and writes to none of the caller's arrays, if it was started, has a
+        deadline, or was bound with `cancellable`; otherwise it ends behind the layer that it is in.
+        """
+        job = self._job
+        if job is not None:
+            return job.stop()
+        if self._turn or self._is_closed:
+            return False
+        self._wants_stop = True
+        self._signal.cancel()
+        if self._turn:  # it has come to its end in between, and may not have seen it
+            self._forget_stop()
+        return True
+
+    def keeping(self, owner: object) -> Execution:
+        """The same, which keeps its owner: networks go with their runtime."""
+        self._keep_alive = owner
+        return self
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it was closed, or its network unloaded."""
+        return self._is_closed
+
+    def close(self) -> None:
+        """Give its memory back; one that is under way comes to its end."""
+        self._is_closed = True
+        self._turn, self._apart = [], None
+
+    def _not_free(self) -> InvalidArgumentError:
+        """Why it cannot be executed now."""
+        if self._is_closed:
+            return InvalidArgumentError("the network has been unloaded", fix="Load it again")
+        return InvalidArgumentError(
+            "the execution is under way already", fix="Wait for it, or bind one for each thread"
+        )
+
+    def _forget_stop(self) -> None:
+        """Let the next call not be stopped by what was meant for the last one."""
+        self._wants_stop = False
+        self._signal.reset()
+
+    def _call_watched(self, turn: list[BoundCall], execute: BoundCall) -> dict[str, Array]:
+        """Execute once what has a deadline, or cannot be stopped itself."""
+        job = None
+        try:
+            deadline = deadline_in(self._deadline_s)
+            job = self._new_job(turn, execute, deadline, self._priority, self._is_apart)
+            if not self._is_apart:
+                return job.call()
+            from armpy.execution.scheduling.tasks import wait  # noqa: PLC0415 - imported with the job
+
+            future = job.submitted()
+            self._executors.run_apart(job)
+        except BaseException:
+            self._take_back(job, turn, execute)
+            raise
+        return wait(job, future)
+
+    def _take_back(
+        self,
+        job: Job[dict[str, Array]] | None,
+        turn: list[BoundCall],
+        execute: BoundCall,
+    ) -> None:
+        """Give the turn back of what was not started, as where a signal handler has raised."""
+        if job is None:
+            turn.append(execute)
+        elif not job.is_over:
+            job.stop()
+
+    def _new_job(
+        self,
+        turn: list[BoundCall],
+        execute: BoundCall,
+        deadline: float | None,
+        priority: Priority,
+        is_apart: bool,
+    ) -> Job[dict[str, Array]]:
+        """What executes once, and gives the turn back when its caller can have it again."""
+        from armpy.execution.scheduling.tasks import Job  # noqa: PLC0415 - most programs call
+
+        binding, outputs = self._binding, self.outputs
+        signal = self._signal
+        made: BoundCall | None = None
+        if is_apart:  # the last one may have been left alone, with all that it has
+            signal, made = self._apart or (StopSignal(), None)
+            self._apart = None
+        signal.reset(deadline)
+
+        def work(job: Job[dict[str, Array]]) -> dict[str, Array]:
+            nonlocal made
+            if not is_apart:
+                job.enter_place()
+                execute()
+                return outputs
+            if made is None:
+                made = binding.bound(signal, is_private=True)
+            made()
+            signal.commit()
+            made.write()
+            return outputs
+
+        def when_over(is_abandoned: bool) -> None:
+            self._job = None
+            if not is_abandoned:
+                signal.reset()
+            if is_apart:
+                is_kept = not (is_abandoned or self._is_closed or made is None)
+                self._apart = (signal, made) if is_kept else None
+            turn.append(execute)
+
+        self._job = job = Job(work, signal, priority, self._owner, when_over)
+        return job

@@ -1,0 +1,365 @@
+"""A backend that lives in a process of its own, as the core sees it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from armpy.backend import (
+    BackendOption,
+    Capabilities,
+    Capability,
+    DeviceFigures,
+    IBackendContext,
+    IBackendInternal,
+    ICustomAllocator,
+    ILayerSupport,
+    IMemoryManager,
+    IWorkload,
+    IWorkloadFactory,
+    NetworkResources,
+    OptimizationViews,
+    OptionScope,
+    OptionValues,
+    PreparationRequest,
+    ReasonCode,
+    Substitution,
+    Support,
+    WorkloadInfo,
+)
+from armpy.backend.options import NO_OPTIONS
+from armpy.compiler.devices.records import figures_from
+from armpy.errors import BackendError, BackendUnavailableError, DeadObjectError
+from armpy.execution.isolation.limits import IsolationLimits
+from armpy.execution.isolation.messages import SUPPORT
+from armpy.execution.isolation.parts import graph_of_layer, graph_of_view, is_sendable
+from armpy.execution.isolation.source import BackendSource
+from armpy.execution.isolation.status import IsolationStatus
+from armpy.execution.isolation.supervisor import Part, Supervisor
+from armpy.execution.isolation.worker_process import WorkerProcess
+from armpy.execution.isolation.workload import IsolatedWorkload, PartRunner
+from armpy.graph import SubgraphView
+from armpy.ops.backend_internal import PreCompiled
+from armpy.ops.operation import OperandInfos, Operation
+from armpy.plugins import Candidate, CandidateStatus
+from armpy.tensor import TensorInfo
+from armpy.types import BackendId, DeviceType
+
+T = TypeVar("T")
+
+_NOT_ACROSS = (
+    Capability.DYNAMIC_OUTPUT_SHAPES,
+    Capability.PROTECTED_CONTENT_ALLOCATION,
+    Capability.MULTI_AXIS_PACKING,
+    Capability.SINGLE_AXIS_PACKING,
+    Capability.EXTERNALLY_MANAGED_MEMORY,
+    Capability.PRE_IMPORT_IO_TENSORS,
+    Capability.TRACED_SIZES,
+    Capability.LOOP_TIMEOUT,
+)
+"""Capabilities that concern what is in the application's process, where the backend is not."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class IsolatedProgram:
+    """A part that a worker has prepared; known to the proxy of its backend alone."""
+
+    part: Part
+    supervisor: Supervisor
+
+    def __str__(self) -> str:
+        return f"{self.part}, in a process of its own"
+
+
+class IsolatedBackend(IBackendInternal):
+    """A backend in a process of its own.
+
+    Parameters
+    ----------
+    source : BackendSource
+    limits : IsolationLimits, optional
+
+    Raises
+    ------
+    BackendUnavailableError
+        If it cannot be loaded there, or its process ends instead.
+
+    Notes
+    -----
+    It is asked by messages which layers it takes, is sent each part of a network as a graph, and
+    executes parts with tensors in shared memory. What it does to its process it does to that alone.
+    Vendor extensions that it declares are not offered, as their operations' code would be needed
+    here; nor does it see the application's memory, allocators and profile.
+    """
+
+    def __init__(self, source: BackendSource, limits: IsolationLimits | None = None) -> None:
+        self._source = source
+        self._limits = limits or IsolationLimits()
+        try:
+            self._first: WorkerProcess | None = WorkerProcess(source, self._limits)
+        except DeadObjectError as error:
+            text = f"backend '{source.backend_id}' cannot be used: {error.failed}"
+            raise BackendUnavailableError(text) from error
+        except OSError as error:
+            text = f"no process can be started for backend '{source.backend_id}': {error}"
+            raise BackendUnavailableError(text) from error
+        self._said: Mapping[str, Any] = self._first.description  # Any: read with care
+        self.api_version = self._read("api_version", str)
+        self._supervisor: Supervisor | None = None
+
+    def _read(self, name: str, kind: type[T]) -> T:
+        """Something that the worker has said of the backend."""
+        value = self._said.get(name)
+        if type(value) is not kind:
+            raise _unreadable(self._source.backend_id, name, value, kind.__name__)
+        return value
+
+    @property
+    def backend_id(self) -> BackendId:
+        """As it calls itself."""
+        return self._read("backend_id", str)
+
+    @property
+    def version(self) -> str:
+        """As it says."""
+        return self._read("version", str)
+
+    @property
+    def device_type(self) -> DeviceType:
+        """As it says."""
+        name = self._read("device_type", str)
+        if name not in DeviceType.__members__:
+            expected = ", ".join(DeviceType.__members__)
+            raise _unreadable(self._source.backend_id, "device_type", name, expected)
+        return DeviceType[name]
+
+    @property
+    def feature_level(self) -> int:
+        """As it says."""
+        return self._read("feature_level", int)
+
+    def get_device_figures(self) -> DeviceFigures | None:
+        """As it declares them."""
+        said = self._said.get("figures")
+        if said is None:
+            return None
+        try:
+            return figures_from(said, self.backend_id)
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            raise _unreadable(self._source.backend_id, "get_device_figures", said) from error
+
+    @property
+    def supported_extensions(self) -> Sequence[str]:
+        """Those whose operations it runs; who declares them has to be there as well."""
+        return tuple(map(str, self._read("supported_extensions", list)))
+
+    @property
+    def options(self) -> Sequence[BackendOption]:
+        """As it declares them."""
+        said = self._read("options", list)
+        try:
+            return [
+                BackendOption(
+                    o["name"],
+                    o["default"],
+                    o["help"],
+                    OptionScope(o["scope"]),
+                    tuple(o["choices"]),
+                    o["minimum"],
+                    o["maximum"],
+                )
+                for o in said
+            ]
+        except (KeyError, TypeError, ValueError) as error:
+            raise _unreadable(self._source.backend_id, "options", said) from error
+
+    def get_capabilities(self) -> Capabilities:
+        """What it says, without what concerns the application's memory."""
+        said = self._read("capabilities", dict)
+        return {str(name): value for name, value in said.items() if name not in _NOT_ACROSS}
+
+    def described(self, candidate: Candidate) -> Candidate:
+        """Its candidate, which the registry has not loaded."""
+        return replace(
+            candidate,
+            status=CandidateStatus.REGISTERED,
+            api_version=self.api_version,
+            device_type=self.device_type.name,
+        )
+
+    @property
+    def status(self) -> IsolationStatus:
+        """How its process is."""
+        return self._running().status
+
+    @property
+    def supervisor(self) -> Supervisor:
+        """What keeps its process running."""
+        return self._running()
+
+    def for_runtime(self, options: OptionValues) -> IBackendInternal:
+        """Begin with these options."""
+        first, self._first = self._first, None
+        self._supervisor = Supervisor(self._source, self._limits, options, first)
+        return self
+
+    def create_backend_context(self, options: OptionValues) -> IBackendContext | None:
+        """What ends the process with the runtime."""
+        return _Context(self._running())
+
+    def _running(self) -> Supervisor:
+        """The supervisor; that of no options where nobody has given any."""
+        if self._supervisor is None:
+            defaults = {o.name: o.default for o in self.options if o.scope is OptionScope.RUNTIME}
+            self.for_runtime(defaults)
+        assert self._supervisor is not None  # just made
+        return self._supervisor
+
+    def can_use_allocator(self, allocator: ICustomAllocator) -> Support:
+        """It cannot: what it takes, it takes in its process, where the allocator is not."""
+        text = "it has a process of its own, which the application's allocator has no memory for"
+        return Support.no(ReasonCode.OTHER, text)
+
+    def get_layer_support(self) -> ILayerSupport:
+        """What asks it."""
+        return _Support(self._running(), NO_OPTIONS)
+
+    def get_layer_support_with_options(self, model_options: OptionValues) -> ILayerSupport:
+        """What asks it about a network with options."""
+        return _Support(self._running(), model_options)
+
+    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+        """What makes workloads of prepared parts."""
+        return _Factory(self._running(), NO_OPTIONS, relaxed=False)
+
+    def create_workload_factory_for_network(self, network: NetworkResources) -> IWorkloadFactory:
+        """What makes workloads of prepared parts."""
+        return _Factory(self._running(), network.model_options, relaxed=network.relaxed)
+
+    def optimize_subgraph(self, view: SubgraphView) -> OptimizationViews:
+        """Let it prepare a part."""
+        return self.optimize_subgraph_for_network(view, PreparationRequest())
+
+    def optimize_subgraph_with_options(
+        self, view: SubgraphView, model_options: OptionValues
+    ) -> OptimizationViews:
+        """Let it prepare a part of a network with options."""
+        request = PreparationRequest(model_options=model_options)
+        return self.optimize_subgraph_for_network(view, request)
+
+    def optimize_subgraph_for_network(
+        self, view: SubgraphView, request: PreparationRequest
+    ) -> OptimizationViews:
+        """Let it prepare a part.
+
+        Raises
+        ------
+        ArmpyError
+            What it could not prepare the part for; a `DeadObjectError` if its process ended.
+        """
+        views = OptimizationViews()
+        values = (*view.inputs, *view.outputs)
+        if not view.outputs or not is_sendable([value.info for value in values]):
+            views.fail(view, "sizes depend on elements, which does not go to another process")
+            return views
+        part = _prepared(self._running(), view, request)
+        shapes = tuple(value.info.known_shape for value in view.outputs)
+        operation = PreCompiled(
+            IsolatedProgram(part, self._running()), shapes, part.layout.size_bytes
+        )
+        views.substitutions.append(Substitution.by_operation(view, operation))
+        return views
+
+
+def _unreadable(backend_id: BackendId, name: str, said: object, expected: str = "") -> BackendError:
+    """The error for something that a worker has said of its backend."""
+    return BackendError(
+        "what the process says of the backend cannot be read",
+        where=f"{backend_id} / {name}",
+        expected=expected,
+        actual=repr(said)[:200],
+    )
+
+
+def _prepared(supervisor: Supervisor, view: SubgraphView, request: PreparationRequest) -> Part:
+    """A part that a worker has prepared.
+
+    Raises
+    ------
+    ArmpyError
+        If it cannot be prepared.
+    """
+    part = Part(graph_of_view(view), request.model_options, relaxed=request.relaxed)
+    supervisor.add(part)
+    for is_last in (False, True):
+        timeout_s = None
+        if request.deadline_s is not None:
+            timeout_s = max(request.deadline_s - time.perf_counter(), 0.001)
+        worker = supervisor.worker()
+        try:
+            supervisor.prepare(part, worker, timeout_s)
+            break
+        except DeadObjectError:
+            if is_last or worker.culprit is part:  # else an execution may have ended it
+                raise
+    return part
+
+
+class _Context(IBackendContext):
+    """Ends a backend's processes with the runtime."""
+
+    def __init__(self, supervisor: Supervisor) -> None:
+        self._supervisor = supervisor
+
+    def close(self) -> None:
+        self._supervisor.close()
+
+
+class _Support(ILayerSupport):
+    """Asks a backend in its process about layers."""
+
+    def __init__(self, supervisor: Supervisor, model_options: OptionValues) -> None:
+        self._supervisor = supervisor
+        self._options = dict(model_options)
+
+    def is_layer_supported(
+        self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
+    ) -> Support:
+        supervisor = self._supervisor
+        request = (SUPPORT, operation, tuple(inputs), tuple(outputs), self._options)
+
+        def ask(worker: WorkerProcess) -> Mapping[str, object]:
+            return worker.request(request, timeout_s=supervisor.limits.start_timeout_s)
+
+        answer = supervisor.with_worker(ask)
+        is_supported, code, text = map(answer.get, ("is_supported", "code", "text"))
+        if is_supported is True:
+            return Support.yes()
+        try:
+            if is_supported is False and isinstance(text, str):
+                return Support.no(ReasonCode(code), text)
+        except ValueError:  # there is no such code
+            pass
+        raise _unreadable(supervisor.backend_id, "is_layer_supported", answer)
+
+
+class _Factory(IWorkloadFactory):
+    """Makes workloads of prepared parts, and of layers that were left alone."""
+
+    def __init__(
+        self, supervisor: Supervisor, model_options: OptionValues, *, relaxed: bool
+    ) -> None:
+        self._supervisor = supervisor
+        self._options = model_options
+        self._relaxed = relaxed
+
+    def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
+        if isinstance(operation, PreCompiled) and isinstance(operation.program, IsolatedProgram):
+            return IsolatedWorkload(PartRunner(operation.program.part, self._supervisor))
+        graph, taken = graph_of_layer(operation, info)
+        part = Part(graph, self._options, relaxed=self._relaxed)
+        self._supervisor.add(part)
+        self._supervisor.prepare(part, self._supervisor.worker())
+        return IsolatedWorkload(PartRunner(part, self._supervisor), taken)

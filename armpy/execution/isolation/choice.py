@@ -1,0 +1,87 @@
+"""Which of a runtime's backends have processes of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from armpy.backend import IBackendInternal
+from armpy.errors import InvalidArgumentError
+from armpy.execution.isolation.backend import IsolatedBackend
+from armpy.execution.isolation.limits import Isolation, IsolationLimits, is_isolated
+from armpy.execution.isolation.source import BackendSource
+from armpy.plugins import BackendRegistry
+from armpy.store.settings import CompilationCaching
+from armpy.types import BackendId
+
+Maker = Callable[[], IBackendInternal]
+
+
+def choose(
+    registry: BackendRegistry,
+    named: Sequence[BackendId] | None,
+    isolation: Isolation,
+    limits: IsolationLimits,
+    caching: CompilationCaching,
+) -> list[tuple[BackendId, Maker]]:
+    """What makes the backends of a runtime, by their ids.
+
+    Parameters
+    ----------
+    registry : BackendRegistry
+    named : sequence of str, optional
+        Ids in order; None for all there are, in any order.
+    isolation : str, mapping of str to str, or None
+    limits : IsolationLimits
+    caching : CompilationCaching
+
+    Raises
+    ------
+    BackendUnavailableError
+        If a named backend without a process of its own cannot be used.
+    InvalidArgumentError
+        If the list of names is empty.
+
+    Notes
+    -----
+    None of the code of isolated backends is run here. Modules in directories, which tell their
+    ids when they are loaded, tell them in processes of their own, unless they are named.
+    """
+    if named is None:
+        registry.identify()
+        ids = [name for name in registry.backend_ids if is_isolated(isolation, name)]
+        makers: list[tuple[BackendId, Maker]] = [
+            (backend.backend_id, partial(_same, backend))
+            for backend in registry.available(without=ids)
+        ]
+        return makers + [
+            (name, partial(_isolated, registry, name, limits, caching)) for name in ids
+        ]
+    if not named:
+        raise InvalidArgumentError("the list of backends is empty")
+    return [
+        (
+            name,
+            partial(_isolated, registry, name, limits, caching)
+            if is_isolated(isolation, name)
+            else partial(_same, registry.get(name)),
+        )
+        for name in dict.fromkeys(named)
+    ]
+
+
+def _same(backend: IBackendInternal) -> IBackendInternal:
+    """A backend that is there."""
+    return backend
+
+
+def _isolated(
+    registry: BackendRegistry,
+    backend_id: BackendId,
+    limits: IsolationLimits,
+    caching: CompilationCaching,
+) -> IsolatedBackend:
+    """A backend in a process of its own."""
+    if caching.token is not None:  # which names one model, and not the parts that go there
+        caching = CompilationCaching()
+    return IsolatedBackend(BackendSource.of(registry, backend_id, caching), limits)

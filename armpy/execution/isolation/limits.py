@@ -1,0 +1,106 @@
+"""What workers may take, and how long they are waited for."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from armpy.core.arguments import check_positive, check_whole
+from armpy.errors import InvalidArgumentError
+from armpy.types import BackendId
+
+PROCESS = "process"
+"""Isolation in a process of its own."""
+NO_ISOLATION = "none"
+"""In the application's process."""
+
+Isolation = str | Mapping[BackendId, str] | None
+"""How backends are isolated: all of them alike, or each by its id."""
+
+
+@dataclass(frozen=True, slots=True)
+class IsolationLimits:
+    """What an isolated backend's process may take, and when it is given up.
+
+    Parameters
+    ----------
+    timeout_s : float
+        How long one execution may take that has no deadline.
+    grace_s : float
+        How long past its deadline an execution is waited for.
+    preparation_timeout_s : float
+        How long preparing one part may take, if the request has no deadline.
+    start_timeout_s : float
+        How long the process may take to start and to load the backend.
+    memory_bytes : int, optional
+        How much memory of its own the process may have; three quarters of the machine's if left
+        out, 0 for no limit.
+    max_failures : int
+        How many failures within `failure_window_s` put the backend into quarantine.
+    failure_window_s : float
+    quarantine_s : float
+        How long it is not started again then.
+    keep_spare : bool
+        Whether a second process is held ready, which takes the place of one that fails.
+    confined : bool
+        Whether the process gives up rights that it has no need of, where the system lets it.
+    writable_paths : tuple of path
+        Directories that it may write to besides armpy's cache.
+    """
+
+    timeout_s: float = 60.0
+    grace_s: float = 1.0
+    preparation_timeout_s: float = 600.0
+    start_timeout_s: float = 60.0
+    memory_bytes: int | None = None
+    max_failures: int = 5
+    failure_window_s: float = 60.0
+    quarantine_s: float = 60.0
+    keep_spare: bool = True
+    confined: bool = True
+    writable_paths: tuple[str | os.PathLike[str], ...] = ()
+
+    def __post_init__(self) -> None:
+        failed = "the limit cannot be used"
+        for name in _POSITIVE:
+            check_positive(getattr(self, name), name, failed=failed)
+        check_whole(self.max_failures, "max_failures", least=1, failed=failed)
+        if self.memory_bytes is not None:
+            check_whole(self.memory_bytes, "memory_bytes", failed=failed)
+
+
+_POSITIVE = (
+    "timeout_s",
+    "grace_s",
+    "preparation_timeout_s",
+    "start_timeout_s",
+    "failure_window_s",
+    "quarantine_s",
+)
+
+
+def check_isolation(isolation: object) -> None:
+    """Check what was given for the option.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If it is none of the choices.
+    """
+    by_id = isolation if isinstance(isolation, Mapping) else {"": isolation}
+    for backend_id, chosen in by_id.items():
+        if chosen not in (PROCESS, NO_ISOLATION, None):
+            raise InvalidArgumentError(
+                "there is no such isolation",
+                where=f"isolation['{backend_id}']" if backend_id else "isolation",
+                expected=f"'{PROCESS}', '{NO_ISOLATION}' or None",
+                actual=repr(chosen),
+            )
+
+
+def is_isolated(isolation: Isolation, backend_id: BackendId) -> bool:
+    """Whether a backend is to have a process of its own."""
+    if isinstance(isolation, Mapping):
+        return isolation.get(backend_id) == PROCESS
+    return isolation == PROCESS

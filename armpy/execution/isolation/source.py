@@ -1,0 +1,67 @@
+"""Where a worker gets its backend from."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from armpy.backend import IBackendInternal
+from armpy.errors import BackendUnavailableError
+from armpy.plugins.options import PluginOptions
+from armpy.plugins.registry import BackendRegistry
+from armpy.store.settings import CompilationCaching
+from armpy.types import BackendId
+
+
+@dataclass(frozen=True, slots=True)
+class BackendSource:
+    """What a worker needs to know to load a backend.
+
+    Parameters
+    ----------
+    backend_id : str
+    options : PluginOptions
+        How it is found, with the same trust as in the application.
+    factory : bytes, optional
+        Pickle of the callable that makes it, if it was registered by hand.
+    caching : CompilationCaching
+        Where what it compiles is kept.
+    """
+
+    backend_id: BackendId
+    options: PluginOptions
+    factory: bytes | None = None
+    caching: CompilationCaching = field(default_factory=CompilationCaching)
+
+    @classmethod
+    def of(
+        cls, registry: BackendRegistry, backend_id: BackendId, caching: CompilationCaching
+    ) -> BackendSource:
+        """The source of one of a registry's backends, none of whose code is run.
+
+        Raises
+        ------
+        BackendUnavailableError
+            If it was registered by hand with something that cannot be pickled.
+        """
+        factory = registry.factory_by_hand(backend_id)
+        if factory is None:
+            return cls(backend_id, registry.options, None, caching)
+        try:
+            return cls(backend_id, registry.options, pickle.dumps(factory), caching)
+        except Exception as error:
+            raise BackendUnavailableError(
+                f"backend '{backend_id}' cannot be isolated: {error}",
+                expected="a factory that another process can import, as of a module's function",
+            ) from error
+
+    def load(self) -> tuple[BackendRegistry, IBackendInternal]:
+        """Load it, in the worker; errors as for `BackendRegistry.get`."""
+        if self.factory is None:
+            registry = BackendRegistry.discover(self.options)
+        else:
+            registry = BackendRegistry(self.options)
+            factory: Callable[[], IBackendInternal] = pickle.loads(self.factory)
+            registry.register(self.backend_id, factory)
+        return registry, registry.get(self.backend_id)

@@ -1,0 +1,417 @@
+"""The supervisor: keeps one worker of a backend running, and a spare one that is ready."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import logging
+import os
+import threading
+import time
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+from armpy.backend import OptionValues
+from armpy.errors import ArmpyError, DeadObjectError
+from armpy.execution.isolation.limits import IsolationLimits
+from armpy.execution.isolation.messages import PREPARE, RELEASE
+from armpy.execution.isolation.parts import PackedPart, pack
+from armpy.execution.isolation.shared_block import TensorLayout
+from armpy.execution.isolation.source import BackendSource
+from armpy.execution.isolation.status import IsolationStatus
+from armpy.execution.isolation.worker_process import NOBODY, UNKNOWN, WorkerProcess
+from armpy.graph import Graph
+
+_log = logging.getLogger("armpy.execution.isolation")
+_numbers = itertools.count(1)
+T = TypeVar("T")
+
+
+class Part:
+    """A part of a network, to be prepared by whichever worker is there.
+
+    Parameters
+    ----------
+    graph : Graph
+    model_options : mapping of str to value
+    relaxed : bool
+        Whether float32 may be computed less exactly.
+
+    Attributes
+    ----------
+    number : int
+    infos : tuple of TensorInfo
+        Of inputs and outputs.
+    num_inputs : int
+    layout : TensorLayout
+    """
+
+    def __init__(self, graph: Graph, model_options: OptionValues, *, relaxed: bool) -> None:
+        self.number = next(_numbers)
+        self.infos = tuple(v.info for v in (*graph.inputs, *graph.outputs))
+        self.num_inputs = len(graph.inputs)
+        self.layout = TensorLayout(self.infos)
+        self.description = f"{len(graph.layers)} layers from {graph.layers[0].where}"
+        self.packed: PackedPart = pack(graph, model_options, relaxed=relaxed)
+        weakref.finalize(self, os.close, self.packed.descriptor)
+
+    def __str__(self) -> str:
+        return self.description
+
+
+class Supervisor:
+    """Keeps a backend's worker running.
+
+    Parameters
+    ----------
+    source : BackendSource
+    limits : IsolationLimits
+    options : mapping
+        Of scope RUNTIME.
+    first : WorkerProcess, optional
+        A worker to begin with, which is not configured yet.
+
+    Attributes
+    ----------
+    current : WorkerProcess or None
+        The worker; None while there is none.
+    """
+
+    def __init__(
+        self,
+        source: BackendSource,
+        limits: IsolationLimits,
+        options: OptionValues,
+        first: WorkerProcess | None = None,
+    ) -> None:
+        self.backend_id = source.backend_id
+        self.limits = limits
+        self._source = source
+        self._options = dict(options)
+        self._parts: weakref.WeakSet[Part] = weakref.WeakSet()
+        self._begin()
+        self._failures: deque[float] = deque()
+        self._num_failures = 0
+        self._last_failure = ""
+        self._last_failure_s: float | None = None
+        self._free_at = 0.0
+        self._in_force: dict[str, str] = {}
+        self._is_closed = False
+        _supervisors.add(self)
+        if first is not None:
+            first.configure(self._options)
+            self._take_over(first)
+
+    def _begin(self) -> None:
+        """Have no workers yet, nor any more, in a child that was forked."""
+        self._lock = threading.RLock()
+        self._spare_lock = threading.Lock()  # never held while a spare worker is waited for
+        self.current: WorkerProcess | None = None
+        self._spare: WorkerProcess | None = None
+        self._starting: threading.Thread | None = None
+        self._hurry = threading.Event()
+        self._dead: list[WorkerProcess] = []
+
+    def close(self) -> None:
+        """End every process; nothing can be run afterwards."""
+        with self._lock:
+            self._is_closed = True
+            workers = [self.current, self._spare]
+            self.current = self._spare = None
+            starting = self._starting
+            self._hurry.set()
+        for worker in filter(None, workers):
+            worker.stop()
+        if starting is not None and starting is not threading.current_thread():
+            starting.join()  # what it starts ends itself then
+        self._bury()
+
+    @property
+    def status(self) -> IsolationStatus:
+        """How the backend's process is."""
+        current = self.current
+        running = current is not None and current.is_running
+        return IsolationStatus(
+            self.backend_id,
+            current.pid if current is not None and running else None,
+            self._spare is not None and self._spare.is_running,
+            self._num_failures,
+            max(self._free_at - time.monotonic(), 0.0),
+            self._last_failure,
+            self._last_failure_s,
+            dict(self._in_force),
+        )
+
+    def add(self, part: Part) -> None:
+        """Let the worker forget a part when nobody has it any more."""
+        self._parts.add(part)
+
+    def worker(self) -> WorkerProcess:
+        """The worker, started if need be.
+
+        Raises
+        ------
+        DeadObjectError
+            If the backend is in quarantine, or none can be started.
+        """
+        current = self.current
+        if current is not None:
+            return current
+        with self._lock:
+            if self.current is None:
+                self._take_over(self._next())
+            assert self.current is not None  # just taken over
+            return self.current
+
+    def prepare(self, part: Part, worker: WorkerProcess, timeout_s: float | None = None) -> None:
+        """Let a worker prepare a part, if it has not.
+
+        Raises
+        ------
+        ArmpyError
+            What goes wrong there.
+        DeadObjectError
+            If the worker ends; it is replaced then.
+        """
+        if part.number in worker.prepared:
+            return
+        limit = self.limits.preparation_timeout_s if timeout_s is None else timeout_s
+        worker.busy.add(part)
+        try:
+            with worker.preparing, self.deaths_of(worker):
+                if part.number not in worker.prepared:  # by another thread, meanwhile
+                    self._send(part, worker, limit)
+        except DeadObjectError:
+            if worker.culprit is None:
+                worker.culprit = part if worker.busy <= {part} else UNKNOWN
+            raise
+        finally:
+            worker.busy.discard(part)
+        if worker is self.current and self.limits.keep_spare:
+            self._start_spare()  # which is to have it, too
+
+    def _send(self, part: Part, worker: WorkerProcess, timeout_s: float) -> None:
+        """Send a worker a part, and let it forget what nobody has any more."""
+        for number in worker.prepared - {other.number for other in [*self._parts]}:
+            worker.prepared.discard(number)
+            worker.request((RELEASE, number), timeout_s=self.limits.start_timeout_s)
+        packed = part.packed
+        request = (PREPARE, part.number, packed.pickle_bytes, packed.buffers)
+        worker.request(request, [packed.descriptor], timeout_s=timeout_s)
+        worker.prepared.add(part.number)
+
+    def with_worker(self, task: Callable[[WorkerProcess], T]) -> T:
+        """Do something that a worker is needed for, once more where the first could not serve.
+
+        Raises
+        ------
+        ArmpyError
+            What goes wrong there.
+        DeadObjectError
+            If the worker ends otherwise, or the next cannot serve either.
+        """
+        worker = self.worker()
+        try:
+            with self.deaths_of(worker):
+                return task(worker)
+        except DeadObjectError:
+            if worker.culprit is not NOBODY:
+                raise
+        worker = self.worker()
+        with self.deaths_of(worker):
+            return task(worker)
+
+    @contextlib.contextmanager
+    def deaths_of(self, worker: WorkerProcess) -> Iterator[None]:
+        """Requests to a worker, which is replaced if it ends."""
+        try:
+            yield
+        except DeadObjectError:
+            self.replace(worker)
+            raise
+
+    def replace(self, worker: WorkerProcess) -> None:
+        """Put another worker in the place of one that has failed; the first call counts."""
+        with self._lock:
+            if self.current is not worker:
+                return
+            self.current = None
+            self._note_failure(worker)
+            self._dead.append(worker)
+            if not self._is_closed and self._free_at <= time.monotonic() and self._spare:
+                self._take_over(self._next())
+            else:
+                self._bury()
+
+    def _bury(self) -> None:
+        """Wait for the end of workers that have failed, which takes a while for large ones."""
+        while self._dead:
+            with contextlib.suppress(IndexError):  # another thread was faster
+                self._dead.pop().stop()
+
+    def _note_failure(self, worker: WorkerProcess) -> None:
+        """Count a failure, and put the backend into quarantine after some."""
+        reason, output = worker.reason, worker.output()
+        now, limits = time.monotonic(), self.limits
+        self._num_failures += 1
+        self._last_failure, self._last_failure_s = reason, worker.failed_s
+        self._failures.append(now)
+        while self._failures[0] < now - limits.failure_window_s:
+            self._failures.popleft()
+        _log.warning("the process of backend '%s' has failed: %s", self.backend_id, reason)
+        if output:
+            _log.info("the last that the process of '%s' wrote: %s", self.backend_id, output)
+        if len(self._failures) >= limits.max_failures:
+            self._failures.clear()
+            self._free_at = now + limits.quarantine_s
+            text = "backend '%s' is in quarantine for %g s after %d failures"
+            _log.warning(text, self.backend_id, limits.quarantine_s, limits.max_failures)
+
+    def fresh(self) -> WorkerProcess:
+        """A worker for the caller alone, who stops it; errors as for `worker`."""
+        self._check_allowed()
+        return self._start()
+
+    def _next(self) -> WorkerProcess:
+        """The spare worker, or a new one."""
+        self._check_allowed()
+        if self._spare is None:
+            self._wait_for_spare()
+        self._hurry.set()  # what is not prepared yet in the spare is so when it is needed
+        worker, self._spare = self._spare, None
+        if worker is not None and worker.is_running:
+            return worker
+        if worker is not None:
+            worker.stop()
+        return self._start()
+
+    def _check_allowed(self) -> None:
+        """Check that a worker may be started."""
+        if self._is_closed:
+            raise DeadObjectError("the runtime is closed", where=self.backend_id)
+        left_s = self._free_at - time.monotonic()
+        if left_s > 0:
+            raise DeadObjectError(
+                f"the backend is in quarantine for another {left_s:.0f} s: {self._last_failure}",
+                where=self.backend_id,
+            )
+
+    def _take_over(self, worker: WorkerProcess) -> None:
+        """Let a worker be the one."""
+        self.current = worker
+        self._in_force = in_force(worker.description)
+        if self.limits.keep_spare:
+            self._start_spare()
+        else:
+            self._bury()
+
+    def _start(self) -> WorkerProcess:
+        """Start a worker; what goes wrong is a dead object, too."""
+        try:
+            return WorkerProcess(self._source, self.limits, self._options)
+        except DeadObjectError:
+            raise
+        except (ArmpyError, OSError) as error:
+            failure = DeadObjectError(
+                f"the backend's process cannot be started again: {error}", where=self.backend_id
+            )
+            raise failure from error
+
+    def _start_spare(self) -> None:
+        """Begin to start a spare worker, or to prepare in it what it has not."""
+        with self._spare_lock:
+            if self._starting is None and not self._is_closed:
+                self._hurry = threading.Event()
+                name = f"armpy-spare-{self.backend_id}"
+                run = _spare_starter(weakref.ref(self), self._hurry)
+                starting = threading.Thread(target=run, name=name, daemon=True)
+                try:
+                    starting.start()
+                except RuntimeError as error:  # the application can start no more threads
+                    _log.warning("no spare process of backend '%s': %s", self.backend_id, error)
+                else:
+                    self._starting = starting
+
+    def make_spare(self, hurry: threading.Event) -> None:
+        """Start a spare worker and prepare all parts in it; what goes wrong is only logged.
+
+        Parameters
+        ----------
+        hurry : Event
+            Set when the spare worker is needed as it is.
+        """
+        self._bury()
+        worker = self._spare
+        try:
+            if (worker is None or not worker.is_running) and not self._is_closed:
+                if worker is not None:
+                    worker.stop()
+                self._spare = worker = WorkerProcess(self._source, self.limits, self._options)
+            while worker is not None and not hurry.is_set() and (part := self._missing(worker)):
+                self.prepare(part, worker)
+        except (ArmpyError, OSError) as error:
+            is_over = self._is_closed or not threading.main_thread().is_alive()
+            level = logging.DEBUG if is_over else logging.WARNING  # at the end all are ended
+            # In words: whoever keeps the record would keep the error, its frames and their parts.
+            _log.log(level, "no spare process of backend '%s': %s", self.backend_id, str(error))
+        if self._is_closed and worker is not None:
+            worker.stop()
+        with self._spare_lock:
+            self._starting = None
+        if hurry.is_set() and self._spare is None:  # it has been taken, and this was in its way
+            self._start_spare()
+
+    def _missing(self, worker: WorkerProcess) -> Part | None:
+        """A part that a worker has not prepared; None if it has all."""
+        return next((p for p in [*self._parts] if p.number not in worker.prepared), None)
+
+    def _wait_for_spare(self) -> None:
+        """Wait until there is a spare worker, or none that is being started."""
+        starting = self._starting
+        while starting is not None and starting.is_alive() and self._spare is None:
+            self._hurry.set()
+            starting.join(0.005)
+
+    def wait_for_spare(self) -> None:
+        """Wait until the spare worker has everything prepared."""
+        starting = self._starting
+        if starting is not None:
+            starting.join()
+
+
+_supervisors: weakref.WeakSet[Supervisor] = weakref.WeakSet()
+
+
+def _begin_again() -> None:
+    """Let a child that was forked start workers of its own."""
+    for supervisor in [*_supervisors]:
+        supervisor._begin()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_again)
+
+_SPARE_DELAY_S = 0.25
+"""How long a spare worker is not started: one that has taken over needs the processor."""
+
+
+def _spare_starter(
+    reference: weakref.ref[Supervisor], hurry: threading.Event
+) -> Callable[[], None]:
+    """What a thread does that starts a spare worker."""
+
+    def run() -> None:
+        hurry.wait(_SPARE_DELAY_S)
+        supervisor = reference()
+        if supervisor is not None:
+            supervisor.make_spare(hurry)
+
+    return run
+
+
+def in_force(description: dict[str, Any]) -> dict[str, str]:  # Any: a worker's word
+    """What a worker says of the rights that it has given up."""
+    said = description.get("in_force")
+    return {str(k): str(v) for k, v in said.items()} if isinstance(said, dict) else {}

@@ -1,0 +1,294 @@
+"""Does in the worker what the application asks for."""
+
+from __future__ import annotations
+
+import _thread
+import gc
+import json
+import logging
+import mmap
+import os
+import pickle
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from armpy.backend import (
+    Cancellation,
+    ExecutionTiming,
+    IBackendInternal,
+    ILayerSupport,
+    ReasonCode,
+    Support,
+    cancellable,
+    timed_by,
+)
+from armpy.compiler.devices.facts import declared_figures
+from armpy.compiler.devices.records import figures_fields
+from armpy.core.processes.confinement import in_force
+from armpy.core.processes.fitness import LONGEST_START_S, NO_MEMORY, UnfitError
+from armpy.core.processes.protocol import error_as_fields, shortened
+from armpy.errors import BackendError
+from armpy.execution.isolation.messages import (
+    CONFIGURE,
+    DONE,
+    GO_TIMED,
+    LOAD,
+    MAX_FAILURE_BYTES,
+    OPEN,
+    PREPARE,
+    RELEASE,
+    SUPPORT,
+)
+from armpy.execution.isolation.shared_block import TensorLayout, device_time, map_block
+from armpy.execution.isolation.source import BackendSource
+from armpy.execution.loaded_network import LoadedNetwork
+from armpy.execution.options import RuntimeOptions
+from armpy.execution.properties import NetworkProperties
+from armpy.execution.runtime import Runtime
+from armpy.graph import Graph
+from armpy.ops.operation import OperandInfos, Operation
+from armpy.plugins import BackendRegistry
+from armpy.plugins.proxy.guard import GuardedBackend
+from armpy.tensor import TensorInfo
+
+_log = logging.getLogger("armpy.execution.isolation.worker")
+
+_SHORT = MAX_FAILURE_BYTES // (6 * 6)
+"""Characters of each text of an error that is too long for a packet: six take six bytes each."""
+
+
+class StopFlag(Cancellation):
+    """A cancellation that the application sets in shared memory.
+
+    Parameters
+    ----------
+    block : mmap
+        Its first int64 is not 0 once executions are to stop.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, block: mmap.mmap) -> None:
+        flag = np.frombuffer(block, np.int64, 1)
+        self.address = int(flag.ctypes.data)
+        self._flag = flag.data
+        self.deadline_s = None
+
+
+class BackendServer:
+    """One backend, and the parts of networks that it has prepared."""
+
+    def __init__(self) -> None:
+        self._registry: BackendRegistry | None = None
+        self._source: BackendSource | None = None
+        self._runtime: Runtime | None = None
+        self._backend: GuardedBackend | None = None
+        self._parts: dict[int, int] = {}
+        self._does: dict[str, Callable[..., Mapping[str, object]]] = {
+            LOAD: self._load,
+            CONFIGURE: self._configure,
+            SUPPORT: self._support,
+            PREPARE: self._prepare,
+            OPEN: self._open,
+            RELEASE: self._release,
+        }
+
+    def answer(self, request: Any, descriptors: Sequence[int]) -> Mapping[str, object]:
+        """Do what is asked for."""  # Any: a tuple of the kind and what belongs to it
+        kind, *arguments = request
+        taken = (descriptors,) if kind in (PREPARE, OPEN) else ()
+        return self._does[kind](*taken, *arguments)
+
+    def _load(self, source: BackendSource) -> Mapping[str, object]:
+        """Load the backend."""
+        self._registry, backend = source.load()
+        self._source = source
+        return describe(GuardedBackend(backend)) | {"in_force": in_force()}
+
+    def _configure(self, options: Mapping[str, object]) -> Mapping[str, object]:
+        """Make the runtime that has the backend alone."""
+        assert self._source is not None  # the first request
+        backend_id = self._source.backend_id
+        self._runtime = runtime = Runtime(
+            RuntimeOptions(
+                backends=[backend_id],
+                registry=self._registry,
+                backend_options={backend_id: options} if options else {},
+                loop_timeout_s=None,
+                memory_limit_bytes=1 << 62,  # the application has its own
+                execution_threads=1,
+                caching=self._source.caching,
+            )
+        )
+        self._backend = runtime.backends[0]
+        gc.freeze()
+        return {}
+
+    def _support(
+        self,
+        operation: Operation,
+        inputs: OperandInfos,
+        outputs: Sequence[TensorInfo],
+        model_options: Mapping[str, Any],
+    ) -> Mapping[str, object]:
+        """Ask the backend about a layer."""
+        backend = self._backend
+        assert backend is not None  # it is configured first
+        support: ILayerSupport = (
+            backend.get_layer_support_with_options(model_options)
+            if model_options
+            else backend.get_layer_support()
+        )
+        answer = support.is_layer_supported(operation, inputs, outputs)
+        if not isinstance(answer, Support):
+            raise BackendError("the answer has the wrong type", actual=repr(answer)[:200])
+        code = answer.code if isinstance(answer.code, ReasonCode) else ReasonCode.OTHER
+        return {
+            "is_supported": bool(answer.is_supported),
+            "code": code.value,
+            "text": str(answer.text)[:2000],
+        }
+
+    def _prepare(
+        self,
+        descriptors: Sequence[int],
+        number: int,
+        pickle_bytes: int,
+        buffers: Sequence[tuple[int, int]],
+    ) -> Mapping[str, object]:
+        """Prepare a part of a network."""
+        block = map_block(descriptors[0], writable=False)
+        whole = memoryview(block)
+        graph, model_options, relaxed = pickle.loads(
+            whole[:pickle_bytes],
+            buffers=[whole[start : start + size] for start, size in buffers],
+        )
+        assert self._runtime is not None  # it is configured first
+        assert self._source is not None
+        assert isinstance(graph, Graph)  # the application's word
+        options = {self._source.backend_id: model_options} if model_options else {}
+        optimizer = replace(self._runtime.options.optimizer_options(), relaxed=relaxed)
+        properties = NetworkProperties(model_options=options, optimizer=optimizer)
+        self._parts[number] = self._runtime.load_network(graph, properties)
+        return {}
+
+    def _release(self, number: int) -> Mapping[str, object]:
+        """Forget a part."""
+        assert self._runtime is not None  # it is configured first
+        network_id = self._parts.pop(number, None)
+        if network_id is not None:
+            self._runtime.unload_network(network_id)
+        return {}
+
+    def _open(self, descriptors: Sequence[int], number: int) -> Mapping[str, object]:
+        """Execute a part whenever the application says so, in a thread of its own."""
+        assert self._runtime is not None  # it is configured first
+        network = self._runtime.get_network(self._parts[number])
+        block = map_block(descriptors[1])
+        call = bound_call(network, block)
+        timed = timed_call(call, block)
+        connection = os.dup(descriptors[0])
+        has_begun = _thread.allocate_lock()
+        has_begun.acquire()
+
+        def execute() -> None:
+            has_begun.release()
+            _execute(connection, call, timed)
+
+        try:
+            # Not by `Thread.start`, which waits for ever for one that has no memory to begin with.
+            ident = _thread.start_new_thread(execute, ())
+            if not has_begun.acquire(timeout=LONGEST_START_S):
+                raise UnfitError(NO_MEMORY)
+        except BaseException:
+            os.close(connection)
+            raise
+        return {"thread": ident}
+
+
+def describe(backend: IBackendInternal) -> dict[str, object]:
+    """What a backend says of itself, in the form of JSON."""
+    figures = declared_figures(backend)
+    return {
+        "backend_id": backend.backend_id,
+        "api_version": backend.api_version,
+        "version": backend.version,
+        "device_type": backend.device_type.name,
+        "feature_level": backend.feature_level,
+        "figures": figures and figures_fields(figures),
+        "supported_extensions": list(backend.supported_extensions),
+        "capabilities": {str(k): v for k, v in backend.get_capabilities().items()},
+        "options": [
+            {
+                "name": option.name,
+                "default": option.default,
+                "help": option.help,
+                "scope": option.scope.value,
+                "choices": list(option.choices),
+                "minimum": option.minimum,
+                "maximum": option.maximum,
+            }
+            for option in backend.options
+        ],
+    }
+
+
+def bound_call(network: LoadedNetwork, block: mmap.mmap) -> Callable[[], object]:
+    """What executes a part once, with tensors in shared memory."""
+    graph = network.graph
+    infos = [value.info for value in (*graph.inputs, *graph.outputs)]
+    arrays = TensorLayout(infos).arrays(block)
+    inputs, outputs = arrays[: len(graph.inputs)], arrays[len(graph.inputs) :]
+    prepared = network.prepared_for(inputs)
+    with ExitStack() as stack:
+        if prepared.stops_in_place:
+            stack.enter_context(cancellable(StopFlag(block)))
+        return prepared.bind(inputs, outputs)
+
+
+def timed_call(call: Callable[[], object], block: mmap.mmap) -> Callable[[], object]:
+    """What executes a part once, and writes down how long the device took."""
+    target = device_time(block)
+
+    def execute() -> None:
+        timing = ExecutionTiming()
+        with timed_by(timing):
+            call()
+        target[0] = -1 if timing.on_device_ns is None else timing.on_device_ns
+
+    return execute
+
+
+def _execute(connection: int, call: Callable[[], object], timed: Callable[[], object]) -> None:
+    """Execute whenever a byte comes, until there are no more."""
+    read, write, owner = os.read, os.write, os.getpid()
+    try:
+        while command := read(connection, 1):
+            answer = DONE
+            try:
+                if command == GO_TIMED:
+                    timed()
+                else:
+                    call()
+            except BaseException as error:  # noqa: BLE001 - worker boundary: it is the answer
+                answer = failure_packet(error)
+            if os.getpid() != owner:
+                os._exit(0)  # a child that the backend has forked, and the worker answers itself
+            write(connection, answer)
+    except OSError as error:  # the application waits no longer
+        _log.debug("an execution's place is closed: %s", error)
+    finally:
+        os.close(connection)
+
+
+def failure_packet(error: BaseException) -> bytes:
+    """What an execution says went wrong."""
+    fields = error_as_fields(error)
+    packet = json.dumps(fields).encode()
+    if len(packet) > MAX_FAILURE_BYTES:
+        packet = json.dumps(shortened(fields, _SHORT)).encode()
+    return packet

@@ -1,0 +1,93 @@
+"""The worker of one isolated backend."""
+
+from __future__ import annotations
+
+import os
+import threading
+from contextlib import suppress
+from typing import Any
+
+from armpy.core.file_ownership import make_own_folder
+from armpy.core.processes.worker import Worker, WorkerSettings
+from armpy.execution.isolation.limits import IsolationLimits
+from armpy.execution.isolation.messages import CONFIGURE, LOAD
+from armpy.execution.isolation.source import BackendSource
+
+HANDLER = "armpy.execution.isolation.worker.serving:BackendServer"
+"""What answers in the worker; by name, as it stands above the runtime."""
+
+UNKNOWN = object()
+"""In the place of a culprit: one of those that were under way."""
+NOBODY = object()
+"""In the place of a culprit: the worker could not serve, be it by something long over."""
+
+
+class WorkerProcess(Worker):
+    """A process that has one backend.
+
+    Parameters
+    ----------
+    source : BackendSource
+    limits : IsolationLimits
+    options : mapping, optional
+        Of scope RUNTIME; the backend is only described if they are left out.
+
+    Attributes
+    ----------
+    description : dict of str to object
+        What the backend says of itself.
+    busy : set of object
+        The executions that are under way, and preparations.
+    prepared : set of int
+        Numbers of the parts that it has.
+    culprit : object
+        The execution that has ended it, `UNKNOWN` or `NOBODY`; None while it runs.
+    preparing : Lock
+        Held while parts are prepared, one after the other.
+
+    Raises
+    ------
+    ArmpyError
+        What the backend raises there while it is loaded.
+    DeadObjectError
+        If the process ends instead.
+    OSError
+        If none can be started.
+    """
+
+    def __init__(
+        self,
+        source: BackendSource,
+        limits: IsolationLimits,
+        options: dict[str, Any] | None = None,  # Any: as the options are
+    ) -> None:
+        writable = tuple(os.fspath(path) for path in limits.writable_paths)
+        if (folder := source.caching.folder) is not None:
+            with suppress(OSError):  # then nothing is kept there
+                make_own_folder(folder)  # what is not there cannot be allowed
+            writable += (os.fspath(folder),)
+        settings = WorkerSettings(limits.memory_bytes, limits.confined, writable)
+        super().__init__(HANDLER, settings, where=source.backend_id)
+        self._start_timeout_s = limits.start_timeout_s
+        self.busy: set[object] = set()
+        self.prepared: set[int] = set()
+        self.culprit: object = None
+        self.preparing = threading.Lock()
+        try:
+            answer = self.request((LOAD, source), timeout_s=limits.start_timeout_s)
+            self.description: dict[str, Any] = answer  # Any: read with care
+            if options is not None:
+                self.configure(options)
+        except BaseException:
+            self.stop()
+            raise
+
+    def retire(self, reason: str) -> None:
+        """End the process, which cannot serve any more; what was under way is not at fault."""
+        if self.culprit is None:
+            self.culprit = NOBODY  # before others see that it has ended
+        super().retire(reason)
+
+    def configure(self, options: dict[str, Any]) -> None:  # Any: as the options are
+        """Set the backend up; errors as for `request`."""
+        self.request((CONFIGURE, options), timeout_s=self._start_timeout_s)

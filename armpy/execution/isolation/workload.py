@@ -1,0 +1,389 @@
+"""Executes prepared parts in a worker, with tensors in shared memory."""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import struct
+import time
+import weakref
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
+from typing import NoReturn
+
+import numpy as np
+
+from armpy.backend import (
+    Cancellation,
+    ITensorHandle,
+    IWorkload,
+    current_cancellation,
+    current_timing,
+)
+from armpy.backend.memory.tensor_handle import HostTensorHandle
+from armpy.core.processes.fitness import UnfitError
+from armpy.core.processes.protocol import WorkerGoneError, error_from_fields
+from armpy.errors import BackendError, DeadObjectError
+from armpy.execution.isolation.messages import (
+    DONE,
+    GO,
+    GO_TIMED,
+    MAX_FAILURE_BYTES,
+    OPEN,
+    parse_failure,
+)
+from armpy.execution.isolation.shared_block import create_block, device_time, map_block, stop_flag
+from armpy.execution.isolation.supervisor import Part, Supervisor
+from armpy.execution.isolation.worker_process import UNKNOWN, WorkerProcess
+from armpy.ops.operation import Array
+
+_TICK_S = 0.005
+"""How often an execution looks whether it is to stop."""
+_TICK = struct.pack("ll", 0, int(_TICK_S * 1e6))
+_SPIN_S = 100e-6
+"""How long an answer is looked for before the thread sleeps; to be waked takes 40 us here."""
+_CAN_SPIN = hasattr(os, "sched_yield") and (os.cpu_count() or 1) > 1
+Handles = Sequence[ITensorHandle | None]
+
+
+class _LostError(Exception):
+    """An execution that a worker did not end; `is_culprit` if no other can be the reason."""
+
+    def __init__(self, error: DeadObjectError, is_culprit: bool) -> None:
+        super().__init__(str(error))
+        self.error = error
+        self.is_culprit = is_culprit
+
+
+class Place:
+    """Where one part is executed by one worker, one execution at a time.
+
+    Parameters
+    ----------
+    part : Part
+        Which the worker has prepared.
+    worker : WorkerProcess
+    timeout_s : float
+        How long opening may take.
+
+    Raises
+    ------
+    ArmpyError
+        As for `Worker.request`.
+    OSError
+        If the application can have no more descriptors or shared memory.
+
+    Attributes
+    ----------
+    inputs, outputs : list of ndarray
+        In shared memory.
+    thread : object
+        The worker's thread for it, as fault reports call it.
+    """
+
+    def __init__(self, part: Part, worker: WorkerProcess, timeout_s: float) -> None:
+        self.worker = worker
+        with ExitStack() as opened:
+            mine, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            for end in (mine, theirs):
+                opened.enter_context(end)
+            mine.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _TICK)
+            block = create_block(part.layout.size_bytes)
+            opened.callback(os.close, block)
+            memory = map_block(block)
+            answer = worker.request(
+                (OPEN, part.number), [theirs.fileno(), block], timeout_s=timeout_s
+            )
+            self.thread = answer.get("thread")
+            self._descriptor = mine.detach()
+        self._poll = select.poll()
+        self._poll.register(self._descriptor, select.POLLIN)
+        weakref.finalize(self, os.close, self._descriptor)
+        self._stop = stop_flag(memory)
+        self._device_time = device_time(memory)
+        arrays = part.layout.arrays(memory)
+        self.inputs, self.outputs = arrays[: part.num_inputs], arrays[part.num_inputs :]
+
+    def run(self, cancellation: Cancellation | None, limit_s: float, grace_s: float) -> None:
+        """Execute once with what is in the inputs.
+
+        Parameters
+        ----------
+        cancellation : Cancellation, optional
+        limit_s : float
+            How long it may take without a deadline.
+        grace_s : float
+            How long past its deadline it is waited for.
+
+        Raises
+        ------
+        ArmpyError
+            What went wrong there.
+        _LostError
+            If the worker has ended, or was ended as it is late.
+        """
+        worker, descriptor, timing = self.worker, self._descriptor, current_timing()
+        worker.busy.add(self)
+        try:
+            try:
+                os.write(descriptor, GO if timing is None else GO_TIMED)
+                self._spin()
+                answer = os.read(descriptor, MAX_FAILURE_BYTES)
+            except BlockingIOError:
+                answer = self._await(cancellation, limit_s, grace_s)
+            except OSError:
+                answer = b""
+            if answer != DONE:
+                self._fail(answer, cancellation)
+        except _LostError:
+            raise  # who else is lost with the worker looks at what was under way
+        except BaseException:
+            worker.busy.discard(self)
+            raise
+        worker.busy.discard(self)
+        if timing is not None and self._device_time[0] >= 0:
+            timing.add_device_time(int(self._device_time[0]) / 1000)
+
+    def _spin(self) -> None:
+        """Look for the answer for a moment: to sleep and be waked would take longer than most."""
+        if not _CAN_SPIN:
+            return
+        look = self._poll.poll
+        end = time.perf_counter() + _SPIN_S
+        while not look(0) and time.perf_counter() < end:
+            os.sched_yield()  # to the worker, if it has no other processor
+
+    def _await(self, cancellation: Cancellation | None, limit_s: float, grace_s: float) -> bytes:
+        """Wait for an execution that takes long."""
+        late_at = time.perf_counter() + limit_s
+        deadline_s = None if cancellation is None else cancellation.deadline_s
+        if deadline_s is not None:
+            late_at = min(late_at, deadline_s + grace_s)
+        try:
+            while True:
+                if cancellation is not None and cancellation.is_cancelled:
+                    self._stop[0] = 1
+                with suppress(BlockingIOError):
+                    return os.read(self._descriptor, MAX_FAILURE_BYTES)
+                if time.perf_counter() >= late_at:
+                    self._give_up("an execution was not done in time")
+                if not self.worker.is_running:  # and something of its own keeps the socket open
+                    return b""
+        except OSError:
+            return b""
+        finally:
+            self._stop[0] = 0
+
+    def _fail(self, answer: bytes, cancellation: Cancellation | None) -> None:
+        """Raise what an execution came to."""
+        if not answer:
+            raise self._lost()
+        try:
+            error = error_from_fields(parse_failure(answer))
+        except UnfitError as unfit:
+            self._give_up(str(unfit))
+        except WorkerGoneError as gone:
+            self._give_up(f"it does not keep to the protocol: {gone}")
+        if cancellation is not None and cancellation.is_cancelled:
+            raise cancellation.error  # the worker does not know why it was told to stop
+        raise error
+
+    def _give_up(self, reason: str) -> NoReturn:
+        """End the worker because of this execution."""
+        worker = self.worker
+        if worker.culprit is None:
+            worker.culprit = self  # before others see that it has ended
+        worker.kill(reason)
+        raise self._lost()
+
+    def _found_culprit(self) -> object:
+        """Which of several executions has ended the worker, if that is known."""
+        thread = self.worker.faulting_thread()
+        for other in [*self.worker.busy]:
+            if isinstance(other, Place) and other.thread == thread:
+                return other
+        return UNKNOWN
+
+    def _lost(self) -> _LostError:
+        """What an execution comes to whose worker has ended."""
+        worker = self.worker
+        if worker.culprit is None:
+            worker.culprit = self if worker.busy <= {self} else self._found_culprit()
+        return _LostError(worker.dead_object(), worker.culprit is self)
+
+
+class PartRunner:
+    """Executes a part on whichever worker its supervisor has.
+
+    Parameters
+    ----------
+    part : Part
+    supervisor : Supervisor
+    """
+
+    def __init__(self, part: Part, supervisor: Supervisor) -> None:
+        self._part = part
+        self._supervisor = supervisor
+        self._idle: list[Place] = []
+
+    def take(self) -> Place:
+        """A place that nobody else has.
+
+        Raises
+        ------
+        ArmpyError
+            If there is none, as the backend is in quarantine, for example.
+        """
+        worker = self._supervisor.worker()
+        while self._idle:
+            with suppress(IndexError):  # another thread was faster
+                place = self._idle.pop()
+                if place.worker is worker:
+                    return place
+        return self._supervisor.with_worker(self._open)
+
+    def _open(self, worker: WorkerProcess) -> Place:
+        """A new place."""
+        supervisor = self._supervisor
+        supervisor.prepare(self._part, worker)
+        try:
+            return Place(self._part, worker, supervisor.limits.preparation_timeout_s)
+        except OSError as error:
+            raise BackendError(
+                f"the application cannot execute in the backend's process: {error}",
+                where=supervisor.backend_id,
+                fix="Let the application open more files (ulimit -n), or have fewer open",
+            ) from error
+
+    def give_back(self, place: Place) -> None:
+        """Let others have a place."""
+        self._idle.append(place)
+
+    def free_idle(self) -> None:
+        """Give back what no execution is using."""
+        self._idle.clear()
+
+    def run(
+        self,
+        place: Place,
+        sources: Sequence[Array],
+        targets: Sequence[Array],
+        cancellation: Cancellation | None,
+    ) -> Place:
+        """Execute once, and again where another execution has ended the worker.
+
+        Returns
+        -------
+        Place
+            Where the next execution may take place.
+
+        Raises
+        ------
+        DeadObjectError
+            If this execution ends workers.
+        """
+        limits = self._supervisor.limits
+        try:
+            if place.worker is not self._supervisor.current:
+                place = self.take()
+            for mine, shared in zip(sources, place.inputs, strict=True):
+                shared[...] = mine
+            place.run(cancellation, limits.timeout_s, limits.grace_s)
+        except _LostError as lost:
+            self._supervisor.replace(place.worker)
+            if lost.is_culprit:
+                raise lost.error from None
+            return self._again(place, lost.error, sources, targets, cancellation)
+        for mine, shared in zip(targets, place.outputs, strict=True):
+            mine[...] = shared
+        return place
+
+    def _again(
+        self,
+        lost: Place,
+        error: DeadObjectError,
+        sources: Sequence[Array],
+        targets: Sequence[Array],
+        cancellation: Cancellation | None,
+    ) -> Place:
+        """Execute what another execution may have stopped.
+
+        Notes
+        -----
+        Where it is not known which of several executions has ended the worker, each is executed
+        in a process for itself, so that only the one at fault fails.
+        """
+        if lost.worker.culprit is not UNKNOWN:
+            return self.run(self.take(), sources, targets, cancellation)
+        supervisor = self._supervisor
+        limits = supervisor.limits
+        worker = supervisor.fresh()
+        try:
+            place = self._open(worker)
+            for mine, shared in zip(sources, place.inputs, strict=True):
+                shared[...] = mine
+            place.run(cancellation, limits.timeout_s, limits.grace_s)
+            for mine, shared in zip(targets, place.outputs, strict=True):
+                mine[...] = shared
+        except _LostError as again:
+            raise again.error from error
+        finally:
+            worker.stop()
+        return self.take()
+
+
+class IsolatedWorkload(IWorkload):
+    """A part that a worker executes.
+
+    Parameters
+    ----------
+    runner : PartRunner
+    taken : sequence of int, optional
+        Which of the layer's inputs the part's are; all if left out.
+    """
+
+    def __init__(self, runner: PartRunner, taken: Sequence[int] | None = None) -> None:
+        self._runner = runner
+        self._taken = taken
+
+    def execute(self, inputs: Handles, outputs: Sequence[ITensorHandle]) -> None:
+        """Execute once; errors as for `PartRunner.run`."""
+        self.bind(inputs, outputs)()
+
+    def bind(self, inputs: Handles, outputs: Sequence[ITensorHandle]) -> Callable[[], None]:
+        """Prepare executions with the same tensors."""
+        runner, cancellation = self._runner, current_cancellation()
+        chosen = inputs if self._taken is None else [inputs[i] for i in self._taken]
+        read = [handle for handle in chosen if handle is not None]
+        plain = all(type(handle) is HostTensorHandle for handle in (*read, *outputs))
+        if not plain:
+            return lambda: _run_mapped(runner, read, outputs, cancellation)
+        sources = [handle.map(write=False) for handle in read]
+        targets = [handle.map(read=False) for handle in outputs]
+
+        def execute() -> None:
+            place = runner.take()
+            runner.give_back(runner.run(place, sources, targets, cancellation))
+
+        return execute
+
+    def free_idle_memory(self) -> None:
+        """Give back shared memory that no execution is using."""
+        self._runner.free_idle()
+
+
+def _run_mapped(
+    runner: PartRunner,
+    inputs: Sequence[ITensorHandle],
+    outputs: Sequence[ITensorHandle],
+    cancellation: Cancellation | None,
+) -> None:
+    """Execute with tensors that may be in another memory than the host's."""
+    sources = [np.empty(h.info.known_shape, h.info.data_type.dtype) for h in inputs]
+    targets = [np.empty(h.info.known_shape, h.info.data_type.dtype) for h in outputs]
+    for handle, source in zip(inputs, sources, strict=True):
+        handle.copy_out_to(source)
+    runner.give_back(runner.run(runner.take(), sources, targets, cancellation))
+    for handle, target in zip(outputs, targets, strict=True):
+        handle.copy_in_from(target)

@@ -1,0 +1,677 @@
+"""Loaded network: one that is ready to run, whatever its inputs' shapes turn out to be."""
+
+from __future__ import annotations
+
+import logging
+import weakref
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from itertools import count
+from typing import TYPE_CHECKING, TypeVar
+
+from armpy.compiler import Evaluator, OptimizedNetwork, Placement, specialize
+from armpy.compiler.graph_dumps import dump
+from armpy.errors import (
+    ArmpyError,
+    InvalidArgumentError,
+    LayerValidationError,
+)
+from armpy.execution.binding import Binding
+from armpy.execution.execution import Execution
+from armpy.execution.memory.imported_tensor import ImportedTensor
+from armpy.execution.memory.imports import Importer, import_by_name, import_given, imports_in
+from armpy.execution.memory.network_memory import HeldMemory, NetworkMemory
+from armpy.execution.programs.bound_program import Plan, PlanKey, Prepared
+from armpy.execution.programs.control_flow import Shapes
+from armpy.execution.programs.dynamic_plan import DynamicPlan
+from armpy.execution.programs.loop_timeout import UNSET, Unset, loop_timeout
+from armpy.execution.programs.planning import Planner
+from armpy.execution.programs.session import SessionError
+from armpy.execution.programs.state import SharedState
+from armpy.execution.programs.static_plan import StaticPlan
+from armpy.execution.programs.steps import PreparationError
+from armpy.execution.programs.stepwise_plan import StepwisePlan, is_shaped, split_at_unknown
+from armpy.execution.programs.symbolic_programs import Templates
+from armpy.execution.settings import NetworkSettings
+from armpy.execution.subgraph_networks import NetworkFamily
+from armpy.execution.wrappers.all_wrappers import Surroundings
+from armpy.graph import Graph, graphs_of, nested_graphs, verify_graph
+from armpy.ops.operation import Array
+from armpy.plugins.proxy.guard import GuardedBackend
+from armpy.profiling import phase, profiled_by
+from armpy.tensor import TensorInfo, check_shape_fits, format_shape
+from armpy.types import BackendId, Priority
+
+# What few networks need is imported by those.
+# ruff: noqa: PLC0415
+
+if TYPE_CHECKING:
+    from armpy.execution.wrappers.debugging import DebugCallback, DebuggedNetwork
+
+_DEBUG = "debug"
+"""Begins the keys of plans in which every value is a result."""
+
+_log = logging.getLogger("armpy.execution")
+
+AnyPlan = TypeVar("AnyPlan", StaticPlan, DynamicPlan)
+
+
+class LoadedNetwork:
+    """A graph, its backends, and a plan for every set of shapes it was lately called with.
+
+    Parameters
+    ----------
+    graph : Graph
+        Dimensions may be unknown.
+    backends : sequence of GuardedBackend
+        Most preferred first.
+    evaluator : Evaluator, optional
+        Folds constants.
+    settings : NetworkSettings
+    family : NetworkFamily, optional
+        That of the network whose control flow runs this one.
+    shared_state : SharedState, optional
+        That of other networks of the model, whose variables it shares.
+    wanted : mapping of int to str, optional
+        By layer id, the backends that an optimised network says.
+
+    Raises
+    ------
+    GraphValidationError
+        If the graph, or one that its control flow runs, is not well formed.
+    InvalidArgumentError
+        If a variable is another in a network that it is shared with.
+    MemoryLimitError
+        If more memory is needed for the default shapes than is allowed.
+
+    Notes
+    -----
+    A fully shaped graph runs as a `StaticPlan`. One whose shapes depend on values runs as
+    a `StepwisePlan`. Graphs that control flow runs are loaded networks themselves, which are
+    prepared with the layer if its shapes are known, else when they first run. Executions run
+    side by side, except those of networks with variables, which come one after the other, also
+    where several networks share them.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        backends: Sequence[GuardedBackend],
+        evaluator: Evaluator | None,
+        settings: NetworkSettings,
+        family: NetworkFamily | None = None,
+        shared_state: SharedState | None = None,
+        wanted: Mapping[int, BackendId] | None = None,
+    ) -> None:
+        is_inner = family is not None
+        if not is_inner:
+            with phase("validate"):
+                for part in (graph, *nested_graphs(graph)):
+                    verify_graph(part)
+            dump(settings.optimizer, "loaded", graph)
+        self.graph = specialize(graph, evaluator=evaluator)
+        if not is_inner and settings.optimizer.shape_inference == "validate_only":
+            from armpy.compiler.shape_inference import check_shapes_known
+
+            check_shapes_known(self.graph)
+        self.profiler = settings.profiler
+        self.backends = tuple(backends)
+        self._evaluator = evaluator
+        self._settings = settings
+        self._plans: OrderedDict[PlanKey, Plan] = OrderedDict()
+        self._ready: dict[PlanKey, Prepared] = {}  # of the plans that are for the whole network
+        self._family = family or NetworkFamily(backends, evaluator, settings, _load_inner)
+        name = self._family.graph_names.get(graph, "")
+        self._planner = Planner(self._family, name, wanted, is_inner=is_inner)
+        about_templates = self.graph, self.backends, evaluator, settings
+        self._templates = Templates(*about_templates, is_possible=not (is_inner or wanted))
+        self._lock = self._family.lock
+        self.shared_state = shared_state or SharedState()
+        about = settings, self.shared_state, self.shared_state.open(self.graph.variables)
+        self.number = next(_numbers)
+        self._surroundings = Surroundings(self.graph, *about, self.backends, self.number)
+        self.inputs = self._surroundings.input_slots([None] * len(self.graph.inputs))
+        self.latest: Prepared | None = None
+        self.executors = settings.executors
+        self._is_closed = False
+        self._executions: weakref.WeakSet[Execution] = weakref.WeakSet()
+        self._memories: weakref.WeakSet[NetworkMemory] = weakref.WeakSet()
+        self.imported: weakref.WeakSet[ImportedTensor] = weakref.WeakSet()
+        if not is_inner:  # an inner one is told for which shapes
+            try:
+                self._prepare_default()
+            except BaseException:
+                self._family.sessions.close()  # the error's traceback keeps what was made
+                raise
+
+    def default_shapes(self) -> list[tuple[int, ...]] | None:
+        """The shape of each input to prepare for; None if one is not known."""
+        shapes = []
+        for value, default in zip(self.graph.inputs, self.graph.default_shapes, strict=True):
+            shape = value.info.known_shape if value.info.is_fully_shaped else default
+            if shape is None:
+                return None
+            shapes.append(shape)
+        return shapes
+
+    def _prepare_default(self) -> None:
+        """Make the plan for the default shapes, if there are any that work.
+
+        Notes
+        -----
+        Where dimensions are open, a file's default (often all 1) can be too small for the
+        network's windows. That is for the caller's shapes to decide.
+        """
+        shapes = self.default_shapes()
+        if shapes is None:
+            return
+        try:
+            self.prepare(shapes)
+        except LayerValidationError as error:
+            if all(value.info.is_fully_shaped for value in self.graph.inputs):
+                raise
+            _log.info("not prepared for the default shapes %s: %s", shapes, error)
+
+    def prepare(self, shapes: Sequence[tuple[int, ...]]) -> None:
+        """Make the plan for some input shapes now instead of at the first call.
+
+        Parameters
+        ----------
+        shapes : sequence of tuple of int
+            One per input.
+        """
+        self._use(tuple(shapes))
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it has been unloaded."""
+        return self._is_closed
+
+    @property
+    def memory_limit_bytes(self) -> int:
+        """The most that one execution may take."""
+        return self._settings.memory_limit_bytes
+
+    @property
+    def tracing_error(self) -> ArmpyError | None:
+        """How a backend's program for traced sizes has broken the contract; None if it has not."""
+        return self._templates.error
+
+    @property
+    def optimized(self) -> OptimizedNetwork | None:
+        """The optimised network of the latest plan; None before the first one."""
+        latest = self.latest
+        return None if latest is None else latest.plan.network
+
+    @property
+    def title(self) -> str:
+        """What the model is called; may be empty."""
+        return self._settings.name
+
+    @property
+    def inner_networks(self) -> tuple[LoadedNetwork, ...]:
+        """The loaded networks of all graphs that control flow runs."""
+        return self._family.networks
+
+    @property
+    def plans(self) -> tuple[Plan, ...]:
+        """What it is prepared for, the latest last."""
+        return tuple(self._plans.values())
+
+    @property
+    def placement(self) -> Placement | None:
+        """The placement report of the latest plan; None before the first one.
+
+        Notes
+        -----
+        Where shapes depend on values, the layers behind them are in it after an execution.
+        Graphs that control flow runs are in it once each, as soon as they have a plan.
+        """
+        latest = self.latest
+        if latest is None:
+            return None
+        report = latest.plan.placement
+        seen: set[Graph] = set()
+        for where, inner in self._inner_networks("", seen):
+            latest = inner.latest
+            if latest is not None:
+                report = report.followed_by(latest.plan.placement.inside(where))
+        return report
+
+    def _inner_networks(self, where: str, seen: set[Graph]) -> list[tuple[str, LoadedNetwork]]:
+        """The loaded networks that control flow runs, each once, with where they belong."""
+        found: list[tuple[str, LoadedNetwork]] = []
+        latest = self.latest
+        for layer in latest.plan.layers if latest is not None else ():
+            for name, graph in graphs_of(layer.operation):
+                inner = self._family.find(graph)
+                if inner is not None and graph not in seen:
+                    seen.add(graph)
+                    place = f"{where}{layer.name}/{name}"
+                    found += [(place, inner), *inner._inner_networks(f"{place}/", seen)]
+        return found
+
+    def run(
+        self,
+        inputs: Sequence[Array],
+        outputs: Sequence[Array | None] | None = None,
+        *,
+        loop_timeout_s: float | Unset | None = UNSET,
+        deadline_s: float | None = None,
+    ) -> list[Array]:
+        """Execute once.
+
+        Parameters
+        ----------
+        inputs : sequence of ndarray
+            One per graph input, checked against its info.
+        outputs : sequence of (ndarray or None), optional
+            Arrays to write to; new ones where None. They overlap no input.
+        loop_timeout_s : float, optional
+            How long an outermost If or While may take, with all that it runs; None for no
+            limit. Left out, the settings say it.
+        deadline_s : float, optional
+            How long all of it may take.
+
+        Returns
+        -------
+        list of ndarray
+            One per graph output.
+
+        Raises
+        ------
+        ExecutionTimeoutError
+            If one takes longer, or all of it.
+        """
+        if deadline_s is not None:
+            return self._run_until(inputs, outputs, loop_timeout_s, deadline_s)
+        results = None if outputs is None else list(outputs)
+        run = self.prepared_for(inputs, results or ()).run
+        if loop_timeout_s is UNSET:
+            return run(inputs, results)
+        with loop_timeout(loop_timeout_s):
+            return run(inputs, results)
+
+    def _run_until(
+        self,
+        inputs: Sequence[Array],
+        outputs: Sequence[Array | None] | None,
+        loop_timeout_s: float | Unset | None,
+        deadline_s: float,
+    ) -> list[Array]:
+        """`run` with a deadline."""
+        from armpy.execution.scheduling import async_execution as starting
+
+        names = self.graph.output_names
+        given = zip(names, outputs or (), strict=False)
+        named = {name: array for name, array in given if array is not None}
+        limit = nullcontext() if loop_timeout_s is UNSET else loop_timeout(loop_timeout_s)
+        with limit:
+            made = starting.run(self, inputs, named, deadline_s=deadline_s)
+        return [made[name] for name in names]
+
+    def find_prepared(self, inputs: Sequence[Array]) -> Prepared | None:
+        """The network prepared for the shapes of some inputs, if it is already."""
+        return self._ready.get(tuple([array.shape for array in inputs]))
+
+    def bind(
+        self,
+        inputs: Mapping[str, object],
+        outputs: Mapping[str, object] | None = None,
+        debug: DebugCallback | None = None,
+        *,
+        priority: Priority = Priority.MEDIUM,
+        deadline_s: float | None = None,
+        cancellable: bool = False,
+    ) -> Execution:
+        """Prepare many executions with the same arrays.
+
+        Parameters
+        ----------
+        inputs : mapping of str to ndarray
+            Every input.
+        outputs : mapping of str to ndarray, optional
+            Arrays to write outputs to; the ones missing are made.
+        debug : callable, optional
+            Told every value of every execution.
+        priority : Priority
+            Of those that are started and not called.
+        deadline_s : float, optional
+            How long each may take.
+        cancellable : bool
+            Whether `Execution.cancel` is to stop calls also where backends do not stop themselves.
+            Such calls are run by another thread.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If inputs or outputs do not fit the network, or an input could not be read in place.
+        """
+        network = self if debug is None else self.debugging(debug)
+        about = self.executors, self.number, priority, deadline_s
+        execution = Execution(Binding(network, inputs, outputs), *about, cancellable=cancellable)
+        with self._lock:
+            self._executions.add(execution)
+            if self._is_closed:
+                execution.close()
+        return execution
+
+    def create_working_memory(
+        self, shapes: Sequence[tuple[int, ...]] | None = None
+    ) -> NetworkMemory:
+        """Make working memory that executions with some input shapes can be run in.
+
+        Parameters
+        ----------
+        shapes : sequence of tuple of int, optional
+            One per input; those that the network was lately prepared for if left out.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If shapes are left out, and none are known.
+        MemoryLimitError
+            If there is no memory left; a backend's own ArmpyErrors are raised as they are.
+        """
+        latest = self.latest
+        if shapes is None:
+            shapes = self.default_shapes() if latest is None else latest.shapes
+        if shapes is None:
+            raise InvalidArgumentError(
+                "the shapes of the inputs are not known yet",
+                expected=self.describe_shapes(),
+                fix="Say for which the working memory is",
+            )
+        with self._lock:
+            self._check_open()
+            key = tuple(shapes)
+            plan = self._find(key).plan
+            held = HeldMemory(plan)
+            made = NetworkMemory(self, self._prepared(key, plan, held), held)
+            self._memories.add(made)
+        return made
+
+    def free_working_memory(self) -> None:
+        """Give the working memory that no execution is using back; the next one makes it anew.
+
+        Notes
+        -----
+        What `create_working_memory` made stays, and so does what bound executions have.
+        """
+        with self._lock:
+            for network in (self, *self._family.networks):
+                network.free_own_memory()
+
+    def free_own_memory(self) -> None:
+        """`free_working_memory` without the networks that control flow runs."""
+        latest = self.latest
+        plans = [*self._plans.values(), *([] if latest is None else [latest.plan])]
+        for plan in dict.fromkeys(plans):
+            plan.free_idle()
+        for prepared in self._ready.values():
+            for importing in prepared.importing.values():
+                importing.plan.free_idle()
+
+    def close(self) -> None:
+        """Give prepared memory back; executions under way come to their end, others fail."""
+        with self._lock:
+            self._is_closed = True
+            self._forget_plans()  # whoever holds a plan yet holds no memory
+            self._family.close()
+            for execution in [*self._executions]:
+                execution.close()
+            for memory in [*self._memories]:
+                memory.close()
+            for tensor in [*self.imported]:
+                tensor.close()
+
+    def output_infos(self, shapes: Sequence[tuple[int, ...]]) -> tuple[TensorInfo, ...]:
+        """Info of each output for some input shapes; what depends on values is not known."""
+        return self.plan(tuple(shapes)).result_infos[: len(self.graph.outputs)]
+
+    def prepared_for(
+        self, inputs: Sequence[Array], targets: Sequence[Array | None] = ()
+    ) -> Prepared:
+        """The network prepared for the shapes of some inputs.
+
+        Parameters
+        ----------
+        inputs, targets : sequence of ndarray
+            Imported tensors in their place are checked; in a list, those that are plain host memory
+            are replaced by their arrays.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If an imported tensor is closed, or of another input, output or network.
+        """
+        prepared = self._use(tuple([array.shape for array in inputs]))
+        import_given(self, prepared, inputs, targets)
+        key = imports_in(self, prepared, inputs, targets)
+        if not key:
+            return prepared
+        with self._lock:
+            if key not in prepared.importing:
+                plan = self._planner.importing_plan(prepared.plan, inputs, targets)
+                prepared.importing[key] = self._surroundings.prepared(prepared.shapes, plan)
+            return prepared.importing[key]
+
+    def import_inputs(self, given: Mapping[str, object]) -> dict[str, ImportedTensor]:
+        """Let backends use memory where it lies; see `armpy.Model.import_inputs`."""
+        return import_by_name(self, given, is_output=False)
+
+    def import_outputs(self, given: Mapping[str, object]) -> dict[str, ImportedTensor]:
+        """Let backends use memory where it lies; see `armpy.Model.import_outputs`."""
+        return import_by_name(self, given, is_output=True)
+
+    def importer(self, prepared: Prepared | None = None) -> Importer:
+        """What imports memory for the shapes that the network is prepared for.
+
+        Parameters
+        ----------
+        prepared : Prepared, optional
+            The network prepared for some shapes; for the latest ones if left out.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If the network is closed, or not prepared for any shapes.
+        """
+        if prepared is None:
+            shapes = self.default_shapes() if self.latest is None else self.latest.shapes
+            if shapes is None:
+                raise InvalidArgumentError(
+                    "the inputs have no shapes yet", fix="Prepare for some with Model.prepare"
+                )
+            prepared = self._use(tuple(shapes))
+        return Importer(self, prepared.plan, self._family.sessions)
+
+    def plan(self, key: Shapes) -> Plan:
+        """The plan for some input shapes."""
+        return self._use(key).plan
+
+    def _use(self, key: Shapes) -> Prepared:
+        """Make some input shapes the latest ones, without a lock where they are already."""
+        latest = self.latest
+        if latest is not None and latest.shapes == key:
+            return latest
+        self._check_open()
+        prepared = self.latest = self._find(key)
+        if self._is_closed:  # by another thread, meanwhile
+            self.latest = None
+        return prepared
+
+    def debugging(self, callback: DebugCallback) -> DebuggedNetwork:
+        """The network with a callback that is told every value; see `armpy.Model.run`."""
+        from armpy.execution.wrappers.debugging import DebuggedNetwork
+
+        return DebuggedNetwork(self, callback)
+
+    def prepared_to_debug(self, shapes: Shapes, callback: DebugCallback) -> Prepared:
+        """The network prepared for some input shapes, with a callback."""
+        with self._lock:
+            self._check_open()
+            graph = self._bound(shapes)
+            plan, key = self._debug_plan(shapes, graph), (_DEBUG, shapes)
+            return self._surroundings.prepared(
+                shapes, plan, falls_back=(self, key), debug=(graph, callback)
+            )
+
+    def _debug_plan(self, shapes: Shapes, graph: Graph) -> Plan:
+        """The plan in which every value is a result."""
+        from armpy.execution.wrappers.debugging import with_every_value
+
+        key = _DEBUG, shapes
+        plan = self._plans.get(key)
+        if plan is None:
+            plan = self._make_plan(with_every_value(graph))
+        return self._keep(key, plan)
+
+    def plan_without(self, backend_id: BackendId, error: ArmpyError, key: PlanKey) -> Plan:
+        """A plan that gives no layers to a backend that has failed while it was executing one.
+
+        Parameters
+        ----------
+        backend_id : str
+        error : ArmpyError
+            What it has raised.
+        key : tuple
+            What the plan is for.
+
+        Raises
+        ------
+        ArmpyError
+            If there is none; the backend keeps its layers then.
+        """
+        with self._lock:
+            self._check_open()
+            is_news = self._family.fail(backend_id, error)
+            if is_news:
+                for network in (self, *self._family.networks):
+                    network._forget_plans()
+            try:
+                plan = self._plan_for(key)
+            except BaseException:
+                if is_news:
+                    self._family.forgive(backend_id)
+                raise
+        if is_news:
+            text = "%s has failed and loses its layers, which are executed again: %s"
+            _log.warning(text, backend_id, error)
+        return plan
+
+    def _plan_for(self, key: PlanKey) -> Plan:
+        """The plan for some input shapes, be it that for debugging."""
+        if key[:1] == (_DEBUG,):
+            shapes: Shapes = key[1]  # type: ignore[assignment]  # as `prepared_to_debug` has it
+            return self._debug_plan(shapes, self._bound(shapes))
+        return self._use(key).plan  # type: ignore[arg-type]  # what is left are shapes
+
+    def _forget_plans(self) -> None:
+        """Make plans anew when they are needed next."""
+        self.free_own_memory()
+        self._plans.clear()
+        self._templates.forget()
+        self._ready.clear()
+        self.latest = None
+
+    def _check_open(self) -> None:
+        """Check that it has not been unloaded."""
+        if self._is_closed:
+            raise InvalidArgumentError("the network has been unloaded", fix="Load it again")
+
+    def _prepared(self, shapes: Shapes, plan: Plan, memory: HeldMemory | None = None) -> Prepared:
+        """Surround a plan with what every execution of this network is to do."""
+        return self._surroundings.prepared(shapes, plan, memory, falls_back=(self, shapes))
+
+    def reset_state(self) -> None:
+        """Give every variable its initial elements again, for all networks that share them."""
+        with self.shared_state.lock:
+            self.shared_state.reset()
+
+    def _find(self, shapes: Shapes) -> Prepared:
+        """The network prepared for some input shapes, which is done if need be."""
+        with self._lock:
+            prepared = self._ready.get(shapes)
+            if prepared is None:
+                with profiled_by(self.profiler), phase("prepare"):
+                    plan = self._plan_from_template(shapes) or self._first_plan(shapes)
+                prepared = self._ready[shapes] = self._prepared(shapes, plan)
+            self._keep(shapes, prepared.plan)
+            return prepared
+
+    def _first_plan(self, shapes: Shapes) -> Plan:
+        """The plan for some input shapes, made from the network."""
+        plan = self._make_plan(self._bound(shapes))
+        self._templates.add(plan)
+        return plan
+
+    def _plan_from_template(self, shapes: Shapes) -> Plan | None:
+        """The plan for some input shapes, if others say what it is."""
+        self._check_shapes(shapes)
+        try:
+            network = self._templates.network(shapes)
+            return None if network is None else self._planner.resized_plan(network)
+        except (PreparationError, SessionError) as error:
+            _log.info("the plan for %s is made from the network: %s", shapes, error)
+            return None
+
+    def _check_shapes(self, shapes: Sequence[tuple[int, ...]]) -> None:
+        """Check some input shapes against the graph's."""
+        for value, shape in zip(self.graph.inputs, shapes, strict=True):
+            check_shape_fits(value.name, value.info.shape, shape)
+
+    def _bound(self, shapes: Sequence[tuple[int, ...]]) -> Graph:
+        """The graph for some input shapes."""
+        self._check_shapes(shapes)
+        if self.graph.is_fully_shaped:
+            return self.graph
+        return specialize(self.graph, shapes, (), self._evaluator)
+
+    def _keep(self, key: PlanKey, plan: Plan) -> Plan:
+        """Put a plan at the fresh end of the cache."""
+        self._plans[key] = plan
+        self._plans.move_to_end(key)
+        while len(self._plans) > self._settings.plan_cache_size:
+            oldest, _ = self._plans.popitem(last=False)
+            self._ready.pop(oldest, None)
+        return plan
+
+    def _rest_plan(
+        self,
+        key: PlanKey,
+        graph: Graph,
+        shapes: Sequence[tuple[int, ...]],
+        values: Sequence[Array | None],
+    ) -> Plan:
+        """The plan for what is left of a network once some values are known."""
+        with self._lock:
+            plan = self._plans.get(key)
+            if plan is None:
+                # The plan keeps the values, and the caller may be handed the same arrays.
+                kept = [None if value is None else value.copy() for value in values]
+                with profiled_by(self.profiler), phase("prepare"):
+                    plan = self._make_plan(specialize(graph, shapes, kept, self._evaluator))
+            return self._keep(key, plan)
+
+    def _make_plan(self, graph: Graph) -> Plan:
+        """Prepare a specialised graph."""
+        if is_shaped(graph):
+            return self._planner.static_plan(graph)
+        split = split_at_unknown(graph)
+        dynamic = None if split.dynamic is None else self._planner.dynamic_plan(split.dynamic.graph)
+        head = self._planner.static_plan(split.head.graph)
+        return StepwisePlan(split, head, dynamic, self._rest_plan)
+
+    def describe_shapes(self) -> str:
+        """Names and shapes of the inputs, for messages."""
+        return ", ".join(f"{v.name}{format_shape(v.info.shape)}" for v in self.graph.inputs)
+
+
+_numbers = count()
+
+
+def _load_inner(graph: Graph, family: NetworkFamily) -> LoadedNetwork:
+    """Load a graph that control flow runs."""
+    return LoadedNetwork(graph, family.backends, family.evaluator, family.settings, family)

@@ -1,0 +1,167 @@
+"""The networks that are loaded on a runtime, which go with it."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from numbers import Integral
+
+from armpy.core.logs import wants_traceback
+from armpy.errors import ArmpyError, InvalidArgumentError
+from armpy.execution.backend_contexts import BackendContexts, Told
+from armpy.execution.loaded_network import LoadedNetwork
+
+_log = logging.getLogger("armpy.execution")
+
+
+class LoadedNetworks:
+    """The loaded networks of a runtime by id, and whoever is told of them.
+
+    Parameters
+    ----------
+    contexts : BackendContexts
+        Told of each load and unload, and closed at the end.
+
+    Notes
+    -----
+    It outlives its runtime for as long as it takes to end all this, so it does not refer to it.
+    """
+
+    def __init__(self, contexts: BackendContexts) -> None:
+        self._contexts = contexts
+        self._networks: dict[int, LoadedNetwork] = {}
+        self._unloading: set[int] = set()
+        self._under_way: list[int] = []  # loads and unloads, by the number of their thread
+        self._next_id = 0
+        # Reentrant: the garbage collector may end a runtime anywhere.
+        self._changed = threading.Condition(threading.RLock())
+        self.is_closed = False
+
+    @contextmanager
+    def _working(self) -> Iterator[None]:
+        """A load or unload, whose end `close` waits for."""
+        thread = threading.get_ident()
+        with self._changed:
+            self._under_way.append(thread)
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._under_way.remove(thread)
+                self._changed.notify_all()
+
+    def load(self, make: Callable[[int], LoadedNetwork]) -> int:
+        """Add a network, which is made between what the contexts are told; its id.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If the runtime is closed.
+        """
+        with self._working():
+            with self._changed:
+                if self.is_closed:
+                    raise InvalidArgumentError("the runtime is closed", fix="Make another one")
+                network_id = self._next_id
+                self._next_id += 1
+            self._networks[network_id] = self._loaded(make, network_id)
+        return network_id
+
+    def _loaded(self, make: Callable[[int], LoadedNetwork], network_id: int) -> LoadedNetwork:
+        """Make a network; where that fails, whoever has heard of it hears that it has gone."""
+        contexts = self._contexts
+        begun = contexts.tell("before_load_network", network_id)
+        ended: Told | None = None
+        try:
+            if begun.error is not None:
+                raise begun.error
+            loaded = make(network_id)
+            ended = contexts.tell("after_load_network", network_id)
+            if ended.error is None:
+                return loaded
+            contexts.tell_anyway("before_unload_network", network_id, ended.heard)
+            loaded.close()
+            raise ended.error
+        except BaseException:
+            contexts.tell_anyway("after_unload_network", network_id, begun.heard)
+            raise
+
+    def get(self, network_id: int) -> LoadedNetwork:
+        """The loaded network of an id.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If no such network is loaded.
+        """
+        is_number = isinstance(network_id, Integral)  # what cannot be hashed cannot be looked for
+        network = self._networks.get(network_id) if is_number else None
+        if network is None:
+            raise InvalidArgumentError(f"no network is loaded under the id {network_id!r}")
+        return network
+
+    def all(self) -> list[LoadedNetwork]:
+        """Every network that is loaded."""
+        return list(self._networks.values())
+
+    def unload(self, network_id: int) -> None:
+        """Forget a network; errors as for `Runtime.unload_network`."""
+        with self._changed:
+            self.get(network_id)
+            if network_id in self._unloading:  # of two threads, one gets the error
+                raise InvalidArgumentError(f"the network {network_id} is being unloaded")
+            self._unloading.add(network_id)
+        error = self._unload(network_id)
+        if error is not None:
+            raise error
+
+    def _unload(self, network_id: int, *, can_be_refused: bool = True) -> ArmpyError | None:
+        """Unload a network that is marked for it; the first error of a context.
+
+        Raises
+        ------
+        ArmpyError
+            If a context refuses, so that the network stays.
+        """
+        contexts = self._contexts
+        with self._working():
+            try:
+                asked = contexts.tell("before_unload_network", network_id)
+                if asked.error is not None and can_be_refused:
+                    # Whoever has made ready for the end is to make ready for executions again.
+                    contexts.tell_anyway("after_load_network", network_id, asked.heard)
+                    raise asked.error
+                self._networks.pop(network_id).close()
+            finally:
+                self._unloading.discard(network_id)
+            gone = contexts.tell("after_unload_network", network_id)
+            return asked.error or gone.error
+
+    def close(self) -> list[ArmpyError]:
+        """Unload every network, close the contexts; what went wrong with unloading."""
+        with self._changed:
+            self.is_closed = True
+        errors = []
+        while (network_id := self._next_to_unload()) is not None:
+            error = self._unload(network_id, can_be_refused=False)
+            if error is not None:
+                errors.append(error)
+        self._contexts.close()
+        return errors
+
+    def _next_to_unload(self) -> int | None:
+        """One of the networks, marked, once other threads have ended what they are about."""
+        thread = threading.get_ident()
+        with self._changed:
+            self._changed.wait_for(lambda: all(other == thread for other in self._under_way))
+            left = next((n for n in self._networks if n not in self._unloading), None)
+            if left is not None:
+                self._unloading.add(left)
+            return left
+
+    def drop(self) -> None:
+        """Close, as the runtime has gone without; nobody is there to be told of errors."""
+        for error in self.close():
+            _log.warning("%s", error, exc_info=wants_traceback(_log))

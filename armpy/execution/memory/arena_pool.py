@@ -1,0 +1,186 @@
+"""Arenas that networks of one backend which do not run together have in turn."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # a model that was prepared ahead of time starts without all this
+    from armpy.execution.memory.step_memory import StepMemory
+    from armpy.ops.operation import Array
+
+
+class PooledArena:
+    """Memory of the host for one execution at a time, of any network that it is large enough for.
+
+    Parameters
+    ----------
+    backend_id : str
+        Whose tensors lie in it.
+    source : object
+        Where it comes from; see `ArenaPool.take`.
+    memory : ndarray, uint8
+    free : callable
+        Gives it back; called with the last reference to the arena.
+
+    Attributes
+    ----------
+    owner : weak reference, optional
+        To the working memory whose executions use it; they do so without asking.
+    users : weak mapping of StepMemory to int
+        Every working memory with handles in it, and how many bytes that needs.
+    """
+
+    __slots__ = ("__weakref__", "backend_id", "memory", "owner", "source", "users")
+
+    def __init__(
+        self, backend_id: str, source: object, memory: Array, free: Callable[[], object]
+    ) -> None:
+        self.backend_id = backend_id
+        self.source = source
+        self.memory = memory
+        self.owner: weakref.ref[StepMemory] | None = None
+        self.users: weakref.WeakKeyDictionary[StepMemory, int] = weakref.WeakKeyDictionary()
+        finalizer = weakref.finalize(self, free)
+        finalizer.atexit = False  # whoever has them, as the runtimes, ends before
+
+    def is_vacated(self, claimant: StepMemory) -> bool:
+        """Whether nobody else uses it, or who did has let it go as it was not executing."""
+        owner = None if self.owner is None else self.owner()
+        return owner is None or owner is claimant or owner.rest()
+
+
+class ArenaPool:
+    """The arenas of the process that working memories have handles in.
+
+    Notes
+    -----
+    It keeps none: an arena goes with the last working memory that has handles in it. An arena is
+    its owner's until somebody else needs one while the owner lies idle; so executions of a network
+    that nobody is in the way of do not ask.
+
+    Attributes
+    ----------
+    lock : RLock
+        Held while owners change. Reentrant, as the garbage collector may end whatever it likes.
+    """
+
+    def __init__(self) -> None:
+        self._reset()
+        self._arenas: list[weakref.ref[PooledArena]] = []
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._reset)
+
+    def _reset(self) -> None:
+        """Begin with a lock that nobody holds, as a child process does."""
+        self.lock = threading.RLock()
+
+    def take(
+        self,
+        claimant: StepMemory,
+        backend_id: str,
+        source: object,
+        size_bytes: int,
+        allocate: Callable[[], tuple[Array, Callable[[], object]]],
+    ) -> Array:
+        """Memory for handles of a working memory, which owns it now.
+
+        Parameters
+        ----------
+        claimant : StepMemory
+        backend_id : str
+        source : object
+            Memory of one source can stand for other memory of it: an allocator.
+        size_bytes : int
+        allocate : callable
+            Gives new memory, and what gives that back.
+        """
+        with self.lock:
+            alive = self._alive()
+            ours = [one for one in alive if one.backend_id == backend_id and one.source is source]
+            arena, given_up = self._found(claimant, ours, size_bytes)
+            if arena is not None:
+                self._own(claimant, arena, size_bytes)
+                return arena.memory
+        del alive, ours  # behind the lock: an allocator is called with the last reference
+        _free(given_up)
+        made = PooledArena(backend_id, source, *allocate())
+        with self.lock:
+            self._own(claimant, made, size_bytes)
+            self._arenas = [other for other in self._arenas if other() is not None]
+            self._arenas.append(weakref.ref(made))
+        return made.memory
+
+    def _own(self, claimant: StepMemory, arena: PooledArena, size_bytes: int) -> None:
+        """Note whose it is."""
+        arena.owner = weakref.ref(claimant)
+        arena.users[claimant] = size_bytes
+        claimant.arenas.append(arena)
+
+    def _alive(self) -> list[PooledArena]:
+        """All arenas; whoever asks drops them behind the lock."""
+        return [arena for one in self._arenas if (arena := one()) is not None]
+
+    def _found(
+        self, claimant: StepMemory, arenas: Sequence[PooledArena], size_bytes: int
+    ) -> tuple[PooledArena | None, list[StepMemory]]:
+        """The smallest arena that will do; else whom the largest that will not is taken from."""
+        ours = [arena for arena in arenas if arena not in claimant.arenas]
+        ours.sort(key=lambda arena: arena.memory.nbytes)
+        large = [arena for arena in ours if arena.memory.nbytes >= size_bytes]
+        for arena in large:
+            if arena.is_vacated(claimant):
+                return arena, []
+        for arena in reversed(ours[: len(ours) - len(large)]):
+            if arena.is_vacated(claimant):
+                return None, _given_up(arena)
+        return None, []
+
+    def leave(self, memory: StepMemory) -> None:
+        """Forget a working memory, whose handles nobody uses any more."""
+        with self.lock:
+            left, memory.arenas = memory.arenas, []
+            for arena in left:
+                arena.users.pop(memory, None)
+                if arena.owner is not None and arena.owner() is memory:
+                    arena.owner = None
+        # Behind the lock the last reference may go, and an allocator be called.
+
+    def claim(self, memory: StepMemory) -> bool:
+        """Let a working memory that was let go use its arenas again, if nobody else does."""
+        if not all([arena.is_vacated(memory) for arena in memory.arenas]):
+            return False
+        for arena in memory.arenas:
+            arena.owner = weakref.ref(memory)
+        return True
+
+    def discard_oversized(self) -> None:
+        """Give back what lies idle and is far larger than those need who are left."""
+        given_up: list[StepMemory] = []
+        with self.lock:
+            alive = self._alive()
+            for arena in alive:
+                needed = max(arena.users.values(), default=0)
+                owner = None if arena.owner is None else arena.owner()
+                is_oversized = arena.memory.nbytes > 2 * needed
+                if is_oversized and (owner is None or owner.rest()):
+                    given_up += _given_up(arena)
+        _free(given_up)
+
+
+def _given_up(arena: PooledArena) -> list[StepMemory]:
+    """All working memories with handles in an arena, which lie idle, taken from their plans."""
+    return [user for user in [*arena.users] if user.forget()]
+
+
+def _free(memories: list[StepMemory]) -> None:
+    """Give working memories back, without the pool's lock: allocators take locks of their own."""
+    for memory in memories:
+        memory.free()
+
+
+arena_pool = ArenaPool()
+"""That of the process."""

@@ -1,0 +1,188 @@
+"""Arenas of one execution, and the handles of the tensors in them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
+
+from armpy.backend import (
+    ALIGNMENT_BYTES,
+    ICustomAllocator,
+    ITensorArena,
+    ITensorHandle,
+    ITensorHandleFactory,
+)
+from armpy.compiler import OptimizedNetwork
+from armpy.compiler.memory.plan import ArenaId, MemoryPlan, PlannedTensor
+from armpy.core.logs import wants_traceback
+from armpy.errors import ArmpyError, MemoryLimitError
+from armpy.execution.memory.allocators import pooled_source
+from armpy.execution.memory.arena_pool import arena_pool
+from armpy.execution.programs.constants import Constant
+from armpy.execution.programs.session import BackendSession
+from armpy.graph import Value
+from armpy.ops.operation import Array
+from armpy.plugins.proxy.guarded_call import call_method
+from armpy.types import BackendId
+
+if TYPE_CHECKING:
+    from armpy.execution.memory.step_memory import StepMemory
+
+_log = logging.getLogger("armpy.execution")
+
+
+class OutOfMemoryError(Exception):
+    """A backend could not make working memory; caught by whoever can do without it."""
+
+    def __init__(self, backend_id: BackendId, cause: ArmpyError) -> None:
+        super().__init__(str(cause))
+        self.backend_id = backend_id
+        self.cause = cause
+
+
+class Holdings:
+    """What was taken from backends and has to be given back, the last first."""
+
+    def __init__(self) -> None:
+        self._held: list[Callable[[], object]] = []
+
+    def add(self, backend_id: BackendId, owner: object, method: str, *args: object) -> None:
+        """Remember what to call to give something back."""
+        self._held.append(lambda: call_method(backend_id, owner, method, *args))
+
+    def give_back(self) -> None:
+        """Give everything back; nobody waits for an error, which is only logged."""
+        while self._held:
+            try:
+                self._held.pop()()
+            except ArmpyError as error:
+                _log.warning("%s", error, exc_info=wants_traceback(_log))
+
+
+Constants: TypeAlias = Mapping[tuple[Value, BackendId], Constant]
+"""By value and reader's backend."""
+
+
+def make_constants(
+    network: OptimizedNetwork, sessions: Mapping[BackendId, BackendSession]
+) -> Constants:
+    """Let every backend make a handle of each constant that its layers read.
+
+    Parameters
+    ----------
+    network : OptimizedNetwork
+    sessions : mapping of str to BackendSession
+        By backend id.
+
+    Raises
+    ------
+    OutOfMemoryError
+        If a backend fails to make one.
+    """
+    made: dict[tuple[Value, BackendId], Constant] = {}
+    for layer in network.graph.layers:
+        session = sessions[network.backend_ids[layer.id]]
+        for value in filter(None, layer.inputs):
+            try:
+                constant = session.constants.get(value, session.factories[0])
+            except ArmpyError as error:
+                raise out_of_memory(session.backend_id, error) from error
+            if constant is not None:
+                made[value, session.backend_id] = constant
+    return made
+
+
+def make_handles(
+    memory: StepMemory,
+    plan: MemoryPlan,
+    sessions: Mapping[BackendId, BackendSession],
+    holdings: Holdings,
+) -> dict[Value, ITensorHandle]:
+    """Make the arenas of one execution, and the handle of every tensor in them.
+
+    Parameters
+    ----------
+    memory : StepMemory
+        Whose they are.
+    plan : MemoryPlan
+    sessions : mapping of str to BackendSession
+        By backend id.
+    holdings : Holdings
+        Is told of all that has to be given back.
+
+    Raises
+    ------
+    OutOfMemoryError
+        If a backend fails to make something.
+    """
+    make: dict[ArenaId, Callable[[Value, PlannedTensor], ITensorHandle]] = {}
+    handles: dict[Value, ITensorHandle] = {}
+    for arena, size in plan.arenas.items():
+        session = sessions[arena.backend_id]
+        make[arena] = _making(memory, session, arena.factory_id, size, holdings)
+    for value, tensor in plan.tensors.items():
+        try:
+            handles[value] = make[tensor.arena](value, tensor)
+        except ArmpyError as error:
+            raise out_of_memory(tensor.arena.backend_id, error) from error
+    return handles
+
+
+def _making(
+    memory: StepMemory,
+    session: BackendSession,
+    factory_id: str,
+    size_bytes: int,
+    holdings: Holdings,
+) -> Callable[[Value, PlannedTensor], ITensorHandle]:
+    """Make one arena; what makes the handles of the tensors in it."""
+    backend_id = session.backend_id
+    try:
+        factory = session.factory(factory_id)
+        arena = factory.create_arena(size_bytes)
+        if arena is not None:
+            holdings.add(backend_id, arena, "release")
+            return _in_arena(arena)
+        allocator = session.allocator
+        about = backend_id, pooled_source(allocator), size_bytes
+        make = partial(_allocate, allocator, size_bytes)
+        return _in_host_memory(factory, arena_pool.take(memory, *about, make))
+    except ArmpyError as error:
+        raise out_of_memory(backend_id, error) from error
+
+
+def _in_arena(arena: ITensorArena) -> Callable[[Value, PlannedTensor], ITensorHandle]:
+    """What makes handles in a backend's own arena."""
+    return lambda value, tensor: arena.create_tensor_handle(
+        value.info, tensor.lifetime, tensor.offset_bytes
+    )
+
+
+def _in_host_memory(
+    factory: ITensorHandleFactory, memory: Array
+) -> Callable[[Value, PlannedTensor], ITensorHandle]:
+    """What makes handles on parts of an arena of the core's."""
+
+    def make(value: Value, tensor: PlannedTensor) -> ITensorHandle:
+        part = memory[tensor.offset_bytes : tensor.offset_bytes + value.info.size_bytes]
+        return factory.create_tensor_handle(value.info, part)
+
+    return make
+
+
+def _allocate(allocator: ICustomAllocator, size_bytes: int) -> tuple[Array, Callable[[], object]]:
+    """Get an arena of the core's from a backend's allocator, and what gives it back."""
+    arena = allocator.allocate(size_bytes, ALIGNMENT_BYTES)
+    return arena, partial(allocator.free, arena)
+
+
+def out_of_memory(backend_id: BackendId, error: ArmpyError) -> OutOfMemoryError:
+    """What a backend raised where it makes memory; Python's MemoryError as a typed one."""
+    if isinstance(error.__cause__, MemoryError):
+        text = "the backend has no memory for one more execution"
+        limit = MemoryLimitError(text, where=error.where, actual=str(error.__cause__))
+        limit.__cause__ = error.__cause__
+        error = limit
+    return OutOfMemoryError(backend_id, error)

@@ -1,0 +1,110 @@
+"""Watchdog of memory between executions: what idles is given back."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+import weakref
+from typing import TYPE_CHECKING, Any, Protocol
+
+from armpy.execution.memory.arena_pool import arena_pool
+from armpy.execution.scheduling.daemons import start_daemon
+from armpy.execution.scheduling.deadlines import Watch, deadlines
+
+if TYPE_CHECKING:
+    from armpy.execution.memory.step_memory import PooledPlan
+    from armpy.types import BackendId
+
+_log = logging.getLogger("armpy.execution")
+
+RELEASE_AFTER_S = 10.0
+"""How long memory is kept without being used, at least; at most twice as long."""
+
+
+class Idling(Protocol):
+    """A keeper of memory between executions."""
+
+    def release_if_idle(self) -> bool:
+        """Give back what was not used since the last call; whether something may be left."""
+
+
+_watched: weakref.WeakSet[Idling] = weakref.WeakSet()
+_plans: weakref.WeakSet[PooledPlan[Any]] = weakref.WeakSet()  # Any: of all kinds of memory
+_lock = threading.RLock()  # the garbage collector may end what is watched anywhere
+_is_watching = False
+
+
+def watch_idling(holder: Idling) -> None:
+    """Have something asked from time to time whether it idles, as long as it has memory."""
+    with _lock:
+        _watched.add(holder)
+        if not _is_watching:
+            _look_later()
+
+
+def _look_later() -> None:
+    """Have a look when it is time for the next one, with the lock held."""
+    global _is_watching  # noqa: PLW0603 - one watchdog for the process
+    try:
+        deadlines.begin(Watch(time.perf_counter() + RELEASE_AFTER_S, _sweep))
+        _is_watching = True
+    except RuntimeError as error:  # memory goes with the models then, or when it is told to
+        _log.debug("nobody looks after what idles, as there can be no thread: %s", error)
+        _is_watching = False
+
+
+def watch_plan(plan: PooledPlan[Any]) -> None:
+    """`watch_idling` for a plan, whose idle memory others can have besides; see `reclaim`."""
+    with _lock:
+        _plans.add(plan)
+    watch_idling(plan)
+
+
+def reclaim(backend_id: BackendId) -> bool:
+    """Give back what no execution is using, as a backend has no more; whether there was any."""
+    with _lock:
+        plans = [plan for plan in _plans if plan.uses(backend_id)]
+    return any([plan.free_idle() for plan in plans])
+
+
+def _sweep() -> None:
+    """Look after what is watched on another thread: backends' code may take its time."""
+    try:
+        start_daemon(_look, "armpy-idling")
+    except RuntimeError as error:  # there may be threads again the next time
+        _log.debug("nobody looks after what idles now: %s", error)
+        with _lock:
+            _look_later()
+
+
+def _look() -> None:
+    """Release what has not been used since the last time, and come again if something is left."""
+    global _is_watching  # noqa: PLW0603 - as above
+    released: list[Idling] = []
+    try:
+        with _lock:
+            watched = [*_watched]
+        for holder in watched:
+            if not holder.release_if_idle():
+                released.append(holder)
+        arena_pool.discard_oversized()
+    except Exception:  # noqa: BLE001 - as where there is no memory: there may be the next time
+        _log.exception("what idles could not be given back")
+    with _lock:
+        _watched.difference_update(released)
+        _is_watching = False
+        if _watched:
+            _look_later()
+
+
+def _reset() -> None:
+    """Begin without a watchdog, as a process that was forked does: it has no threads."""
+    global _is_watching, _lock  # noqa: PLW0603 - as above
+    _lock = threading.RLock()
+    _is_watching = False
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_reset)

@@ -1,0 +1,344 @@
+"""Imports of memory for the inputs and outputs of loaded networks."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from armpy.backend import ExternalMemory
+from armpy.compiler import OptimizedNetwork
+from armpy.compiler.memory.imported import readers_of, writer_of
+from armpy.compiler.memory.memory_copies import hands_on
+from armpy.errors import (
+    ArmpyError,
+    InvalidArgumentError,
+    MemoryExportError,
+    MemoryImportError,
+)
+from armpy.execution.arrays.dlpack import as_view
+from armpy.execution.memory.imported_tensor import Import, ImportedTensor, ToImport, unimport
+from armpy.execution.programs.session import BackendSession
+from armpy.execution.programs.static_plan import StaticPlan
+from armpy.ops.operation import Array
+from armpy.tensor import TensorInfo
+from armpy.types import HOST, BackendId
+
+if TYPE_CHECKING:
+    from armpy.execution.loaded_network import LoadedNetwork
+    from armpy.execution.programs.bound_program import Plan, Prepared
+
+_log = logging.getLogger("armpy.execution")
+
+
+class Importer:
+    """Imports memory for a network that is prepared for certain shapes.
+
+    Parameters
+    ----------
+    owner : object
+        The loaded network.
+    plan : Plan
+    sessions : mapping of str to BackendSession
+
+    Raises
+    ------
+    MemoryImportError
+        If the network's shapes depend on values, so that nothing is known of its readers.
+    """
+
+    def __init__(
+        self, owner: object, plan: Plan, sessions: Mapping[BackendId, BackendSession]
+    ) -> None:
+        if not isinstance(plan, StaticPlan):
+            raise shapes_depend_on_values()
+        self._owner = owner
+        self._network: OptimizedNetwork = plan.network
+        self._sessions = sessions
+
+    def input(self, index: int, given: object) -> ImportedTensor:
+        """Let the first reader import an input, and whoever else reads it if possible.
+
+        Raises
+        ------
+        MemoryImportError
+            If the first reader's backend refuses.
+        """
+        value = self._network.graph.inputs[index]
+        memory = as_memory(f"input '{value.name}'", value.info, given)
+        found: dict[BackendId, Import] = {}
+        try:
+            for backend_id in readers_of(self._network, value):
+                if self._is_lent(found, backend_id):
+                    continue
+                try:
+                    found[backend_id] = self._import(value.info, memory, backend_id, write=False)
+                except ArmpyError as error:
+                    if found:
+                        _log.info("%s gets a copy of '%s': %s", backend_id, value.name, error)
+                        continue
+                    if not isinstance(error, MemoryImportError):
+                        raise
+                    where = f"input '{value.name}' / {backend_id}"
+                    raise _named(error, MemoryImportError, where) from error
+        except BaseException:
+            unimport(tuple(found.values()))
+            raise
+        return ImportedTensor(value.name, False, value.info, memory, found, self._owner)
+
+    def output(self, index: int, given: object) -> ImportedTensor:
+        """Let the writer import an output.
+
+        Raises
+        ------
+        MemoryExportError
+            If the writer's backend refuses.
+        """
+        graph = self._network.graph
+        name, result = graph.output_names[index], graph.outputs[index]
+        memory = as_memory(f"output '{name}'", result.info, given)
+        root, backend_id = writer_of(self._network, result)
+        # The copy for the caller is not made then.
+        readers = [x for x in graph.layers if root in x.inputs and result not in x.outputs]
+        try:
+            found = self._import(result.info, memory, backend_id, write=True, read=bool(readers))
+        except MemoryImportError as error:
+            where = f"output '{name}' / {backend_id}"
+            raise _named(error, MemoryExportError, where) from error
+        return ImportedTensor(name, True, result.info, memory, {backend_id: found}, self._owner)
+
+    def users(self, index: int, *, is_output: bool) -> tuple[BackendId, ...]:
+        """The backends that read an input, the first one first; the one that writes an output."""
+        graph = self._network.graph
+        if is_output:
+            return (writer_of(self._network, graph.outputs[index])[1],)
+        return readers_of(self._network, graph.inputs[index])
+
+    def info(self, index: int, *, is_output: bool) -> TensorInfo:
+        """What an input or output is for these shapes."""
+        graph = self._network.graph
+        return (graph.outputs if is_output else graph.inputs)[index].info
+
+    def for_one_call(
+        self, index: int, memory: ExternalMemory, *, is_output: bool
+    ) -> ImportedTensor | Array:
+        """Import an input or output if its backend knows such memory, else map it.
+
+        Raises
+        ------
+        MemoryImportError, MemoryExportError
+            If a backend refuses, or the memory cannot be mapped.
+        """
+        graph = self._network.graph
+        if is_output:
+            value = graph.outputs[index]
+            _, backend_id = writer_of(self._network, value)
+        else:
+            value = graph.inputs[index]
+            backend_id = readers_of(self._network, value)[0]
+        factories = self._sessions[backend_id].factories
+        if any(memory.source & factory.import_sources for factory in factories):
+            made = self.output(index, memory) if is_output else self.input(index, memory)
+            made.is_kept = False
+            return made
+        try:
+            mapped = self._import(value.info, memory, HOST, write=is_output)
+        except MemoryImportError as error:
+            kind = MemoryExportError if is_output else MemoryImportError
+            name = graph.output_names[index] if is_output else value.name
+            where = f"{'output' if is_output else 'input'} '{name}'"
+            raise _named(error, kind, where) from error
+        return mapped.handle.map()
+
+    def _is_lent(self, found: Mapping[BackendId, Import], backend_id: BackendId) -> bool:
+        """Whether a backend can be handed what another one has imported."""
+        readers = self._sessions[backend_id].factories
+        return any(hands_on(made.factory, reader) for made in found.values() for reader in readers)
+
+    def _import(
+        self,
+        info: TensorInfo,
+        memory: ExternalMemory,
+        backend_id: BackendId,
+        *,
+        read: bool = True,
+        write: bool,
+    ) -> Import:
+        """Ask a backend's factories in its order of preference.
+
+        Raises
+        ------
+        MemoryImportError
+            With the reason of the last one that was asked.
+        """
+        if memory.size_bytes < info.size_bytes:
+            raise MemoryImportError(
+                "the memory is too small",
+                expected=f"{info.size_bytes} bytes ({info})",
+                actual=f"{memory.size_bytes} bytes",
+            )
+        refusal = MemoryImportError(
+            "the backend imports no memory of this kind",
+            expected=" or ".join(
+                str(f.import_sources) for f in self._sessions[backend_id].factories
+            ),
+            actual=str(memory.source),
+        )
+        for factory in self._sessions[backend_id].factories:
+            if not memory.source & factory.import_sources:
+                continue
+            answer = factory.can_import(info, memory)
+            if not answer:
+                refusal = MemoryImportError(answer.text, expected=str(info))
+                continue
+            try:
+                return Import(factory, factory.import_memory(info, memory, read=read, write=write))
+            except MemoryImportError as error:
+                refusal = error
+        raise refusal
+
+
+def as_memory(where: str, info: TensorInfo, given: object) -> ExternalMemory:
+    """What a caller gives to be imported: memory, or an array that fits exactly.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If it is something else, or would have to be converted.
+    """
+    if isinstance(given, ExternalMemory):
+        return given
+    try:
+        array = given if isinstance(given, np.ndarray) else as_view(info, given)
+    except ArmpyError as error:
+        error.where = where
+        raise
+    dtype = info.data_type.dtype
+    fits = array is not None and (array.dtype, array.shape) == (dtype, info.shape)
+    if array is None or not fits or not array.flags.c_contiguous:
+        raise InvalidArgumentError(
+            "this cannot be imported",
+            where=where,
+            expected=f"an ExternalMemory, or a C-contiguous {dtype} array of {info.known_shape}",
+            actual=type(given).__name__ if array is None else f"{array.dtype}{array.shape}",
+        )
+    return ExternalMemory.of_array(array)
+
+
+def shapes_depend_on_values() -> MemoryImportError:
+    """The error for a network of whose readers nothing is known before it runs."""
+    return MemoryImportError("nothing can be imported, as shapes of the network depend on values")
+
+
+def _named(error: MemoryImportError, kind: type[ArmpyError], where: str) -> ArmpyError:
+    """An error of a backend's with the tensor's name."""
+    inner = f"{where} / {error.where}" if error.where else where
+    return kind(
+        error.failed, where=inner, expected=error.expected, actual=error.actual, fix=error.fix
+    )
+
+
+def import_by_name(
+    network: LoadedNetwork, given: Mapping[str, object], *, is_output: bool
+) -> dict[str, ImportedTensor]:
+    """Import memory for some inputs or outputs of a network, all or none.
+
+    Parameters
+    ----------
+    network : LoadedNetwork
+    given : mapping of str to (ExternalMemory or ndarray)
+        By name.
+    is_output : bool
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there is no such input or output, or what is given is no memory of one.
+    MemoryImportError, MemoryExportError
+        If a backend refuses.
+    """
+    graph = network.graph
+    names = [*graph.output_names] if is_output else [value.name for value in graph.inputs]
+    unknown = [str(name) for name in given if name not in names]
+    if unknown:
+        raise InvalidArgumentError(
+            f"the network has no such {'output' if is_output else 'input'}",
+            expected=", ".join(names),
+            actual=", ".join(map(repr, unknown)),
+        )
+    importer = network.importer()
+    made: dict[str, ImportedTensor] = {}
+    try:
+        for name, one in given.items():
+            index = names.index(name)
+            made[name] = importer.output(index, one) if is_output else importer.input(index, one)
+            network.imported.add(made[name])
+    except BaseException:
+        for tensor in made.values():
+            tensor.close()
+        raise
+    return made
+
+
+def import_given(
+    network: LoadedNetwork,
+    prepared: Prepared,
+    inputs: Sequence[Array],
+    targets: Sequence[Array | None],
+) -> None:
+    """Import what a call gives to be imported, in its place in these lists.
+
+    Notes
+    -----
+    What the first reader's (the writer's) backend does not import by kind is used as the host sees
+    it.
+
+    Raises
+    ------
+    MemoryImportError, MemoryExportError
+        If a backend refuses, or the host cannot see it.
+
+    References
+    ----------
+    Arm NN LoadedNetwork::EnqueueInput, EnqueueOutput.
+    """
+    for tensors, is_output in ((inputs, False), (targets, True)):
+        for index, given in enumerate(tensors):
+            if isinstance(given, ToImport) and isinstance(tensors, list):
+                importer = network.importer(prepared)
+                tensors[index] = importer.for_one_call(index, given.memory, is_output=is_output)
+
+
+def imports_in(
+    network: object,
+    prepared: Prepared,
+    inputs: Sequence[Array],
+    targets: Sequence[Array | None],
+) -> tuple[object, ...]:
+    """What is imported for a call, and by whom; empty if nothing is but plain host memory.
+
+    Notes
+    -----
+    Tensors are checked; in a list, those that are plain host memory become their arrays.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If one is closed, or of another input, output or network.
+    """
+    key: list[object] = []
+    both = ((inputs, prepared.inputs, False), (targets, prepared.outputs, True))
+    for tensors, slots, is_output in both:
+        for index, tensor in enumerate(tensors):
+            if not isinstance(tensor, ImportedTensor):
+                continue
+            tensor.check_use(network, slots[index].name, is_output=is_output)
+            array = tensor.host_array if tensor.is_kept else None
+            if array is not None and isinstance(tensors, list):
+                tensors[index] = array
+            else:
+                used = [(name, one.factory_id) for name, one in tensor.factories.items()]
+                key.append((is_output, index, *used))
+    return tuple(key)

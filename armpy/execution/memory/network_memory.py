@@ -1,0 +1,247 @@
+"""Working memory of a loaded network that an application holds."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from armpy.backend import Cancellation
+from armpy.errors import InvalidArgumentError
+from armpy.execution.arrays.calls import run_by_name
+from armpy.execution.arrays.slots import InputSlot
+from armpy.execution.memory.imported_tensor import ImportedTensor
+from armpy.execution.memory.imports import import_given, imports_in
+from armpy.execution.memory.working_memory import WorkingMemory
+from armpy.execution.programs.bound_program import Plan, Prepared
+from armpy.execution.programs.control_flow import Shapes, Targets
+from armpy.execution.programs.stepwise_plan import StepwiseMemory
+from armpy.graph import Graph
+from armpy.ops.operation import Array
+from armpy.tensor import format_shape
+from armpy.types import BackendId
+
+if TYPE_CHECKING:
+    from armpy.execution.loaded_network import LoadedNetwork
+
+
+class HeldMemory:
+    """A plan's working memory that one execution at a time has; errors as for `new_memory`.
+
+    Parameters
+    ----------
+    plan : Plan
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._why_closed = ""
+        memory = plan.new_memory()
+        self.bytes_by_backend: Mapping[BackendId, int] = memory.bytes_by_backend
+        self._memory: WorkingMemory | StepwiseMemory | None = memory  # None: still to be made
+        # Whoever deletes it executes, as in `armpy.execution.execution`.
+        self._turn = [None]
+
+    def run(
+        self,
+        sources: Sequence[Array],
+        results: Targets | None = None,
+        cancellation: Cancellation | None = None,
+    ) -> list[Array]:
+        """Execute once; parameters and result as for `StaticPlan.run`."""
+        try:
+            del self._turn[0]
+        except IndexError:
+            raise self._not_free() from None
+        try:
+            memory = self._memory
+            if memory is None:
+                memory = self._memory = self._plan.new_memory()
+            return memory.run(sources, results, cancellation)
+        except BaseException:
+            self._forget()  # one whose execution failed is not used again
+            raise
+        finally:
+            self._turn.append(None)
+            self._free_if_closed()
+
+    def close(self, why: str) -> None:
+        """Give it back, or have it given back by the execution that is under way."""
+        self._why_closed = self._why_closed or why
+        self._free_if_closed()
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it is not to be used any more."""
+        return bool(self._why_closed)
+
+    def _forget(self) -> None:
+        """Give the memory back, if there is one."""
+        memory, self._memory = self._memory, None
+        if memory is not None:
+            memory.free()
+
+    def _free_if_closed(self) -> None:
+        """Give it back if nobody is to have it and nobody has it."""
+        while self._why_closed and self._turn:
+            try:
+                del self._turn[0]
+            except IndexError:  # another thread has taken it since
+                return
+            self._forget()
+
+    def _not_free(self) -> InvalidArgumentError:
+        """Why it cannot be used now."""
+        if self._why_closed:
+            return InvalidArgumentError(self._why_closed, fix="Make another one")
+        return InvalidArgumentError(
+            "the working memory is in use by another thread", fix="Make one for each thread"
+        )
+
+
+class NetworkMemory:
+    """Working memory for one execution at a time, with certain input shapes.
+
+    Made by `armpy.Model.create_working_memory`; calls without one use a pool of the network's.
+
+    Parameters
+    ----------
+    network : LoadedNetwork
+    prepared : Prepared
+        The network prepared for the shapes, with this memory.
+    held : HeldMemory
+
+    Attributes
+    ----------
+    latest : Prepared
+
+    Notes
+    -----
+    Every backend has made its part of it when this object is there, so that executions in it do
+    not run out of memory later, except for control flow, and layers behind shapes that depend on
+    values. One thread at a time can use it. It goes with the last reference, with `close`, or
+    with its network.
+
+    References
+    ----------
+    Arm NN IWorkingMemHandle.
+
+    Examples
+    --------
+    >>> with model.create_working_memory() as memory:               # doctest: +SKIP
+    ...     for frame in frames:
+    ...         scores = model.run({"image": frame}, memory=memory)
+    """
+
+    __slots__ = ("__weakref__", "_held", "_network", "graph", "latest")
+
+    def __init__(self, network: LoadedNetwork, prepared: Prepared, held: HeldMemory) -> None:
+        self.graph: Graph = network.graph
+        self.latest = prepared
+        self._held = held
+        self._network = weakref.ref(network)
+
+    @property
+    def shapes(self) -> Shapes:
+        """The shape of each input."""
+        return self.latest.shapes
+
+    @property
+    def bytes_by_backend(self) -> Mapping[BackendId, int]:
+        """What one execution takes on each backend, its programs' own memory included."""
+        return self._held.bytes_by_backend
+
+    @property
+    def size_bytes(self) -> int:
+        """What one execution takes on all backends together."""
+        return sum(self.bytes_by_backend.values())
+
+    def run(
+        self, inputs: Mapping[str, object], outputs: Mapping[str, object] | None = None
+    ) -> dict[str, Array]:
+        """Execute once; parameters, result and errors as for `armpy.Model.run`."""
+        return run_by_name(self, inputs, outputs)
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it was closed, or its network unloaded."""
+        return self._held.is_closed
+
+    def close(self) -> None:
+        """Give it back; an execution that is under way comes to its end before."""
+        network = self._network()
+        is_gone = network is None or network.is_closed
+        text = "the network has been unloaded" if is_gone else "the working memory was closed"
+        self._held.close(text)
+
+    def __enter__(self) -> NetworkMemory:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+    # What calls ask of a network.
+
+    @property
+    def inputs(self) -> tuple[InputSlot, ...]:
+        """What each input takes."""
+        return self.latest.inputs
+
+    @property
+    def imported(self) -> Collection[ImportedTensor]:
+        """The network's imported tensors."""
+        network = self._network()
+        return () if network is None else network.imported
+
+    def prepared_for(
+        self, inputs: Sequence[Array], targets: Sequence[Array | None] = ()
+    ) -> Prepared:
+        """`latest`, if it is for the shapes of some inputs.
+
+        Parameters
+        ----------
+        inputs, targets : sequence of ndarray
+            Imported tensors in their place as for `LoadedNetwork.prepared_for`.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If it is for others, or a tensor is imported other than as memory of the host.
+        """
+        shapes = tuple([array.shape for array in inputs])
+        if shapes != self.shapes:
+            raise InvalidArgumentError(
+                "the working memory is for other input shapes",
+                expected=", ".join(map(format_shape, self.shapes)),
+                actual=", ".join(map(format_shape, shapes)),
+                fix="Make one for these",
+            )
+        network = self._network()
+        if network is not None:
+            import_given(network, self.latest, inputs, targets)
+        if imports_in(self._network(), self.latest, inputs, targets):
+            raise InvalidArgumentError(
+                "the working memory is for executions with arrays",
+                actual="an imported tensor",
+                fix="Run without the working memory",
+            )
+        return self.latest
+
+    def describe_shapes(self) -> str:
+        """Names and shapes of the inputs, for messages."""
+        pairs = zip(self.graph.inputs, self.shapes, strict=True)
+        return ", ".join(f"{value.name}{format_shape(shape)}" for value, shape in pairs)
+
+    def of(self, network: LoadedNetwork) -> NetworkMemory:
+        """The memory itself, if it was made for a network.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If it was made for another one.
+        """
+        if self._network() is not network:
+            raise InvalidArgumentError(
+                "the working memory belongs to another network", fix="Make one of this network"
+            )
+        return self

@@ -1,0 +1,343 @@
+"""Memory of one execution at a time, and the steps that run in it; pools of such memories."""
+
+from __future__ import annotations
+
+import weakref
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
+
+from numpy import empty, uint8
+
+from armpy.backend import HostTensorHandle
+from armpy.execution.memory.arena_pool import PooledArena, arena_pool
+
+if TYPE_CHECKING:  # a model that was prepared ahead of time starts without all this
+    from armpy.backend import Cancellation, ITensorHandle
+    from armpy.execution.programs.control_flow import Targets
+    from armpy.execution.programs.steps import Execute
+    from armpy.ops.operation import Array
+    from armpy.tensor import TensorInfo
+    from armpy.types import BackendId
+
+MAX_IDLE_MEMORIES = 4
+"""Working memories that are kept for the next execution; more are made when threads need them."""
+
+NOTHING: Array = empty(0, uint8)
+"""What is in place of the caller's arrays between executions."""
+
+
+class StepMemory(ABC):
+    """Handles of one execution at a time, and what is called with them.
+
+    Parameters
+    ----------
+    sources, results : sequence of TensorInfo
+        Of what the caller's arrays are put in place of.
+
+    Attributes
+    ----------
+    steps : list of tuple
+        What to call for each layer, and with which handles.
+    sources, results : tuple of HostTensorHandle
+        Of the graph's sources and results, in order. An execution puts the caller's arrays into
+        them and takes them out again.
+    arenas : list of PooledArena
+        What the handles lie in that other networks may have in turn.
+    plan : weak reference, optional
+        To the plan that keeps it between executions.
+    is_stale : bool
+        Whether it was not used when it was last looked at.
+    """
+
+    def __init__(self, sources: Sequence[TensorInfo], results: Sequence[TensorInfo]) -> None:
+        self.sources = tuple([HostTensorHandle(info, NOTHING) for info in sources])
+        self.results = tuple([HostTensorHandle(info, NOTHING) for info in results])
+        self.steps: list[tuple[Execute, list[ITensorHandle | None], list[ITensorHandle]]] = []
+        self._copies: list[tuple[HostTensorHandle, ITensorHandle]] = []
+        self._targets = [(h, h.info.known_shape, h.info.data_type.dtype) for h in self.results]
+        self._bound = (*self.sources, *self.results)
+        self._is_always_watched = False
+        self.arenas: list[PooledArena] = []
+        self.plan: weakref.ref[PooledPlan[Any]] | None = None  # Any: of this kind of memory
+        self.is_stale = False
+
+    def rest(self) -> bool:
+        """Let others have its arenas, with the pool's lock held; whether it was not executing."""
+        plan = None if self.plan is None else self.plan()
+        return plan is not None and plan.rest(self)
+
+    def forget(self) -> bool:
+        """Be its plan's no more, with the pool's lock held, as it rests; whether it was."""
+        plan = None if self.plan is None else self.plan()
+        return plan is not None and plan.forget(self)
+
+    def run(  # noqa: PLR0912 - as below
+        self,
+        sources: Sequence[Array],
+        results: Targets | None,
+        cancellation: Cancellation | None = None,
+    ) -> list[Array]:
+        """Execute once with some arrays in place, then forget them.
+
+        Parameters
+        ----------
+        sources, results, cancellation
+            As for `PooledPlan.run`.
+
+        Returns
+        -------
+        list of ndarray
+            Every result.
+
+        Raises
+        ------
+        BackendError
+            If a backend fails; its own ArmpyErrors are raised as they are.
+        """
+        # Every call and every turn of a loop comes by here: functions of its own for binding
+        # and unbinding, and enumerate, each cost some percent of a small network's call.
+        index = 0
+        for handle in self.sources:
+            handle.array = sources[index]
+            index += 1  # noqa: SIM113
+        if results is None:
+            made: list[Array] = []
+            results = made
+            for handle, shape, dtype in self._targets:
+                handle.array = array = empty(shape, dtype)
+                made.append(array)
+        else:
+            index = 0
+            for handle in self.results:
+                given = results[index]
+                if given is None:
+                    results[index] = given = empty(*self._targets[index][1:])
+                handle.array = given
+                index += 1  # noqa: SIM113
+        execute: Execute
+        step = 0
+        is_watched = cancellation is not None or self._is_always_watched
+        try:
+            if is_watched:
+                self._run_watched(cancellation)
+            else:
+                for execute, ins, outs in self.steps:
+                    execute(ins, outs)
+                    step += 1
+                if self._copies:
+                    self._copy_results()
+        except BaseException as error:
+            if is_watched:  # named already
+                raise
+            self._raise(step, error)
+        finally:
+            # Whoever drops an array then is rid of its memory, whatever else is kept here.
+            for handle in self._bound:
+                handle.array = NOTHING
+        return results  # type: ignore[return-value]  # there is none missing any more
+
+    def _copy_results(self) -> None:
+        """Fill results that no step writes: passed-through sources, constants, repeats."""
+        for target, source in self._copies:
+            target.array[...] = source.map(write=False)
+            source.unmap()
+
+    @abstractmethod
+    def free(self) -> None:
+        """Give everything back at once instead of with the last reference."""
+
+    @abstractmethod
+    def _run_watched(self, cancellation: Cancellation | None) -> None:
+        """Execute the steps for whatever arrays are in place, watching what stops them.
+
+        Raises
+        ------
+        ArmpyError
+            What a step raised, with the names of its backend and layer.
+        """
+
+    @abstractmethod
+    def _raise(self, step: int, error: BaseException) -> NoReturn:
+        """Raise what a step raised, with the names of its backend and layer."""
+
+
+MemoryT = TypeVar("MemoryT", bound=StepMemory)
+
+
+class PooledPlan(ABC, Generic[MemoryT]):
+    """A plan whose executions side by side take their memory from a small pool.
+
+    Notes
+    -----
+    The first execution makes memory. Between executions it is idle, from where the next one takes
+    it without a lock. It rests while others have its arenas, or when it was not used for a while;
+    then it is given back (`armpy.execution.memory.idle_release`).
+    """
+
+    def __init__(self) -> None:
+        self._idle: deque[MemoryT] = deque(maxlen=MAX_IDLE_MEMORIES)
+        self._resting: deque[MemoryT] = deque()
+        self._alive: weakref.WeakSet[MemoryT] = weakref.WeakSet()
+
+    @abstractmethod
+    def new_memory(self) -> MemoryT:
+        """Make what one execution at a time needs."""
+
+    @abstractmethod
+    def free_workloads(self) -> None:
+        """Let workloads give back what they keep between executions."""
+
+    def uses(self, backend_id: BackendId) -> bool:
+        """Whether it gives memory of a backend back when it is told to."""
+        return True
+
+    def take_memory(self) -> MemoryT:
+        """Memory that nobody else has until it is idle again; errors as for `new_memory`."""
+        try:
+            return self._idle.pop()
+        except IndexError:  # asking first whether one is left would race with other threads
+            return self._woken() or self._made()
+
+    def _woken(self) -> MemoryT | None:
+        """Memory that has rested, if nobody else uses its arenas."""
+        with arena_pool.lock:
+            # A copy: who is asked to let an arena go may be of this plan, and rests then as well.
+            for memory in [*reversed(self._resting)]:
+                # Taken out first: a signal handler may execute the same on this thread.
+                if not self.forget(memory):
+                    continue
+                if arena_pool.claim(memory):
+                    memory.is_stale = False
+                    return memory
+                self._resting.append(memory)
+        return None
+
+    def _made(self) -> MemoryT:
+        """New memory, which is given back when it idles."""
+        from armpy.execution.memory.idle_release import watch_plan  # noqa: PLC0415 - which knows plans
+
+        memory = self.new_memory()
+        memory.plan = weakref.ref(self)
+        self._alive.add(memory)
+        watch_plan(self)
+        self._trim()
+        return memory
+
+    def _trim(self) -> None:
+        """Give back what has rested longest, if there is more than is ever idle."""
+        while len(self._resting) > MAX_IDLE_MEMORIES:
+            with arena_pool.lock:
+                oldest = self._resting.popleft() if self._resting else None
+            if oldest is not None:
+                oldest.free()
+
+    def make_ready(self) -> None:
+        """Make memory for the first execution now; errors as for `new_memory`."""
+        self._idle.append(self.take_memory())
+
+    def rest(self, memory: MemoryT) -> bool:
+        """Let idle memory rest, with the pool's lock held; whether it rests."""
+        if memory in self._resting:
+            return True
+        try:
+            self._idle.remove(memory)
+        except ValueError:  # an execution has it
+            return False
+        self._resting.append(memory)
+        return True
+
+    def forget(self, memory: MemoryT) -> bool:
+        """Leave memory that rests to who gives it back, with the pool's lock held."""
+        is_resting = memory in self._resting
+        if is_resting:
+            self._resting.remove(memory)
+        return is_resting
+
+    def free_idle(self) -> bool:
+        """Give idle memory back, that of workloads included; the next execution makes it anew.
+
+        Returns
+        -------
+        bool
+            Whether there was any.
+        """
+        self.free_workloads()
+        with arena_pool.lock:
+            self._rest_all()
+            found, self._resting = self._resting, deque()
+        for memory in found:
+            memory.free()
+        return bool(found)
+
+    def _rest_all(self) -> None:
+        """Let all that is idle rest, with the pool's lock held."""
+        while True:
+            try:
+                self._resting.append(self._idle.pop())
+            except IndexError:  # other threads may take some as well
+                return
+
+    def release_if_idle(self) -> bool:
+        """Give back what was not used since the last call of this.
+
+        Returns
+        -------
+        bool
+            Whether there may be something left.
+        """
+        with arena_pool.lock:
+            stale = [memory for memory in self._resting if memory.is_stale]
+            self._resting = deque(memory for memory in self._resting if not memory.is_stale)
+            self._rest_all()
+            for memory in self._resting:
+                memory.is_stale = True
+        for memory in stale:
+            memory.free()
+        if stale:  # as many executions as before do not run side by side any more
+            self.free_workloads()
+        return len(self._alive) > len(stale)
+
+    def run(
+        self,
+        sources: Sequence[Array],
+        results: Targets | None = None,
+        cancellation: Cancellation | None = None,
+    ) -> list[Array]:
+        """Execute once; any number of threads may do so at the same time.
+
+        Parameters
+        ----------
+        sources : sequence of ndarray
+            One per source of the graph (inputs, then variables), checked already. Not
+            written to.
+        results : list of (ndarray or None), optional
+            Arrays to write results to, which overlap no source. None is replaced by a new one.
+        cancellation : Cancellation, optional
+            What stops it; the current one.
+
+        Returns
+        -------
+        list of ndarray
+            One per result of the graph (outputs, then variables' next values).
+
+        Raises
+        ------
+        MemoryLimitError
+            If there is no memory left for one more execution.
+        BackendError
+            If a backend fails; its own ArmpyErrors are raised as they are.
+        """
+        try:
+            memory = self._idle.pop()
+        except IndexError:
+            memory = self.take_memory()
+        # While it is here no other thread can have it, so that an execution needs no lock.
+        try:
+            made = memory.run(sources, results, cancellation)
+        except BaseException:  # it is not used again, and whoever keeps the error keeps no memory
+            memory.free()
+            raise
+        self._idle.append(memory)
+        return made

@@ -1,0 +1,300 @@
+"""Working memory of one execution: arenas, tensor handles, and the caller's arrays."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from functools import partial
+from typing import NoReturn
+
+from armpy.backend import (
+    Cancellation,
+    ExternalMemory,
+    HostTensorHandle,
+    ITensorHandle,
+    ReasonCode,
+    Support,
+    cancellable,
+    current_cancellation,
+)
+from armpy.compiler import OptimizedNetwork
+from armpy.errors import ArmpyError, MemoryImportError
+from armpy.execution.memory.arena_pool import arena_pool
+from armpy.execution.memory.arenas import Constants, Holdings, make_handles
+from armpy.execution.memory.shared_memory import SharedMemory
+from armpy.execution.memory.step_memory import StepMemory
+from armpy.execution.programs.control_flow import Targets
+from armpy.execution.programs.session import BackendSession
+from armpy.execution.programs.steps import Step, raise_for_step
+from armpy.execution.wrappers.cancellable import WatchedSteps, queueing_of
+from armpy.graph import Value
+from armpy.ops.operation import Array
+from armpy.plugins.proxy.guarded_call import ask_method
+from armpy.types import BackendId
+
+
+class ImportRefusedError(Exception):
+    """A backend did not import a tensor after all; caught by whoever can copy it instead."""
+
+    def __init__(self, name: str, backend_id: BackendId, cause: ArmpyError) -> None:
+        super().__init__(str(cause))
+        self.key = (name, backend_id)
+        self.cause = cause
+        self.answer = Support.no(ReasonCode.OTHER, str(cause))
+
+
+class WorkingMemory(StepMemory):
+    """Arenas and tensor handles of one execution at a time.
+
+    Parameters
+    ----------
+    network : OptimizedNetwork
+        Fully shaped.
+    prepared : sequence of Step
+        What each layer's backend made of it.
+    sessions : mapping of str to BackendSession
+        By backend id.
+    constants : mapping of (Value, str) to Constant
+        As `make_constants` gives them.
+
+    Attributes
+    ----------
+    steps, sources, results
+        As of `StepMemory`.
+
+    Raises
+    ------
+    OutOfMemoryError
+        If a backend cannot make its arenas or the handles in them.
+    ImportRefusedError
+        If a backend cannot import what it is to read.
+    """
+
+    def __init__(
+        self,
+        network: OptimizedNetwork,
+        prepared: Sequence[Step],
+        sessions: Mapping[BackendId, BackendSession],
+        constants: Constants,
+    ) -> None:
+        graph = network.graph
+        super().__init__(
+            [value.info for value in graph.sources], [value.info for value in graph.results]
+        )
+        holdings = Holdings()
+        self._free = weakref.finalize(self, holdings.give_back)
+        self._free.atexit = False  # the runtime's end comes first, and drops it
+        try:
+            handles = make_handles(self, network.memory, sessions, holdings)
+            imported = _make_imports(network, sessions, handles, holdings)
+        except BaseException:  # whoever keeps the error keeps no memory
+            self.free()
+            raise
+        handles.update(zip(graph.sources, self.sources, strict=True))
+        copies: list[tuple[HostTensorHandle, Value]] = []
+        written = {value for layer in graph.layers for value in layer.outputs}
+        for value, handle in zip(graph.results, self.results, strict=True):
+            if value in written:  # a step writes the first of its results in place
+                written.remove(value)
+                handles[value] = handle
+            else:
+                copies.append((handle, value))
+        self._copies = [(handle, _handle_of(value, handles)) for handle, value in copies]
+        self._network = network
+        self._prepared = prepared
+        self._queueing = queueing_of(network, prepared)
+        self._is_always_watched = self._queueing is not None
+        self._watched: WatchedSteps | None = None
+        for layer, step in zip(graph.layers, prepared, strict=True):
+            backend_id = network.backend_ids[layer.id]
+            ins: list[ITensorHandle | None] = []
+            for read in layer.inputs:
+                if read is None:
+                    ins.append(None)
+                elif (read, backend_id) in constants:
+                    ins.append(constants[read, backend_id].handle)
+                elif (read, backend_id) in imported:
+                    ins.append(imported[read, backend_id])
+                else:
+                    ins.append(handles[read])
+            self.steps.append((step.execute, ins, [handles[v] for v in layer.outputs]))
+
+    @property
+    def bytes_by_backend(self) -> Mapping[BackendId, int]:
+        """What it takes on each backend, its programs' own memory included."""
+        return self._network.placement.arena_bytes
+
+    def free(self) -> None:
+        """Give everything back at once instead of with the last reference."""
+        self.steps, self._copies, self._watched = [], [], None
+        self._free()
+        arena_pool.leave(self)
+
+    def bind(self, sources: Sequence[Array], results: Sequence[Array]) -> Callable[[], None]:
+        """Put some arrays in place for good and prepare executions with them.
+
+        Parameters
+        ----------
+        sources, results : sequence of ndarray
+            As for `armpy.execution.programs.static_plan.StaticPlan.bind`.
+
+        Returns
+        -------
+        callable
+            Executes once; nobody else may use this working memory from now on.
+        """
+        for handle, array in zip(self._bound, (*sources, *results), strict=True):
+            handle.array = array
+        calls: list[Callable[[], object]] = []
+        try:
+            for step, (_, ins, outs) in zip(self._prepared, self.steps, strict=True):
+                calls.append(step.bind(ins, outs))
+            if self._copies:
+                calls.append(self._copy_results)
+        except BaseException as error:  # noqa: BLE001 - plugin boundary: named and raised
+            raise_for_step(self._network, len(calls), error)
+        cancellation = current_cancellation()
+        is_told = all(step.is_bound for step in self._prepared)
+        # Most networks are taken in whole by one backend, which stops when it is told so.
+        if len(calls) == 1 and is_told and self._queueing is None:
+            (call,) = calls
+
+            def execute_one() -> None:
+                try:
+                    call()
+                except BaseException as error:  # noqa: BLE001 - as above
+                    raise_for_step(self._network, 0, error)  # which keeps this memory, too
+
+            return execute_one
+
+        if self._queueing is None and cancellation is not None:
+            return self._stoppable(calls, cancellation)
+        self._watched = WatchedSteps(self._network, calls, self._queueing)
+        return partial(self._run_bound, None if is_told else cancellation, cancellation)
+
+    def _stoppable(
+        self, calls: Sequence[Callable[[], object]], cancellation: Cancellation
+    ) -> Callable[[], None]:
+        """What makes some calls one after the other, and looks in between whether to stop."""
+
+        def execute() -> None:
+            step = 0
+            try:
+                with cancellable(cancellation):
+                    for call in calls:
+                        cancellation.check()
+                        call()
+                        step += 1
+            except BaseException as error:  # noqa: BLE001 - plugin boundary: named and raised
+                raise_for_step(self._network, step, error)
+
+        return execute
+
+    def _run_bound(self, told: Cancellation | None, cancellation: Cancellation | None) -> None:
+        """Execute once what was bound; tells workloads that look for it what stops them."""
+        if told is None:
+            self._watched_steps().run(cancellation)
+        else:
+            with cancellable(told):
+                self._watched_steps().run(cancellation)
+
+    def _watched_steps(self) -> WatchedSteps:
+        """The steps for whatever arrays are in place, made when they are first wanted."""
+        if self._watched is None:
+            calls: list[Callable[[], object]] = [
+                partial(execute, ins, outs) for execute, ins, outs in self.steps
+            ]
+            if self._copies:
+                calls.append(self._copy_results)
+            self._watched = WatchedSteps(self._network, calls, self._queueing)
+        return self._watched
+
+    def _run_watched(self, cancellation: Cancellation | None) -> None:
+        """Execute the steps for whatever arrays are in place, watching what stops them."""
+        self._watched_steps().run(cancellation)
+
+    def _raise(self, step: int, error: BaseException) -> NoReturn:
+        """Raise what a step raised, with the names of its backend and layer."""
+        raise_for_step(self._network, step, error)
+
+
+class HoldingMemory(WorkingMemory):
+    """Working memory for backends some of which hold memory during executions; few do.
+
+    Parameters
+    ----------
+    network, prepared, sessions, constants
+        As for `WorkingMemory`.
+    held : sequence of SharedMemory
+    """
+
+    def __init__(
+        self,
+        network: OptimizedNetwork,
+        prepared: Sequence[Step],
+        sessions: Mapping[BackendId, BackendSession],
+        constants: Constants,
+        held: Sequence[SharedMemory],
+    ) -> None:
+        super().__init__(network, prepared, sessions, constants)
+        self._held = held
+
+    def run(
+        self,
+        sources: Sequence[Array],
+        results: Targets | None,
+        cancellation: Cancellation | None = None,
+    ) -> list[Array]:
+        """Execute once as `WorkingMemory.run`, between acquiring and releasing the memory."""
+        with ExitStack() as stack:
+            for shared in self._held:
+                stack.enter_context(shared)
+            return super().run(sources, results, cancellation)
+
+    def bind(self, sources: Sequence[Array], results: Sequence[Array]) -> Callable[[], None]:
+        """Prepare many executions as `WorkingMemory.bind`, each holding the memory."""
+        with ExitStack() as stack:
+            for shared in self._held:
+                stack.enter_context(shared)
+            execute = super().bind(sources, results)
+
+        def execute_holding() -> None:
+            with ExitStack() as stack:
+                for shared in self._held:
+                    stack.enter_context(shared)
+                execute()
+
+        return execute_holding
+
+
+def _make_imports(
+    network: OptimizedNetwork,
+    sessions: Mapping[BackendId, BackendSession],
+    handles: Mapping[Value, ITensorHandle],
+    holdings: Holdings,
+) -> dict[tuple[Value, BackendId], ITensorHandle]:
+    """Let backends import what they read in other backends' memory."""
+    imported: dict[tuple[Value, BackendId], ITensorHandle] = {}
+    for (value, backend_id), planned in network.imports.items():
+        writer_id = network.memory.tensors[value].arena.backend_id
+        factory = sessions[backend_id].factory(planned.factory_id)
+        ask = (writer_id, ExternalMemory, handles[value], "export_memory")
+        try:
+            memory = ask_method(*ask, planned.source)
+            answer = factory.can_import(value.info, memory)
+            if not answer:
+                raise MemoryImportError(answer.text, where=f"{backend_id} / can_import")
+            handle = factory.import_memory(value.info, memory)
+        except ArmpyError as error:
+            raise ImportRefusedError(value.name, backend_id, error) from error
+        holdings.add(backend_id, factory, "unimport", handle)
+        imported[value, backend_id] = handle
+    return imported
+
+
+def _handle_of(value: Value, handles: dict[Value, ITensorHandle]) -> ITensorHandle:
+    """The handle of a value; results that are constants get theirs here."""
+    if value not in handles and value.data is not None:
+        handles[value] = HostTensorHandle(value.info, value.data)
+    return handles[value]

@@ -1,0 +1,84 @@
+"""Model options of one network: its own over those of the runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from armpy.backend import OptionScope, OptionValues
+from armpy.backend.options import check_options
+from armpy.errors import InvalidArgumentError
+from armpy.execution.backend_setup import check_effect
+from armpy.plugins.proxy.guard import GuardedBackend
+from armpy.types import BackendId
+
+
+def merged_model_options(
+    backends: Iterable[GuardedBackend],
+    of_runtime: Mapping[BackendId, OptionValues],
+    of_network: Mapping[BackendId, Mapping[str, object]],
+) -> dict[BackendId, OptionValues]:
+    """Model options of one network.
+
+    Parameters
+    ----------
+    backends : iterable of GuardedBackend
+        The runtime's.
+    of_runtime : mapping of str to mapping
+        Checked, of the backends that were given any.
+    of_network : mapping of str to mapping
+        What the application says for this network alone.
+
+    Returns
+    -------
+    dict of str to mapping
+        Every option of scope MODEL, of the backends that were given any by either.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the runtime does not use a backend, or this has no such option, or not of this scope.
+    BackendError
+        If the backend never asks for its options.
+    """
+    by_id = {backend.backend_id: backend for backend in backends}
+    merged = dict(of_runtime)
+    for backend_id, given in of_network.items():
+        if backend_id not in by_id:
+            raise InvalidArgumentError(
+                f"the runtime does not use a backend '{backend_id}'",
+                where="model_options",
+                expected=", ".join(by_id),
+            )
+        backend = by_id[backend_id]
+        _check_scopes(backend, given)
+        check_effect(backend, given)
+        if given:
+            both = {**merged.get(backend_id, {}), **given}
+            scopes = check_options(backend.options, both, backend_id)
+            merged[backend_id] = scopes[OptionScope.MODEL]
+    return merged
+
+
+def with_defaults(
+    given: Mapping[BackendId, Mapping[str, object]],
+    defaults: Mapping[BackendId, OptionValues],
+    backends: Iterable[GuardedBackend],
+) -> dict[BackendId, Mapping[str, object]]:
+    """Model options over those of an optimised network, of backends that are there."""
+    there = {backend.backend_id for backend in backends}
+    merged: dict[BackendId, Mapping[str, object]] = dict(given)
+    for backend_id, values in defaults.items():
+        if backend_id in there:
+            merged[backend_id] = {**values, **given.get(backend_id, {})}
+    return merged
+
+
+def _check_scopes(backend: GuardedBackend, given: Mapping[str, object]) -> None:
+    """Check that nothing is said for one network that holds for the whole runtime."""
+    for option in backend.options:
+        if option.name in given and option.scope is not OptionScope.MODEL:
+            raise InvalidArgumentError(
+                f"the option '{option.name}' is the runtime's, not one network's",
+                where=backend.backend_id,
+                fix="Give it in RuntimeOptions.backend_options",
+            )

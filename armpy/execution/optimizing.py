@@ -1,0 +1,88 @@
+"""Optimises networks for the backends of a runtime, without loading them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from armpy.compiler import Evaluator, OptimizedNetwork, optimize_graph, specialize
+from armpy.compiler.graph_dumps import dump
+from armpy.compiler.pass_selection import simplified
+from armpy.errors import InvalidArgumentError, UnimplementedError
+from armpy.execution.backend_setup import BackendSetup
+from armpy.execution.placement_policy import decide
+from armpy.execution.programs.stepwise_plan import is_shaped
+from armpy.execution.settings import NetworkSettings
+from armpy.graph import Graph, nested_graphs, verify_graph
+from armpy.graph.network import Network, chosen_shape
+from armpy.profiling import phase
+
+
+def graph_of(network: object) -> Graph:
+    """The graph of what a caller gave.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If it is neither a network nor a graph.
+    """
+    graph = network.build() if isinstance(network, Network) else network
+    if not isinstance(graph, Graph):
+        raise InvalidArgumentError(
+            "this cannot be loaded",
+            expected="a Network or Graph",
+            actual=type(graph).__name__,
+            fix="Load files with armpy.load",
+        )
+    return graph
+
+
+def optimize_with(
+    setup: BackendSetup,
+    evaluator: Evaluator | None,
+    graph: Graph,
+    settings: NetworkSettings,
+    shapes: Mapping[str, tuple[int, ...]] | None = None,
+) -> OptimizedNetwork:
+    """Optimise a graph for a setup's backends; shapes and errors as for `armpy.optimize`."""
+    with phase("validate"):
+        for part in (graph, *nested_graphs(graph)):
+            verify_graph(part)
+    dump(settings.optimizer, "loaded", graph)
+    chosen = _chosen_shapes(graph, shapes or {})
+    known = specialize(specialize(graph, evaluator=evaluator), chosen, (), evaluator)
+    if not is_shaped(known):
+        raise UnimplementedError(
+            "shapes of the network depend on the elements of its inputs",
+            where="optimize",
+            fix="Load the network itself, which is optimised when it runs",
+        )
+    options = settings.optimizer
+    simple = simplified(known, setup.backends, options)
+    decision = decide(simple, setup.backends, evaluator, settings)
+    wanted = None if decision is None else decision.backends
+    made = optimize_graph(simple, setup.backends, options, wanted=wanted)
+    return made if decision is None else decision.reported_by(made)
+
+
+def _chosen_shapes(graph: Graph, given: Mapping[str, tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """The shape of each input: as given, as known, or the file's default."""
+    names = [value.name for value in graph.inputs]
+    if unknown := [name for name in given if name not in names]:
+        raise InvalidArgumentError(
+            "the network has no such input",
+            where="shapes",
+            expected=", ".join(names),
+            actual=", ".join(map(repr, unknown)),
+        )
+    chosen = []
+    for value, default in zip(graph.inputs, graph.default_shapes, strict=True):
+        known = value.info.known_shape if value.info.is_fully_shaped else default
+        shape = given.get(value.name, known)
+        if shape is None:
+            raise InvalidArgumentError(
+                "an input has no shape yet",
+                where=f"input '{value.name}'",
+                fix="Give it one: optimize(..., shapes={...})",
+            )
+        chosen.append(chosen_shape(value.name, value.info.shape, shape))
+    return chosen

@@ -1,0 +1,1 @@
+"""The steps of an execution, for shapes known beforehand, known in stages, or known only then."""

@@ -1,0 +1,104 @@
+"""Loaded networks prepared for certain input shapes: what they take, and how they are executed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+if TYPE_CHECKING:  # a model that was prepared ahead of time starts without all this
+    from armpy.backend import Cancellation
+    from armpy.execution.arrays.slots import InputSlot, OutputSlot
+    from armpy.execution.programs.control_flow import Shapes, Targets
+    from armpy.execution.programs.static_plan import StaticPlan
+    from armpy.execution.programs.stepwise_plan import StepwisePlan
+    from armpy.ops.operation import Array
+
+Plan: TypeAlias = "StaticPlan | StepwisePlan"
+PlanKey: TypeAlias = tuple[object, ...]
+"""What tells a plan of a loaded network from its others: the input shapes, most of all."""
+
+
+class Run(Protocol):
+    """What executes once."""
+
+    def __call__(
+        self,
+        sources: Sequence[Array],
+        results: Targets | None = None,
+        cancellation: Cancellation | None = None,
+        /,
+    ) -> list[Array]:
+        """Execute once; parameters and result as for `StaticPlan.run`."""
+
+
+class Bind(Protocol):
+    """What prepares many executions with the same arrays."""
+
+    def __call__(
+        self, sources: Sequence[Array], results: Targets, /
+    ) -> Callable[[], Sequence[Array] | None]:
+        """Prepare executions.
+
+        Parameters
+        ----------
+        sources, results : sequence of ndarray
+            As for `StaticPlan.run`, inputs and outputs only.
+
+        Returns
+        -------
+        callable
+            Executes once, by one thread at a time; gives the results if some were made anew.
+        """
+
+
+class Prepared:
+    """A loaded network prepared for some input shapes.
+
+    Parameters
+    ----------
+    shapes : tuple of tuple of int
+    plan : Plan
+    run : callable
+        Executes the plan, with whatever is to be done around that; takes inputs and outputs only.
+    bind : callable
+        Prepares many such executions, which the current cancellation stops.
+    stops_in_place : bool
+        Whether executions stop soon when they are told so.
+    inputs : tuple of InputSlot
+    outputs : tuple of OutputSlot
+
+    Attributes
+    ----------
+    importing : dict of tuple to Prepared
+        The same network with some inputs and outputs imported, by what these are.
+    """
+
+    __slots__ = (
+        "bind",
+        "importing",
+        "inputs",
+        "outputs",
+        "plan",
+        "run",
+        "shapes",
+        "stops_in_place",
+    )
+
+    def __init__(
+        self,
+        shapes: Shapes,
+        plan: Plan,
+        run: Run,
+        bind: Bind,
+        stops_in_place: bool,
+        inputs: tuple[InputSlot, ...],
+        outputs: tuple[OutputSlot, ...],
+    ) -> None:
+        self.shapes = shapes
+        self.plan = plan
+        self.run = run
+        self.bind = bind
+        self.stops_in_place = stops_in_place
+        self.inputs = inputs
+        self.outputs = outputs
+        self.importing: dict[tuple[object, ...], Prepared] = {}

@@ -1,0 +1,239 @@
+"""Plan of a network that reads and writes imported tensors."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from armpy.backend import Cancellation, IMemoryOptimizerStrategy, ITensorHandle
+from armpy.compiler.memory.imported import ImportedNetwork, import_tensors
+from armpy.execution.memory.imported_tensor import ImportedTensor
+from armpy.execution.memory.imports import shapes_depend_on_values
+from armpy.execution.memory.working_memory import ImportRefusedError, WorkingMemory
+from armpy.execution.programs.control_flow import Targets
+from armpy.execution.programs.session import BackendSession, HandleFactories, Sessions
+from armpy.execution.programs.static_plan import StaticPlan
+from armpy.execution.programs.steps import PreparationError, Step
+from armpy.execution.scheduling.executors import Executors
+from armpy.execution.wrappers.profiled import Measure
+from armpy.ops.operation import Array
+from armpy.types import BackendId
+
+if TYPE_CHECKING:
+    from armpy.execution.programs.bound_program import Plan
+
+_NOTHING: Array = np.empty(0, np.uint8)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Place:
+    """A handle's place among those of a step."""
+
+    handles: list[ITensorHandle] | list[ITensorHandle | None]
+    index: int
+
+    def put(self, handle: ITensorHandle) -> None:
+        """Put a handle there."""
+        self.handles[self.index] = handle
+
+
+class ImportingPlan(StaticPlan):
+    """A static plan whose steps are given imported tensors' own handles.
+
+    Parameters
+    ----------
+    network : ImportedNetwork
+    sessions : mapping of str to BackendSession
+        By backend id.
+    executors : Executors
+        Run what has loops that the core has to stop.
+    measure : callable, optional
+        Gives each step with its time taken.
+    known : mapping of int to Step
+        Of the plan that the network was made from.
+
+    Notes
+    -----
+    Sources and results are those of that plan: `ImportedTensor` objects stand in the place of
+    arrays for what is imported.
+    """
+
+    network: ImportedNetwork
+    _in_place = True  # what is imported cannot be left alone
+
+    def __init__(
+        self,
+        network: ImportedNetwork,
+        sessions: Mapping[BackendId, BackendSession],
+        executors: Executors,
+        measure: Measure | None,
+        known: Mapping[int, Step],
+    ) -> None:
+        self._places: weakref.WeakKeyDictionary[WorkingMemory, dict[int, list[_Place]]] = (
+            weakref.WeakKeyDictionary()
+        )
+        super().__init__(network, sessions, executors, measure, known)
+
+    def run(
+        self,
+        sources: Sequence[Array | ImportedTensor],
+        results: Targets | None = None,
+        cancellation: Cancellation | None = None,
+    ) -> list[Array]:
+        """Execute once as `StaticPlan.run`."""
+        nothing: list[Array | None] = [None] * len(self.result_infos)
+        targets: Targets = nothing if results is None else results
+        with self._in_use(sources, targets):
+            memory = self.take_memory()
+            places = self._put(memory, sources, targets)
+            try:
+                made = memory.run(self._arrays(sources), _plain(targets), cancellation)
+            except BaseException:
+                memory.free()
+                raise
+            for handle, place in places:  # whoever drops a tensor is rid of it
+                place.put(handle)
+            self._idle.append(memory)
+        pairs = zip(targets, made, strict=True)
+        return [given if isinstance(given, ImportedTensor) else array for given, array in pairs]
+
+    def bind(
+        self,
+        sources: Sequence[Array | ImportedTensor],
+        results: Sequence[Array | ImportedTensor],
+    ) -> Callable[[], None]:
+        """Prepare many executions as `StaticPlan.bind`; each fails once a tensor is closed."""
+        with self._in_use(sources, results):
+            memory = self.take_memory()
+            self._put(memory, sources, results)
+            arrays: list[Array] = [
+                _NOTHING if isinstance(one, ImportedTensor) else one for one in results
+            ]
+            execute = memory.bind(self._arrays(sources), arrays)
+
+        def execute_imported() -> None:
+            with self._in_use(sources, results):
+                execute()
+
+        return execute_imported
+
+    def _in_use(self, *tensors: Sequence[object]) -> ExitStack:
+        """Keep imported tensors from being closed."""
+        with ExitStack() as stack:
+            for some in tensors:
+                for one in some:
+                    if isinstance(one, ImportedTensor):
+                        stack.enter_context(one.in_use())
+            return stack.pop_all()
+
+    def _arrays(self, sources: Sequence[Array | ImportedTensor]) -> list[Array]:
+        """What the graph's sources hold: nothing where handles stand for them."""
+        arrays: list[Array] = []
+        for index, source in enumerate(sources):
+            if isinstance(source, ImportedTensor):
+                arrays += [_NOTHING] * len(self.network.importers[index] or ())
+            else:
+                arrays.append(source)
+        return arrays
+
+    def _put(
+        self,
+        memory: WorkingMemory,
+        sources: Sequence[Array | ImportedTensor],
+        results: Sequence[Array | ImportedTensor | None],
+    ) -> list[tuple[ITensorHandle, _Place]]:
+        """Put the tensors' handles in place; what has been there."""
+        found = self._places.get(memory)
+        if found is None:
+            found = self._places[memory] = _places_of(memory)
+        number = 0
+        before: list[tuple[ITensorHandle, _Place]] = []
+        wanted: list[tuple[ITensorHandle, ITensorHandle]] = []
+        for index, source in enumerate(sources):
+            if not isinstance(source, ImportedTensor):
+                number += 1
+                continue
+            for backend_id in self.network.importers[index] or ():
+                wanted.append((memory.sources[number], source.handle(backend_id)))
+                number += 1
+        for index, result in enumerate(results):
+            if isinstance(result, ImportedTensor):
+                backend_id = self.network.targets[index] or ""
+                wanted.append((memory.results[index], result.handle(backend_id)))
+        for holder, handle in wanted:
+            for place in found.get(id(holder), ()):
+                before.append((holder, place))
+                place.put(handle)
+        return before
+
+
+def _plain(results: Targets) -> Targets:
+    """What the graph's results are written to: nothing where handles stand for them."""
+    return [_NOTHING if isinstance(one, ImportedTensor) else one for one in results]
+
+
+def _places_of(memory: WorkingMemory) -> dict[int, list[_Place]]:
+    """Where steps are given the handles of a memory's sources and results, by their ids."""
+    bound = {id(handle) for handle in (*memory.sources, *memory.results)}
+    found: dict[int, list[_Place]] = {}
+    for _, ins, outs in memory.steps:
+        for handles in (ins, outs):
+            for index, handle in enumerate(handles):
+                if id(handle) in bound:
+                    found.setdefault(id(handle), []).append(_Place(handles, index))
+    return found
+
+
+def importing_plan(
+    plan: Plan,
+    inputs: Sequence[Array | ImportedTensor],
+    targets: Sequence[Array | ImportedTensor | None],
+    sessions: Sessions,
+    strategies: Mapping[BackendId, IMemoryOptimizerStrategy],
+    executors: Executors,
+    measure: Measure | None,
+) -> ImportingPlan:
+    """The plan for a call with imported tensors, for all calls with such ones.
+
+    Parameters
+    ----------
+    plan : Plan
+        For a call with arrays.
+    inputs, targets : sequence of (ndarray or ImportedTensor)
+    sessions : Sessions
+    strategies : mapping of str to IMemoryOptimizerStrategy
+    executors : Executors
+    measure : callable, optional
+
+    Raises
+    ------
+    MemoryImportError
+        If the network's shapes depend on values.
+    ArmpyError
+        If a backend cannot make what the plan needs.
+    """
+    if not isinstance(plan, StaticPlan):
+        raise shapes_depend_on_values()
+    network = import_tensors(
+        plan.network,
+        HandleFactories(sessions),
+        {i: one.factories for i, one in enumerate(inputs) if isinstance(one, ImportedTensor)},
+        {
+            i: next(iter(one.factories.items()))
+            for i, one in enumerate(targets)
+            if isinstance(one, ImportedTensor)
+        },
+        strategies,
+    )
+    try:
+        return ImportingPlan(network, sessions, executors, measure, plan.steps)
+    except PreparationError as error:
+        cause = error.failures[0].cause
+        raise cause from cause.__cause__
+    except ImportRefusedError as error:
+        raise error.cause from error.cause.__cause__

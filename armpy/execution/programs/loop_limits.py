@@ -1,0 +1,293 @@
+"""Limits of loops that backends execute themselves: the core stops one that takes too long.
+
+Notes
+-----
+Nobody but the backend can end a layer that is under way. So an execution with such a layer has a
+thread and results of its own, and is abandoned when the time of the layer is up.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING
+
+from armpy.backend import Cancellation, current_cancellation
+from armpy.backend.control_flow import (
+    begin_control_flow,
+    current_timeout_s,
+    end_control_flow,
+    loop_timeout_s,
+)
+from armpy.compiler import OptimizedNetwork
+from armpy.errors import ArmpyError, InvalidArgumentError
+from armpy.execution.memory.working_memory import HoldingMemory
+from armpy.execution.programs.control_flow import Targets, timed_out
+from armpy.execution.programs.session import BackendSession
+from armpy.execution.programs.steps import Inputs, Outputs, Step, finish
+from armpy.execution.scheduling.stop_signal import StopSignal
+from armpy.graph import Layer, graphs_of, nested_graphs
+from armpy.ops.control_flow import While
+from armpy.ops.operation import Array, Operation
+from armpy.plugins.proxy.guarded_call import named_error
+from armpy.types import BackendId
+
+# Jobs and deadlines are slow to import, and few networks have such layers.
+# ruff: noqa: PLC0415
+
+if TYPE_CHECKING:
+    from armpy.execution.scheduling.executors import Executors
+    from armpy.execution.scheduling.tasks import ExecutionFuture, Job
+
+_job: ContextVar[Job[list[Array]] | None] = ContextVar("job", default=None)
+"""The execution that a loop belongs to, for who has to stop it."""
+
+_SLICE_S = 0.002
+"""How long to wait for an execution before looking whether the one around it is stopped."""
+
+
+def limited_layers(
+    network: OptimizedNetwork, sessions: Mapping[BackendId, BackendSession]
+) -> frozenset[int]:
+    """Ids of the layers that loop on backends that do not keep the time-out of loops themselves."""
+    loops = {layer.id for layer in network.source.layers if has_loop(layer.operation)}
+    return frozenset(
+        layer.id
+        for layer in network.graph.layers
+        if not sessions[network.backend_ids[layer.id]].keeps_loop_timeout
+        and (has_loop(layer.operation) or not loops.isdisjoint(network.origins.get(layer.id, ())))
+    )
+
+
+def has_loop(operation: Operation) -> bool:
+    """Whether an operation is a While, or runs one at any depth."""
+    if isinstance(operation, While):
+        return True
+    graphs = (one for _, graph in graphs_of(operation) for one in (graph, *nested_graphs(graph)))
+    return any(isinstance(layer.operation, While) for graph in graphs for layer in graph.layers)
+
+
+def limited_steps(
+    network: OptimizedNetwork, steps: Sequence[Step], limited: AbstractSet[int]
+) -> list[Step]:
+    """Steps some of which stop the execution that they belong to when they take too long.
+
+    Parameters
+    ----------
+    steps : sequence of Step
+        One per layer, made for the network's time-out.
+    limited : set of int
+        Ids of the layers that loop.
+    """
+    if not limited:
+        return [*steps]
+    return [
+        _limited(step, network.backend_ids[layer.id], layer) if layer.id in limited else step
+        for layer, step in zip(network.graph.layers, steps, strict=True)
+    ]
+
+
+def _limited(step: Step, backend_id: BackendId, layer: Layer) -> Step:
+    """A step whose execution is stopped when its loops take too long."""
+    where = f"{backend_id} / {layer.where}"
+    timeout_s = loop_timeout_s()
+
+    def execute(inputs: Inputs, outputs: Outputs) -> None:
+        end_s, token = begin_control_flow(timeout_s)
+        try:
+            limit_s = current_timeout_s(timeout_s)
+            if limit_s is None:
+                finish(backend_id, step, step.execute(inputs, outputs))
+                return
+            error = timed_out(limit_s, "no end")
+            with _stopped_at(end_s, named_error(where, error)):
+                finish(backend_id, step, step.execute(inputs, outputs))
+        finally:
+            end_control_flow(token)
+
+    return Step(execute, step.bind, step.free_idle)
+
+
+@contextmanager
+def _stopped_at(end_s: float, error: ArmpyError) -> Iterator[None]:
+    """Stop the execution that this belongs to with an error when the time is up."""
+    from armpy.execution.scheduling.deadlines import Watch, deadlines
+
+    job = _job.get()
+
+    def stop() -> None:
+        if job is not None:
+            job.stop(reason=error)
+
+    watch = Watch(end_s, stop)
+    deadlines.begin(watch)
+    try:
+        yield
+    finally:
+        deadlines.end(watch)
+
+
+def run_apart(
+    executors: Executors,
+    work: Callable[[Cancellation], list[Array]],
+    cancellation: Cancellation | None,
+    *,
+    in_place: bool = False,
+) -> list[Array]:
+    """Execute something on another thread, so that a loop in it can be abandoned.
+
+    Parameters
+    ----------
+    executors : Executors
+    work : callable
+        Executes; is given what stops it.
+    cancellation : Cancellation, optional
+        What stops the execution around it; the current one if there is none.
+    in_place : bool
+        Whether it writes what the caller has. It is not abandoned then: an execution whose time is
+        up fails when its backend is done.
+
+    Raises
+    ------
+    ExecutionTimeoutError
+        If a loop takes longer than it may.
+    """
+    from armpy.execution.scheduling.tasks import Job
+
+    def in_job(job: Job[list[Array]]) -> list[Array]:
+        token = _job.set(job)
+        try:
+            if in_place:
+                job.enter_place()
+            made = work(job.signal)
+            job.signal.commit()
+            return made
+        finally:
+            _job.reset(token)
+
+    job = Job(in_job, StopSignal())
+    future = job.submitted()
+    try:
+        executors.run_apart(job)
+    except BaseException:
+        job.stop()
+        raise
+    return _wait(job, future, cancellation or current_cancellation())
+
+
+class LimitedMemory(HoldingMemory):
+    """Working memory of networks with loops that the core has to stop.
+
+    Parameters
+    ----------
+    network, prepared, sessions, constants, held
+        As for `HoldingMemory`.
+    executors : Executors
+    in_place : bool
+        Whether results are written where the caller has them, so that nothing can be abandoned: an
+        execution whose time is up fails when its backend is done.
+    """
+
+    def __init__(
+        self,
+        network: OptimizedNetwork,
+        prepared: Sequence[Step],
+        sessions: Mapping[BackendId, BackendSession],
+        *others: object,
+        executors: Executors,
+        in_place: bool,
+    ) -> None:
+        super().__init__(network, prepared, sessions, *others)  # type: ignore[arg-type]
+        self._executors = executors
+        self._in_place = in_place
+        self._lock = threading.Lock()
+        self._is_running = self._is_unwanted = False
+
+    def run(
+        self,
+        sources: Sequence[Array],
+        results: Targets | None,
+        cancellation: Cancellation | None = None,
+    ) -> list[Array]:
+        """Execute once as `HoldingMemory.run`, on another thread.
+
+        Raises
+        ------
+        ExecutionTimeoutError
+            If a loop takes longer than it may.
+        """
+        given = results if self._in_place else None
+
+        def work(signal: Cancellation) -> list[Array]:
+            try:
+                return super(LimitedMemory, self).run(sources, given, signal)
+            finally:
+                self._end()
+
+        self._is_running = True
+        try:
+            made = run_apart(self._executors, work, cancellation, in_place=self._in_place)
+        except InvalidArgumentError:  # the runtime is closed: nothing was begun
+            self._is_running = False
+            raise
+        return made if given is not None or results is None else _taken(results, made)
+
+    def bind(self, sources: Sequence[Array], results: Sequence[Array]) -> Callable[[], None]:
+        """Execute with the same arrays, in place; see `StaticPlan.bind` for others."""
+        cancellation = current_cancellation()
+
+        def execute() -> None:
+            self.run(sources, [*results], cancellation)
+
+        return execute
+
+    def free(self) -> None:
+        """Give everything back, if need be when what was abandoned has come to its end."""
+        with self._lock:
+            self._is_unwanted = True
+            if self._is_running:
+                return
+        super().free()
+
+    def _end(self) -> None:
+        """Come to the end of an execution, be it that it was abandoned."""
+        with self._lock:
+            self._is_running = False
+            if not self._is_unwanted:
+                return
+        super().free()
+
+
+def _taken(results: Targets, made: Sequence[Array]) -> list[Array]:
+    """Results in the arrays that the caller has given for some of them."""
+    found = []
+    for given, array in zip(results, made, strict=True):
+        if given is not None:
+            given[...] = array
+        found.append(array if given is None else given)
+    return found
+
+
+def _wait(
+    job: Job[list[Array]], future: ExecutionFuture[list[Array]], outer: Cancellation | None
+) -> list[Array]:
+    """Wait for an execution, and stop it if the one around it is stopped."""
+    from armpy.execution.scheduling.tasks import wait
+
+    if outer is None:
+        return wait(job, future)
+    try:
+        while True:
+            try:
+                future.exception(_SLICE_S)
+                break
+            except TimeoutError:
+                if outer.is_cancelled:
+                    job.stop(reason=outer.error)
+    except BaseException:
+        job.stop()
+        raise
+    return future.result()

@@ -1,0 +1,250 @@
+"""Planning: lets backends prepare a graph; what one of them cannot do moves to the next."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeVar
+
+from armpy.backend import CacheUse, ReasonCode
+from armpy.backend.caches import gathered_cache_uses, model_named
+from armpy.backend.control_flow import network_timeout
+from armpy.compiler import OptimizedNetwork, optimize_graph, place_layers
+from armpy.compiler.assign import Exclusions, Failed
+from armpy.compiler.compile_timeout import time_per_part
+from armpy.compiler.compiled_parts import given_parts
+from armpy.compiler.memory.memory_copies import ImportRefusals
+from armpy.compiler.pass_selection import simplified
+from armpy.core.logs import wants_traceback
+from armpy.core.vlog import is_on, vlog
+from armpy.errors import BackendError, MemoryLimitError
+from armpy.execution.memory.imported_tensor import ImportedTensor
+from armpy.execution.memory.working_memory import ImportRefusedError
+from armpy.execution.memory_limits import check_layers
+from armpy.execution.placement_policy import decide
+from armpy.execution.programs.dynamic_plan import DynamicPlan
+from armpy.execution.programs.importing_plan import ImportingPlan, importing_plan
+from armpy.execution.programs.session import HandleFactories, SessionError
+from armpy.execution.programs.static_plan import StaticPlan
+from armpy.execution.programs.steps import PreparationError, PreparationFailure
+from armpy.execution.subgraph_networks import NetworkFamily
+from armpy.execution.wrappers.profiled import measure_for
+from armpy.graph import Graph, graphs_of
+from armpy.ops.operation import Array, located
+from armpy.types import HOST, BackendId, DeviceType
+
+if TYPE_CHECKING:
+    from armpy.compiler.cost.decision import Decision
+    from armpy.execution.programs.bound_program import Plan
+
+_log = logging.getLogger("armpy.execution")
+
+_PROCESSORS = (DeviceType.CPU_COMPILED, DeviceType.CPU_REFERENCE)
+"""Whose layers are told as executed by a processor."""
+
+AnyPlan = TypeVar("AnyPlan", StaticPlan, DynamicPlan)
+
+
+class Planner:
+    """Makes the plans of graphs for a family of networks.
+
+    Parameters
+    ----------
+    family : NetworkFamily
+    name : str
+        What the control flow that runs a graph calls it; empty for the outermost one.
+    wanted : mapping of int to str, optional
+        By layer id, the backends that an optimised network says; it has been through the
+        optimiser's passes.
+    is_inner : bool
+        Whether control flow runs the graphs.
+    """
+
+    def __init__(
+        self,
+        family: NetworkFamily,
+        name: str = "",
+        wanted: Mapping[int, BackendId] | None = None,
+        *,
+        is_inner: bool = False,
+    ) -> None:
+        self._family = family
+        self._is_inner = is_inner
+        self._wanted = wanted
+        self._settings = family.settings
+        self._measure = measure_for(family.settings.profiler, name)
+        if is_on.cpuexe:
+            from armpy.execution.wrappers.logged import logged_steps  # noqa: PLC0415 - few log
+
+            types = {backend.backend_id: backend.device_type for backend in family.backends}
+            on_host = {HOST, *(name for name, kind in types.items() if kind in _PROCESSORS)}
+            self._measure = logged_steps(self._measure, on_host)
+
+    def static_plan(self, graph: Graph) -> StaticPlan:
+        """Optimise and prepare."""
+        sessions, backends = self._family.sessions, self._family.backends
+        executors = self._settings.executors
+        factories = HandleFactories(sessions)
+        options = self._settings.optimizer
+        refused: ImportRefusals = {}
+        wanted, decision = self._wanted, None
+        if wanted is None:
+            graph = simplified(graph, backends, options)
+        check_layers(graph, self._settings.memory_limit_bytes)
+        if wanted is None:
+            decision = self._decide(graph)
+            wanted = None if decision is None else decision.backends
+
+        def optimize(excluded: Exclusions) -> OptimizedNetwork:
+            network = optimize_graph(graph, backends, options, excluded, factories, refused, wanted)
+            self._check_memory(network)
+            return network if decision is None else decision.reported_by(network)
+
+        def make(network: OptimizedNetwork) -> StaticPlan:
+            try:
+                return StaticPlan(network, sessions, executors, self._measure)
+            except ImportRefusedError as error:
+                refused[error.key] = error.answer
+                raise
+
+        return self._prepared(graph, optimize, make)
+
+    def resized_plan(self, network: OptimizedNetwork) -> StaticPlan:
+        """Prepare a network that is optimised already, as `Templates` makes it.
+
+        Raises
+        ------
+        PreparationError
+            If a backend fails.
+        """
+        sessions, executors = self._family.sessions, self._settings.executors
+        return self._made(
+            network, lambda made: StaticPlan(made, sessions, executors, self._measure)
+        )
+
+    def _decide(self, graph: Graph) -> Decision | None:
+        """Where layers are to run, if that does not go by the order of the backends."""
+        family = self._family
+        return decide(
+            graph,
+            family.backends,
+            family.evaluator,
+            self._settings,
+            family.excluded(graph),
+            measures=not self._is_inner,
+        )
+
+    def importing_plan(
+        self,
+        plan: Plan,
+        inputs: Sequence[Array | ImportedTensor],
+        targets: Sequence[Array | ImportedTensor | None],
+    ) -> ImportingPlan:
+        """The plan for calls with tensors imported as these are; errors as of that module's."""
+        strategies = self._settings.optimizer.memory_strategies
+        sessions = self._family.sessions
+        executors = self._settings.executors
+        return importing_plan(plan, inputs, targets, sessions, strategies, executors, self._measure)
+
+    def dynamic_plan(self, graph: Graph) -> DynamicPlan:
+        """Place and prepare layers whose output shapes only their workloads can tell."""
+        sessions, limit = self._family.sessions, self._settings.memory_limit_bytes
+        options, executors = self._settings.optimizer, self._settings.executors
+        return self._prepared(
+            graph,
+            lambda excluded: place_layers(graph, self._family.backends, options, excluded),
+            lambda network: DynamicPlan(network, sessions, limit, executors, self._measure),
+        )
+
+    def _prepared(
+        self,
+        graph: Graph,
+        optimize: Callable[[Exclusions], OptimizedNetwork],
+        make: Callable[[OptimizedNetwork], AnyPlan],
+    ) -> AnyPlan:
+        """Make a plan; a backend that fails at a layer loses it to the next one.
+
+        Notes
+        -----
+        What fails for these shapes is no reason to leave the backend out for others.
+        """
+        excluded = self._family.excluded(graph)
+        while True:
+            try:
+                with model_named(self._settings.name), given_parts(self._settings.saved):
+                    network = optimize(excluded)
+                self._family.name_graphs(network.graph)
+                plan = self._made(network, make)
+            except SessionError as error:
+                self._family.refuse(error)
+                excluded.update(self._family.excluded(graph))
+                continue
+            except PreparationError as error:
+                for failure in error.failures:
+                    self._exclude(network, failure, excluded)
+                continue
+            except ImportRefusedError as error:
+                _log.warning("%s; the tensor is copied", error)
+                continue
+            _log.info("%s", plan.placement)
+            if is_on.compilation:
+                vlog("compilation", "%s", plan.placement)
+            return plan
+
+    def _made(
+        self, network: OptimizedNetwork, make: Callable[[OptimizedNetwork], AnyPlan]
+    ) -> AnyPlan:
+        """Let backends make what runs, and report what they found made already."""
+        timeout_s = self._settings.optimizer.preparation_timeout_s
+        uses: list[CacheUse]
+        with (
+            network_timeout(self._settings.loop_timeout_s),
+            time_per_part(timeout_s),
+            gathered_cache_uses() as uses,
+            model_named(self._settings.name),
+        ):
+            plan = make(network)
+        if uses:
+            every = (*network.placement.cache_uses, *uses)
+            plan.network = replace(network, placement=replace(network.placement, cache_uses=every))
+        return plan
+
+    def _check_memory(self, network: OptimizedNetwork) -> None:
+        """Check what one execution needs against the limit, before anything is allocated."""
+        results = sum(value.info.size_bytes for value in network.graph.results)
+        needed = network.placement.peak_bytes + results
+        if needed > self._settings.memory_limit_bytes:
+            raise MemoryLimitError(
+                "one execution of the network needs too much memory",
+                expected=f"at most {self._settings.memory_limit_bytes} bytes (memory_limit_bytes)",
+                actual=f"{needed} bytes",
+            )
+
+    def _exclude(
+        self, network: OptimizedNetwork, failure: PreparationFailure, excluded: Exclusions
+    ) -> None:
+        """Add what a backend could not prepare to what it is not asked for again.
+
+        Raises
+        ------
+        ArmpyError
+            If the backend is the last one and raised it itself: nobody else can be asked.
+        """
+        cause = failure.cause
+        is_control_flow = bool(graphs_of(failure.layers[0].operation))
+        last_id = HOST if is_control_flow else self._family.backends[-1].backend_id
+        is_last = failure.backend_id == last_id
+        if is_last and not isinstance(cause, BackendError):
+            cause.where = cause.where.removeprefix(f"{failure.backend_id} / ")
+            raise located(lambda: f"{failure.backend_id} / {failure.layers[0].where}", cause)
+        _log.warning(
+            "%s; %s to the next backend",
+            failure,
+            "they move" if len(failure.layers) > 1 else "it moves",
+            exc_info=cause if wants_traceback(_log) else None,
+        )
+        answer = Failed.by(ReasonCode.PREPARATION, f"preparation failed: {cause}", cause)
+        for layer in failure.layers:
+            for layer_id in network.origins.get(layer.id, (layer.id,)):
+                excluded[layer_id, failure.backend_id] = answer

@@ -1,0 +1,111 @@
+"""Quick network: a prepared file that runs without what prepares networks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from armpy.execution.arrays.slots import InputSlot, OutputSlot
+from armpy.execution.programs.bound_program import Prepared
+from armpy.tensor import format_shape
+
+if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepared model
+    from armpy.execution.loaded_network import LoadedNetwork
+    from armpy.execution.programs.quick_plan import QuickPlan
+    from armpy.ops.operation import Array
+    from armpy.tensor import TensorInfo
+
+
+class QuickValue(NamedTuple):
+    """An input or output, as a graph's value says it."""
+
+    name: str
+    info: TensorInfo
+
+
+class QuickGraph(NamedTuple):
+    """What calls ask of a graph.
+
+    Parameters
+    ----------
+    inputs, outputs : tuple of QuickValue
+        Dimensions may be unknown.
+    shapes : tuple of tuple of int
+        Of the inputs, what is prepared.
+    results : tuple of TensorInfo
+        Of the outputs, for these shapes.
+    """
+
+    inputs: tuple[QuickValue, ...]
+    outputs: tuple[QuickValue, ...]
+    shapes: tuple[tuple[int, ...], ...]
+    results: tuple[TensorInfo, ...]
+
+    @property
+    def default_shapes(self) -> tuple[tuple[int, ...], ...]:
+        """Of the inputs: those that are prepared."""
+        return self.shapes
+
+    @property
+    def output_names(self) -> tuple[str, ...]:
+        """Those of the outputs."""
+        return tuple([value.name for value in self.outputs])
+
+
+class QuickNetwork:
+    """What `armpy.Model` calls as long as nothing is asked but to run with the prepared shapes.
+
+    Parameters
+    ----------
+    graph : QuickGraph
+    plan : QuickPlan
+    load_whole : callable
+        Makes the loaded network that can do everything, once, in place of this one.
+    memory_limit_bytes : int
+        The most that a converted input may take.
+
+    Notes
+    -----
+    It has what `armpy.execution.arrays.calls` asks of a `LoadedNetwork`.
+    """
+
+    def __init__(
+        self,
+        graph: QuickGraph,
+        plan: QuickPlan,
+        load_whole: Callable[[], LoadedNetwork],
+        memory_limit_bytes: int,
+    ) -> None:
+        self.graph = graph
+        self._load_whole = load_whole
+        pairs = zip(graph.inputs, graph.shapes, strict=True)
+        self.inputs = tuple([InputSlot(*v, shape, memory_limit_bytes) for v, shape in pairs])
+        named = zip(graph.outputs, graph.results, strict=True)
+        outputs = tuple([OutputSlot(value.name, info) for value, info in named])
+        prepared_plan: Any = plan  # Any: nobody asks it for more than `run`
+        self.latest = Prepared(
+            graph.shapes, prepared_plan, plan.run, _bind, True, self.inputs, outputs
+        )
+
+    def prepared_for(
+        self, inputs: Sequence[Array], targets: Sequence[Array | None] = ()
+    ) -> Prepared:
+        """The network prepared for the shapes of some inputs; as of `LoadedNetwork`."""
+        latest = self.latest
+        if latest.shapes == tuple([array.shape for array in inputs]):
+            return latest
+        return self._load_whole().prepared_for(inputs, targets)
+
+    @property
+    def imported(self) -> tuple[()]:
+        """Imported tensors: the whole network makes them."""
+        return ()
+
+    def describe_shapes(self) -> str:
+        """Names and shapes of the inputs, for messages."""
+        return ", ".join(f"{v.name}{format_shape(v.info.shape)}" for v in self.graph.inputs)
+
+
+def _bind(*_: object) -> Callable[[], None]:
+    """Nothing is bound here: `armpy.Model.bind` loads the whole network first."""
+    raise NotImplementedError

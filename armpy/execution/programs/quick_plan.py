@@ -1,0 +1,143 @@
+"""Quick plan: the steps of a prepared file, which nobody has to plan or compile any more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
+
+from armpy.backend import DefaultAllocator, HostTensorHandle
+from armpy.errors import ArmpyError, BackendError
+from armpy.execution.memory.arena_pool import arena_pool
+from armpy.execution.memory.step_memory import PooledPlan, StepMemory
+
+if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepared model
+    from armpy.backend import Cancellation, ITensorHandle, IWorkload
+    from armpy.ops.operation import Array
+    from armpy.tensor import TensorInfo
+    from armpy.types import BackendId
+
+
+class QuickTensor(NamedTuple):
+    """A tensor between two steps, and where it lies in their memory."""
+
+    info: TensorInfo
+    offset_bytes: int
+
+
+class QuickStep(NamedTuple):
+    """A layer with its workload.
+
+    Parameters
+    ----------
+    backend_id : str
+    layer : str
+        The layer's name.
+    workload : IWorkload
+    inputs, outputs : tuple of int
+        Numbers of tensors: sources first, then results, then those in between.
+    """
+
+    backend_id: BackendId
+    layer: str
+    workload: IWorkload
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+
+class QuickMemory(StepMemory):
+    """Memory of one execution of a quick plan; parameters as of `QuickPlan`."""
+
+    def __init__(
+        self,
+        sources: Sequence[TensorInfo],
+        results: Sequence[TensorInfo],
+        tensors: Sequence[QuickTensor],
+        arena_bytes: int,
+        steps: Sequence[QuickStep],
+    ) -> None:
+        super().__init__(sources, results)
+        self._made_of = steps
+        handles: list[ITensorHandle] = [*self.sources, *self.results]
+        if tensors:
+            about = steps[0].backend_id, DefaultAllocator, arena_bytes
+            memory = arena_pool.take(self, *about, lambda: _allocate(arena_bytes))
+        for info, begin in tensors:
+            elements = memory[begin : begin + info.size_bytes].view(info.data_type.dtype)
+            handles.append(HostTensorHandle(info, elements.reshape(info.known_shape)))
+        for step in steps:
+            ins: list[ITensorHandle | None] = [handles[number] for number in step.inputs]
+            outs = [handles[number] for number in step.outputs]
+            self.steps.append((step.workload.execute, ins, outs))
+
+    def free(self) -> None:
+        """Give the memory back with the last reference."""
+        self.steps = []
+        arena_pool.leave(self)
+
+    def _run_watched(self, cancellation: Cancellation | None) -> None:
+        """Execute the steps one after the other, unless they are stopped."""
+        number = 0
+        try:
+            for execute, ins, outs in self.steps:
+                if cancellation is not None:
+                    cancellation.check()
+                execute(ins, outs)
+                number += 1
+        except BaseException as error:  # noqa: BLE001 - plugin boundary: named and raised
+            self._raise(number, error)
+
+    def _raise(self, step: int, error: BaseException) -> NoReturn:
+        """Raise what a step raised, as `armpy.execution.programs.steps.raise_for_step` does."""
+        from armpy.execution.wrappers.error_attribution import blamed  # noqa: PLC0415 - as above
+        from armpy.plugins.proxy.guarded_call import describe, let_user_interrupt, named_error  # noqa: PLC0415 - nothing goes wrong as a rule
+
+        let_user_interrupt(error)
+        failed = self._made_of[min(step, len(self._made_of) - 1)]
+        where = f"{failed.backend_id} / PreCompiled '{failed.layer}'"
+        if isinstance(error, ArmpyError):
+            raise blamed(failed.backend_id, named_error(where, error)) from error.__cause__
+        failure = BackendError(f"the workload raised {describe(error)}", where=where)
+        raise blamed(failed.backend_id, failure) from error
+
+
+class QuickPlan(PooledPlan[QuickMemory]):
+    """Steps over planned memory, for executions side by side.
+
+    Parameters
+    ----------
+    sources, results : sequence of TensorInfo
+        Of the inputs and outputs, fully shaped.
+    tensors : sequence of QuickTensor
+        Between steps.
+    arena_bytes : int
+        What these take.
+    steps : sequence of QuickStep
+    """
+
+    def __init__(
+        self,
+        sources: Sequence[TensorInfo],
+        results: Sequence[TensorInfo],
+        tensors: Sequence[QuickTensor],
+        arena_bytes: int,
+        steps: Sequence[QuickStep],
+    ) -> None:
+        super().__init__()
+        self._make: Callable[[], QuickMemory] = lambda: QuickMemory(
+            sources, results, tensors, arena_bytes, steps
+        )
+        self._steps = steps
+
+    def new_memory(self) -> QuickMemory:
+        """Make what one execution at a time needs."""
+        return self._make()
+
+    def free_workloads(self) -> None:
+        """Let workloads give back what they keep between executions."""
+        for step in self._steps:
+            step.workload.free_idle_memory()
+
+
+def _allocate(size_bytes: int) -> tuple[Array, Callable[[], object]]:
+    """Memory of the process; nothing has to be done to give it back."""
+    return DefaultAllocator().allocate(size_bytes), lambda: None

@@ -1,0 +1,234 @@
+"""Backend session: everything that one backend makes for one loaded network."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from armpy.backend import (
+    NO_OPTIONS,
+    Capability,
+    DefaultAllocator,
+    IBackendModelContext,
+    ICustomAllocator,
+    IWorkloadFactory,
+    MemorySource,
+    NetworkResources,
+    OptionValues,
+    ReasonCode,
+    has_matching_capability,
+)
+from armpy.compiler.assign import Failed
+from armpy.compiler.memory.memory_copies import Factories, handle_factories
+from armpy.errors import ArmpyError, BackendError
+from armpy.execution.backend_contexts import close_context
+from armpy.execution.memory.allocators import CheckedAllocator
+from armpy.execution.memory.shared_memory import SharedMemory
+from armpy.execution.programs.constants import ConstantHandles
+from armpy.execution.wrappers.backend_profiling import open_profiling
+from armpy.plugins.proxy.guard import GuardedBackend, GuardedHandleFactory
+from armpy.profiling import Profiler
+from armpy.types import BackendId
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class BackendSession:
+    """A backend's part in a loaded network.
+
+    Parameters
+    ----------
+    backend_id : str
+    workloads : IWorkloadFactory
+    factories : sequence of GuardedHandleFactory
+        What makes its tensors, the preferred one first.
+    allocator : ICustomAllocator
+        Gives the arenas; checks what it gives.
+    memory : SharedMemory or None
+        Held during executions of the backend's layers.
+    keeps_loop_timeout : bool
+        Whether its loops end in time by themselves.
+    model_context : ModelContext or None
+        Closed with the last plan of the network, executions under way included.
+    constants : ConstantHandles
+    """
+
+    backend_id: BackendId
+    workloads: IWorkloadFactory
+    factories: Factories
+    allocator: ICustomAllocator
+    memory: SharedMemory | None = None
+    keeps_loop_timeout: bool = False
+    model_context: ModelContext | None = None
+    constants: ConstantHandles = field(default_factory=ConstantHandles)
+
+    def factory(self, factory_id: str) -> GuardedHandleFactory:
+        """The factory of an id.
+
+        Raises
+        ------
+        BackendError
+            If the backend has none for this network.
+        """
+        for factory in self.factories:
+            if factory.factory_id == factory_id:
+                return factory
+        raise BackendError(
+            f"the backend has no tensor handle factory '{factory_id}'",
+            where=self.backend_id,
+            expected=", ".join(factory.factory_id for factory in self.factories),
+        )
+
+
+class ModelContext:
+    """What a backend keeps for a network; closed when nothing refers to it any more.
+
+    Parameters
+    ----------
+    backend_id : str
+    context : IBackendModelContext
+
+    Attributes
+    ----------
+    close : callable
+        Closes it now, unless that has happened.
+    """
+
+    __slots__ = ("__weakref__", "close")
+
+    def __init__(self, backend_id: BackendId, context: IBackendModelContext) -> None:
+        self.close = weakref.finalize(self, close_context, backend_id, context)
+        self.close.atexit = False  # the runtime's end comes first, and drops it
+
+
+class SessionError(Exception):
+    """A backend could not make what a network needs; caught by whoever can do without it."""
+
+    def __init__(self, backend_id: BackendId, cause: ArmpyError) -> None:
+        super().__init__(str(cause))
+        self.backend_id = backend_id
+        self.answer = Failed.by(ReasonCode.DEVICE, str(cause), cause)
+
+
+class Sessions(dict[BackendId, BackendSession]):
+    """Sessions by backend id, each opened when it is first asked for.
+
+    Parameters
+    ----------
+    host : BackendSession
+        The core's own.
+    open_one : callable
+        Opens that of a backend, or raises `SessionError`.
+    """
+
+    def __init__(
+        self, host: BackendSession, open_one: Callable[[BackendId], BackendSession]
+    ) -> None:
+        super().__init__({host.backend_id: host})
+        self._open = open_one
+
+    def close(self) -> None:
+        """Close the backends' model contexts now, as no execution can be under way."""
+        for session in self.values():
+            if session.model_context is not None:
+                session.model_context.close()
+
+    def __missing__(self, backend_id: BackendId) -> BackendSession:
+        session = self[backend_id] = self._open(backend_id)
+        return session
+
+
+class HandleFactories(Mapping[BackendId, Factories]):
+    """What makes each backend's tensors, by the backend's id; see `Sessions`."""
+
+    def __init__(self, sessions: Sessions) -> None:
+        self._sessions = sessions
+
+    def __getitem__(self, backend_id: BackendId) -> Factories:
+        return self._sessions[backend_id].factories
+
+    def __iter__(self) -> Iterator[BackendId]:
+        return iter(self._sessions)
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+
+def open_session(
+    backend: GuardedBackend,
+    model_options: OptionValues | None = None,
+    allocator: ICustomAllocator | None = None,
+    profiler: Profiler | None = None,
+    input_sources: MemorySource = MemorySource.UNDEFINED,
+    output_sources: MemorySource = MemorySource.UNDEFINED,
+    *,
+    relaxed: bool = False,
+) -> BackendSession:
+    """Let a backend make what a loaded network needs.
+
+    Parameters
+    ----------
+    model_options : mapping of str to value, optional
+        Checked; None if the caller gave none for this backend.
+    allocator : ICustomAllocator, optional
+        The application's, if it gave one.
+    profiler : Profiler, optional
+        The network's, if it is profiled.
+    input_sources, output_sources : MemorySource
+        Kinds of memory that the network's inputs and outputs are imported from.
+    relaxed : bool
+        Whether float32 may be computed less exactly.
+
+    Raises
+    ------
+    ArmpyError
+        If the backend fails or answers against its contract.
+    """
+    profiling, measured = open_profiling(backend, model_options or NO_OPTIONS, profiler)
+    manager = backend.create_memory_manager()
+    context = None
+    if model_options is not None:
+        context = backend.create_backend_model_context(model_options)
+    checked = None if allocator is None else CheckedAllocator.of(backend.backend_id, allocator)
+    resources = NetworkResources(
+        manager,
+        model_options or NO_OPTIONS,
+        context,
+        checked,
+        profiling,
+        measured,
+        input_sources,
+        output_sources,
+        relaxed,
+    )
+    if context is None:
+        return _session(backend, resources)
+    kept = ModelContext(backend.backend_id, context)
+    try:
+        return replace(_session(backend, resources), model_context=kept)
+    except BaseException:
+        kept.close()
+        raise
+
+
+def _session(backend: GuardedBackend, resources: NetworkResources) -> BackendSession:
+    """Let a backend make what it makes from the resources of a network."""
+    manager = resources.memory_manager
+    workloads = backend.create_workload_factory_for_network(resources)
+    factories, managers = handle_factories(backend, resources)
+    if manager is not None:
+        managers = (manager, *managers)
+    allocator = resources.allocator
+    if allocator is None:
+        default = backend.get_default_allocator() or DefaultAllocator()
+        allocator = CheckedAllocator.of(backend.backend_id, default)
+    memory = None
+    if managers:
+        is_profiled = resources.profiling is not None
+        memory = SharedMemory(backend.backend_id, managers, is_profiled=is_profiled)
+    keeps_loop_timeout = has_matching_capability(
+        Capability.LOOP_TIMEOUT, True, backend.get_capabilities()
+    )
+    return BackendSession(
+        backend.backend_id, workloads, factories, allocator, memory, keeps_loop_timeout
+    )

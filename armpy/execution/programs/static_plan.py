@@ -1,0 +1,223 @@
+"""Static plan of a fully shaped network: prepared steps over planned memory."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+
+from armpy.backend import current_cancellation
+from armpy.compiler import OptimizedNetwork, Placement
+from armpy.execution.memory.arenas import OutOfMemoryError, make_constants
+from armpy.execution.memory.idle_release import reclaim
+from armpy.execution.memory.step_memory import PooledPlan
+from armpy.execution.memory.working_memory import HoldingMemory, ImportRefusedError, WorkingMemory
+from armpy.execution.programs.loop_limits import LimitedMemory, limited_layers, limited_steps
+from armpy.execution.programs.session import BackendSession
+from armpy.execution.programs.steps import (
+    PreparationError,
+    PreparationFailure,
+    Step,
+    memory_of,
+    prepare_steps,
+)
+from armpy.execution.scheduling.executors import Executors
+from armpy.execution.wrappers.error_attribution import blamed
+from armpy.execution.wrappers.profiled import Measure
+from armpy.graph import Layer
+from armpy.ops.backend_internal import MemCopy
+from armpy.ops.operation import Array
+from armpy.profiling import phase
+from armpy.types import HOST, BackendId
+
+_log = logging.getLogger("armpy.execution")
+
+
+class StaticPlan(PooledPlan[WorkingMemory]):
+    """The prepared steps of one optimised network, for executions side by side.
+
+    Parameters
+    ----------
+    network : OptimizedNetwork
+        Fully shaped.
+    sessions : mapping of str to BackendSession
+        By backend id.
+    executors : Executors
+        Run what has loops that the core has to stop.
+    measure : callable, optional
+        Gives each step with its time taken.
+    known : mapping of int to Step, optional
+        By layer id, what is prepared already.
+
+    Raises
+    ------
+    PreparationError
+        If backends fail to make workloads, or one fails to make constants; it holds all of the
+        layers, so that they move at once.
+    ImportRefusedError
+        If a backend does not import a tensor of another one.
+
+    Notes
+    -----
+    It takes no working memory, which the first execution does. Where backends are to import
+    tensors of each other, some is made and given back at once, as that tells whether they do.
+    """
+
+    _in_place = False
+
+    def __init__(
+        self,
+        network: OptimizedNetwork,
+        sessions: Mapping[BackendId, BackendSession],
+        executors: Executors,
+        measure: Measure | None = None,
+        known: Mapping[int, Step] | None = None,
+    ) -> None:
+        super().__init__()
+        self.network = network
+        self._sessions = sessions
+        graph = network.graph
+        self._executors = executors
+        self._limited = limited_layers(network, sessions)
+        steps = prepare_steps(network, sessions, measure, known)
+        self._steps = limited_steps(network, steps, self._limited - (known or {}).keys())
+        self._held = memory_of(network, sessions)
+        self.result_infos = tuple(value.info for value in graph.results)
+        # Now and not in the first execution: where a device is full, its layers move elsewhere.
+        try:
+            self._constants = make_constants(network, sessions)
+        except OutOfMemoryError as error:
+            raise _preparation_error(network, error) from error
+        if network.imports:
+            self._try_imports()
+
+    def _try_imports(self) -> None:
+        """Let backends import each other's tensors while these can still be copied instead."""
+        try:
+            self._make_memory().free()
+        except OutOfMemoryError as error:
+            _log.info("no import is tried, as there is no memory for it now: %s", error)
+
+    @property
+    def stops_loops(self) -> bool:
+        """Whether it has loops that the core has to stop."""
+        return bool(self._limited)
+
+    @property
+    def placement(self) -> Placement:
+        """Which layer runs where and why."""
+        return self.network.placement
+
+    @property
+    def layers(self) -> tuple[Layer, ...]:
+        """Everything that runs."""
+        return self.network.graph.layers
+
+    @property
+    def steps(self) -> dict[int, Step]:
+        """What each layer's backend made of it, by layer id."""
+        ids = (layer.id for layer in self.layers)
+        return dict(zip(ids, self._steps, strict=True))
+
+    def bind(self, sources: Sequence[Array], results: Sequence[Array]) -> Callable[[], None]:
+        """Prepare many executions with the same arrays, in working memory of their own.
+
+        Parameters
+        ----------
+        sources, results : sequence of ndarray
+            As for `run`; all of the results.
+
+        Returns
+        -------
+        callable
+            Executes once; for one thread at a time. Raises as `run` does.
+
+        Raises
+        ------
+        BackendError
+            If a backend fails to prepare them.
+        """
+        if self._limited:
+            return self._bind_limited(sources, results)
+        memory = self.take_memory()
+        try:
+            return memory.bind(sources, results)
+        except BaseException:  # as in `run`
+            memory.free()
+            raise
+
+    def _bind_limited(
+        self, sources: Sequence[Array], results: Sequence[Array]
+    ) -> Callable[[], None]:
+        """`bind` where an execution may be abandoned: nothing of it can be prepared."""
+        from armpy.execution.memory.network_memory import HeldMemory  # noqa: PLC0415 - which knows plans
+
+        held = HeldMemory(self)  # another one after a failure: who was abandoned has the last
+        cancellation = current_cancellation()
+
+        def execute() -> None:
+            held.run(sources, [*results], cancellation)
+
+        return execute
+
+    def new_memory(self) -> WorkingMemory:
+        """Make what one execution at a time needs.
+
+        Raises
+        ------
+        MemoryLimitError
+            If there is no memory left; a backend's own ArmpyErrors are raised as they are.
+        MemoryImportError
+            If a backend cannot import what it reads in another one's memory.
+        """
+        try:
+            try:
+                return self._make_memory()
+            except OutOfMemoryError as error:
+                if not reclaim(error.backend_id):
+                    raise
+            return self._make_memory()
+        except OutOfMemoryError as error:
+            cause = blamed(error.backend_id, error.cause, is_memory=True)
+            raise cause from error.cause.__cause__
+        except ImportRefusedError as error:
+            raise error.cause from error.cause.__cause__
+
+    def free_workloads(self) -> None:
+        """Let workloads give back what they keep between executions."""
+        for step in self._steps:
+            step.free_idle()
+
+    def uses(self, backend_id: BackendId) -> bool:
+        """Whether a backend has layers of it."""
+        return backend_id in self.network.backend_ids.values()
+
+    def _make_memory(self) -> WorkingMemory:
+        """`new_memory`, with errors as of `WorkingMemory`."""
+        made_of = (self.network, self._steps, self._sessions, self._constants)
+        with phase("make working memory"):
+            if self._limited:
+                return LimitedMemory(
+                    *made_of, self._held, executors=self._executors, in_place=self._in_place
+                )
+            if self._held:
+                return HoldingMemory(*made_of, self._held)
+            return WorkingMemory(*made_of)
+
+
+def _preparation_error(network: OptimizedNetwork, error: OutOfMemoryError) -> PreparationError:
+    """What moves the layers of a backend without memory elsewhere.
+
+    Raises
+    ------
+    ArmpyError
+        What the backend raised, if nobody else could do it.
+    """
+    backend_id = error.backend_id
+    layers = [
+        layer
+        for layer in network.graph.layers
+        if network.backend_ids[layer.id] == backend_id and not isinstance(layer.operation, MemCopy)
+    ]
+    if not layers or backend_id == HOST:
+        raise error.cause from error.cause.__cause__
+    return PreparationError([PreparationFailure(tuple(layers), backend_id, error.cause)])

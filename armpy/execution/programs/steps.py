@@ -1,0 +1,239 @@
+"""The steps of a plan: what each layer's backend made of it, and errors that name the layer."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import NoReturn, TypeAlias
+
+from armpy.backend import ITensorHandle, IWorkload, WorkloadInfo
+from armpy.compiler import OptimizedNetwork
+from armpy.compiler.compile_timeout import in_time, next_deadline
+from armpy.compiler.memory.imported import ImportedNetwork
+from armpy.core.logs import wants_traceback
+from armpy.errors import ArmpyError, BackendError
+from armpy.execution.memory.shared_memory import SharedMemory
+from armpy.execution.programs.host_workloads import CopyWorkloadFactory
+from armpy.execution.programs.session import BackendSession
+from armpy.execution.scheduling.completions import as_completion, wait_for
+from armpy.execution.wrappers.error_attribution import blamed
+from armpy.graph import Graph, Layer
+from armpy.ops.backend_internal import MemCopy
+from armpy.ops.control_flow import ControlFlow
+from armpy.plugins.proxy.guarded_call import (
+    ask_method,
+    call_method,
+    describe,
+    let_user_interrupt,
+    named_error,
+    read_backend,
+)
+from armpy.profiling import phase
+from armpy.types import HOST, BackendId
+
+_log = logging.getLogger("armpy.execution")
+
+Inputs: TypeAlias = Sequence[ITensorHandle | None]
+Outputs: TypeAlias = Sequence[ITensorHandle]
+
+Execute: TypeAlias = Callable[[Inputs, Outputs], object]
+"""Executes a layer once."""
+
+Bind: TypeAlias = Callable[[Inputs, Outputs], Callable[[], object]]
+"""Prepares many executions of a layer with the same handles."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Step:
+    """What a layer's backend made of it.
+
+    Parameters
+    ----------
+    execute, bind : callable
+        The methods of its workload; `execute` may be its `enqueue`.
+    free_idle : callable
+        Lets the workload give idle memory back; what it raises is logged.
+    enqueues : bool
+        Whether what it does may go on behind its call, which answers an `ICompletion` then.
+    is_bound : bool
+        Whether its workload makes something of its own of handles that stay the same.
+    """
+
+    execute: Execute
+    bind: Bind
+    free_idle: Callable[[], None]
+    enqueues: bool = False
+    is_bound: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PreparationFailure:
+    """Layers that a backend could not prepare, and what it raised."""
+
+    layers: tuple[Layer, ...]
+    backend_id: BackendId
+    cause: ArmpyError
+
+    def __str__(self) -> str:
+        others = len(self.layers) - 1
+        what = self.layers[0].where + (f" and {others} more layers" if others else "")
+        return f"{self.backend_id} could not prepare {what}: {self.cause}"
+
+
+class PreparationError(Exception):
+    """Backends could not prepare some layers; caught by whoever can move these elsewhere."""
+
+    def __init__(self, failures: Sequence[PreparationFailure]) -> None:
+        super().__init__("; ".join(map(str, failures)))
+        self.failures = failures
+
+
+def prepare_steps(
+    network: OptimizedNetwork,
+    sessions: Mapping[BackendId, BackendSession],
+    measure: Callable[[Step, Layer, BackendId], Step] | None = None,
+    known: Mapping[int, Step] | None = None,
+) -> list[Step]:
+    """Let the backends prepare every layer.
+
+    Parameters
+    ----------
+    sessions : mapping of str to BackendSession
+        By backend id.
+    measure : callable, optional
+        Gives each step with its time taken; see `armpy.execution.wrappers.profiled`.
+    known : mapping of int to Step, optional
+        By layer id, what is prepared already.
+
+    Returns
+    -------
+    list of Step
+        One per layer.
+
+    Raises
+    ------
+    PreparationError
+        If backends fail to make workloads; it holds all of them, so that they move at once.
+    """
+    steps: list[Step] = []
+    failures: list[PreparationFailure] = []
+    for layer in network.graph.layers:
+        backend_id = network.backend_ids[layer.id]
+        if known and layer.id in known:
+            steps.append(known[layer.id])
+            continue
+        try:
+            with phase("prepare workload", backend_id, layer.where):
+                make = partial(_prepare, network, layer, sessions[backend_id])
+                # Of control flow, it is the layers inside that backends prepare.
+                deadline_s = None if backend_id == HOST else next_deadline()
+                step = in_time(backend_id, deadline_s, make)
+        except ArmpyError as error:
+            failures.append(PreparationFailure((layer,), backend_id, error))
+            continue
+        if measure is not None:
+            step = measure(step, layer, backend_id)
+        steps.append(step)
+    if failures:
+        raise PreparationError(failures)
+    return steps
+
+
+def _prepare(network: OptimizedNetwork, layer: Layer, session: BackendSession) -> Step:
+    """Make the workload of one layer."""
+    backend_id = session.backend_id
+    factory = session.workloads
+    if isinstance(layer.operation, MemCopy):
+        factory = CopyWorkloadFactory(_home_of(network, layer), backend_id)
+    info = WorkloadInfo(
+        layer.name,
+        layer.input_infos,
+        layer.output_infos,
+        tuple(None if value is None else value.data for value in layer.inputs),
+    )
+    ask = (backend_id, IWorkload, factory, "create_workload")
+    workload = ask_method(*ask, layer.operation, info)
+    kind: type[Callable[..., object]] = Callable  # type: ignore[assignment]  # a class to isinstance
+    enqueues, is_bound = _overrides(workload, "enqueue"), _overrides(workload, "bind")
+    execute = read_backend(backend_id, workload, "enqueue" if enqueues else "execute", kind)
+    bind = partial(_bound, backend_id, workload)
+    free_idle = partial(_free_idle, backend_id, workload)
+    return Step(execute, bind, free_idle, enqueues, is_bound)
+
+
+def _overrides(workload: IWorkload, name: str) -> bool:
+    """Whether a workload has a method of its own in the place of the contract's."""
+    return any(name in kind.__dict__ for kind in type(workload).__mro__ if kind is not IWorkload)
+
+
+def _bound(
+    backend_id: BackendId, workload: IWorkload, inputs: Inputs, outputs: Outputs
+) -> Callable[[], object]:
+    """Let a workload prepare many executions."""
+    kind: type[Callable[..., object]] = Callable  # type: ignore[assignment]  # a class to isinstance
+    return ask_method(backend_id, kind, workload, "bind", inputs, outputs)
+
+
+def _free_idle(backend_id: BackendId, workload: IWorkload) -> None:
+    """Let a workload give idle memory back; nobody waits for an error."""
+    try:
+        call_method(backend_id, workload, "free_idle_memory")
+    except ArmpyError as error:
+        _log.warning("%s", error, exc_info=wants_traceback(_log))
+
+
+def _home_of(network: OptimizedNetwork, copy: Layer) -> BackendId:
+    """Whose memory a copy is made from."""
+    if isinstance(network, ImportedNetwork) and copy.id in network.copied_from:
+        return network.copied_from[copy.id]
+    for layer in network.graph.layers:
+        if copy.inputs[0] in layer.outputs:
+            return network.backend_ids[layer.id]
+    return HOST
+
+
+def finish(backend_id: BackendId, step: Step, answer: object) -> None:
+    """Wait for what a step may have left under way.
+
+    Raises
+    ------
+    BackendError
+        If it fails, or answers something else.
+    """
+    completion = as_completion(backend_id, answer) if step.enqueues else None
+    if completion is not None:
+        wait_for(backend_id, completion)
+
+
+def memory_of(
+    network: OptimizedNetwork, sessions: Mapping[BackendId, BackendSession]
+) -> list[SharedMemory]:
+    """What the backends of a network's layers hold while it runs."""
+    graph: Graph = network.graph
+    used = dict.fromkeys(network.backend_ids[layer.id] for layer in graph.layers)
+    held = (sessions[backend_id].memory for backend_id in used)
+    return [memory for memory in held if memory is not None]
+
+
+def raise_for_step(network: OptimizedNetwork, step: int, error: BaseException) -> NoReturn:
+    """Raise what a step raised, with the names of its backend and layer.
+
+    Raises
+    ------
+    BackendError
+        In place of whatever is no `ArmpyError`; a user's interrupt is raised as it is.
+    """
+    let_user_interrupt(error)
+    layers = network.graph.layers
+    layer = layers[min(step, len(layers) - 1)]  # a signal's handler may raise behind the last one
+    backend_id, where = network.backend_ids[layer.id], layer.where
+    if backend_id != HOST or not isinstance(layer.operation, ControlFlow):
+        where = f"{backend_id} / {where}"
+    if backend_id == HOST and isinstance(layer.operation, MemCopy):
+        backend_id = _home_of(network, layer)
+    if isinstance(error, ArmpyError):
+        raise blamed(backend_id, named_error(where, error)) from error.__cause__
+    failure = BackendError(f"the workload raised {describe(error)}", where=where)
+    raise blamed(backend_id, failure) from error

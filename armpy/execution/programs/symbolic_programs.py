@@ -1,0 +1,370 @@
+"""Plan templates: plans of a network for new input shapes, without specialising or compiling anew.
+
+Notes
+-----
+A template comes of preparing the network once more for shapes whose open dimensions are traced
+(`armpy.core.symbolic`). It holds for all shapes that meet the conditions which that has found, and
+makes a plan of numbers alone. Shapes that meet those of no template are traced themselves.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from armpy.backend import Capability, IResizableProgram, has_matching_capability
+from armpy.backend.control_flow import for_one_turn
+from armpy.compiler import Evaluator, OptimizedNetwork, optimize_graph, specialize
+from armpy.compiler.pass_selection import simplified
+from armpy.core.symbolic import Formula, Number, Size, Trace
+from armpy.errors import ArmpyError, BackendError
+from armpy.execution.memory_limits import check_layers
+from armpy.execution.programs.control_flow import Shapes
+from armpy.graph import Graph, Layer, Value
+from armpy.ops.backend_internal import PreCompiled
+from armpy.ops.operation import Operation
+from armpy.plugins.proxy.guard import GuardedBackend
+from armpy.plugins.proxy.guarded_call import ask_method, describe
+from armpy.profiling import phase
+from armpy.tensor import TensorInfo
+from armpy.types import BackendId, Preference
+
+if TYPE_CHECKING:
+    from armpy.execution.programs.bound_program import Plan
+    from armpy.execution.settings import NetworkSettings
+
+MOST_TEMPLATES = 16
+"""Kept for one network; the one that was used longest ago goes first."""
+
+ORDINARY_PLANS = 2
+"""Made before sizes are traced: what backends compile for so many shapes is kept on disk, where
+they keep anything, and found there by the next process."""
+
+_MOST_FAILURES = 2
+"""Traces that come to nothing, after which no more are tried."""
+
+ENOUGH_TRACES = 12
+"""After which more are made only if templates have been of use as often: else they hold for single
+shapes, which backends had better compile and keep on disk."""
+
+_UNTRACEABLE = (
+    ArmpyError,
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    NotImplementedError,
+    TypeError,
+    ValueError,
+)
+"""What code raises that takes sizes for integers, as it may."""
+
+_log = logging.getLogger("armpy.execution")
+
+
+class Templates:
+    """What plans of one loaded network are made from for new shapes.
+
+    Parameters
+    ----------
+    graph : Graph
+        Dimensions are open.
+    backends : sequence of GuardedBackend
+    evaluator : Evaluator, optional
+    settings : NetworkSettings
+    is_possible : bool
+        Whether sizes may be traced at all.
+
+    Attributes
+    ----------
+    error : ArmpyError or None
+        How the backend's program has broken the contract, after which no more sizes are traced.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        backends: Sequence[GuardedBackend],
+        evaluator: Evaluator | None,
+        settings: NetworkSettings,
+        *,
+        is_possible: bool = True,
+    ) -> None:
+        self._graph = graph
+        self._backends = backends
+        self._evaluator = evaluator
+        self._settings = settings
+        self._templates: list[Template] = []
+        self.error: ArmpyError | None = None
+        self._num_plans = self._num_failures = self._num_traces = self._num_uses = 0
+        self._is_possible = is_possible and self._may_be_traced()
+
+    def network(self, shapes: Shapes) -> OptimizedNetwork | None:
+        """The optimised network for some shapes; None if it is to be made the ordinary way."""
+        for number, template in enumerate(self._templates):
+            made = self._resized(template, shapes)
+            if made is not None:
+                self._num_uses += 1
+                if number:  # the one that will be tried first
+                    self._templates.insert(0, self._templates.pop(number))
+                return made
+        is_in_vain = self._num_traces >= ENOUGH_TRACES and self._num_uses < self._num_traces
+        if not self._is_possible or self._num_plans < ORDINARY_PLANS or is_in_vain:
+            return None
+        self._num_traces += 1
+        try:
+            with phase("trace"), for_one_turn():
+                traced = self._traced(shapes)
+        except _UNTRACEABLE as error:
+            _log.info("no template for %s: %r", shapes, error)
+            traced = None
+        made = None if traced is None else self._resized(traced, shapes)
+        if traced is None or made is None:
+            self._num_failures += 1
+            self._is_possible = self._is_possible and self._num_failures < _MOST_FAILURES
+            return None
+        self._templates = [traced, *self._templates[: MOST_TEMPLATES - 1]]
+        return made
+
+    def add(self, plan: Plan) -> None:
+        """Look at a plan that was made the ordinary way: whether others like it may be traced."""
+        self._num_plans += 1
+        network = plan.network
+        self._is_possible = self._is_possible and all(
+            isinstance(layer.operation, PreCompiled)
+            and network.backend_of(layer) == self._backends[0].backend_id
+            for layer in network.graph.layers
+        )
+
+    def forget(self) -> None:
+        """Forget everything: a backend has lost its layers."""
+        self._templates.clear()
+        self._is_possible = False
+
+    def _resized(self, template: Template, shapes: Shapes) -> OptimizedNetwork | None:
+        """What a template makes for some shapes; None, and no more templates, if that fails."""
+        try:
+            return template.network(shapes)
+        except ArmpyError as error:
+            self._fail(error)
+            return None
+
+    def _fail(self, error: ArmpyError) -> None:
+        """Go on without templates, as the backend's program breaks the contract."""
+        _log.warning("sizes are no longer traced, new shapes are compiled each: %s", error)
+        self.forget()
+        self.error = error
+
+    def _may_be_traced(self) -> bool:
+        """Whether nobody is shown the sizes who has not said that they may be traced."""
+        options, properties = self._settings.optimizer, self._settings.properties
+        return (
+            not self._graph.is_fully_shaped
+            and not self._graph.variables
+            and all(value.info.shape is not None for value in self._graph.inputs)
+            and options.preference is Preference.ORDER
+            and all(isinstance(choice, bool) for choice in options.passes.values())
+            and options.shape_inference != "validate_only"
+            and not self._settings.protected_mode
+            and not (properties.input_source or properties.output_source)
+            and has_matching_capability(
+                Capability.TRACED_SIZES, True, self._backends[0].get_capabilities()
+            )
+        )
+
+    def _traced(self, shapes: Shapes) -> Template | None:
+        """The template that comes of some shapes, if there is one."""
+        open_sizes = [
+            size
+            for value, shape in zip(self._graph.inputs, shapes, strict=True)
+            for dim, size in zip(value.info.shape or (), shape, strict=True)
+            if dim is None
+        ]
+        trace = Trace(open_sizes)
+        sizes = iter(trace.given)
+        given = [
+            tuple([next(sizes) if dim is None else dim for dim in value.info.shape or ()])
+            for value in self._graph.inputs
+        ]
+        # Other backends are not asked, as all layers are the first one's.
+        backends = self._backends[:1]
+        graph = self._shaped(given, backends)  # type: ignore[arg-type]  # sizes for integers
+        check_layers(graph, self._settings.memory_limit_bytes)
+        network = optimize_graph(graph, backends, self._settings.optimizer)
+        programs = [layer.operation for layer in network.graph.layers]
+        if not all(_is_resizable(operation) for operation in programs) or network.memory.arenas:
+            return None
+        shaped = partial(self._shaped, backends=self._backends)
+        try:
+            return Template(network, trace, self._positions(), shaped, self._settings)
+        except ArmpyError as error:
+            self._fail(error)
+            return None
+
+    def _shaped(self, shapes: Shapes, backends: Sequence[GuardedBackend]) -> Graph:
+        """The graph for some shapes, after the optimiser's passes."""
+        graph = specialize(self._graph, shapes, (), self._evaluator)
+        return simplified(graph, backends, self._settings.optimizer)
+
+    def _positions(self) -> list[tuple[int, int]]:
+        """Input and axis of each open dimension."""
+        return [
+            (number, axis)
+            for number, value in enumerate(self._graph.inputs)
+            for axis, dim in enumerate(value.info.shape or ())
+            if dim is None
+        ]
+
+
+def _is_resizable(operation: Operation) -> bool:
+    """Whether a layer is a program for traced sizes."""
+    return isinstance(operation, PreCompiled) and isinstance(operation.program, IResizableProgram)
+
+
+class Template:
+    """An optimised network for all shapes of a kind.
+
+    Parameters
+    ----------
+    network : OptimizedNetwork
+        For traced sizes.
+    trace : Trace
+    positions : sequence of (int, int)
+        Input and axis of each first size.
+    shaped : callable
+        Gives the graph before backends compiled it, for some shapes.
+    settings : NetworkSettings
+    """
+
+    def __init__(
+        self,
+        network: OptimizedNetwork,
+        trace: Trace,
+        positions: Sequence[tuple[int, int]],
+        shaped: Callable[[Shapes], Graph],
+        settings: NetworkSettings,
+    ) -> None:
+        self._positions = positions
+        self._shaped = shaped
+        self._limit_bytes = settings.memory_limit_bytes
+        graph = network.graph
+        self._edges = {value: _dims(value.info) for value in graph.values() if value.data is None}
+        self._formula: Formula = trace.formula(
+            [
+                *(size for layer in graph.layers for size in _needed(network, layer)),
+                *(size for value in self._edges for size in value.info.shape or ()),
+            ]
+        )
+        # What it comes from is made when it is asked for.
+        self._network = replace(network, source=graph)
+
+    def network(self, shapes: Shapes) -> OptimizedNetwork | None:
+        """The network for other shapes; None if it does not hold for these."""
+        numbers = self._formula.numbers([shapes[n][axis] for n, axis in self._positions])
+        if numbers is None:
+            return None
+        values = {value: _value(value, dims, numbers) for value, dims in self._edges.items()}
+        layers, arena_bytes = [], 0
+        for layer in self._network.graph.layers:
+            backend_id = self._network.backend_of(layer)
+            made, size_bytes = _layer(backend_id, layer, values, numbers)
+            layers.append(made)
+            arena_bytes += size_bytes
+        graph = self._network.graph
+        bound = Graph(
+            tuple([values[value] for value in graph.inputs]),
+            tuple([values.get(value, value) for value in graph.outputs]),
+            graph.output_names,
+            tuple(layers),
+            default_shapes=shapes,
+        )
+        results = sum([value.info.size_bytes for value in bound.results])
+        if arena_bytes + results > self._limit_bytes:
+            return None  # the ordinary way tells why
+        return self._made(bound, arena_bytes, lambda: self._shaped(shapes))
+
+    def _made(
+        self, graph: Graph, arena_bytes: int, source: Callable[[], Graph]
+    ) -> OptimizedNetwork:
+        """The network of a graph."""
+        known = self._network
+        # No backend is left where sizes leave no layer.
+        memory = {backend: arena_bytes for backend in known.backend_ids.values() if arena_bytes}
+        return ResizedNetwork(
+            graph,
+            known.backend_ids,
+            known.memory,
+            replace(known.placement, arena_bytes=memory),
+            source,  # type: ignore[arg-type]  # see there
+            known.assignment,
+            known.origins,
+            known.imports,
+            known.model_options,
+        )
+
+
+class ResizedNetwork(OptimizedNetwork):
+    """An optimised network whose source is made by a function, when it is asked for."""
+
+    @property
+    def source(self) -> Graph:
+        """What was assigned to backends, after the optimiser's passes."""
+        given: Graph | Callable[[], Graph] = vars(self)["_source"]
+        if isinstance(given, Graph):
+            return given
+        made: Graph = given()
+        vars(self)["_source"] = made
+        return made
+
+    @source.setter
+    def source(self, given: Graph | Callable[[], Graph]) -> None:
+        vars(self)["_source"] = given
+
+
+def _dims(info: TensorInfo) -> list[tuple[bool, int]]:
+    """For each dimension whether it is traced, and its number, or size."""
+    return [
+        (True, dim.number) if isinstance(dim, Size) else (False, dim or 0)
+        for dim in info.known_shape
+    ]
+
+
+def _value(value: Value, dims: Sequence[tuple[bool, int]], numbers: Sequence[Number]) -> Value:
+    """A value in a shape of other sizes."""
+    shape = tuple([numbers[dim] if is_traced else dim for is_traced, dim in dims])
+    info = value.info
+    made = TensorInfo(shape, info.data_type, info.quantization, info.is_constant)  # type: ignore[arg-type]
+    return Value(value.id, made, value.name)
+
+
+def _needed(network: OptimizedNetwork, layer: Layer) -> tuple[object, ...]:
+    """What a compiled layer's program says that it follows from."""
+    program = layer.operation.program  # type: ignore[attr-defined]
+    needed: Sequence[object] = ask_method(network.backend_of(layer), Sequence, program, "needed")
+    return tuple(needed)
+
+
+def _layer(
+    backend_id: BackendId,
+    layer: Layer,
+    values: Mapping[Value, Value],
+    numbers: Sequence[Number],
+) -> tuple[Layer, int]:
+    """A compiled layer for other sizes, and what its program needs."""
+    program = layer.operation.program  # type: ignore[attr-defined]
+    answer = ask_method(backend_id, tuple, program, "for_sizes", numbers)
+    if len(answer) != 2 or type(answer[1]) is not int or answer[1] < 0:
+        raise BackendError(
+            "the answer is no program with the bytes that it needs",
+            where=f"{backend_id} / for_sizes",
+            expected="a program, and an int of at least 0",
+            actual=describe(answer),
+        )
+    made, arena_bytes = answer
+    inputs = tuple([value and values.get(value, value) for value in layer.inputs])
+    outputs = tuple([values[value] for value in layer.outputs])
+    shapes = tuple([value.info.known_shape for value in outputs])
+    operation = PreCompiled(made, shapes, arena_bytes)
+    return Layer(layer.id, layer.name, operation, inputs, outputs, layer.origins), arena_bytes

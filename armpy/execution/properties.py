@@ -1,0 +1,117 @@
+"""The properties of a loaded network."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from armpy.backend import MemorySource
+from armpy.compiler import OptimizerOptions
+from armpy.errors import InvalidArgumentError
+from armpy.plugins.proxy.guarded_call import describe
+from armpy.profiling import ProfilingDetails
+from armpy.types import BackendId
+
+ON_FAILURE = ("error", "next")
+"""What `NetworkProperties.on_failure` can be."""
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkProperties:
+    """How one network is loaded.
+
+    Parameters
+    ----------
+    model_options : mapping of str to mapping
+        Options of scope MODEL by backend id, for this network alone. They come before those of
+        `RuntimeOptions.backend_options`.
+    input_source, output_source : MemorySource
+        Kinds of memory that inputs and outputs are imported from in every call, instead of being
+        copied: arrays for `MemorySource.MALLOC`, else an `ExternalMemory`. One that cannot be used
+        where it lies is a `MemoryImportError` (`MemoryExportError`), unless its backend knows no
+        memory of the kind. UNDEFINED, the default, for arrays of any kind, copied where need be.
+    profiling : bool, optional
+        Whether executions and steps are measured; None for what `RuntimeOptions.profiling` says.
+    profiling_details : ProfilingDetails
+        What the profile tells about layers beside their times.
+    external_memory : bool
+        All working memory is what the application makes with `armpy.Model.create_working_memory`.
+        Nothing is made at load; executions without such memory, and bound ones, are an error.
+    optimizer : OptimizerOptions, optional
+        How the network is optimised. Left out, as `RuntimeOptions` says.
+    on_failure : {"error", "next"}
+        What to do when a backend fails while it executes: raise its `BackendError`, or take its
+        layers away from it, for good, and execute again on the next backends. Executions with
+        tensors that a device has imported are not executed again.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If something is of the wrong type, or has no such value.
+
+    References
+    ----------
+    Arm NN INetworkProperties, and ModelOptions of OptimizerOptions.
+    """
+
+    model_options: Mapping[BackendId, Mapping[str, object]] = field(default_factory=dict)
+    input_source: MemorySource = MemorySource.UNDEFINED
+    output_source: MemorySource = MemorySource.UNDEFINED
+    profiling: bool | None = None
+    external_memory: bool = False
+    optimizer: OptimizerOptions | None = None
+    profiling_details: ProfilingDetails = ProfilingDetails.UNDEFINED
+    on_failure: str = "error"
+
+    def __post_init__(self) -> None:
+        for name, kinds in _KINDS.items():
+            _check_type(name, getattr(self, name), *kinds)
+        for backend_id, given in self.model_options.items():
+            _check_type(f"model_options['{backend_id}']", given, Mapping)
+        if self.on_failure not in ON_FAILURE:
+            raise InvalidArgumentError(
+                "the property has no such value",
+                where="on_failure",
+                expected=" or ".join(ON_FAILURE),
+                actual=repr(self.on_failure),
+            )
+
+    @classmethod
+    def checked(cls, given: NetworkProperties | None) -> NetworkProperties:
+        """What a caller gave; the defaults if nothing.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If it is something else.
+        """
+        if given is None:
+            return cls()
+        _check_type("properties", given, cls)
+        return given
+
+
+_KINDS: Mapping[str, tuple[type, ...]] = MappingProxyType(
+    {
+        "model_options": (Mapping,),
+        "input_source": (MemorySource,),
+        "output_source": (MemorySource,),
+        "profiling": (bool, type(None)),
+        "profiling_details": (ProfilingDetails,),
+        "external_memory": (bool,),
+        "optimizer": (OptimizerOptions, type(None)),
+        "on_failure": (str,),
+    }
+)
+
+
+def _check_type(where: str, value: object, *kinds: type) -> None:
+    """Check the type of a property."""
+    if not isinstance(value, kinds):
+        raise InvalidArgumentError(
+            "the property has the wrong type",
+            where=where,
+            expected=" or ".join(kind.__name__.replace("NoneType", "None") for kind in kinds),
+            actual=describe(value),
+        )

@@ -1,0 +1,394 @@
+"""The runtime: keeps backends and loaded networks, and runs them."""
+
+from __future__ import annotations
+
+import logging
+import weakref
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from armpy.backend import OptionValues, ReasonCode, Support
+from armpy.backend.caches import model_name
+from armpy.compiler import Evaluator, OptimizedNetwork, OptimizerOptions, specialize
+from armpy.compiler.assign import SupportOracle
+from armpy.compiler.compiled_parts import current_parts
+from armpy.core.vlog import is_on, vlog
+from armpy.errors import ArmpyError, InvalidArgumentError
+from armpy.execution.arrays.calls import run_by_name
+from armpy.execution.loaded_network import LoadedNetwork
+from armpy.execution.loaded_networks import LoadedNetworks
+from armpy.execution.memory.exhaustion import tells_of_memory, without_memory
+from armpy.execution.model_options import merged_model_options, with_defaults
+from armpy.execution.optimizing import graph_of, optimize_with
+from armpy.execution.options import RuntimeOptions
+from armpy.execution.plugin_defaults import configured_setup
+from armpy.execution.properties import NetworkProperties
+from armpy.execution.scheduling.executors import Executors
+from armpy.execution.settings import NetworkSettings
+from armpy.graph import Graph
+from armpy.graph.network import Network
+from armpy.ops.composite import Composite
+from armpy.ops.operation import Array
+from armpy.plugins import BackendRegistry, Candidate, CandidateStatus
+from armpy.plugins.proxy.guard import GuardedBackend
+from armpy.profiling import Profiler, phase, profiled_by
+from armpy.types import REFERENCE_BACKEND_ID, BackendId
+
+if TYPE_CHECKING:
+    from armpy.compiler.devices import DeviceFacts
+    from armpy.execution.isolation.status import IsolationStatus
+
+_log = logging.getLogger("armpy.execution")
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceSpec:
+    """What there is to run networks on.
+
+    Parameters
+    ----------
+    supported_backends : tuple of str
+        Ids of the backends that can be used, most preferred first.
+    candidates : tuple of Candidate
+        Everything that says it is a backend, with the reason where it cannot be used.
+
+    References
+    ----------
+    Arm NN IDeviceSpec.
+    """
+
+    supported_backends: tuple[BackendId, ...]
+    candidates: tuple[Candidate, ...]
+
+
+class Runtime:
+    """Loads networks onto backends and runs them.
+
+    Parameters
+    ----------
+    options : RuntimeOptions, optional
+    found : BackendRegistry, optional
+        What was discovered with these options before; the runtime closes it as its own.
+
+    Raises
+    ------
+    BackendUnavailableError
+        If a backend named in the options cannot be used.
+
+    Notes
+    -----
+    All methods may be called from several threads.
+
+    References
+    ----------
+    Arm NN IRuntime.
+    """
+
+    @tells_of_memory
+    def __init__(
+        self, options: RuntimeOptions | None = None, *, found: BackendRegistry | None = None
+    ) -> None:
+        options = options or RuntimeOptions()
+        self._registry = (
+            options.registry or found or BackendRegistry.discover(options.plugin_options())
+        )
+        self.options, self._setup = configured_setup(options, self._registry)
+        self._evaluator = self._make_evaluator()
+        self._executors = Executors(self.options.execution_threads)
+        self._networks = LoadedNetworks(self._setup.contexts)
+        self._finalizer = weakref.finalize(self, self._networks.drop)
+
+    def close(self) -> None:
+        """Unload every network, close the backends' contexts, then the runtime's own registry.
+
+        Nothing can be loaded or run afterwards. Without it, the same happens when the last
+        reference to the runtime and its models goes, or at the interpreter's exit; errors are only
+        logged then.
+
+        Raises
+        ------
+        ArmpyError
+            The first error of a backend's context; everything is closed all the same.
+        """
+        self._executors.close()
+        errors = self._networks.close()
+        self._finalizer.detach()
+        if self.options.registry is None:
+            self._registry.close()
+        if errors:
+            raise errors[0]
+
+    @property
+    def registry(self) -> BackendRegistry:
+        """Where its backends come from, with the plugins that were found beside them."""
+        return self._registry
+
+    @property
+    def backends(self) -> tuple[GuardedBackend, ...]:
+        """Its backends as the core sees them, most preferred first."""
+        return self._setup.backends
+
+    @property
+    def isolation(self) -> dict[BackendId, IsolationStatus]:
+        """How the processes of isolated backends are, by backend id; empty if there are none."""
+        return {name: backend.status for name, backend in self._setup.isolated.items()}
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether `close` has been called."""
+        return self._networks.is_closed
+
+    def __enter__(self) -> Runtime:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+    def _make_evaluator(self) -> Evaluator | None:
+        """What folds constants: the reference backend, whatever the preferences are."""
+        try:
+            return Evaluator(GuardedBackend(self._registry.get(REFERENCE_BACKEND_ID)))
+        except ArmpyError as error:
+            _log.debug("constants are not folded: %s", error)
+            return None
+
+    def get_device_spec(self) -> DeviceSpec:
+        """The backends of this runtime and everything that was found."""
+        ids = tuple(backend.backend_id for backend in self._setup.backends)
+        left_out, isolated = self._setup.left_out, self._setup.isolated
+        candidates = [
+            replace(c, status=CandidateStatus.FAILED, reason=left_out[c.backend_id])
+            if c.status is CandidateStatus.REGISTERED and c.backend_id in left_out
+            else isolated[c.backend_id].described(c)
+            if c.status is CandidateStatus.FOUND and c.backend_id in isolated
+            else c
+            for c in self._registry.candidates
+        ]
+        return DeviceSpec(ids, tuple(candidates))
+
+    @property
+    def devices(self) -> tuple[DeviceFacts, ...]:
+        """The devices behind its backends, most preferred first, with what is known of each.
+
+        Notes
+        -----
+        Figures that were measured are read anew each time.
+
+        Raises
+        ------
+        BackendError
+            If a backend says something of itself that it may not.
+        """
+        from armpy.compiler.devices import FiguresStore, device_facts  # noqa: PLC0415 - few processes ask
+
+        store, isolated = FiguresStore(), self._setup.isolated
+        found = [device_facts(backend, store) for backend in self._setup.backends]
+        return tuple([replace(facts, is_isolated=facts.backend in isolated) for facts in found])
+
+    @tells_of_memory
+    def load_network(
+        self,
+        network: Network | Graph | OptimizedNetwork,
+        properties: NetworkProperties | None = None,
+        *,
+        shares_state_with: int | None = None,
+    ) -> int:
+        """Prepare a network for execution.
+
+        Parameters
+        ----------
+        network : Network, Graph or OptimizedNetwork
+            The backends of an optimised network's layers are kept, as long as they are there and
+            can prepare them; other layers move, which the placement says.
+        properties : NetworkProperties, optional
+            What is for this network alone.
+        shares_state_with : int, optional
+            Id of a loaded network whose variables it shares: those of the same keys.
+
+        Returns
+        -------
+        int
+            Its id for the other methods.
+
+        Raises
+        ------
+        BackendCapabilityError
+            If no backend takes a layer.
+        InvalidArgumentError
+            If the runtime is closed; if there is no network to share with, or a variable is
+            another there; if a backend has no such option as the properties say.
+        MemoryLimitError
+            If an execution would need more memory than the options allow.
+        """
+        given = NetworkProperties.checked(properties)
+        wanted = None
+        if isinstance(network, OptimizedNetwork):
+            graph, wanted = network.source, network.assignment
+            settings = self._network_settings(given, network.model_options)
+        else:
+            graph, settings = graph_of(network), self._network_settings(given)
+        name = network.name if isinstance(network, Network) else ""
+        settings = replace(settings, name=model_name() or name, saved=current_parts())
+        shared = None
+        if shares_state_with is not None:
+            shared = self.get_network(shares_state_with).shared_state
+
+        def make(network_id: int) -> LoadedNetwork:
+            if is_on.model:
+                from armpy.execution.wrappers.logged import described_graph  # noqa: PLC0415 - few log
+
+                vlog("model", "network %d is loaded: %s", network_id, described_graph(graph))
+            with profiled_by(settings.profiler), phase("load"):
+                return LoadedNetwork(
+                    graph,
+                    self._setup.backends,
+                    self._evaluator,
+                    settings.watched_by(self._setup.contexts, network_id),
+                    shared_state=shared,
+                    wanted=wanted,
+                )
+
+        return self._networks.load(make)
+
+    def optimize_network(
+        self,
+        network: Network | Graph,
+        options: OptimizerOptions | None = None,
+        *,
+        shapes: Mapping[str, tuple[int, ...]] | None = None,
+    ) -> OptimizedNetwork:
+        """Assign a network to the backends of this runtime; see `armpy.optimize`."""
+        if self.is_closed:
+            raise InvalidArgumentError("the runtime is closed", fix="Make another one")
+        options = options or self.options.optimizer_options()
+        settings = self._network_settings(NetworkProperties(optimizer=options))
+        return optimize_with(self._setup, self._evaluator, graph_of(network), settings, shapes)
+
+    def _network_settings(
+        self,
+        properties: NetworkProperties,
+        of_optimized: Mapping[BackendId, OptionValues] = MappingProxyType({}),
+    ) -> NetworkSettings:
+        """What options and properties mean for one more network."""
+        options, setup = self.options, self._setup
+        optimizer = properties.optimizer or options.optimizer_options()
+        given = with_defaults(
+            {**optimizer.model_options, **properties.model_options}, of_optimized, setup.backends
+        )
+        model_options = merged_model_options(setup.backends, setup.model_options, given)
+        profiling = options.profiling if properties.profiling is None else properties.profiling
+        return NetworkSettings(
+            replace(
+                optimizer,
+                model_options=model_options,
+                caching=options.caching if optimizer.caching is None else optimizer.caching,
+                memory_strategies={**setup.memory_strategies, **optimizer.memory_strategies},
+            ),
+            options.plan_cache_size,
+            options.memory_limit_bytes,
+            options.custom_allocators,
+            Profiler(properties.profiling_details) if profiling else None,
+            loop_timeout_s=options.loop_timeout_s,
+            executors=self._executors,
+            properties=properties,
+            protected_mode=options.protected_mode,
+            environment=repr((options.num_threads, options.backend_options, options.isolation)),
+        )
+
+    def get_profiler(self, network_id: int) -> Profiler | None:
+        """The profiler of a loaded network; None unless it is profiled.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If no such network is loaded.
+        """
+        return self.get_network(network_id).profiler
+
+    def get_network(self, network_id: int) -> LoadedNetwork:
+        """The loaded network of an id.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If no such network is loaded.
+        """
+        return self._networks.get(network_id)
+
+    def enqueue_workload(
+        self,
+        network_id: int,
+        inputs: Mapping[str, object],
+        outputs: Mapping[str, object] | None = None,
+    ) -> dict[str, Array]:
+        """Run a loaded network.
+
+        Parameters
+        ----------
+        network_id : int
+        inputs : mapping of str to array_like
+            Every input by name.
+        outputs : mapping of str to ndarray, optional
+            Arrays to write outputs to; the ones missing are made. Other libraries' tensors
+            (``__dlpack__``) and buffers are written in place as well.
+
+        Returns
+        -------
+        dict of str to ndarray
+            Every output by name.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If inputs or outputs do not fit the network.
+        """
+        network = self.get_network(network_id)
+        try:
+            return run_by_name(network, inputs, outputs)
+        except MemoryError as error:
+            raise without_memory(error)  # noqa: B904 - it has the cause
+
+    def free_working_memory(self) -> None:
+        """Give the working memory that no execution is using back, of every network."""
+        for network in self._networks.all():
+            network.free_working_memory()
+
+    def get_layer_support(self, graph: Graph) -> Support:
+        """Whether the backends of this runtime can run every layer of a graph.
+
+        Returns
+        -------
+        Support
+            No, with the reason, for the first layer that no backend takes, or that too little
+            is known of to ask.
+
+        Raises
+        ------
+        LayerValidationError
+            If a layer breaks a rule of its operation.
+        """
+        oracle = SupportOracle(self._setup.backends, self._setup.model_options)
+        for layer in specialize(graph, evaluator=self._evaluator).layers:
+            if isinstance(layer.operation, Composite):
+                return Support.no(ReasonCode.SHAPE, f"{layer.where}: its shapes are not known")
+            answers = [oracle.ask(backend, layer) for backend in oracle.candidates(layer)]
+            if not any(answers):
+                refusal = answers[0]
+                code = refusal.code or ReasonCode.OTHER
+                return Support.no(code, f"{layer.where}: {refusal.text}")
+        return Support.yes()
+
+    def unload_network(self, network_id: int) -> None:
+        """Forget a network; executions under way come to their end.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If no such network is loaded, or it is being unloaded already.
+        ArmpyError
+            If a backend's context raises. The network stays loaded if that is before the
+            unload, and is gone if it is after.
+        """
+        self._networks.unload(network_id)

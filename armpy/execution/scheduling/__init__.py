@@ -1,0 +1,1 @@
+"""Threads that execute, queues before them, deadlines, and how an execution is stopped."""

@@ -1,0 +1,120 @@
+"""Queue of jobs with priorities, and fair shares between the networks of each."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+from armpy.execution.scheduling.tasks import Job
+from armpy.types import Priority
+
+MOST_IN_A_ROW = 3
+"""So many of a priority come before those of lower ones, if there are any; Arm NN's expire rate."""
+
+_MOST_OWNERS = 256
+"""Whose times are remembered."""
+
+_LEVELS = (Priority.HIGH, Priority.MEDIUM, Priority.LOW)
+
+AnyJob = Job[Any]  # Any: jobs of all results wait in one queue
+
+
+class _Level:
+    """The jobs of one priority, by owner.
+
+    Notes
+    -----
+    Next is who has had the threads for the least time. Who has been away takes part from where the
+    others are, as time that was not used is not saved up.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: dict[object, deque[AnyJob]] = {}
+        self._used_s: dict[object, float] = {}
+        self._least_s = 0.0
+
+    def __bool__(self) -> bool:
+        return bool(self._waiting)
+
+    def put(self, job: AnyJob) -> None:
+        """Add a job behind its owner's others."""
+        owner = job.owner
+        if owner not in self._waiting:
+            used_s = max(self._used_s.get(owner, 0.0), self._least_s)
+            if len(self._used_s) > _MOST_OWNERS:  # most of them are gone
+                waiting = [*self._waiting]
+                self._used_s = {one: self._used_s[one] for one in waiting}
+            self._used_s[owner] = used_s  # before it waits, as whoever waits has a time
+        self._waiting.setdefault(owner, deque()).append(job)
+
+    def take(self) -> AnyJob | None:
+        """The next job; None if who was next has none after all."""
+        owner = min(self._waiting, key=self._used_s.__getitem__)
+        jobs = self._waiting[owner]
+        job = jobs.popleft() if jobs else None
+        self._least_s = self._used_s[owner]
+        if not jobs:
+            del self._waiting[owner]
+        return job
+
+    def add_time(self, owner: object, duration_s: float) -> None:
+        """Say how long an owner's job has had a thread."""
+        if owner in self._used_s:
+            self._used_s[owner] += duration_s
+
+
+class FairQueue:
+    """Jobs that wait for a thread.
+
+    Notes
+    -----
+    Higher priorities come first, but not for ever: behind `MOST_IN_A_ROW` jobs of one comes
+    one of a lower priority, so that nobody waits without end.
+
+    Jobs are put on any thread, of which the main one may be interrupted by a signal handler that
+    raises, at any call: `put` leaves everything in order then. They are taken on the crew's.
+
+    References
+    ----------
+    Arm NN Threadpool.
+    """
+
+    def __init__(self) -> None:
+        self._levels = {priority: _Level() for priority in _LEVELS}
+        self._in_a_row = dict.fromkeys(_LEVELS, 0)
+
+    def __bool__(self) -> bool:
+        return any(self._levels.values())
+
+    def put(self, job: AnyJob) -> None:
+        """Add a job."""
+        self._levels[job.priority].put(job)
+
+    def take(self) -> AnyJob | None:
+        """The next job that somebody still wants; None if there is none."""
+        while True:
+            priority = self._next_priority()
+            if priority is None:
+                return None
+            job = self._levels[priority].take()
+            if job is not None and job.is_waiting:
+                self._count(priority)
+                return job
+
+    def _next_priority(self) -> Priority | None:
+        """Whose turn it is."""
+        waiting = [priority for priority in _LEVELS if self._levels[priority]]
+        for priority in waiting[:-1]:
+            if self._in_a_row[priority] < MOST_IN_A_ROW:
+                return priority
+        return waiting[-1] if waiting else None
+
+    def _count(self, priority: Priority) -> None:
+        """Count a turn; those above may begin anew."""
+        for higher in _LEVELS[: _LEVELS.index(priority)]:
+            self._in_a_row[higher] = 0
+        self._in_a_row[priority] += 1
+
+    def add_time(self, job: AnyJob, duration_s: float) -> None:
+        """Say how long a job has had a thread."""
+        self._levels[job.priority].add_time(job.owner, duration_s)

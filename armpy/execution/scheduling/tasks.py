@@ -1,0 +1,313 @@
+"""Jobs: executions that somebody waits for, and that can be stopped."""
+
+from __future__ import annotations
+
+import enum
+import logging
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextvars import Context, copy_context
+from typing import Generic, TypeVar
+
+from armpy.backend import cancellable
+from armpy.errors import (
+    ArmpyError,
+    ExecutionCancelledError,
+    ExecutionTimeoutError,
+    InvalidArgumentError,
+)
+from armpy.execution.memory.exhaustion import is_without_memory, without_memory
+from armpy.execution.scheduling.deadlines import Watch, deadlines
+from armpy.execution.scheduling.stop_signal import StopSignal
+from armpy.profiling import note_queue
+from armpy.types import Priority
+
+_log = logging.getLogger("armpy.execution")
+
+T = TypeVar("T")
+
+
+class _State(enum.Enum):
+    """How far a job has come."""
+
+    WAITING = enum.auto()
+    RUNNING = enum.auto()
+    IN_PLACE = enum.auto()
+    OVER = enum.auto()
+
+
+def check_priority(given: object) -> Priority:
+    """A priority, which may be said by its number.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there is no such priority.
+    """
+    try:
+        return Priority(given)  # type: ignore[arg-type]  # that is what is found out
+    except ValueError as error:
+        raise InvalidArgumentError(
+            "there is no such priority",
+            where="priority",
+            expected=", ".join(map(str, Priority)),
+            actual=repr(given),
+        ) from error
+
+
+class Job(Generic[T]):
+    """One execution, run by whichever thread, that its caller or its deadline can stop.
+
+    Parameters
+    ----------
+    work : callable
+        Does it; is given this.
+    signal : StopSignal
+        Reset, with the deadline.
+    priority : Priority
+    owner : object
+        Whose share of the threads it takes.
+    when_over : callable, optional
+        Called once, when the caller can be told what it came to, with whether the work still goes
+        on unheard.
+
+    Notes
+    -----
+    Until `enter_place` or `StopSignal.commit` are called, the work writes to nothing that the
+    caller has. A job that is stopped before is over at once for the caller, and its work is
+    abandoned: it goes on until it looks or ends.
+    """
+
+    __slots__ = (
+        "_context",
+        "_future",
+        "_state",
+        "_submitted_s",
+        "_watch",
+        "_when_over",
+        "_work",
+        "keep_alive",
+        "owner",
+        "priority",
+        "signal",
+        "was_begun",
+        "when_abandoned",
+    )
+
+    def __init__(
+        self,
+        work: Callable[[Job[T]], T],
+        signal: StopSignal,
+        priority: Priority = Priority.MEDIUM,
+        owner: object = None,
+        when_over: Callable[[bool], None] | None = None,
+    ) -> None:
+        self._work: Callable[[Job[T]], T] | None = work
+        self._when_over = when_over
+        self._state = _State.WAITING
+        self._context: Context | None = None
+        self._submitted_s = 0.0
+        self._future: ExecutionFuture[T] | None = None
+        self._watch: Watch | None = None
+        self.was_begun = False
+        self.signal = signal
+        self.priority = check_priority(priority)
+        self.owner = owner
+        self.when_abandoned: Callable[[], None] | None = None
+        self.keep_alive: object = None
+
+    def submitted(self) -> ExecutionFuture[T]:
+        """What it will come to, when another thread has run it in this thread's context."""
+        self._context = copy_context()
+        self._submitted_s = time.perf_counter()
+        self._future = ExecutionFuture(self)
+        return self._future
+
+    def watch(self) -> None:
+        """Let the deadline stop it, unless whoever waits for it does."""
+        if self.signal.deadline_s is not None:
+            self._watch = Watch(self.signal.deadline_s, self._stop_late)
+            deadlines.begin(self._watch)
+
+    def _stop_late(self) -> None:
+        """Stop it at its deadline."""
+        self.stop(is_late=True)
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether nobody has begun with it, and somebody still wants it."""
+        return self._state is _State.WAITING
+
+    @property
+    def is_over(self) -> bool:
+        """Whether its caller has been told what it came to."""
+        return self._state is _State.OVER
+
+    def run(self) -> None:
+        """Do the work on this thread for whoever has the future, unless it was stopped before."""
+        if self._context is not None:
+            self._context.run(self._run)
+
+    def call(self) -> T:
+        """Do the work on the caller's own thread, in place.
+
+        Raises
+        ------
+        ExecutionCancelledError, ExecutionTimeoutError
+            If it was stopped; else what the work raises.
+        """
+        work = self._work
+        if work is None:
+            raise InvalidArgumentError("the job has been done")
+        self._state = _State.IN_PLACE
+        self.watch()
+        try:
+            with cancellable(self.signal):
+                return work(self)
+        except BaseException as error:
+            explained = self._explained(error)
+            if explained is error:
+                raise
+            raise explained from error
+        finally:
+            with self.signal.lock:
+                self._state = _State.OVER
+            self._clear(is_abandoned=False)
+
+    def _run(self) -> None:
+        """Do the work in the caller's context."""
+        with self.signal.lock:
+            work = self._work
+            if self._state is not _State.WAITING or work is None:
+                return
+            self._state = _State.RUNNING
+            self.was_begun = True
+        note_queue(self._submitted_s)  # in a context of its own
+        try:
+            with cancellable(self.signal):
+                result = work(self)
+        except BaseException as error:  # noqa: BLE001 - told to whoever waits
+            self._end(None, self._explained(error))
+        else:
+            self._end(result, None)
+
+    def enter_place(self) -> None:
+        """Begin to write what the caller has; what stops it has to stop the work from here on.
+
+        Raises
+        ------
+        ExecutionCancelledError, ExecutionTimeoutError
+            If it has been stopped.
+        """
+        with self.signal.lock:
+            self.signal.check()
+            self._state = _State.IN_PLACE
+
+    def stop(self, *, is_late: bool = False, reason: ArmpyError | None = None) -> bool:
+        """Stop it, with an error of its own or the usual ones; whether it could be stopped."""
+        with self.signal.lock:
+            state = self._state
+            if state is _State.OVER or not self.signal.set(is_late=is_late, reason=reason):
+                return False
+            if state is _State.IN_PLACE:
+                return True  # it ends by itself as soon as it looks
+            self._state = _State.OVER
+            error = self.signal.error
+        when_abandoned = self.when_abandoned
+        try:
+            if state is _State.RUNNING and when_abandoned is not None:
+                when_abandoned()
+        finally:  # who waits is told, whatever a signal handler raises
+            self._tell(None, error, is_abandoned=state is _State.RUNNING)
+        return True
+
+    def _explained(self, error: BaseException) -> BaseException:
+        """What stopped it, if it was stopped: backends may raise what they like then."""
+        if not self.signal.is_cancelled:
+            return without_memory(error) if is_without_memory(error) else error
+        if isinstance(error, (ExecutionCancelledError, ExecutionTimeoutError)):
+            return error
+        reason = self.signal.error
+        reason.__cause__ = error
+        return reason
+
+    def _end(self, result: T | None, error: BaseException | None) -> None:
+        """Come to an end."""
+        with self.signal.lock:
+            if self._state is _State.OVER:
+                _log.debug("an execution that was abandoned has come to its end: %s", error)
+                return
+            self._state = _State.OVER
+        self._tell(result, error, is_abandoned=False)
+
+    def _tell(self, result: T | None, error: BaseException | None, *, is_abandoned: bool) -> None:
+        """Tell whoever waits; only one thread comes here."""
+        # An error keeps the frames that it came by, and these the job: it is not to keep the error.
+        future, self._future = self._future, None
+        self._clear(is_abandoned=is_abandoned)
+        if future is None:
+            return
+        if error is None:
+            future.set_result(result)  # type: ignore[arg-type]  # there is one without an error
+        else:
+            future.set_exception(error)
+
+    def _clear(self, *, is_abandoned: bool) -> None:
+        """Let go of everything."""
+        if self._watch is not None:
+            deadlines.end(self._watch)
+        if self._when_over is not None:
+            self._when_over(is_abandoned)
+        self._work = self._when_over = self.when_abandoned = None
+
+
+class ExecutionFuture(Future[T]):
+    """What an execution comes to.
+
+    Notes
+    -----
+    As a `concurrent.futures.Future`, except that one that is under way can be cancelled, too:
+    `result` raises `armpy.errors.ExecutionCancelledError` then.
+    """
+
+    def __init__(self, job: Job[T]) -> None:
+        super().__init__()
+        self._job = job
+
+    def cancel(self) -> bool:
+        """Stop the execution; whether it could still be stopped."""
+        return self._job.stop()
+
+    def cancelled(self) -> bool:
+        """Whether it was stopped by `cancel`."""
+        return self.done() and isinstance(self.exception(), ExecutionCancelledError)
+
+    @property
+    def was_begun(self) -> bool:
+        """Whether somebody has begun with it, be it that it was stopped later."""
+        return self._job.was_begun
+
+    def running(self) -> bool:
+        """Whether somebody has begun with it."""
+        return not self.done() and not self._job.is_waiting
+
+
+def wait(job: Job[T], future: ExecutionFuture[T]) -> T:
+    """Wait for a job until its deadline, and stop it if that comes, or the user interrupts.
+
+    Raises
+    ------
+    ExecutionCancelledError, ExecutionTimeoutError
+        If it was stopped; else what the work raises.
+    """
+    deadline_s = job.signal.deadline_s
+    left_s = None if deadline_s is None else max(deadline_s - time.perf_counter(), 0.0)
+    try:
+        future.exception(left_s)
+    except TimeoutError:
+        job.stop(is_late=True)
+    except BaseException:
+        job.stop()
+        raise
+    return future.result()

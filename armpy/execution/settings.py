@@ -1,0 +1,75 @@
+"""What a runtime's options and a network's properties mean for the loaded network."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from armpy.backend import ICustomAllocator
+from armpy.backend.control_flow import DEFAULT_LOOP_TIMEOUT_S
+from armpy.compiler import OptimizerOptions
+from armpy.compiler.compiled_parts import SavedParts
+from armpy.execution.backend_contexts import BackendContexts
+from armpy.execution.properties import NetworkProperties
+from armpy.execution.scheduling.executors import Executors
+from armpy.profiling import Profiler
+from armpy.types import DEFAULT_MEMORY_LIMIT_BYTES, BackendId
+
+DEFAULT_PLAN_CACHE_SIZE = 8
+"""How many input shapes a loaded network stays prepared for."""
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkSettings:
+    """What a runtime's options and a network's properties mean for the loaded network.
+
+    Parameters
+    ----------
+    optimizer : OptimizerOptions
+    plan_cache_size : int
+        Number of plans kept; the least recently used one goes first.
+    memory_limit_bytes : int
+        Most working memory and results that one execution may need.
+    allocators : mapping of str to ICustomAllocator
+        The application's, by backend id.
+    profiler : Profiler, optional
+        Is told how long executions and their steps take.
+    after_run : callable, optional
+        Called when an execution has come to its end.
+    loop_timeout_s : float, optional
+        How long an outermost If or While, with all that it runs, may take if an execution does
+        not say; None for no limit.
+    executors : Executors
+        Run executions that are started and not called.
+    properties : NetworkProperties
+        As the application gave them.
+    protected_mode : bool
+        Whether nobody is to see the network's tensors.
+    environment : str
+        What else of the runtime's options has an effect on how fast the network is.
+    name : str
+        What it is called, for people; may be empty.
+    saved : SavedParts, optional
+        What a prepared file has compiled already.
+    """
+
+    optimizer: OptimizerOptions
+    plan_cache_size: int = DEFAULT_PLAN_CACHE_SIZE
+    memory_limit_bytes: int = DEFAULT_MEMORY_LIMIT_BYTES
+    allocators: Mapping[BackendId, ICustomAllocator] = field(default_factory=dict)
+    profiler: Profiler | None = None
+    after_run: Callable[[], None] | None = None
+    loop_timeout_s: float | None = DEFAULT_LOOP_TIMEOUT_S
+    executors: Executors = field(default_factory=Executors)
+    properties: NetworkProperties = field(default_factory=NetworkProperties)
+    protected_mode: bool = False
+    environment: str = ""
+    name: str = ""
+    saved: SavedParts | None = None
+
+    def watched_by(self, contexts: BackendContexts, network_id: int) -> NetworkSettings:
+        """The same, with contexts that are told when an execution has come to its end."""
+        if not contexts:
+            return self
+        return replace(self, after_run=partial(contexts.after_run, network_id))

@@ -1,0 +1,203 @@
+"""Network family: what a loaded network shares with those that its control flow runs."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import weakref
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from armpy.backend import ReasonCode, Support
+from armpy.compiler import Evaluator
+from armpy.compiler.assign import Exclusions, Failed
+from armpy.core.logs import wants_traceback
+from armpy.errors import ArmpyError, InvalidArgumentError
+from armpy.execution.memory.allocators import UnseenAllocator
+from armpy.execution.programs.control_flow import Plan, Shapes
+from armpy.execution.programs.host_workloads import host_session
+from armpy.execution.programs.session import BackendSession, SessionError, Sessions, open_session
+from armpy.execution.settings import NetworkSettings
+from armpy.graph import Graph, graphs_of
+from armpy.plugins.proxy.guard import GuardedBackend
+from armpy.profiling import WatchedLock, phase
+from armpy.types import BackendId
+
+if TYPE_CHECKING:
+    from armpy.execution.loaded_network import LoadedNetwork
+
+_log = logging.getLogger("armpy.execution")
+
+MOST_AHEAD = 128
+"""Graphs that are prepared before they run: of many that lie in each other, few do run."""
+
+
+class NetworkFamily:
+    """Backends, their sessions, and one loaded network per graph that control flow runs.
+
+    Parameters
+    ----------
+    backends : sequence of GuardedBackend
+        Most preferred first.
+    evaluator : Evaluator, optional
+        Folds constants.
+    settings : NetworkSettings
+    load : callable
+        Makes the loaded network of an inner graph.
+
+    Attributes
+    ----------
+    sessions : Sessions
+        By backend id, the core's own included. A backend makes what a network needs when it first
+        gets a layer of it.
+    lock : context manager
+        Held while any network of the family makes a plan.
+    graph_names : mapping of Graph to str
+        What control flow calls the graphs that it runs, if the network is profiled.
+    """
+
+    def __init__(
+        self,
+        backends: Sequence[GuardedBackend],
+        evaluator: Evaluator | None,
+        settings: NetworkSettings,
+        load: Callable[[Graph, NetworkFamily], LoadedNetwork],
+    ) -> None:
+        self.backends = tuple(backends)
+        self.evaluator = evaluator
+        self.settings = settings
+        lock = threading.RLock()
+        self.lock = lock if settings.profiler is None else WatchedLock(lock, "the plans")
+        self.graph_names: weakref.WeakKeyDictionary[Graph, str] = weakref.WeakKeyDictionary()
+        self._load = load
+        # Plans hold the graphs that they run, and there are as many as the caller's shapes.
+        self._networks: weakref.WeakKeyDictionary[Graph, LoadedNetwork] = (
+            weakref.WeakKeyDictionary()
+        )
+        self._waiting: deque[tuple[Graph, Shapes]] = deque()
+        self._is_preparing = False
+        self._num_ahead = 0
+        # A proxy, as the family holds the session.
+        self._host = host_session(weakref.proxy(self), settings.loop_timeout_s)
+        by_id = {backend.backend_id: backend for backend in self.backends}
+        self.sessions = Sessions(self._host, partial(_open_session, by_id, settings))
+        self._refusals: dict[BackendId, Support] = {}
+
+    def refuse(self, error: SessionError) -> None:
+        """Give no layers to a backend that could not make what it needs."""
+        self._refusals[error.backend_id] = error.answer
+
+    def fail(self, backend_id: BackendId, error: ArmpyError) -> bool:
+        """Give no layers to a backend that has failed to execute one; whether that is news."""
+        if backend_id in self._refusals:
+            return False
+        self._refusals[backend_id] = Failed.by(
+            ReasonCode.EXECUTION, f"execution failed: {error}", error
+        )
+        return True
+
+    def forgive(self, backend_id: BackendId) -> None:
+        """Give layers to a backend again, as nobody else takes them."""
+        self._refusals.pop(backend_id, None)
+
+    def excluded(self, graph: Graph) -> Exclusions:
+        """The layers of a graph that backends without a session do not get."""
+        return {
+            (layer.id, backend_id): answer
+            for backend_id, answer in self._refusals.items()
+            for layer in graph.layers
+        }
+
+    def name_graphs(self, graph: Graph) -> None:
+        """Remember what the layers of a graph call those that they run, for profiles."""
+        if self.settings.profiler is not None:
+            for layer in graph.layers:
+                self.graph_names.update({inner: n for n, inner in graphs_of(layer.operation)})
+
+    def find(self, graph: Graph) -> LoadedNetwork | None:
+        """The loaded network of a graph, if there is one yet."""
+        return self._networks.get(graph)
+
+    @property
+    def networks(self) -> tuple[LoadedNetwork, ...]:
+        """The loaded networks of all graphs that control flow runs."""
+        return tuple(self._networks.values())
+
+    def plan_of(self, graph: Graph) -> Callable[[Shapes], Plan]:
+        """What gives the plans of a graph, which is loaded if need be."""
+        with self.lock:
+            network = self._networks.get(graph)
+            if network is None:
+                network = self._networks[graph] = self._load(graph, self)
+            return network.plan
+
+    def prepare(self, graph: Graph, shapes: Shapes) -> None:
+        """Prepare a graph, after those that wait already; what goes wrong is told when it runs.
+
+        Notes
+        -----
+        Preparing a graph asks for those inside it. They wait for it, so that graphs which lie
+        deep in each other do not need a deep stack. Behind the first `MOST_AHEAD`, a graph is
+        prepared when it first runs.
+        """
+        with self.lock:
+            if self._num_ahead == MOST_AHEAD:
+                return
+            self._num_ahead += 1
+            self._waiting.append((graph, shapes))
+            if self._is_preparing:
+                return
+            self._is_preparing = True
+            try:
+                while self._waiting:
+                    self._prepare_next()
+            finally:
+                self._is_preparing = False
+                self._waiting.clear()
+
+    def _prepare_next(self) -> None:
+        """Prepare one graph."""
+        graph, shapes = self._waiting.popleft()
+        try:
+            self.plan_of(graph)(shapes)
+        except ArmpyError as error:
+            _log.info("%s is not prepared for %s: %s", graph, shapes, error)
+
+    def close(self) -> None:
+        """Forget inner networks and sessions, which go with the last execution under way."""
+        with self.lock:
+            for network in self.networks:
+                network.free_own_memory()
+            self._networks.clear()
+            self.sessions = Sessions(self._host, _refuse_session)
+
+
+def _refuse_session(backend_id: BackendId) -> BackendSession:
+    """Make nothing any more."""
+    raise InvalidArgumentError("the network has been unloaded", fix="Load it again")
+
+
+def _open_session(
+    backends: Mapping[BackendId, GuardedBackend], settings: NetworkSettings, backend_id: BackendId
+) -> BackendSession:
+    """Let a backend make what it needs for a network."""
+    try:
+        with phase("open session", backend_id):
+            session = open_session(
+                backends[backend_id],
+                settings.optimizer.model_options.get(backend_id),
+                settings.allocators.get(backend_id),
+                settings.profiler,
+                settings.properties.input_source,
+                settings.properties.output_source,
+                relaxed=settings.optimizer.relaxes(backends[backend_id]),
+            )
+            if settings.protected_mode:
+                return replace(session, allocator=UnseenAllocator())
+            return session
+    except ArmpyError as error:
+        _log.warning("%s; its layers fall back", error, exc_info=wants_traceback(_log))
+        raise SessionError(backend_id, error) from error

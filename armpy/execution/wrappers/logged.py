@@ -1,0 +1,94 @@
+"""Executions and layers that tell verbose logging; made only where its tags are on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Sequence
+
+from armpy.backend import Cancellation
+from armpy.core.vlog import vlog
+from armpy.execution.programs.bound_program import Run
+from armpy.execution.programs.control_flow import Targets
+from armpy.execution.programs.steps import Inputs, Outputs, Step, finish
+from armpy.execution.wrappers.profiled import Measure
+from armpy.graph import Graph, Layer
+from armpy.ops.operation import Array
+from armpy.tensor import format_shape
+from armpy.types import BackendId
+
+
+def described_graph(graph: Graph) -> str:
+    """A graph in a line."""
+    inputs = ", ".join(f"{value.name} {value.info}" for value in graph.inputs)
+    outputs = ", ".join(
+        f"{name} {value.info}"
+        for name, value in zip(graph.output_names, graph.outputs, strict=True)
+    )
+    return f"{len(graph.layers)} layers, inputs {inputs or 'none'}, outputs {outputs}"
+
+
+def logged_run(run: Run, number: int) -> Run:
+    """The same execution, whose begin and end are told.
+
+    Parameters
+    ----------
+    run : Run
+    number : int
+        That tells the network from others.
+    """
+
+    def run_logged(
+        sources: Sequence[Array],
+        results: Targets | None = None,
+        cancellation: Cancellation | None = None,
+    ) -> list[Array]:
+        shapes = ", ".join(format_shape(source.shape) for source in sources)
+        vlog("execution", "network %d: begins with inputs %s", number, shapes)
+        started = time.perf_counter()
+        try:
+            made = run(sources, results, cancellation)
+        except BaseException as error:
+            taken_us = 1e6 * (time.perf_counter() - started)
+            vlog("execution", "network %d: failed after %.1f us: %r", number, taken_us, error)
+            raise
+        taken_us = 1e6 * (time.perf_counter() - started)
+        vlog("execution", "network %d: ended after %.1f us", number, taken_us)
+        return made
+
+    return run_logged
+
+
+def logged_steps(measure: Measure | None, processors: Collection[BackendId]) -> Measure:
+    """What makes the steps of layers that processors execute tell that they are executed.
+
+    Parameters
+    ----------
+    measure : callable, optional
+        What else is done to steps.
+    processors : collection of str
+        Ids of the backends that execute on a processor.
+    """
+
+    def logged(step: Step, layer: Layer, backend_id: BackendId) -> Step:
+        if measure is not None:
+            step = measure(step, layer, backend_id)
+        if backend_id not in processors:
+            return step
+        inner, where = step, layer.where
+
+        def execute(inputs: Inputs, outputs: Outputs) -> None:
+            vlog("cpuexe", "%s: %s", backend_id, where)
+            finish(backend_id, inner, inner.execute(inputs, outputs))
+
+        def bind(inputs: Inputs, outputs: Outputs) -> Callable[[], object]:
+            call = inner.bind(inputs, outputs)
+
+            def logged_call() -> object:
+                vlog("cpuexe", "%s: %s", backend_id, where)
+                return call()
+
+            return logged_call
+
+        return Step(execute, bind, inner.free_idle, is_bound=inner.is_bound)
+
+    return logged

@@ -1,0 +1,106 @@
+"""Measured steps: the layers of a plan with their time taken."""
+
+from __future__ import annotations
+
+import enum
+import time
+from collections.abc import Callable
+from typing import TypeAlias
+
+from armpy.execution.programs.steps import Inputs, Outputs, Step, finish
+from armpy.graph import Layer
+from armpy.profiling import (
+    EventKind,
+    EventLabel,
+    LayerDetails,
+    Profiler,
+    ProfilingDetails,
+    TensorDetails,
+)
+from armpy.tensor import TensorInfo
+from armpy.types import BackendId
+
+Measure: TypeAlias = Callable[[Step, Layer, BackendId], Step]
+"""Gives the step of a layer with its time taken."""
+
+
+def measure_for(profiler: Profiler | None, graph: str) -> Measure | None:
+    """What measures the steps of a plan; None without a profile.
+
+    Parameters
+    ----------
+    profiler : Profiler, optional
+    graph : str
+        What the control flow that runs the plan calls it; empty for the outermost one.
+    """
+    if profiler is None:
+        return None
+
+    def measured(step: Step, layer: Layer, backend_id: BackendId) -> Step:
+        """The same step with its time taken."""
+        if profiler.details is not ProfilingDetails.UNDEFINED:
+            profiler.describe(_described(layer, backend_id, graph))
+        kind, operation = EventKind.LAYER, layer.operation.name
+        label = EventLabel(kind, layer.where, backend_id, operation, layer.name, graph)
+        clock, record = time.perf_counter, profiler.record
+
+        def timed(inputs: Inputs, outputs: Outputs) -> None:
+            started = clock()
+            finish(backend_id, step, step.execute(inputs, outputs))
+            record(label, started, clock())
+
+        def bind(inputs: Inputs, outputs: Outputs) -> Callable[[], object]:
+            call = step.bind(inputs, outputs)
+
+            def timed_call() -> None:
+                started = clock()
+                finish(backend_id, step, call())
+                record(label, started, clock())
+
+            return timed_call
+
+        return Step(timed, bind, step.free_idle, is_bound=step.is_bound)
+
+    return measured
+
+
+def _described(layer: Layer, backend_id: BackendId, graph: str) -> LayerDetails:
+    """What a layer is, for profiles that tell it."""
+    operation = layer.operation
+    names = [operation.input_name(index) for index in range(len(layer.inputs))]
+    return LayerDetails(
+        layer.name,
+        operation.name,
+        backend_id,
+        graph,
+        tuple(
+            _tensor(name, info)
+            for name, info in zip(names, layer.input_infos, strict=True)
+            if info is not None
+        ),
+        tuple(_tensor(value.name, value.info) for value in layer.outputs),
+        {
+            name: text
+            for name, value in operation.attributes().items()
+            if (text := _text(value)) is not None
+        },
+    )
+
+
+def _tensor(name: str, info: TensorInfo) -> TensorDetails:
+    """A tensor; its shape is empty where it depends on values."""
+    return TensorDetails(
+        name, info.data_type.name, info.known_shape if info.is_fully_shaped else ()
+    )
+
+
+def _text(value: object) -> str | None:
+    """An attribute as text; None for graphs, programs and other objects."""
+    if isinstance(value, enum.Enum):
+        return value.name
+    if value is None or type(value) in (bool, int, float, str):
+        return str(value)
+    if isinstance(value, (tuple, list)):
+        texts = [_text(item) for item in value]
+        return None if None in texts else "[" + ",".join(map(str, texts)) + "]"
+    return None

@@ -1,0 +1,11 @@
+"""The two-line way: `armpy.load` a file, call what comes back.
+
+In comes a file, bytes or a graph; out comes a `Model`, which takes and gives arrays by name. Begin
+with `load` and `model`: `model_files` lets a front-end read the file, `archive` writes and starts
+compiled models and keeps those that were loaded before, `batching` makes one call of several
+callers' items.
+"""
+
+from armpy.core.lazy import offer
+
+__getattr__, __dir__ = offer(__name__)

@@ -1,0 +1,3 @@
+from armpy.model.model import Model as Model
+
+__all__: list[str]

@@ -1,0 +1,136 @@
+"""Keeps loaded models as prepared files in armpy's cache directory, and shows what is there."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+
+from armpy.backend import GroupedCacheEntry
+from armpy.core.file_ownership import cache_directory, make_own_folder
+from armpy.errors import ArmpyError
+from armpy.model.archive.model_cache import FOLDER, LIMIT_BYTES, SUFFIX, cached_path
+from armpy.model.archive.save import can_be_quick, save_model
+from armpy.model.load_request import LoadRequest
+from armpy.model.model import Model
+from armpy.store.archive.container import open_container
+from armpy.store.evictable_cache import IForgettingCache
+
+_UNFINISHED = ".tmp"
+
+_log = logging.getLogger("armpy.execution")
+
+
+def keep_model(path: str, model: Model, request: LoadRequest) -> None:
+    """Keep a model that was loaded, if that can be done.
+
+    Parameters
+    ----------
+    path : str
+        As `armpy.model.archive.model_cache.cached_path` gave it.
+    model : Model
+    request : LoadRequest
+        What it was loaded for.
+
+    Notes
+    -----
+    `path` names what the file held before it was loaded. Another may have taken its place until it
+    was read, or it was written to while it was: nothing is kept then.
+    """
+    # Elements in other files have contents of their own, which name nothing.
+    if not model.is_of_one_file or not can_be_quick(model):
+        return
+    place = Path(path)
+    unfinished = Path(f"{path}.{os.getpid()}.{os.urandom(4).hex()}{_UNFINISHED}")
+    try:
+        make_own_folder(place.parent)
+        try:
+            size = save_model(model, unfinished, shares=False, entry=place.name)
+            unfinished.chmod(0o600)  # code that others can write is not used
+            if size <= LIMIT_BYTES // 4 and cached_path(request) == path:
+                unfinished.replace(place)
+        finally:
+            unfinished.unlink(missing_ok=True)
+        _make_room(place.parent)
+    except (ArmpyError, OSError) as error:
+        _log.info("%s is not kept: %s", path, error)
+
+
+def _make_room(folder: Path) -> None:
+    """Drop what was used longest ago, if the limit is exceeded."""
+    left = LIMIT_BYTES
+    for path, info in _files(folder):
+        left -= info.st_size
+        if left < 0:
+            path.unlink(missing_ok=True)
+
+
+def _files(folder: Path) -> list[tuple[Path, os.stat_result]]:
+    """Prepared files, the last used first."""
+    found = []
+    with contextlib.suppress(OSError), os.scandir(folder) as listing:
+        for item in listing:
+            if item.name.endswith((SUFFIX, _UNFINISHED)):
+                with contextlib.suppress(OSError):  # another process may have dropped it
+                    found.append((Path(item.path), item.stat(follow_symlinks=False)))
+    # To set a time would look like a change of the file.
+    return sorted(found, key=lambda pair: (-max(pair[1].st_atime_ns, pair[1].st_mtime_ns), pair[0]))
+
+
+class ModelCache(IForgettingCache):
+    """The models that are kept, for people; parameters of `list_entries` and so on as there."""
+
+    @property
+    def name(self) -> str:
+        """What it holds."""
+        return "models"
+
+    @property
+    def location(self) -> str:
+        """The folder."""
+        return os.fspath(cache_directory() / FOLDER)
+
+    @property
+    def limit_bytes(self) -> int:
+        """Of all of them together."""
+        return LIMIT_BYTES
+
+    def list_entries(self) -> Sequence[GroupedCacheEntry]:
+        """What is there, as the files say themselves."""
+        return list(self._described(verify=False))
+
+    def verify(self) -> Sequence[GroupedCacheEntry]:
+        """What is there, every file read and checked."""
+        return list(self._described(verify=True))
+
+    def clear(self) -> int:
+        """Delete every file."""
+        found = _files(Path(self.location))
+        for path, _ in found:
+            path.unlink(missing_ok=True)
+        return len([path for path, _ in found if path.suffix == SUFFIX])
+
+    def forget(self, names: Collection[str]) -> int:
+        """Delete files by their names; how many of them were there."""
+        found = [path for path, _ in _files(Path(self.location)) if path.name in names]
+        for path in found:
+            path.unlink(missing_ok=True)
+        return len(found)
+
+    def _described(self, *, verify: bool) -> Iterator[GroupedCacheEntry]:
+        """Files for people."""
+        for path, info in _files(Path(self.location)):
+            if path.suffix != SUFFIX:
+                continue
+            title = problem = ""
+            try:
+                container = open_container(path)
+                title = str(container.manifest.get("title", ""))
+                if verify:
+                    container.check()
+            except ArmpyError as error:
+                problem = str(error)
+            about = f"prepared model {title}".strip()
+            yield GroupedCacheEntry(path.name, info.st_size, info.st_mtime, about, problem, title)

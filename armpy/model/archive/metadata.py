@@ -1,0 +1,80 @@
+"""What prepared files say of themselves, for models that run without being loaded as networks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from armpy.compiler.files.layout import METADATA
+from armpy.compiler.files.plain import PlainReader
+from armpy.errors import InvalidArgumentError
+from armpy.model.archive.file_signatures import signature_records
+
+if TYPE_CHECKING:
+    from armpy.compiler import Placement
+    from armpy.model.archive.quick_loading import PreparedFile
+    from armpy.plugins.hooks.metadata import ModelMetadata
+    from armpy.store.archive.container import Container
+
+
+def section_of(file: PreparedFile, name: str | None) -> str:
+    """The section with the network of a signature; of the first one for None.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there is no such signature.
+    """
+    records = signature_records(file)
+    if name is None:
+        return str(records[0]["section"])
+    for one in records:
+        if one["name"] == name:
+            return str(one["section"])
+    names = [str(one["name"]) for one in records if one["name"] is not None]
+    raise InvalidArgumentError(
+        f"the model has no signature '{name}'",
+        expected=", ".join(f"'{known}'" for known in names) or "none, as it has no signatures",
+    )
+
+
+def read_placement(file: PreparedFile, *, is_cached: bool = False) -> Placement:
+    """The placement report of the file's first network.
+
+    Parameters
+    ----------
+    file : PreparedFile
+    is_cached : bool
+        Whether it was kept by armpy itself when the model was loaded before.
+
+    Raises
+    ------
+    ParserError
+        If it cannot be read.
+    """
+    from armpy.backend.caches import CacheUse  # noqa: PLC0415 - the other report needs none
+    from armpy.compiler.placement import Placement  # noqa: PLC0415
+
+    document = file.container.document(section_of(file, None))
+    plan = document.get("plan") if isinstance(document, dict) else None
+    found = plan.get("placement") if isinstance(plan, dict) else None
+    report = PlainReader().read(Placement, found, "placement")
+    place = "the model cache" if is_cached else "the prepared file"
+    used = {str(record.get("backend")): None for record in file.programs}
+    uses = [CacheUse(name, "the whole model", True, f"from {place}") for name in used]
+    return replace(report, cache_uses=tuple(uses))
+
+
+def read_metadata(container: Container) -> ModelMetadata:
+    """What the original file said of itself.
+
+    Raises
+    ------
+    ParserError
+        If it cannot be read.
+    """
+    from armpy.plugins.hooks.metadata import ModelMetadata  # noqa: PLC0415 - as above
+
+    if METADATA not in container.sections:
+        return ModelMetadata()
+    return PlainReader().read(ModelMetadata, container.document(METADATA), METADATA)

@@ -1,0 +1,130 @@
+"""Loads prepared files as ordinary networks: for other shapes, options, machines than theirs."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from armpy.backend.caches import model_named
+from armpy.compiler import OptimizedNetwork
+from armpy.compiler.compiled_parts import SavedPart, SavedParts, given_parts
+from armpy.compiler.files.reading import read_contents
+from armpy.errors import ParserError
+from armpy.execution.runtime import Runtime
+from armpy.model.archive.file_signatures import signatures_of
+from armpy.model.archive.metadata import read_metadata, section_of
+from armpy.model.archive.quick_loading import WRONG_FORM, PreparedFile
+from armpy.model.model import Model
+from armpy.model.signatures import Signatures
+
+
+def load_ordinary(file: PreparedFile) -> Model:
+    """Load a prepared file as a network; errors as for `armpy.load`."""
+    request = file.request
+    runtime = request.runtime
+    options = request.options()
+    is_own = runtime is None
+    section = section_of(file, request.signature)
+    if runtime is None:
+        runtime = Runtime(options)
+    try:
+        return _loaded(
+            file,
+            section,
+            runtime,
+            signatures_of(file, request.signature),
+            request.signature,
+            closes_runtime=is_own,
+        )
+    except BaseException:
+        if is_own:
+            runtime.close()
+        raise
+
+
+def open_signature(file: PreparedFile, name: str, signatures: Signatures, first: Model) -> Model:
+    """The model for another signature of the file, on the first one's runtime."""
+    return _loaded(
+        file, section_of(file, name), first.runtime, signatures, name, shares_state_with=first
+    )
+
+
+def _loaded(
+    file: PreparedFile,
+    section: str,
+    runtime: Runtime,
+    signatures: Signatures,
+    name: str | None,
+    *,
+    closes_runtime: bool = False,
+    shares_state_with: Model | None = None,
+) -> Model:
+    """The model of a network in the file."""
+    request = file.request
+    contents = read_contents(file.container, section)
+    network = contents.graph
+    if contents.optimized is not None and network.is_fully_shaped and keeps_places(file, runtime):
+        network = contents.optimized  # type: ignore[assignment]  # loaded as it is placed
+    first = shares_state_with
+    with model_named(str(file.container.manifest.get("title", ""))), given_parts(saved_parts(file)):
+        model = Model(
+            network,
+            runtime,
+            closes_runtime=closes_runtime,
+            quantize_inputs=request.quantize_inputs,
+            dequantize_outputs=request.dequantize_outputs,
+            shares_state_with=first,
+            signatures=signatures,
+            properties=request.properties if first is None else first.properties,
+            read_metadata=partial(read_metadata, file.container),
+            read_source=lambda: contents.graph,
+        )
+        if contents.optimized is not None and model._loaded.latest is None:
+            _prepare_for_saved_shapes(model, contents.optimized)
+        return model
+
+
+def _prepare_for_saved_shapes(model: Model, optimized: OptimizedNetwork) -> None:
+    """Prepare a model with open dimensions as it was when it was saved, with the saved parts."""
+    try:
+        model._loaded.prepare([value.info.known_shape for value in optimized.source.inputs])
+    except BaseException:
+        model.close()
+        raise
+
+
+def keeps_places(file: PreparedFile, runtime: Runtime) -> bool:
+    """Whether the layers go where they were when the file was made."""
+    options = file.container.manifest.get("options")
+    saved = options if isinstance(options, dict) else {}
+    wanted = runtime.options
+    backends = None if wanted.backends is None else list(wanted.backends)
+    same_order = backends is None or backends == saved.get("backends")
+    return same_order and wanted.preference.value == saved.get("preference")
+
+
+def saved_parts(file: PreparedFile) -> SavedParts:
+    """The compiled parts of the file, those of the targets that come first before others."""
+    parts = []
+    for record in file.programs:
+        try:
+            shapes = tuple([tuple(map(int, shape)) for shape in record["shapes"]])
+            about = dict(record["about"])
+            part = SavedPart(
+                str(record["backend"]),
+                str(record["digest"]),
+                shapes,
+                int(record["working_bytes"]),
+                about,
+                partial(file.saved_program, record),
+                tuple(map(int, record["layer_ids"])),
+            )
+        except WRONG_FORM as error:
+            raise ParserError(
+                f"a program cannot be read: {error!r}", where=file.container.where
+            ) from error
+        parts.append(part)
+    problem = "" if file.verdict.uses_code else f"its code is not used: {file.verdict.reason}"
+    kept = file.container.manifest.get("kept")
+    if not isinstance(kept, dict) or not all(isinstance(ids, list) for ids in kept.values()):
+        file.container.refuse("what backends have left as it is cannot be read")
+    return SavedParts(parts, problem, {name: frozenset(ids) for name, ids in kept.items()})

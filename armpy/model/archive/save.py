@@ -1,0 +1,378 @@
+"""Saves loaded models as prepared files."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from armpy import __version__
+from armpy.backend import NO_OPTIONS, IPrograms, OptionValues, SavedProgram
+from armpy.backend.programs import HOST_TARGET
+from armpy.compiler import OptimizedNetwork
+from armpy.compiler.compiled_parts import part_digest
+from armpy.compiler.files.layout import CONSTANTS, METADATA, MODEL, ModelRecord
+from armpy.compiler.files.plain import plain
+from armpy.compiler.files.writing import ArrayStore, NetworkWriter
+from armpy.errors import InvalidArgumentError, ParserError
+from armpy.execution.compile_targets import check_targets, targets_of
+from armpy.execution.loaded_network import LoadedNetwork
+from armpy.execution.programs.static_plan import StaticPlan
+from armpy.execution.programs.stepwise_plan import StepwisePlan
+from armpy.graph import Layer, SubgraphView
+from armpy.model.archive.quick_loading import KIND_MODEL
+from armpy.ops.backend_internal import PreCompiled
+from armpy.ops.operation import Array
+from armpy.plugins.proxy.guard import GuardedBackend
+from armpy.plugins.proxy.guarded_call import ask_method
+from armpy.store.archive.container import ALIGNMENT_BYTES, write_container, written_document
+from armpy.store.archive.packed_views import find_views
+from armpy.tensor import TensorInfo
+from armpy.types import BackendId
+
+if TYPE_CHECKING:
+    from armpy.model.model import Model
+    from armpy.store.archive.signing import Signature
+
+_LEAST_SHARED_BYTES = 512
+"""A view takes some bytes of text itself."""
+
+_log = logging.getLogger("armpy.execution")
+
+
+def save_model(
+    model: Model,
+    path: str | os.PathLike[str],
+    *,
+    targets: Sequence[str] = (),
+    sign: Callable[[bytes], Signature] | None = None,
+    shares: bool = True,
+    entry: str | None = None,
+) -> int:
+    """Write a model with all that preparing it has made; see `armpy.Model.save`.
+
+    Parameters
+    ----------
+    model, path, targets, sign
+        As there.
+    shares : bool
+        Whether constants are read out of what programs have packed, which takes a while to find.
+    entry : str, optional
+        Name of the file in the model cache, if it is one of those.
+
+    Returns
+    -------
+    int
+        Bytes of the file.
+    """
+    if model._loaded.latest is None:
+        raise InvalidArgumentError(
+            "the model is prepared for no shapes, so that there is nothing compiled to save",
+            expected=model._loaded.describe_shapes(),
+            fix="Say for which with Model.prepare, or armpy compile --shapes",
+        )
+    check_targets(targets, model._loaded.backends)
+    arrays, programs = ArrayStore(), _Programs(targets)
+    writers = []
+    first_name = model._signatures.first_name
+    others = [name for name in model.signatures if name != first_name]
+    for name in (first_name, *others):
+        one = model if name == first_name else model.signature(str(name))
+        network = one._loaded
+        for inner in (network, *network.inner_networks):
+            for plan in static_plans(inner.plans):
+                programs.add(plan, network.backends)
+        latest = _static_plan(network)
+        optimized = None if latest is None else latest.network
+        record = NetworkWriter(arrays).record(network.graph, optimized)
+        writers.append((name, network, record))
+    if shares:
+        _share(arrays, programs)
+    sections: dict[str, bytes | Array] = {}
+    signatures = []
+    for number, (name, _, record) in enumerate(writers):
+        section = MODEL if number == 0 else f"{MODEL}/{number}"
+        signatures.append({"name": name, "section": section})
+        sections[section] = _text(arrays, record)
+    sections[CONSTANTS] = arrays.elements()
+    sections |= programs.sections
+    network = writers[0][1]
+    manifest: dict[str, object] = {
+        "kind": KIND_MODEL,
+        "armpy": __version__,
+        "title": network.title,
+        "signatures": signatures,
+        "options": _options(model),
+        "programs": programs.records,
+        "left_out": programs.left_out,
+        "kept": programs.kept,
+        "quick": quick_record(network, programs),
+    }
+    if entry is not None:
+        manifest["entry"] = entry
+    try:
+        sections[METADATA] = written_document(plain(model.metadata))
+    except ParserError as error:
+        _log.warning("the metadata is left out: %s", error)
+    return write_container(path, manifest, sections, sign)
+
+
+def can_be_quick(model: Model) -> bool:
+    """Whether a file of the model would run without anything being prepared."""
+    network = model._loaded
+    plan = _static_plan(network)
+    if plan is None or network.graph.variables or network.profiler:
+        return False
+    return all(isinstance(layer.operation, PreCompiled) for layer in plan.layers)
+
+
+def _share(arrays: ArrayStore, programs: _Programs) -> None:
+    """Have constants read out of what programs have packed, instead of writing them twice."""
+    for section, payload in programs.packed.items():
+        left = [
+            (number, array)
+            for number, array in enumerate(arrays.arrays)
+            if array.nbytes >= _LEAST_SHARED_BYTES and not arrays.is_read_elsewhere(number)
+        ]
+        found = find_views([array for _, array in left], payload)
+        for (number, _), view in zip(left, found, strict=True):
+            if view is not None:
+                arrays.read_from(number, section, view)
+
+
+def _text(arrays: ArrayStore, record: ModelRecord) -> bytes:
+    """A network's section, once it is known where all arrays are."""
+    return NetworkWriter.text(replace(record, arrays=arrays.records()))
+
+
+def _options(model: Model) -> dict[str, object]:
+    """What the model was prepared with, that decides where layers run."""
+    options = model.runtime.options
+    return {
+        "backends": None if options.backends is None else list(options.backends),
+        "preference": str(options.preference.value),
+    }
+
+
+class _Programs:
+    """Programs of all parts, each once.
+
+    Parameters
+    ----------
+    targets : sequence of str
+        Machines that they are for; this one alone if there are none.
+    """
+
+    def __init__(self, targets: Sequence[str]) -> None:
+        self._targets = tuple(dict.fromkeys(targets)) or (HOST_TARGET,)
+        self._known: dict[tuple[BackendId, str], int | None] = {}
+        self.sections: dict[str, bytes | Array] = {}
+        self._by_contents: dict[bytes, str] = {}
+        self.kept: dict[BackendId, list[int]] = {}  # layers that are no programs
+        self.packed: dict[str, Array] = {}  # what constants may be read out of
+        self.records: list[dict[str, object]] = []
+        self.left_out: list[dict[str, object]] = []
+
+    def add(self, plan: StaticPlan, backends: Sequence[GuardedBackend]) -> None:
+        """Save the programs of a plan."""
+        by_id = {backend.backend_id: backend for backend in backends}
+        network = plan.network
+        for layer in network.graph.layers:
+            backend = by_id.get(network.backend_ids[layer.id])
+            if backend is None:
+                continue
+            if isinstance(layer.operation, PreCompiled):
+                self._add(network, layer, backend)
+            else:
+                ids = network.origins.get(layer.id, (layer.id,))
+                self.kept.setdefault(backend.backend_id, []).extend(ids)
+
+    def number(self, network: OptimizedNetwork, layer: Layer) -> int | None:
+        """The number of the record of a layer's program; None if it has none."""
+        key = network.backend_ids[layer.id], part_digest(_view(network, layer))
+        return self._known.get(key)
+
+    def _add(self, network: OptimizedNetwork, layer: Layer, backend: GuardedBackend) -> None:
+        """Save the program of a layer."""
+        view, operation = _view(network, layer), layer.operation
+        assert isinstance(operation, PreCompiled)
+        digest = part_digest(view)
+        key = backend.backend_id, digest
+        if not digest:
+            self._leave_out(backend, view, None, "nobody can tell by contents what it consists of")
+        if not digest or key in self._known:
+            return
+        self._known[key] = None
+        programs = backend.get_programs()
+        if programs is None:
+            self._leave_out(backend, view, None, "the backend saves no programs")
+            return
+        options = network.model_options.get(backend.backend_id, NO_OPTIONS)
+        known = targets_of(backend)
+        for target in self._targets:
+            if target not in known:
+                self._leave_out(backend, view, target, "the backend makes no programs for it")
+                continue
+            saved = _saved(backend.backend_id, programs, view, operation, target, options)
+            if saved is None:
+                self._leave_out(backend, view, target, "the program cannot be kept")
+                continue
+            number = self._write(key, target, view, operation, saved)
+            if self._known[key] is None:
+                self._known[key] = number
+
+    def _leave_out(
+        self, backend: GuardedBackend, view: SubgraphView, target: str | None, reason: str
+    ) -> None:
+        """Note that a part has no program in the file, for a target or for all (None)."""
+        about: dict[str, object] = {
+            "backend": backend.backend_id,
+            "target": target,
+            "layers": len(view.layers),
+            "first": view.layers[0].name,
+            "reason": reason,
+        }
+        self.left_out.append(about)
+
+    def _section(self, number: int, name: str, part: bytes | Array, code: Sequence[str]) -> str:
+        """The section with a part of a program; one for all of the same bytes."""
+        payload = np.ascontiguousarray(np.frombuffer(part, np.uint8))
+        digest = hashlib.sha256(payload.data).digest()
+        section = self._by_contents.setdefault(digest, f"programs/{number}/{name}")
+        self.sections[section] = payload
+        if payload.size >= _LEAST_SHARED_BYTES and name not in code:
+            self.packed[section] = payload
+        return section
+
+    def _write(
+        self,
+        key: tuple[BackendId, str],
+        target: str,
+        view: SubgraphView,
+        operation: PreCompiled,
+        saved: SavedProgram,
+    ) -> int:
+        """Put a program into sections of its own; its number."""
+        number = len(self.records)
+        names = {
+            name: self._section(number, name, part, saved.code)
+            for name, part in saved.parts.items()
+        }
+        record = {
+            "backend": key[0],
+            "digest": key[1],
+            "target": target,
+            "layers": len(view.layers),
+            "first": view.layers[0].name,
+            "layer_ids": [one.id for one in view.layers],
+            "shapes": [list(shape) for shape in operation.output_shapes],
+            "working_bytes": operation.working_bytes,
+            "about": dict(saved.about),
+            "parts": names,
+            "code": list(saved.code),
+        }
+        self.records.append(record)
+        return number
+
+
+def _saved(
+    backend_id: BackendId,
+    programs: IPrograms,
+    view: SubgraphView,
+    operation: PreCompiled,
+    target: str,
+    options: OptionValues,
+) -> SavedProgram | None:
+    """What a backend writes of a part for a machine."""
+    kinds = (SavedProgram, type(None))
+    if target == HOST_TARGET:
+        return ask_method(backend_id, kinds, programs, "save", operation.program, options)
+    return ask_method(backend_id, kinds, programs, "save_for", view, target, options)
+
+
+def _view(network: OptimizedNetwork, layer: Layer) -> SubgraphView:
+    """The layers that a compiled one stands for."""
+    ids = set(network.origins.get(layer.id, ()))
+    layers = [one for one in network.source.layers if one.id in ids]
+    return SubgraphView.of(network.source, layers)
+
+
+def quick_record(network: LoadedNetwork, programs: _Programs) -> dict[str, object] | None:
+    """What a quick network is made of; None if it takes more than programs to run the model."""
+    latest = network.latest
+    plan = _static_plan(network)
+    if plan is None or plan.stops_loops or network.graph.variables:
+        return None
+    optimized = plan.network
+    graph = optimized.graph
+    written = [value for layer in graph.layers for value in layer.outputs]
+    has_all = set(graph.results) <= set(written) and len(set(graph.results)) == len(graph.results)
+    if not has_all or optimized.imports or not graph.layers:
+        return None
+    between = [value for value in written if value not in set(graph.results)]
+    places = {v: n for n, v in enumerate((*graph.sources, *graph.results, *between))}
+    begins: dict[object, int] = {}
+    size = 0
+    for arena, num_bytes in optimized.memory.arenas.items():
+        begins[arena] = size
+        size += num_bytes + -num_bytes % ALIGNMENT_BYTES
+    steps = []
+    for layer in graph.layers:
+        number = programs.number(optimized, layer)
+        if number is None or any(value not in places for value in layer.inputs):
+            return None
+        step = {
+            "program": number,
+            "layer": layer.name,
+            "inputs": [places[value] for value in layer.inputs if value is not None],
+            "outputs": [places[value] for value in layer.outputs],
+        }
+        steps.append(step)
+    planned = optimized.memory.tensors
+    assert latest is not None
+    return {
+        "inputs": [[value.name, _info(value.info)] for value in network.graph.inputs],
+        "outputs": [
+            [name, _info(value.info)]
+            for name, value in zip(network.graph.output_names, network.graph.outputs, strict=True)
+        ],
+        "shapes": [list(shape) for shape in latest.shapes],
+        "results": [_info(value.info) for value in graph.results],
+        "tensors": [
+            [_info(v.info), begins[planned[v].arena] + planned[v].offset_bytes] for v in between
+        ],
+        "arena_bytes": size,
+        "needed_bytes": optimized.placement.peak_bytes
+        + sum(value.info.size_bytes for value in graph.results),
+        "steps": steps,
+    }
+
+
+def _info(info: TensorInfo) -> list[object]:
+    """A tensor's info: shape, type, and scales, zero points and axis if it is quantised."""
+    quantization = info.quantization
+    shape = None if info.shape is None else list(info.shape)
+    if quantization is None:
+        return [shape, info.data_type.name]
+    about = [list(quantization.scales), list(quantization.zero_points), quantization.axis]
+    return [shape, info.data_type.name, *about]
+
+
+def _static_plan(network: LoadedNetwork) -> StaticPlan | None:
+    """The plan that a network was prepared with last, if all of its shapes are known."""
+    plan = None if network.latest is None else network.latest.plan
+    return plan if isinstance(plan, StaticPlan) else None
+
+
+def static_plans(plans: Sequence[object]) -> Iterator[StaticPlan]:
+    """The static plans among some plans, and in them."""
+    for plan in plans:
+        if isinstance(plan, StaticPlan):
+            yield plan
+        elif isinstance(plan, StepwisePlan):
+            yield plan.head

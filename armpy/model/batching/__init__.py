@@ -1,0 +1,5 @@
+"""Batching: single items of many callers, run together."""
+
+from armpy.core.lazy import offer
+
+__getattr__, __dir__ = offer(__name__)

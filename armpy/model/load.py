@@ -1,0 +1,152 @@
+"""Loads models: prepared files at once, others by their front-ends."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, BinaryIO
+
+from armpy.execution.memory.exhaustion import tells_of_memory
+from armpy.model.archive.model_cache import cached_path, load_cached
+from armpy.model.load_request import LoadRequest, as_source, begins_prepared, file_state
+
+# A prepared file is loaded without what parses and prepares others.
+# ruff: noqa: PLC0415
+
+if TYPE_CHECKING:
+    from armpy.execution.properties import NetworkProperties
+    from armpy.execution.runtime import Runtime
+    from armpy.model.model import Model
+    from armpy.plugins.hooks.model_file import ModelSource
+    from armpy.store.archive.signing import KeySource
+
+
+@tells_of_memory
+def load(
+    source: ModelSource | BinaryIO,
+    *,
+    backends: Sequence[str] | None = None,
+    num_threads: int | None = None,
+    on_fallback: str | None = None,
+    quantize_inputs: bool = False,
+    signature: str | None = None,
+    memory_limit_bytes: int | None = None,
+    runtime: Runtime | None = None,
+    front_end: str | None = None,
+    front_end_options: Mapping[str, object] | None = None,
+    properties: NetworkProperties | None = None,
+    preference: str | None = None,
+    trusted_keys: Sequence[KeySource] | None = None,
+    code: str | None = None,
+    dequantize_outputs: bool = False,
+) -> Model:
+    """Load a model file, ready to be called.
+
+    Parameters
+    ----------
+    source : path, bytes-like or binary file
+        A ``.tflite`` or ``.onnx`` file, a prepared one, one of a format that a plugin has
+        registered, or the contents. A file is mapped, not read, and must stay as it is while the
+        model is in use. An open file is read from where it stands, and stays open.
+    backends : sequence of str, optional
+        Ids in order of preference; every installed backend if left out.
+    num_threads : int, optional
+        For backends that have threads of their own.
+    on_fallback : {"allow", "warn", "error"}, optional
+        What to do when a layer does not run on the first preferred backend; "allow" if left out.
+    quantize_inputs : bool
+        Whether real numbers given for a quantised input are quantised.
+    signature : str, optional
+        Load this signature, with its names for inputs and outputs, instead of the main
+        subgraph. `Model.signature` opens the others, which share their variables with it.
+    memory_limit_bytes : int, optional
+        Refuse a model whose tensors are larger together, or whose execution needs more; 4 GiB if
+        left out. Of executions on a runtime that is given, this one's limit holds.
+    runtime : Runtime, optional
+        Use this one; its own options then say what `backends`, `num_threads`, `on_fallback`,
+        `preference`, `trusted_keys` and `code` would, which are to be left out.
+    front_end : str, optional
+        Name of the front-end that parses the file; its contents and suffix tell it if left out.
+    front_end_options : mapping of str to object, optional
+        Options that the front-end declares.
+    properties : NetworkProperties, optional
+        How the network is loaded, also that of the file's other signatures.
+    preference : {"preference", "fastest", "low_power", "sustained"}, optional
+        What decides where layers run: the order of the backends ("preference", if left out), or
+        what the backends' devices cost; see `armpy.Preference`.
+    trusted_keys : sequence of (path, str or bytes), optional
+        Public keys whose holders' prepared files may bring code; see `RuntimeOptions`.
+    code : {"trusted", "signed", "never"}, optional
+        Whose code in prepared files is used; "trusted" if left out; see `RuntimeOptions`.
+
+    dequantize_outputs : bool
+        Whether quantised outputs are handed over as the real numbers that they stand for.
+
+    Returns
+    -------
+    Model
+
+    Raises
+    ------
+    ParserError
+        If the file cannot be read, is damaged, or uses what armpy does not have.
+    BackendUnavailableError, BackendCapabilityError
+        If a backend is missing, or none takes a layer.
+    InvalidArgumentError
+        If a runtime is given with what is its own to say; if there is no such front-end, or it has
+        no such option.
+
+    Examples
+    --------
+    >>> model = armpy.load("model.tflite")                          # doctest: +SKIP
+    >>> outputs = model(image)                                      # doctest: +SKIP
+    """
+    source = as_source(source)
+    request = LoadRequest(
+        source,
+        backends,
+        num_threads,
+        on_fallback,
+        quantize_inputs,
+        signature,
+        memory_limit_bytes,
+        runtime,
+        front_end,
+        front_end_options,
+        properties,
+        preference,
+        trusted_keys,
+        code,
+        dequantize_outputs,
+    )
+    state = file_state(source)
+    model = _loaded(request)
+    model.remember(request.settled(), state)
+    return model
+
+
+def _loaded(request: LoadRequest) -> Model:
+    """The model that is asked for; errors as for `load`."""
+    if request.front_end is None and begins_prepared(request.source):
+        from armpy.model.archive.quick_loading import load_prepared
+
+        return load_prepared(request)
+    path = cached_path(request)
+
+    if path is not None:
+        found = load_cached(request.settled(), path, lambda: _from_file(request.settled()))
+        if found is not None:
+            return found
+    model = _from_file(request)
+    if path is None:
+        return model
+    from armpy.model.archive.kept_models import keep_model
+
+    keep_model(path, model, request)
+    return model
+
+
+def _from_file(request: LoadRequest) -> Model:
+    """The model as its front-end reads it; errors as for `load`."""
+    from armpy.model.model_files import load_file
+
+    return load_file(request)

@@ -1,0 +1,202 @@
+"""What `armpy.load` is asked for."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from armpy.core.file_ownership import FileStamp
+from armpy.errors import InvalidArgumentError, ParserError
+from armpy.store.archive.magic import is_prepared
+
+# What is imported here is paid for at every start of a prepared model.
+# ruff: noqa: PLC0415
+
+if TYPE_CHECKING:
+    from armpy.execution.options import RuntimeOptions
+    from armpy.execution.properties import NetworkProperties
+    from armpy.execution.runtime import Runtime
+    from armpy.plugins.hooks.model_file import ModelSource
+    from armpy.store.archive.signing import KeySource
+
+_FIRST_BYTES = 8
+_ADDRESSES = ("http://", "https://", "file://", "ftp://", "s3://", "gs://")
+
+FileState: TypeAlias = Mapping[str, FileStamp | None]
+"""What the files of a model were like, by their paths; None for what cannot be found."""
+
+
+class LoadRequest(NamedTuple):
+    """The arguments of `armpy.load`."""
+
+    source: ModelSource
+    backends: Sequence[str] | None = None
+    num_threads: int | None = None
+    on_fallback: str | None = None
+    quantize_inputs: bool = False
+    signature: str | None = None
+    memory_limit_bytes: int | None = None
+    runtime: Runtime | None = None
+    front_end: str | None = None
+    front_end_options: Mapping[str, object] | None = None
+    properties: NetworkProperties | None = None
+    preference: str | None = None
+    trusted_keys: Sequence[KeySource] | None = None
+    code: str | None = None
+    dequantize_outputs: bool = False
+
+    @property
+    def path(self) -> str | os.PathLike[str] | None:
+        """Where the file is; None for contents in memory."""
+        return self.source if isinstance(self.source, str | os.PathLike) else None
+
+    def settled(self) -> LoadRequest:
+        """The same for later, when the process may work in another directory."""
+        path = self.path
+        if path is None:
+            return self
+        return self._replace(source=os.path.abspath(os.fsdecode(path)))
+
+    def options(self) -> RuntimeOptions:
+        """The options of the runtime that is given, or of the one to be made.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If there is a runtime, and options that it would not look at.
+        """
+        options = {
+            "backends": self.backends,
+            "num_threads": self.num_threads,
+            "on_fallback": self.on_fallback,
+            "preference": self.preference,
+            "trusted_keys": self.trusted_keys,
+            "code": self.code,
+        }
+        runtime, memory_limit_bytes = self.runtime, self.memory_limit_bytes
+        given: dict[str, Any] = {k: value for k, value in options.items() if value is not None}
+        if runtime is None:
+            if memory_limit_bytes is not None:
+                given["memory_limit_bytes"] = memory_limit_bytes
+            from armpy.execution.options import RuntimeOptions
+
+            return RuntimeOptions(**given)
+        if given:
+            raise InvalidArgumentError(
+                "a runtime has its own options, and no others for one model",
+                where="load",
+                expected="a runtime alone",
+                actual="a runtime with "
+                + ", ".join(f"{name}={value!r}" for name, value in given.items()),
+                fix="Make the runtime with these RuntimeOptions, or leave it out",
+            )
+        return runtime.options
+
+
+def as_source(given: object) -> ModelSource:
+    """What `armpy.load` was given, as a path or as bytes.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If it is neither, nor a file that can be read.
+    """
+    if isinstance(given, str | os.PathLike):
+        if not os.fspath(given):
+            raise _no_source("the path is empty", given)
+        if isinstance(given, str) and given.lower().startswith(_ADDRESSES):
+            raise _no_source("this is no path", given, "Download it, and load the file by its path")
+        return given
+    if isinstance(given, bytes):
+        return given
+    if callable(getattr(given, "read", None)):
+        return _contents(given)
+    try:
+        view = memoryview(given)  # type: ignore[arg-type]  # a TypeError is waited for
+    except TypeError:
+        raise _no_source("there is no model to load", given) from None
+    return view if view.c_contiguous else view.tobytes()
+
+
+def _contents(file: Any) -> bytes:  # Any: whatever can be read
+    """What is left to read of an open file."""
+    try:
+        read = file.read()
+    except (OSError, ValueError, TypeError) as error:  # ValueError: it is closed
+        raise _no_source(f"the file cannot be read: {error}", file) from error
+    if isinstance(read, str):
+        raise _no_source("the file was opened as a text", file, "Open it with open(path, 'rb')")
+    if not isinstance(read, bytes | bytearray | memoryview):
+        raise _no_source("the file does not read as bytes", file)
+    if not len(read):
+        raise _no_source("nothing is left to read of the file", file, "Go back with file.seek(0)")
+    return bytes(read)
+
+
+def _no_source(failed: str, given: object, fix: str = "") -> InvalidArgumentError:
+    """The error for what cannot be loaded."""
+    kind = type(given).__qualname__
+    fixes = {
+        "Network": "Make a model of it with armpy.Model(network)",
+        "Graph": "Make a model of it with armpy.Model(graph)",
+        "OptimizedNetwork": "Make a model of it with armpy.Model(network)",
+        "Model": "It is loaded already: call it",
+    }
+    return InvalidArgumentError(
+        failed,
+        where="load",
+        expected="a path, the bytes of a model file, or a file opened with open(path, 'rb')",
+        actual=repr(given) if isinstance(given, str) or given is None else kind,
+        fix=fix or fixes.get(kind, ""),
+    )
+
+
+def begins_prepared(source: ModelSource) -> bool:
+    """Whether a file or its contents begin as a prepared file does; no if it cannot be read."""
+    if not isinstance(source, str | os.PathLike):
+        return is_prepared(bytes(memoryview(source)[:_FIRST_BYTES]))
+    try:
+        handle = os.open(source, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    except (OSError, ValueError):
+        return False
+    try:
+        return is_prepared(os.read(handle, _FIRST_BYTES))
+    except OSError:
+        return False
+    finally:
+        os.close(handle)
+
+
+def file_state(source: object) -> FileState:
+    """What tells a file from what it was, without reading it; empty for contents."""
+    if not isinstance(source, (str, os.PathLike)):
+        return {}
+    path = os.fsdecode(source)
+    with suppress(OSError):  # the working directory is gone, and with it what lies there
+        path = os.path.abspath(path)
+    return {path: _stamp(path)}
+
+
+def check_unchanged(state: FileState) -> None:
+    """Check that a model's files are what they were.
+
+    Raises
+    ------
+    ParserError
+        If one has been changed, replaced, or is gone.
+    """
+    for path, before in state.items():
+        now = _stamp(path)
+        if now != before:
+            failed = "is gone" if now is None else "has changed since"
+            raise ParserError(f"the model file {failed}", where=path, fix="Load it again")
+
+
+def _stamp(path: str) -> FileStamp | None:
+    """A file's stamp; None if there is none."""
+    try:
+        return FileStamp.of(os.stat(path))
+    except (OSError, ValueError):
+        return None

@@ -1,0 +1,228 @@
+"""Model files: their front-ends, and what becomes of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from armpy.backend.caches import model_named
+from armpy.errors import (
+    ArmpyError,
+    BackendCapabilityError,
+    BackendUnavailableError,
+    ParserError,
+)
+from armpy.execution import Runtime, RuntimeOptions
+from armpy.graph import Graph
+from armpy.graph.network import Network
+from armpy.model import Model
+from armpy.model.load_request import FileState, LoadRequest, check_unchanged, file_state
+from armpy.model.signatures import Signatures
+from armpy.plugins import BackendRegistry
+from armpy.plugins.front_ends.custom_operators import custom_operators
+from armpy.plugins.front_ends.registry import FrontEnds, GuardedFrontEnd
+from armpy.plugins.hooks.custom_operator import CustomConverter
+from armpy.plugins.hooks.front_end import ModelSignature, ParseSettings
+from armpy.plugins.hooks.model_file import ModelFile, ModelSource, open_model_file
+from armpy.plugins.proxy.guarded_call import describe, let_user_interrupt
+from armpy.types import DEFAULT_MEMORY_LIMIT_BYTES, REFERENCE_BACKEND_ID
+
+if TYPE_CHECKING:
+    from armpy.plugins.hooks.metadata import ModelMetadata
+    from armpy.plugins.hooks.outline import FileOutline
+
+
+def load_file(request: LoadRequest) -> Model:
+    """Load a model file that is no prepared one; errors as for `armpy.load`."""
+    options = request.options()
+    limit_bytes = options.memory_limit_bytes
+    if request.memory_limit_bytes is not None:
+        limit_bytes = request.memory_limit_bytes
+    runtime = request.runtime
+    is_own = runtime is None
+    registry = _registry(options) if runtime is None else runtime.registry
+    source, signature = request.source, request.signature
+    state = file_state(source)
+    file = open_model_file(source)
+    about = request.front_end, request.front_end_options, limit_bytes
+    origin = ModelOrigin.find(file, request.settled().source, registry, *about)
+    network = origin.parse(file, signature)
+    files = {**state, **file.others}
+    del file  # the network keeps of it what it needs
+    if runtime is None:
+        runtime = Runtime(options, found=registry)
+    signatures = Signatures(
+        origin.signature_names, partial(origin.open_signature, files), signature
+    )
+    with _named_errors(runtime, origin, network):
+        model = Model(
+            network,
+            runtime,
+            closes_runtime=is_own,
+            quantize_inputs=request.quantize_inputs,
+            dequantize_outputs=request.dequantize_outputs,
+            signatures=signatures,
+            read_metadata=partial(origin.metadata, signature),
+            properties=request.properties,
+            read_source=partial(origin.read_again, signature, files),
+        )
+    model.remember_files(files, are_all=origin.front_end.is_own)
+    return model
+
+
+def parse(source: ModelSource, registry: BackendRegistry | None = None) -> Graph:
+    """The graph of a model file, as its front-end makes it; errors as for `load`."""
+    file = open_model_file(source)
+    origin = ModelOrigin.find(file, source, registry or BackendRegistry.discover())
+    network = origin.parse(file, None)
+    return network.build() if isinstance(network, Network) else network
+
+
+def _registry(options: RuntimeOptions) -> BackendRegistry:
+    """The registry of a runtime that is yet to be made."""
+    return options.registry or BackendRegistry.discover(options.plugin_options())
+
+
+@dataclass(frozen=True, slots=True)
+class ModelOrigin:
+    """A model's file, the front-end that takes it, and how it is to be parsed.
+
+    Parameters
+    ----------
+    source : path or bytes-like
+    front_end : GuardedFrontEnd
+    options : mapping of str to object
+        Of the front-end, all of them.
+    memory_limit_bytes : int
+    custom_operators : callable
+        Asks plugins for what they make of custom operators.
+    """
+
+    source: ModelSource
+    front_end: GuardedFrontEnd
+    options: Mapping[str, Any]  # Any: checked by the front-end's declarations
+    memory_limit_bytes: int
+    custom_operators: Callable[[], Mapping[str, CustomConverter]]
+
+    @classmethod
+    def find(
+        cls,
+        file: ModelFile,
+        source: ModelSource,
+        registry: BackendRegistry,
+        front_end: str | None = None,
+        options: Mapping[str, object] | None = None,
+        memory_limit_bytes: int = DEFAULT_MEMORY_LIMIT_BYTES,
+    ) -> ModelOrigin:
+        """Choose the front-end for a file.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If there is no such front-end, or it has no such option.
+        ParserError
+            If none takes the file.
+        """
+        chosen = FrontEnds(registry.plugins).choose(file, front_end)
+        given = chosen.check_options(options or {})
+        custom = partial(custom_operators, registry.plugins)
+        return cls(source, chosen, given, memory_limit_bytes, custom)
+
+    def parse(self, file: ModelFile, signature: str | None) -> Network | Graph:
+        """The network of the file, or of one of its signatures."""
+        custom = self.custom_operators() if self.front_end.is_own else {}
+        settings = ParseSettings(signature, self.memory_limit_bytes, dict(self.options), custom)
+        return self.front_end.parse(file, settings)
+
+    def read_again(self, signature: str | None, state: FileState) -> Graph:
+        """The graph of the file, or of one of its signatures, unless the file has changed.
+
+        Raises
+        ------
+        ParserError
+            If it has.
+        """
+        check_unchanged(state)
+        network = self.parse(open_model_file(self.source), signature)
+        return network.build() if isinstance(network, Network) else network
+
+    def signatures(self) -> tuple[ModelSignature, ...]:
+        """The file's signatures."""
+        return self.front_end.signatures(open_model_file(self.source))
+
+    def describe(self) -> dict[str, str]:
+        """What the front-end tells of the file."""
+        return self.front_end.describe(open_model_file(self.source))
+
+    def metadata(self, signature: str | None) -> ModelMetadata:
+        """What the file says of itself, by the names that a signature has for its tensors."""
+        return self.front_end.metadata(open_model_file(self.source), signature)
+
+    def outline(self, signature: str | None = None) -> FileOutline | None:
+        """What the file is made of; None if the front-end does not tell."""
+        return self.front_end.outline(open_model_file(self.source), signature)
+
+    @property
+    def title(self) -> str:
+        """What the model is called among what is kept on disk."""
+        source = self.source
+        return Path(source).stem if isinstance(source, str | os.PathLike) else "model"
+
+    def name_of(self, network: Network | Graph) -> str:
+        """What messages call the network."""
+        if self.front_end.is_own and isinstance(network, Network):
+            return network.name
+        return f"{self.title} / {self.front_end.where}"
+
+    def signature_names(self) -> tuple[str, ...]:
+        """Names of the file's signatures."""
+        return tuple(found.name for found in self.signatures())
+
+    def open_signature(
+        self, state: FileState, name: str, signatures: Signatures, first: Model
+    ) -> Model:
+        """The model for another signature of the file, which has to be what it was."""
+        check_unchanged(state)
+        network = self.parse(open_model_file(self.source), name)
+        with _named_errors(first.runtime, self, network):
+            return Model(
+                network,
+                first.runtime,
+                quantize_inputs=first.quantize_inputs,
+                dequantize_outputs=first.dequantize_outputs,
+                shares_state_with=first,
+                signatures=signatures,
+                read_metadata=partial(self.metadata, name),
+                properties=first.properties,
+                read_source=partial(self.read_again, name, state),
+            )
+
+
+@contextmanager
+def _named_errors(
+    runtime: Runtime, origin: ModelOrigin, network: Network | Graph
+) -> Iterator[None]:
+    """What goes wrong while a file's network is prepared is the file's fault, or a backend's."""
+    name = origin.name_of(network)
+    try:
+        with model_named(origin.title):
+            yield
+    except (BackendCapabilityError, BackendUnavailableError):
+        raise
+    except ArmpyError as error:
+        others = set(runtime.get_device_spec().supported_backends) - {REFERENCE_BACKEND_ID}
+        if runtime.is_closed or error.where.split(" / ")[0] in others:
+            raise  # the file is not the cause
+        # The file was sound in itself; its default shapes or constants do not go together.
+        raise ParserError(f"the model cannot be prepared: {error}", where=name) from error
+    except BaseException as error:
+        let_user_interrupt(error)
+        if origin.front_end.is_own or isinstance(error, MemoryError):
+            raise
+        # An operation of the front-end's own, whose methods are asked for shapes and types.
+        raise ParserError(f"the model cannot be prepared: {describe(error)}", where=name) from error

@@ -1,0 +1,451 @@
+"""Lowering of a model into a graph of armpy's own operations."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import numpy as np
+
+from armpy.errors import BackendCapabilityError, LayerValidationError
+from armpy.graph import Graph, Value
+from armpy.graph.network import Network
+from armpy.nnapi.codes import OperationCode, is_extension, operation_name
+from armpy.nnapi.extensions.extensions import ExtensionLookup, no_extensions
+from armpy.nnapi.extensions.operations import create_operation
+from armpy.nnapi.model.model_description import (
+    Lifetime,
+    ModelDescription,
+    Operand,
+    OperationNode,
+    Subgraph,
+)
+from armpy.nnapi.operations import Arguments, OperationDefinition, definitions
+from armpy.nnapi.results import as_bad_data
+from armpy.ops.composite import Composite, LayerBuilder
+from armpy.ops.control_flow import If, While
+from armpy.ops.operation import Array, Operation, require
+from armpy.tensor import Quantization, Shape, TensorInfo, shapes_agree
+from armpy.types import DataType
+
+Number: TypeAlias = int | float | bool
+
+
+@dataclass(frozen=True, slots=True)
+class NnapiOperation(Composite):
+    """An NNAPI operation whose shapes or parameters are not known yet.
+
+    Attributes
+    ----------
+    definition : OperationDefinition
+    arguments : Arguments
+        Its operands as the model declares them.
+    """
+
+    definition: OperationDefinition
+    arguments: Arguments
+
+    @property
+    def name(self) -> str:
+        """NNAPI's name of the operation."""
+        return self.definition.name
+
+    @property
+    def num_outputs(self) -> int:
+        """One per output operand."""
+        return len(self.arguments.outputs)
+
+    def decides(self, index: int) -> bool:
+        """Whether the definition needs the elements of an input."""
+        return self.arguments.match.decides(index)
+
+    def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
+        """As the model declares them."""
+        return tuple(operand.shape for operand in self.arguments.outputs)
+
+    def infer_types(self, inputs: Sequence[TensorInfo]) -> tuple[DataType, ...]:
+        """As the model declares them."""
+        return tuple(operand.data_type for operand in self.arguments.outputs)
+
+    def expand(self, build: LayerBuilder, inputs: Sequence[Value | None]) -> Sequence[Value]:
+        """Lower the operation, and check that what comes out is what the model declares."""
+        lowering = Lowering(build, self, inputs)
+        lowering.check_inputs()
+        made = self.definition.lower(lowering)
+        outputs: Sequence[Value] = made if isinstance(made, Sequence) else (made,)
+        for operand, value in zip(self.arguments.outputs, outputs, strict=True):
+            _check_output(operand, value.info)
+        return outputs
+
+
+class Lowering:
+    """What a definition's `lower` sees: operands by name, and where to add layers.
+
+    Parameters
+    ----------
+    build : LayerBuilder
+    operation : NnapiOperation
+    inputs : sequence of (Value or None)
+        One per input operand, fully shaped; None for those without a value.
+
+    Notes
+    -----
+    Names are those of the definition's arguments. What goes wrong is a
+    LayerValidationError; `armpy.ops.operation.require` helps to say why.
+    """
+
+    def __init__(
+        self, build: LayerBuilder, operation: NnapiOperation, inputs: Sequence[Value | None]
+    ) -> None:
+        self._build = build
+        self._operation = operation
+        self.arguments = operation.arguments
+        self._values: dict[str, list[Value | None]] = {}
+        given = [*inputs, *[None] * (len(self.arguments.inputs) - len(inputs))]
+        for argument, value in zip(self.arguments.match.inputs, given, strict=True):
+            self._values.setdefault(argument.name, []).append(value)
+
+    def check_inputs(self) -> None:
+        """Check what is known only now: values that must be there, ranks, sizes of 0."""
+        definition = self._operation.definition
+        for argument in self.arguments.match.inputs:
+            for value in self._values[argument.name]:
+                if value is None:
+                    require(
+                        argument.optional,
+                        f"{argument.name} has no value",
+                        fix="Only optional operands may be left out",
+                    )
+                    continue
+                shape = value.info.known_shape
+                require(
+                    not argument.ranks or len(shape) in argument.ranks,
+                    f"{argument.name} has the wrong rank",
+                    expected="rank " + " or ".join(map(str, argument.ranks)),
+                    actual=shape,
+                )
+                require(
+                    definition.allows_zero_sized or 0 not in shape,
+                    f"{argument.name} has no elements, which {definition.name} does not support",
+                    expected="sizes of 1 or more",
+                    actual=shape,
+                )
+
+    def __contains__(self, name: str) -> bool:
+        """Whether an argument is there and has a value."""
+        return any(value is not None for value in self._values.get(name, ()))
+
+    def __getitem__(self, name: str) -> Value:
+        """The value of an argument that is there."""
+        (value,) = self._values[name]
+        if value is None:
+            raise LayerValidationError(f"{name} has no value")
+        return value
+
+    def get(self, name: str) -> Value | None:
+        """The value of an argument; None if it is not there."""
+        return self._values.get(name, [None])[0]
+
+    def all(self, name: str) -> list[Value]:
+        """The values of a variadic argument."""
+        return [value for value in self._values[name] if value is not None]
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """The shape of an argument."""
+        return self[name].info.known_shape
+
+    def number(self, name: str) -> Number:
+        """The value of a scalar; the argument's default if the form does not have it."""
+        if name not in self._values:
+            return self._default(name)
+        array = self.array(name)
+        require(array.size == 1, f"{name} is not one number", actual=array.shape)
+        number: Number = array.reshape(()).item()
+        return number
+
+    def integer(self, name: str) -> int:
+        """The value of an integer scalar."""
+        return int(self.number(name))
+
+    def _default(self, name: str) -> Number:
+        """The default of an argument that the form does not have."""
+        for form in self._operation.definition.forms:
+            for argument in form.inputs:
+                if argument.name == name and argument.default is not None:
+                    return argument.default  # type: ignore[return-value]  # a number by definition
+        raise LayerValidationError(f"{name} is neither given nor has it a default")
+
+    def array(self, name: str) -> Array:
+        """The elements of a decisive argument."""
+        data = self[name].data
+        if data is None:
+            raise LayerValidationError(f"the elements of {name} are not known")
+        return data
+
+    def integers(self, name: str) -> tuple[int, ...]:
+        """The elements of a decisive argument, flat, as plain integers."""
+        return tuple(int(item) for item in self.array(name).reshape(-1))
+
+    def output_operand(self, index: int = 0) -> Operand:
+        """What the model declares of an output."""
+        return self.arguments.outputs[index]
+
+    def output_info(self, index: int = 0) -> TensorInfo:
+        """Type, quantisation and what is declared of the shape of an output."""
+        return self.output_operand(index).info
+
+    def fixed_output(self, scale: float, zero_point: int, index: int = 0) -> TensorInfo:
+        """Info of an output whose quantisation the operation prescribes.
+
+        Raises
+        ------
+        LayerValidationError
+            If the model declares another one for an output of the model.
+        """
+        operand = self.output_operand(index)
+        info = operand.info
+        if not info.data_type.is_quantized:
+            return info
+        # What a model declares of a temporary nobody sees; what it declares of an output is how
+        # the application reads the elements.
+        require(
+            operand.lifetime is not Lifetime.SUBGRAPH_OUTPUT
+            or (
+                np.float32(operand.scale) == np.float32(scale) and operand.zero_point == zero_point
+            ),
+            "the output has the wrong quantisation",
+            expected=f"scale {scale:g} and zero point {zero_point}",
+            actual=f"{operand.scale:g} and {operand.zero_point}",
+        )
+        return TensorInfo(info.shape, info.data_type, Quantization.per_tensor(scale, zero_point))
+
+    def add(
+        self, operation: Operation, *inputs: Value | None, output: TensorInfo | None = None
+    ) -> Value:
+        """Add a layer with one output.
+
+        Parameters
+        ----------
+        output : TensorInfo, optional
+            The operation's declared output if left out; give it for layers in between.
+        """
+        info = self.output_info() if output is None else output
+        (made,) = self._build.add_layer(operation, inputs, (info,))
+        return made  # type: ignore[no-any-return]  # the builder's values are the graph's
+
+    def add_layer(
+        self,
+        operation: Operation,
+        inputs: Sequence[Value | None],
+        outputs: Sequence[TensorInfo | None] | None = None,
+    ) -> tuple[Value, ...]:
+        """Add a layer with any number of outputs, the operation's declared ones if left out."""
+        infos = [operand.info for operand in self.arguments.outputs] if outputs is None else outputs
+        return self._build.add_layer(operation, inputs, infos)
+
+    def constant(
+        self,
+        data: Array,
+        data_type: DataType | None = None,
+        quantization: Quantization | None = None,
+    ) -> Value:
+        """Add a constant."""
+        return self._build.constant(data, data_type, quantization)  # type: ignore[no-any-return]
+
+
+def _check_output(operand: Operand, info: TensorInfo) -> None:
+    """Check an output against what the model declares of it."""
+    declared = operand.info
+    require(
+        shapes_agree(declared.shape, info.shape),
+        "the output's dimensions are not those that the model declares",
+        expected=str(declared),
+        actual=str(info),
+    )
+    require(
+        declared.data_type is info.data_type
+        and (
+            operand.lifetime is not Lifetime.SUBGRAPH_OUTPUT
+            or not info.data_type.is_quantized
+            or declared.quantization == info.quantization
+        ),
+        "the output's type or quantisation is not the one that the model declares",
+        expected=str(declared),
+        actual=str(info),
+    )
+
+
+def lower_model(
+    description: ModelDescription,
+    omitted: Collection[int] = (),
+    name: str = "model",
+    *,
+    extensions: ExtensionLookup = no_extensions,
+) -> Graph:
+    """Lower a valid model to a graph.
+
+    Parameters
+    ----------
+    description : ModelDescription
+        Valid, see `armpy.nnapi.model.validation`.
+    omitted : collection of int
+        Positions of the model's inputs that have no value; the graph goes without them.
+    name : str
+        For messages.
+    extensions : callable
+        Gives the vendor extension of a name, see
+        `armpy.nnapi.extensions.extensions.TypeManager.lookup`.
+
+    Returns
+    -------
+    Graph
+        With inputs ``input0``, ... and outputs ``output0``, ... named by their positions.
+
+    Raises
+    ------
+    LayerValidationError
+        If what is known of an operation's operands breaks a rule.
+    NnapiError
+        BAD_DATA if an operation belongs to an extension that nobody has, or the extension
+        does not take its operands.
+    """
+    require(
+        len(description.main.outputs) > 0,
+        "the model has no outputs, so there is nothing to run",
+        fix="Name one at least with identify_inputs_and_outputs",
+    )
+    return _ModelLowering(description, extensions).lower(description.main, name, omitted)
+
+
+def layer_name(node: OperationNode, number: int) -> str:
+    """Name of the layer that one of NNAPI's own operations becomes, by its number in its graph."""
+    return f"{OperationCode(node.type).name}_{number}"
+
+
+class _ModelLowering:
+    """Lowers the graphs of one model, each referenced one once for the inputs it goes without."""
+
+    def __init__(self, description: ModelDescription, extensions: ExtensionLookup) -> None:
+        self._description = description
+        self._extensions = extensions
+        self._referenced: dict[tuple[int, tuple[int, ...]], Graph] = {}
+
+    def lower(self, subgraph: Subgraph, name: str, omitted: Collection[int] = ()) -> Graph:
+        """Lower one graph."""
+        net = Network(name)
+        values: dict[int, Value | None] = {}
+        for position, index in enumerate(subgraph.inputs):
+            info = subgraph.operands[index].info
+            values[index] = None if position in omitted else net.input(f"input{position}", info)
+        for number, node in enumerate(subgraph.operations):
+            for index in node.inputs:
+                if index not in values:
+                    values[index] = self._constant(net, subgraph.operands[index])
+            outputs = self._operation(net, subgraph, node, number, values)
+            values.update(zip(node.outputs, outputs, strict=True))
+        for position, index in enumerate(subgraph.outputs):
+            net.output(f"output{position}", values[index])  # type: ignore[arg-type]  # written
+        return net.build()
+
+    def _constant(self, net: Network, operand: Operand) -> Value | None:
+        """The value of a constant operand; None for one without a value, and for a model."""
+        data = operand.elements
+        if data is None:
+            return None
+        return net.constant(data, data_type=operand.data_type, quantization=operand.quantization)
+
+    def _operation(
+        self,
+        net: Network,
+        subgraph: Subgraph,
+        node: OperationNode,
+        number: int,
+        values: dict[int, Value | None],
+    ) -> Sequence[Value]:
+        """Add one operation."""
+        ins = [subgraph.operands[index] for index in node.inputs]
+        outs = [subgraph.operands[index] for index in node.outputs]
+        inputs = [values[index] for index in node.inputs]
+        if is_extension(node.type):
+            return self._extension_operation(net, node.type, ins, outs, inputs, number)
+        operation: Operation
+        # What an IF or WHILE goes without, its models go without, too.
+        if node.type == OperationCode.IF:
+            omitted, given = _parted(inputs[3:])
+            operation = If(self._graph(ins[1], omitted), self._graph(ins[2], omitted))
+            inputs = [inputs[0], *given]
+        elif node.type == OperationCode.WHILE:
+            omitted, inputs = _parted(inputs[2:])
+            body = self._graph(ins[1], omitted)
+            _check_carried(omitted, len(body.outputs), number)
+            operation = While(self._graph(ins[0], omitted), body)
+        else:
+            definition = _definition(node.type)
+            arguments = Arguments(definition.match(ins, outs), ins, outs)
+            operation = NnapiOperation(definition, arguments)
+        label = layer_name(node, number)
+        infos = [operand.info for operand in outs]
+        layer = net.add_layer(operation, inputs, name=label, outputs=infos)
+        return layer.outputs[: len(outs)]
+
+    def _extension_operation(
+        self,
+        net: Network,
+        code: int,
+        ins: Sequence[Operand],
+        outs: Sequence[Operand],
+        inputs: Sequence[Value | None],
+        number: int,
+    ) -> Sequence[Value]:
+        """Add an operation of a vendor extension."""
+        names = self._description.extensions
+        # A vendor's code is shown operands only, which therefore have to say what is left out.
+        given = [
+            replace(operand, lifetime=Lifetime.NO_VALUE) if value is None else operand
+            for operand, value in zip(ins, inputs, strict=True)
+        ]
+        operation = create_operation(self._extensions, names, code, given, outs)
+        infos = [operand.info for operand in outs]
+        label = f"{operation.name}_{number}"
+        try:
+            return net.add_layer(operation, inputs, name=label, outputs=infos).outputs
+        except LayerValidationError as error:
+            raise as_bad_data(error) from error
+
+    def _graph(self, operand: Operand, omitted: tuple[int, ...]) -> Graph:
+        """The graph that a MODEL operand stands for, without the inputs that have no value."""
+        index = operand.subgraph
+        if index is None:
+            raise LayerValidationError("an operand that must be a model is none")
+        # A model that several operations refer to stays one graph: it is prepared once.
+        key = index, omitted
+        if key not in self._referenced:
+            subgraph = self._description.referenced[index]
+            self._referenced[key] = self.lower(subgraph, f"referenced_{index}", omitted)
+        return self._referenced[key]
+
+
+def _parted(values: Sequence[Value | None]) -> tuple[tuple[int, ...], list[Value | None]]:
+    """Positions of what is left out, and what is not."""
+    omitted = tuple(position for position, value in enumerate(values) if value is None)
+    return omitted, [value for value in values if value is not None]
+
+
+def _check_carried(omitted: tuple[int, ...], num_carried: int, number: int) -> None:
+    """Check that a loop has every value that its body gives anew."""
+    for position in omitted:
+        if position < num_carried:
+            raise LayerValidationError(
+                f"carried value {position} has no value",
+                where=f"WHILE_{number}",
+                fix="Only inputs that the body does not change may be left out",
+            )
+
+
+def _definition(code: int) -> OperationDefinition:
+    """The definition of an operation that armpy has."""
+    definition = definitions().get(code)
+    if definition is None:
+        raise BackendCapabilityError("no backend has this operation", where=operation_name(code))
+    return definition

@@ -1,0 +1,1 @@
+"""Vendor extensions: their types and operations, who may use them, what is valid."""

@@ -1,0 +1,1 @@
+"""Models as applications build them, validated and described as plain data."""

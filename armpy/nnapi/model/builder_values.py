@@ -1,0 +1,110 @@
+"""What operations' functions take, and how it becomes operands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from armpy.nnapi.codes import OPERAND_TRAITS, OperandCode
+from armpy.nnapi.model.operand_type import TENSOR_TYPES, OperandType
+from armpy.nnapi.model.operation_functions import OUTPUTS, Call
+from armpy.nnapi.results import bad_data, require_data
+from armpy.ops.operation import Array
+
+if TYPE_CHECKING:
+    from armpy.nnapi.model.builder import ModelBuilder
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Value:
+    """An operand of a model under construction.
+
+    Parameters
+    ----------
+    builder : ModelBuilder
+    index : int
+        In the model.
+    type : OperandType
+    """
+
+    builder: ModelBuilder
+    index: int
+    type: OperandType
+
+    def __repr__(self) -> str:
+        return f"Value({self.index}, {self.type})"
+
+
+def number_of_outputs(call: Call) -> int:
+    """How many outputs a call means, where an argument says it.
+
+    Raises
+    ------
+    NnapiError
+        BAD_DATA if none does.
+    """
+    for argument, value in call.inputs:
+        if argument.name == "num_splits" and isinstance(value, int):
+            return value
+    raise bad_data(
+        "the number of outputs is not known", where=call.definition.name, fix=f"Give {OUTPUTS}=3"
+    )
+
+
+def any_scale(code: OperandCode) -> float:
+    """A scale that an operand without a value can have."""
+    return 1.0 if OPERAND_TRAITS[code].needs_scale else 0.0
+
+
+def operand_code(kind: object) -> int:
+    """The operand type that an OperandCode, or a dtype, stands for.
+
+    Raises
+    ------
+    NnapiError
+        BAD_DATA if it is neither.
+    """
+    if isinstance(kind, int):
+        return kind
+    try:
+        return TENSOR_TYPES[np.dtype(kind).name]  # type: ignore[call-overload]  # what is no dtype raises
+    except (TypeError, KeyError) as error:
+        raise bad_data(
+            "this is no operand type",
+            expected=f"an OperandType, an OperandCode, or one of {', '.join(TENSOR_TYPES)}",
+            actual=repr(kind),
+        ) from error
+
+
+def code_of(value: object) -> OperandCode | None:
+    """The operand type that something given for an argument has of its own."""
+    if isinstance(value, Value):
+        return OperandCode(value.type.type)
+    if isinstance(value, np.ndarray) and value.ndim:
+        return TENSOR_TYPES.get(value.dtype.name)
+    return None
+
+
+def converted(array: Array, code: OperandCode, where: str) -> Array:
+    """Numbers in the dtype of an operand's type.
+
+    Raises
+    ------
+    NnapiError
+        BAD_DATA if they are not the same numbers then; floats may be rounded.
+    """
+    dtype = OPERAND_TRAITS[code].dtype
+    if array.dtype == dtype:
+        return array
+    with np.errstate(over="ignore", invalid="ignore"):
+        made = array.astype(dtype)
+    kept = dtype.kind == "f" or np.array_equal(made, array)
+    require_data(
+        bool(kept),
+        f"the numbers do not fit {code.name}",
+        where=where,
+        actual=f"{array.dtype} {array.tolist()}"[:80],
+    )
+    return made

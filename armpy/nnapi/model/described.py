@@ -1,0 +1,40 @@
+"""Models in either form that functions take: as they were built, or as plain data."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from armpy.nnapi.model.model_description import ModelDescription
+from armpy.nnapi.results import bad_data
+
+if TYPE_CHECKING:
+    from armpy.nnapi.model.model import Model
+
+
+def described(model: Model | ModelDescription, where: str, others: str = "") -> ModelDescription:
+    """A model as plain data.
+
+    Parameters
+    ----------
+    model : Model or ModelDescription
+    where : str
+    others : str
+        What else would have done.
+
+    Raises
+    ------
+    NnapiError
+        BAD_DATA if it is something else; BAD_STATE if it is not finished.
+    """
+    if isinstance(model, ModelDescription):
+        return model
+    from armpy.nnapi.model.model import Model  # noqa: PLC0415 - which is made of what calls this
+
+    if isinstance(model, Model):
+        return model.description
+    raise bad_data(
+        "this is no model",
+        where=where,
+        expected="a finished Model, or a ModelDescription" + others,
+        actual=repr(model),
+    )

@@ -1,0 +1,1 @@
+"""Executions of a compilation: arguments, bursts, events and fences."""

@@ -1,0 +1,1 @@
+"""Where candidates are: entry points of distributions, and folders of modules."""

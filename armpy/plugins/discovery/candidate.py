@@ -1,0 +1,102 @@
+"""What is known about something that says it is a backend, or a plugin with hooks."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+from armpy.types import BackendId
+
+
+class CandidateKind(enum.Enum):
+    """Where a candidate comes from."""
+
+    ENTRY_POINT = "entry point"
+    DIRECTORY = "directory"
+    CODE = "code"
+
+
+class CandidateStatus(enum.Enum):
+    """How far a candidate has come.
+
+    Notes
+    -----
+    A rejected one breaks a rule, a failed one raised something, a duplicate has an id that
+    was taken. Only a probe tells those that crash or hang.
+    """
+
+    FOUND = "found"
+    REGISTERED = "registered"
+    DUPLICATE = "duplicate"
+    REJECTED = "rejected"
+    FAILED = "failed"
+    CRASHED = "crashed"
+    HUNG = "hung"
+
+
+@dataclass(slots=True)
+class Candidate:
+    """Something that says it is a backend, or a plugin with hooks, and what became of it.
+
+    Parameters
+    ----------
+    backend_id : str
+        Empty while it is not known: a directory's module tells it when it is imported or probed.
+        A plugin's name.
+    source : str
+        Where it was found, for people: a distribution with its version, or a path.
+    kind : CandidateKind
+    name : str
+        An entry point's object reference, or the name of a directory's module.
+    distribution, distribution_version : str
+        What installed it; empty for other kinds and where the metadata is damaged.
+    path : str
+        Canonical path of a directory's file or package.
+    directory, entry : str
+        The directory in which that was found, as it was given, and its entry, maybe a link.
+    common : str
+        The entry with the vendor's common code in that directory; empty without it.
+    pin, common_pin : str
+        The SHA-256 that the trust file says it has, and its common code; empty if it says none.
+    api_version, device_type : str
+        Empty until it is loaded or probed.
+    status : CandidateStatus
+    reason : str
+        Why it is not registered; of one that is, what is wrong with it all the same.
+    traceback : str
+        Of the exception that loading it raised, or what a probe's process wrote last.
+    missing_module, missing_library : str
+        The Python module or shared library for lack of which it cannot be imported.
+    is_plugin : bool
+        Whether it implements hooks (`armpy.plugins.hooks`) rather than being a backend.
+    """
+
+    backend_id: BackendId
+    source: str
+    kind: CandidateKind = CandidateKind.CODE
+    name: str = ""
+    distribution: str = ""
+    distribution_version: str = ""
+    path: str = ""
+    directory: str = ""
+    entry: str = ""
+    common: str = ""
+    pin: str = ""
+    common_pin: str = ""
+    api_version: str = ""
+    device_type: str = ""
+    status: CandidateStatus = CandidateStatus.FOUND
+    reason: str = ""
+    traceback: str = ""
+    missing_module: str = ""
+    missing_library: str = ""
+    is_plugin: bool = False
+
+    @property
+    def label(self) -> str:
+        """Its id, or its module's name while the id is not known."""
+        return self.backend_id or self.name
+
+
+class RejectionError(Exception):
+    """A candidate breaks a rule; the text is its reason. Never leaves this room."""

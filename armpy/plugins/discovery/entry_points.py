@@ -1,0 +1,65 @@
+"""Discovery of backends and plugins that installed distributions announce."""
+
+from __future__ import annotations
+
+from armpy.plugins.discovery.candidate import Candidate, CandidateKind
+from armpy.plugins.discovery.entry_point_cache import (
+    BACKENDS_GROUP,
+    PLUGINS_GROUP,
+    InstalledEntryPoint,
+    installed_entry_points,
+)
+from armpy.plugins.discovery.references import find_top_module, is_own_file
+
+_OWN_DISTRIBUTION = "armpy"
+
+
+def find_entry_points() -> tuple[list[Candidate], list[Candidate]]:
+    """Candidates for backends and for plugins, one for each entry point; none is imported.
+
+    Notes
+    -----
+    Sorted by id and distribution; armpy's own come first, so that none can take their ids.
+    """
+    found = installed_entry_points()
+    backends = [_candidate(entry) for entry in found if entry.group == BACKENDS_GROUP]
+    plugins = [_candidate(entry) for entry in found if entry.group == PLUGINS_GROUP]
+    return sorted(backends, key=_order), sorted(plugins, key=_order)
+
+
+def is_own(candidate: Candidate) -> bool:
+    """Whether a candidate is armpy's own: as trusted as the core, neither pinned nor probed.
+
+    Notes
+    -----
+    Any distribution can be called as armpy is. So the module has to be where the running
+    armpy has its own.
+    """
+    if candidate.distribution != _OWN_DISTRIBUTION:
+        return False
+    spec = find_top_module(candidate.name)
+    return spec is not None and is_own_file(spec.origin)
+
+
+def _candidate(entry: InstalledEntryPoint) -> Candidate:
+    """What an entry point's metadata tells."""
+    return Candidate(
+        entry.name,
+        f"{entry.distribution} {entry.version}" if entry.distribution else entry.value,
+        CandidateKind.ENTRY_POINT,
+        name=entry.value,
+        distribution=entry.distribution,
+        distribution_version=entry.version,
+        is_plugin=entry.group == PLUGINS_GROUP,
+    )
+
+
+def _order(candidate: Candidate) -> tuple[object, ...]:
+    """Sort key of candidates."""
+    return (
+        candidate.backend_id,
+        not is_own(candidate),
+        candidate.distribution,
+        candidate.distribution_version,
+        candidate.name,
+    )

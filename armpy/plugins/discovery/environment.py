@@ -1,0 +1,121 @@
+"""Digest of all that decides which backends and plugins there are, for keys of what is kept."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import sys
+from collections.abc import Iterator
+
+from armpy.plugins.discovery.entry_point_cache import installed
+from armpy.plugins.discovery.references import find_top_module, is_own_file
+
+_PREFIX = "ARMPY_"
+_ASIDE = ("_CACHE", "ARMPY_VLOG")
+"""Variables with these in their names say where and how much is kept, and what is told."""
+
+_DIRECTORIES = "ARMPY_DYNAMIC_BACKENDS_PATH"
+_TRUST_FILE = "ARMPY_TRUST_FILE"
+_MODULES = ("_backend", "_common")
+"""What names of modules in directories have in them."""
+
+
+def environment_digest() -> bytes:
+    """Digest of what decides which backends and plugins are found with options left out.
+
+    Returns
+    -------
+    bytes, 32
+        SHA-256. Another one if a distribution was installed, removed, or upgraded; if a file of a
+        backend's or plugin's package has changed, or of a module in the directories that the
+        environment names; if the trust file says anything else; or if a variable ``ARMPY_...`` has
+        another value, without those of caches and of logging.
+
+    Notes
+    -----
+    Files are told by size, inode and times, and not read. Those of armpy and of its own backends
+    are not looked at: their version says what they are. Nor are those of packages that a plugin
+    imports; their versions count.
+    """
+    digest = hashlib.sha256()
+    for fact in _facts():
+        digest.update(repr(fact).encode(errors="surrogatepass") + b"\n")
+    return digest.digest()
+
+
+def _facts() -> Iterator[object]:
+    """Everything that counts."""
+    yield "armpy environment 1", sys.version, getattr(os, "geteuid", int)()
+    found = installed()
+    yield found
+    yield from (_module(reference) for reference in sorted({e.value for e in found.entry_points}))
+    for name in sorted(os.environ):
+        if name.startswith(_PREFIX) and not any(part in name for part in _ASIDE):
+            yield name, os.environ[name]
+    yield from (_directory(path) for path in os.environ.get(_DIRECTORIES, "").split(os.pathsep))
+    yield _trust_file(os.environ.get(_TRUST_FILE, ""))
+
+
+def _module(reference: str) -> object:
+    """Where an entry point's module is, and the state of its package's files."""
+    spec = find_top_module(reference)
+    if spec is None:
+        return reference, None
+    places = list(spec.submodule_search_locations or filter(None, [spec.origin]))
+    if is_own_file(spec.origin):
+        return reference, places
+    return reference, [_tree(place) for place in places]
+
+
+def _directory(path: str) -> object:
+    """The state of the modules in a directory, and of what its entries are links to."""
+    try:
+        names = sorted(name for name in os.listdir(path) if any(m in name for m in _MODULES))
+    except OSError:
+        return path, None
+    return path, _owner(path), [_tree(os.path.join(path, name)) for name in names]
+
+
+def _trust_file(path: str) -> object:
+    """What the trust file says; it is small."""
+    try:
+        with open(path, "rb") as file:
+            contents = file.read()
+    except OSError:
+        contents = None
+    return path, os.path.realpath(path), _owner(path), contents
+
+
+def _tree(path: str) -> object:
+    """Where a file or a package really is, and the state of its files but those of bytecode."""
+    from armpy.core.file_ownership import links_to  # noqa: PLC0415 - seldom needed
+    from armpy.plugins.discovery.directories import module_places  # noqa: PLC0415
+
+    try:
+        places = [place for place in module_places(path) if "__pycache__" not in place]
+        links = [(link, _owner(link)) for link in links_to(path)]
+    except OSError as error:
+        return path, str(error)
+    return os.path.realpath(path), [_state(place) for place in places], links
+
+
+def _state(path: str) -> object:
+    """What changes when a file is changed, or those who can change it or what is in a folder."""
+    try:
+        info = os.stat(path)
+    except OSError:
+        return path, None
+    if stat.S_ISDIR(info.st_mode):  # which bytecode may be written to
+        return path, _owner(path)
+    times_ns = info.st_mtime_ns, info.st_ctime_ns
+    return path, info.st_dev, info.st_ino, info.st_size, *times_ns, _owner(path)
+
+
+def _owner(path: str) -> object:
+    """Who can change a file, a folder or a link."""
+    try:
+        info = os.lstat(path)
+    except OSError:
+        return None
+    return info.st_uid, info.st_gid, info.st_mode

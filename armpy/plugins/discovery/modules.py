@@ -1,0 +1,351 @@
+"""Imports backend modules from directories, under private names.
+
+A module's private name is that of a group and its own, ``_armpy_dynamic_0123_1.Arm_Npu_backend``.
+A group has the modules of one vendor in one directory, and the common code that they share there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.util
+import itertools
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.machinery import (
+    EXTENSION_SUFFIXES,
+    SOURCE_SUFFIXES,
+    ExtensionFileLoader,
+    FileFinder,
+    ModuleSpec,
+)
+from types import ModuleType
+
+from armpy.backend import BACKEND_API_VERSION
+from armpy.plugins.discovery.candidate import RejectionError
+from armpy.plugins.discovery.directories import init_file, is_common, is_library, module_name
+from armpy.plugins.proxy.guarded_call import describe, exact
+from armpy.plugins.trust.pinned_code import (
+    NOT_PINNED,
+    PinnedCode,
+    SnapshotFinder,
+    SnapshotSourceLoader,
+)
+from armpy.plugins.versions import version_text, why_incompatible
+from armpy.types import BackendId
+
+PRIVATE_PREFIX = "_armpy_dynamic_"
+"""What the names of directories' modules in ``sys.modules`` begin with."""
+
+_counter = itertools.count(1)
+
+
+@dataclass(frozen=True, slots=True)
+class DynamicBackend:
+    """A module from a directory whose entry points are there and whose version fits.
+
+    Parameters
+    ----------
+    private_name : str
+        Of the module in ``sys.modules``.
+    backend_id : str
+        May be empty or ``"Unknown"``; such a backend cannot be registered.
+    api_version : str
+    factory : callable
+        Makes the backend.
+
+    References
+    ----------
+    Arm NN DynamicBackend.
+    """
+
+    private_name: str
+    backend_id: BackendId
+    api_version: str
+    factory: Callable[[], object]
+
+    def create(self) -> object:
+        """Make the backend.
+
+        Raises
+        ------
+        RejectionError
+            If the factory returns None.
+        """
+        backend = self.factory()
+        if backend is None:
+            raise RejectionError("its backend_factory returned None")
+        return backend
+
+
+def group_name(path: str) -> str:
+    """A name for a group of modules that no other has, in this registry or another."""
+    digest = hashlib.sha256(path.encode(errors="surrogateescape")).hexdigest()[:12]
+    return f"{PRIVATE_PREFIX}{digest}_{next(_counter)}"
+
+
+def private_name(path: str, entry: str = "", group: str = "") -> str:
+    """A name for a module that no other has.
+
+    Parameters
+    ----------
+    path : str
+        Canonical path of a file or a package's directory.
+    entry : str, optional
+        The directory's entry, if that is a link to it.
+    group : str, optional
+        From `group_name`; a new one by default.
+
+    Notes
+    -----
+    A library is called as its own file is and not as a link to it, if that is a module's name: its
+    entry point ``PyInit_<name>`` is called so.
+    """
+    own, linked = os.path.basename(path), os.path.basename(entry or path)
+    named = own if is_library(own) and is_library(linked) else linked
+    return f"{group or group_name(path)}.{module_name(named)}"
+
+
+def group_of(name: str) -> str:
+    """The group in a module's private name."""
+    return name.partition(".")[0]
+
+
+def open_module(
+    path: str,
+    name: str,
+    core: str = BACKEND_API_VERSION,
+    pinned: PinnedCode = NOT_PINNED,
+    *,
+    entry: str = "",
+    common: str = "",
+) -> DynamicBackend:
+    """Import a module or package and read its three entry points.
+
+    Parameters
+    ----------
+    path : str
+        Canonical path of a file or a package's directory.
+    name : str
+        From `private_name`.
+    core : str
+        API version that the module's has to fit.
+    pinned : PinnedCode
+        What to import instead of what is there now.
+    entry : str, optional
+        The directory's entry, if that is a link to it.
+    common : str, optional
+        The directory's entry with the vendor's common code, which the module finds beside it.
+
+    Raises
+    ------
+    RejectionError
+        If an entry point is missing or wrong, or the version does not fit.
+    BaseException
+        Whatever the module raises.
+
+    Notes
+    -----
+    Afterwards ``sys.path`` is what it was, and if anything was raised, ``sys.modules`` has
+    nothing of the module.
+    """
+    install_finder()
+    with _forgotten_on_error(name), _kept_sys_path():
+        _open_group(name, common, pinned)
+        module = _import(path, name, pinned, is_library(os.path.basename(entry or path)))
+        entries = [_entry_point(module, e) for e in _ENTRY_POINTS]
+        get_backend_id, get_version, factory = entries
+        backend_id = exact(get_backend_id())
+        if not isinstance(backend_id, str):
+            raise RejectionError(f"its get_backend_id returned {describe(backend_id)}, not a str")
+        version = get_version()
+        if reason := why_incompatible(version, core):
+            raise RejectionError(reason)
+        return DynamicBackend(name, backend_id, version_text(version), factory)
+
+
+def install_finder() -> None:
+    """Let parts of private packages be found, for good: they may be imported at any time.
+
+    Notes
+    -----
+    To be called where what a candidate does to ``sys.meta_path`` is not written down yet: this is
+    not to be undone with it.
+    """
+    if _FINDER not in sys.meta_path:
+        sys.meta_path.insert(0, _FINDER)
+
+
+def forget_module(name: str) -> None:
+    """Remove a private module and its submodules from ``sys.modules``.
+
+    Notes
+    -----
+    What its group shares goes with the last of the group's modules.
+    """
+    _forget(name)
+    group = group_of(name)
+    parts = {key.split(".")[1] for key in [*sys.modules] if key.startswith(f"{group}.")}
+    if all(is_common(part) for part in parts):
+        _forget(group)
+
+
+def _forget(name: str) -> None:
+    """Remove a module or group, and all that is in it."""
+    for places in (_FINDER.pinned, _FINDER.commons):
+        for key in [key for key in places if f"{key}.".startswith(f"{name}.")]:
+            del places[key]
+    for key in [key for key in [*sys.modules] if key == name or key.startswith(f"{name}.")]:
+        module = sys.modules.pop(key)
+        for location in getattr(module, "__path__", ()):
+            sys.path_importer_cache.pop(location, None)
+
+
+_ENTRY_POINTS = ("get_backend_id", "get_version", "backend_factory")
+
+
+class _PrivateFinder:
+    """Finds private modules and their parts: what is pinned in snapshots, all else by its source.
+
+    Attributes
+    ----------
+    pinned : dict of str to SnapshotFinder
+        By the private name of a module or of common code.
+    commons : dict of str to str
+        The place of common code that has no pin, by its private name.
+    """
+
+    def __init__(self) -> None:
+        self.pinned: dict[str, SnapshotFinder] = {}
+        self.commons: dict[str, str] = {}
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Look for a module or a part of one; None for all others."""
+        if path is None or not fullname.startswith(PRIVATE_PREFIX):
+            return None
+        module = ".".join(fullname.split(".")[:2])
+        if finder := self.pinned.get(module):
+            return finder.find_spec(fullname)
+        if place := self.commons.get(fullname):
+            return _spec(place, fullname, is_extension=init_file(place).endswith(_EXTENSIONS))
+        kinds = (_LibraryLoader, EXTENSION_SUFFIXES), (SnapshotSourceLoader, SOURCE_SUFFIXES)
+        found = (FileFinder(location, *kinds).find_spec(fullname, target) for location in path)
+        return next(filter(None, found), None)
+
+
+_mapped: dict[str, tuple[int, ...]] = {}
+"""Which file each library was when this process mapped it, by its path."""
+
+
+class _LibraryLoader(ExtensionFileLoader):
+    """Loads a library, unless an older one is in its place.
+
+    Notes
+    -----
+    The interpreter never unmaps one, and whatever lies at its path later, the system gives the old
+    one for the same name.
+    """
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """Map the library.
+
+        Raises
+        ------
+        RejectionError
+            If there was another file when this process mapped it.
+        """
+        status = os.stat(self.path)
+        now = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
+        if _mapped.get(self.path, now) != now:
+            raise RejectionError(
+                f"its library {self.path} was replaced since this process mapped it, and the old "
+                "one stays mapped until the process ends. Start another process to use the new one"
+            )
+        module = super().create_module(spec)
+        _mapped[self.path] = now
+        return module
+
+
+_EXTENSIONS = tuple(EXTENSION_SUFFIXES)
+_FINDER = _PrivateFinder()
+
+
+def _open_group(name: str, common: str, pinned: PinnedCode) -> None:
+    """Make the package that a module is in, where it finds nothing but its vendor's common code."""
+    group = group_of(name)
+    if group in sys.modules:
+        return
+    package = ModuleType(group)
+    package.__spec__ = ModuleSpec(group, None, is_package=True)
+    package.__path__ = []
+    sys.modules[group] = package
+    shared = f"{group}.{os.path.basename(common).partition('.')[0]}"
+    if pinned.common is not None:
+        _FINDER.pinned[shared] = SnapshotFinder(pinned.common, shared)
+    elif common:
+        _FINDER.commons[shared] = common
+
+
+def _import(path: str, name: str, pinned: PinnedCode, is_library: bool) -> ModuleType:
+    """Import a file or a package's directory under a name."""
+    if pinned.module is not None:
+        pinned.module.use_libraries_beside(*filter(None, [pinned.common]))
+        _FINDER.pinned[name] = SnapshotFinder(pinned.module, name)
+        return importlib.import_module(name)
+    is_extension = init_file(path).endswith(_EXTENSIONS) if os.path.isdir(path) else is_library
+    spec = _spec(path, name, is_extension=is_extension)
+    if spec is None or spec.loader is None:  # pragma: no cover - not with a loader that is given
+        raise ImportError(f"{path} cannot be imported")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _spec(path: str, name: str, *, is_extension: bool) -> ModuleSpec | None:
+    """How to import a file or a package's directory under a name."""
+    file = init_file(path)
+    kind = _LibraryLoader if is_extension else SnapshotSourceLoader
+    return importlib.util.spec_from_file_location(
+        name,
+        file,
+        loader=kind(name, file),
+        submodule_search_locations=None if file == path else [path],
+    )
+
+
+def _entry_point(module: ModuleType, name: str) -> Callable[[], object]:
+    """One of a module's entry points."""
+    try:
+        entry: Callable[[], object] = getattr(module, name)
+    except AttributeError:
+        raise RejectionError(f"it has no {name}()") from None
+    if not callable(entry):
+        raise RejectionError(f"its {name} is {describe(entry)}, which cannot be called")
+    return entry
+
+
+@contextmanager
+def _forgotten_on_error(name: str) -> Iterator[None]:
+    """Leave nothing of a module behind if anything is raised."""
+    try:
+        yield
+    except BaseException:
+        forget_module(name)
+        raise
+
+
+@contextmanager
+def _kept_sys_path() -> Iterator[None]:
+    """Undo what a module does to ``sys.path`` while it is imported."""
+    before = list(sys.path)
+    try:
+        yield
+    finally:
+        if sys.path != before:
+            sys.path[:] = before

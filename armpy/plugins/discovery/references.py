@@ -1,0 +1,70 @@
+"""Object references, as entry points have them: ``module`` or ``module:object``."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import logging
+import os
+import re
+from functools import cache
+from importlib.machinery import ModuleSpec
+
+_REFERENCE = re.compile(r"(?P<module>[\w.]+)\s*(?::\s*(?P<object>[\w.]+)\s*)?(?:\[.*\]\s*)?$")
+"""May end in the names of extras, which do not matter here."""
+
+_OWN_PACKAGES = ("armpy", "armpy_numba_acc", "armpy_reference")
+_OWN_PLACES = ("", "backends/numba_acc", "backends/reference")
+"""Where these are, seen from the folder that has armpy: installed, and in a checkout."""
+
+_log = logging.getLogger("armpy.plugins")
+
+
+def load_reference(reference: str) -> object:
+    """Import what a reference leads to, as `importlib.metadata.EntryPoint.load` does.
+
+    Raises
+    ------
+    ValueError
+        If the text is no object reference.
+    BaseException
+        Whatever the module raises.
+    """
+    match = _REFERENCE.match(reference)
+    if match is None:
+        raise ValueError(f"'{reference}' is neither a module nor module:object")
+    found: object = importlib.import_module(match["module"])
+    for name in filter(None, (match["object"] or "").split(".")):
+        found = getattr(found, name)
+    return found
+
+
+def top_module(reference: str) -> str:
+    """The name of the outermost module or package of an object reference."""
+    return reference.partition(":")[0].strip().partition(".")[0]
+
+
+def find_top_module(reference: str) -> ModuleSpec | None:
+    """Where that module would be imported from; None if it cannot be found."""
+    name = top_module(reference)
+    try:
+        return importlib.util.find_spec(name)
+    except Exception as error:  # noqa: BLE001 - finders are anybody's code
+        _log.debug("module '%s' cannot be found: %s", name, error)
+        return None
+
+
+def is_own_file(path: str | None) -> bool:
+    """Whether a package's first file is of the running armpy, or one of its backends."""
+    return path is not None and os.path.realpath(path) in _own_files()
+
+
+@cache
+def _own_files() -> frozenset[str]:
+    """Where the running armpy may have its packages."""
+    root = os.path.realpath(f"{__file__}/../../../..")
+    return frozenset(
+        os.path.join(root, place, name, "__init__.py")
+        for place in _OWN_PLACES
+        for name in _OWN_PACKAGES
+    )

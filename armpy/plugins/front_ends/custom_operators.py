@@ -1,0 +1,46 @@
+"""Custom operators that plugins have registered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from armpy.errors import ArmpyError, ParserError
+from armpy.plugins.hooks.custom_operator import CustomConverter, CustomOperator, OperatorParts
+from armpy.plugins.hooks.manager import Answer, HookPlugins
+from armpy.plugins.loading import Failure
+
+if TYPE_CHECKING:
+    from armpy.graph import Value
+
+_HOOK = "armpy_register_custom_operators"
+
+
+def custom_operators(plugins: HookPlugins) -> Mapping[str, CustomConverter]:
+    """Converters of custom operators by name; of two plugins the first counts."""
+    found: dict[str, CustomConverter] = {}
+    for answer in plugins.ask(_HOOK, CustomOperator, exactly=True):
+        name = answer.value.name
+        if name in found:
+            reason = f"the custom operator '{name}' is another plugin's already"
+            plugins.complain(answer.candidate, _HOOK, Failure(reason, ""))
+        else:
+            found[name] = _guarded(answer)
+    return found
+
+
+def _guarded(answer: Answer[CustomOperator]) -> CustomConverter:
+    """A converter whose mistakes are named after its plugin."""
+
+    def convert(parts: OperatorParts) -> Value | Sequence[Value]:
+        try:
+            return answer.value.convert(parts)
+        except ArmpyError:
+            raise
+        except Exception as error:
+            raise ParserError(
+                f"the plugin '{answer.candidate.label}' cannot convert '{answer.value.name}'",
+                actual=f"{type(error).__name__}: {error}",
+            ) from error
+
+    return convert

@@ -1,0 +1,350 @@
+"""Front-ends that plugins have registered: which one takes a file, and calls to it."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, NoReturn, TypeVar
+
+from armpy.backend.options import OptionScope, check_options
+from armpy.errors import ArmpyError, InvalidArgumentError, ParserError
+from armpy.graph import Graph
+from armpy.graph.network import Network
+from armpy.plugins.discovery.candidate import Candidate, CandidateStatus
+from armpy.plugins.front_ends.validate_front_end import (
+    checked_graph,
+    checked_signatures,
+    plain_front_end,
+)
+from armpy.plugins.hooks import FrontEnd, ModelFile, ModelSignature, ParseSettings
+from armpy.plugins.hooks.manager import HookPlugins
+from armpy.plugins.loading import Failure
+from armpy.plugins.proxy.guarded_call import describe, let_user_interrupt, named_error, plain_text
+
+if TYPE_CHECKING:
+    from armpy.plugins.hooks.metadata import ModelMetadata
+    from armpy.plugins.hooks.outline import FileOutline
+
+T = TypeVar("T")
+
+_HOOK = "armpy_register_front_end"
+
+
+class FrontEnds:
+    """Every front-end that can be used.
+
+    Parameters
+    ----------
+    plugins : HookPlugins
+
+    Notes
+    -----
+    armpy's own come first, so that no plugin can take their names, suffixes or magic numbers.
+    """
+
+    def __init__(self, plugins: HookPlugins) -> None:
+        self._plugins = plugins
+        self._found: list[GuardedFrontEnd] = []
+        for answer in plugins.ask(_HOOK, FrontEnd, exactly=True):
+            self._add(answer.candidate, answer.value)
+
+    def _add(self, candidate: Candidate, answer: FrontEnd) -> None:
+        """Take up what a plugin has registered, if it can be used and nothing of it is taken."""
+        front_end = self._plugins.contained(
+            candidate, _HOOK, lambda: plain_front_end(answer), default=None
+        )
+        if front_end is None:
+            return
+        taken = _why_taken(front_end, self._found)
+        if taken:
+            self._plugins.complain(candidate, _HOOK, Failure(taken, ""))
+        else:
+            self._found.append(GuardedFrontEnd(front_end, candidate, self._plugins))
+
+    def __iter__(self) -> Iterator[GuardedFrontEnd]:
+        return iter(self._found)
+
+    def choose(self, file: ModelFile, name: str | None = None) -> GuardedFrontEnd:
+        """The front-end that takes a file.
+
+        Parameters
+        ----------
+        file : ModelFile
+        name : str, optional
+            The one that is asked for; otherwise one of armpy's own magic numbers tells it, then the
+            longest of others, then whoever recognises the contents, then the longest suffix.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If there is none of that name.
+        ParserError
+            If none takes it.
+        """
+        if name is not None:
+            return self._named(name)
+        found = self._by_magic(file) or self._by_contents(file) or self._by_suffix(file)
+        return found or self._fallback()
+
+    def _named(self, name: str) -> GuardedFrontEnd:
+        """The front-end of a name."""
+        for front_end in self._found:
+            if front_end.name == name:
+                return front_end
+        raise InvalidArgumentError(
+            f"there is no front-end '{name}'",
+            where="front_end",
+            expected="one of " + ", ".join(front_end.name for front_end in self._found),
+            fix=self._left_out(),
+        )
+
+    def _by_magic(self, file: ModelFile) -> GuardedFrontEnd | None:
+        """The front-end with the longest magic number that fits; armpy's own go first."""
+        fitting = [
+            ((front_end.is_own, len(magic.pattern)), front_end)
+            for front_end in self._found
+            for magic in front_end.magic
+            if magic.fits(file.data)
+        ]
+        return max(fitting, key=lambda pair: pair[0])[1] if fitting else None
+
+    def _by_contents(self, file: ModelFile) -> GuardedFrontEnd | None:
+        """The first front-end that recognises what is in a file."""
+        return next((f for f in self._found if self._recognizes(f, file)), None)
+
+    def _recognizes(self, front_end: GuardedFrontEnd, file: ModelFile) -> bool:
+        """Whether a front-end recognises what is in a file."""
+        recognizes = front_end.recognizes
+        if recognizes is None:
+            return False
+        view = file.data[:]  # of its own: whoever releases it takes it from no other
+        return self._plugins.contained(
+            front_end.candidate, _HOOK, lambda: recognizes(view) is True, default=False
+        )
+
+    def _by_suffix(self, file: ModelFile) -> GuardedFrontEnd | None:
+        """The front-end with the longest suffix that a file's name ends in."""
+        if file.path is None:
+            return None
+        name = file.path.name.lower()
+        fitting = [
+            (len(suffix), front_end)
+            for front_end in self._found
+            for suffix in front_end.suffixes
+            if name.endswith(suffix)
+        ]
+        return max(fitting, key=lambda pair: pair[0])[1] if fitting else None
+
+    def _fallback(self) -> GuardedFrontEnd:
+        """The first of armpy's own front-ends, which says of other files what they look like."""
+        if not self._found or not self._found[0].is_own:
+            raise ParserError("there is no front-end", fix=self._left_out())
+        own = self._found[0]
+        others = [f"{f.name} ({', '.join(f.suffixes)})" for f in self._found if not f.is_own]
+        hints = [f"Other front-ends are {', '.join(others)}"] if others else []
+        hints += filter(None, [self._left_out()])
+        return GuardedFrontEnd(own.front_end, own.candidate, self._plugins, ". ".join(hints))
+
+    def _left_out(self) -> str:
+        """Which plugins may have brought another one, and why they did not."""
+        lost = [
+            f"plugin '{c.label}' from {c.source}: {c.reason}"
+            for c in self._plugins.candidates
+            if c.status not in (CandidateStatus.REGISTERED, CandidateStatus.FOUND)
+        ]
+        lost += [
+            f"{hook} of plugin '{c.label}' from {c.source}: {failure.reason}"
+            for c, hook, failure in self._plugins.problems
+            if hook == _HOOK
+        ]
+        return "Left out is " + "; ".join(lost) if lost else ""
+
+
+class GuardedFrontEnd:
+    """A front-end behind the plugin boundary.
+
+    Parameters
+    ----------
+    front_end : FrontEnd
+    candidate : Candidate
+        The plugin that has registered it.
+    plugins : HookPlugins
+    hint : str
+        Added to what it says of files that it does not understand.
+
+    Attributes
+    ----------
+    is_own : bool
+        Whether it is armpy's, whose parsers keep the limits and raise ParserError alone.
+    """
+
+    def __init__(
+        self, front_end: FrontEnd, candidate: Candidate, plugins: HookPlugins, hint: str = ""
+    ) -> None:
+        self.front_end = front_end
+        self.candidate = candidate
+        self.is_own = plugins.is_own(candidate)
+        self._around_calls = plugins.around_calls
+        self.name, self.title = front_end.name, front_end.title
+        self.suffixes, self.magic = front_end.suffixes, front_end.magic
+        self.recognizes = front_end.recognizes
+        self._hint = hint
+
+    @property
+    def where(self) -> str:
+        """What messages call it."""
+        return f"front-end '{self.name}' of {self.candidate.source}"
+
+    @property
+    def missing_modules(self) -> list[str]:
+        """The modules that the parser needs and that are not installed."""
+        return [name for name in self.front_end.requires if not _is_installed(name)]
+
+    def check_options(self, given: Mapping[str, object]) -> dict[str, object]:
+        """Options checked and completed with defaults.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If one is not declared, or its value not allowed.
+        """
+        declared = self.front_end.options
+        scopes = check_options(declared, given, f"front-end '{self.name}'", whose="front-end")
+        return {name: value for scope in OptionScope for name, value in scopes[scope].items()}
+
+    def parse(self, file: ModelFile, settings: ParseSettings) -> Network | Graph:
+        """The network of a file.
+
+        Raises
+        ------
+        ParserError
+            If the parser raises, or what it returns is no sound network, or larger than the limit.
+        """
+
+        def parse() -> Network | Graph:
+            network = self.front_end.parse(file, settings)
+            return network if self.is_own else checked_graph(network, settings.memory_limit_bytes)
+
+        has_checked = self.is_own and self.front_end.signatures is not None  # its parser does
+        if settings.signature is not None and not has_checked:
+            self._check_signature(file, settings.signature)
+        return self._contained(file, parse)
+
+    def signatures(self, file: ModelFile) -> tuple[ModelSignature, ...]:
+        """The signatures of a file; errors as for `parse`."""
+        read = self.front_end.signatures
+        if read is None:
+            return ()
+        return self._contained(file, lambda: checked_signatures(read(file)))
+
+    def describe(self, file: ModelFile) -> dict[str, str]:
+        """What the front-end tells of a file; errors as for `parse`."""
+        tell = self.front_end.describe
+        if tell is None:
+            return {}
+        return self._contained(file, lambda: _facts(tell(file)))
+
+    def metadata(self, file: ModelFile, signature: str | None) -> ModelMetadata:
+        """What a file says of itself; errors as for `parse`."""
+        from armpy.plugins.front_ends.validate_metadata import plain_metadata  # noqa: PLC0415 - few ask
+
+        read = self.front_end.metadata
+        if read is None:
+            return plain_metadata(None)
+        return self._contained(file, lambda: plain_metadata(read(file, signature)))
+
+    def outline(self, file: ModelFile, signature: str | None) -> FileOutline | None:
+        """What a file is made of; None if the front-end does not tell. Errors as for `parse`."""
+        from armpy.plugins.front_ends.validate_outline import plain_outline  # noqa: PLC0415 - few ask
+
+        read = self.front_end.outline
+        if read is None:
+            return None
+        return self._contained(file, lambda: plain_outline(read(file, signature)))
+
+    def _check_signature(self, file: ModelFile, name: str) -> None:
+        """Check that a file has a signature."""
+        names = [signature.name for signature in self.signatures(file)]
+        if name not in names:
+            raise ParserError(
+                f"the model has no signature '{name}'",
+                where=file.label,
+                expected=", ".join(f"'{n}'" for n in names) or "none, as it has no signatures",
+            )
+
+    def _contained(self, file: ModelFile, call: Callable[[], T]) -> T:
+        """Call the front-end; whatever it raises is a ParserError that names it and the file."""
+        self._check_requirements(file)
+        try:
+            with self._around_calls():
+                return call()
+        except ArmpyError as error:
+            self._raise(file, error)
+        except BaseException as error:
+            let_user_interrupt(error)
+            fix = ""
+            if isinstance(error, ModuleNotFoundError) and self.front_end.install:
+                fix = f"Run: {self.front_end.install}"
+            raise ParserError(
+                f"the front-end raised {describe(error)}",
+                where=f"{file.label} / {self.where}",
+                fix=fix,
+            ) from error
+
+    def _raise(self, file: ModelFile, error: ArmpyError) -> NoReturn:
+        """Raise a front-end's own error."""
+        if self.is_own:
+            if self._hint and isinstance(error, ParserError):
+                error.fix = ". ".join(filter(None, [error.fix.rstrip("."), self._hint]))
+            raise error
+        named = named_error(f"{file.label} / {self.where}", error)
+        if isinstance(named, ParserError):
+            raise named from error.__cause__
+        raise ParserError(
+            named.failed,
+            where=named.where,
+            expected=named.expected,
+            actual=named.actual,
+            fix=named.fix,
+        ) from error
+
+    def _check_requirements(self, file: ModelFile) -> None:
+        """Check that the modules are installed that the parser needs."""
+        missing = self.missing_modules
+        if missing:
+            install = self.front_end.install
+            raise ParserError(
+                f"the front-end needs {', '.join(missing)}, which is not installed",
+                where=f"{file.label} / {self.where}",
+                fix=f"Run: {install}" if install else "",
+            )
+
+
+def _facts(given: Mapping[str, str]) -> dict[str, str]:
+    """What a front-end tells of a file, as plain text."""
+    return {plain_text(str(name)): plain_text(str(fact)) for name, fact in given.items()}
+
+
+def _why_taken(front_end: FrontEnd, others: Iterable[GuardedFrontEnd]) -> str:
+    """Why a front-end cannot stand beside others; empty if it can."""
+    for other in others:
+        if front_end.name == other.name:
+            return f"the front-end name '{other.name}' is taken: {other.candidate.source}"
+        for suffix in front_end.suffixes:
+            if suffix in other.suffixes:
+                return f"the suffix '{suffix}' is taken: {other.where}"
+        for magic in front_end.magic:
+            if magic in other.magic:
+                return f"the magic number {magic.pattern!r} is taken: {other.where}"
+    return ""
+
+
+def _is_installed(module: str) -> bool:
+    """Whether a module can be found; none is imported but the packages that it is in."""
+    try:
+        return importlib.util.find_spec(module) is not None
+    except (ImportError, ValueError):
+        return False
+    except BaseException as error:  # noqa: BLE001 - plugin boundary: the packages that it is in
+        let_user_interrupt(error)
+        return True  # and broken, which the parser's own import tells

@@ -1,0 +1,176 @@
+"""What front-ends of plugins answer, checked and made plain: nothing of it is code any more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from armpy.backend.options import BackendOption
+from armpy.errors import InvalidArgumentError, ParserError
+from armpy.graph import Graph, Layer, Value, Variable, nested_graphs
+from armpy.graph.network import Network
+from armpy.graph.verify import verify_graph
+from armpy.ops.attributes import check_attributes
+from armpy.ops.operation import Operation
+from armpy.plugins.hooks import FrontEnd, Magic, ModelSignature
+from armpy.plugins.proxy.guarded_call import describe, plain_text
+from armpy.tensor import TensorInfo
+
+
+def plain_front_end(given: FrontEnd) -> FrontEnd:
+    """A front-end whose fields are of plain types, which armpy can compare without a guard.
+
+    Raises
+    ------
+    BaseException
+        Whatever fields that cannot be used, or are code, raise.
+    """
+    return replace(
+        given,
+        name=plain_text(given.name),
+        title=plain_text(given.title),
+        suffixes=tuple(map(plain_text, given.suffixes)),
+        magic=tuple(_plain_magic(magic) for magic in given.magic),
+        options=_plain_options(given),
+        requires=tuple(map(plain_text, given.requires)),
+        install=plain_text(given.install),
+    )
+
+
+def _plain_options(given: FrontEnd) -> tuple[BackendOption, ...]:
+    """Options of one name each, which are checked by armpy's own code and have defaults."""
+    options = tuple(given.options)
+    for option in options:
+        if type(option) is not BackendOption:
+            raise InvalidArgumentError(
+                "an option has the wrong type", expected="BackendOption", actual=describe(option)
+            )
+        option.check(option.default)
+    names = [option.name for option in options]
+    if len(set(names)) < len(names):
+        raise InvalidArgumentError("two options have one name", actual=", ".join(names))
+    return options
+
+
+def _plain_magic(magic: Magic) -> Magic:
+    """A magic number that is found as armpy finds it."""
+    return Magic(bytes(memoryview(magic.pattern)), magic.offset)
+
+
+def checked_graph(network: object, memory_limit_bytes: int) -> Graph:
+    """The graph that a plugin's parser has returned, its own methods left behind.
+
+    Raises
+    ------
+    ArmpyError
+        If it is no sound graph, or larger than the limit.
+    BaseException
+        Whatever the plugin's objects raise.
+    """
+    if type(network) not in (Network, Graph):  # not of a subclass, whose methods are its own
+        raise ParserError(
+            "the parser's answer has the wrong type",
+            expected="Network or Graph",
+            actual=describe(network),
+        )
+    built = Network.build(network) if isinstance(network, Network) else network
+    assert isinstance(built, Graph)
+    graph = _plain_graph(built)
+    variable_bytes = 0
+    for part in (graph, *nested_graphs(graph)):
+        _check_parts(part)
+        verify_graph(part)
+        _check_names(part)
+        for layer in part.layers:
+            if not isinstance(layer.operation, Operation):
+                raise ParserError("a layer has no operation", actual=describe(layer.operation))
+            check_attributes(layer.operation)
+        for value in part.values():
+            if value.info.is_fully_shaped:
+                _check_size(f"tensor '{value.name}'", value.info.size_bytes, memory_limit_bytes)
+        variable_bytes += sum(variable.initial.nbytes for variable in part.variables)
+    _check_size("all variables together", variable_bytes, memory_limit_bytes)
+    return graph
+
+
+def _plain_graph(given: Graph) -> Graph:
+    """A graph of plain tuples, which nobody else has, so that what is checked is what runs."""
+    return Graph(
+        tuple(given.inputs),
+        tuple(given.outputs),
+        tuple(given.output_names),
+        tuple(given.layers),
+        tuple(given.variables),
+        tuple(given.default_shapes),
+    )
+
+
+def _check_parts(graph: Graph) -> None:
+    """Check that a graph is made of armpy's own parts, not of subclasses that are code."""
+    parts: tuple[tuple[type, Iterable[object]], ...] = (
+        (Layer, graph.layers),
+        (Variable, graph.variables),
+        (Value, (value for layer in graph.layers for value in _operands(layer))),
+        (Value, graph.values()),
+        (TensorInfo, (value.info for value in graph.values())),
+    )
+    for kind, found in parts:
+        for part in found:
+            if type(part) is not kind:
+                raise ParserError(
+                    "a part of the graph has the wrong type",
+                    expected=kind.__name__,
+                    actual=describe(part),
+                )
+
+
+def _operands(layer: Layer) -> list[Value]:
+    """What a layer reads and writes."""
+    return [value for value in (*layer.inputs, *layer.outputs) if value is not None]
+
+
+def _check_names(graph: Graph) -> None:
+    """Check that inputs and outputs have names."""
+    for name in (*(value.name for value in graph.inputs), *graph.output_names):
+        if type(name) is not str:
+            raise ParserError("a name is not text", actual=describe(name))
+
+
+def _check_size(what: str, size_bytes: int, limit_bytes: int) -> None:
+    """Check that something keeps the memory limit."""
+    if size_bytes > limit_bytes:
+        raise ParserError(
+            f"{what}: larger than the memory limit",
+            expected=f"at most {limit_bytes} bytes",
+            actual=str(size_bytes),
+        )
+
+
+def checked_signatures(given: object) -> tuple[ModelSignature, ...]:
+    """A front-end's signatures, checked."""
+    if not isinstance(given, (list, tuple)):
+        raise ParserError(
+            "the answer has the wrong type",
+            expected="a list of ModelSignature",
+            actual=describe(given),
+        )
+    found = tuple(given)
+    for signature in found:
+        if not isinstance(signature, ModelSignature) or type(signature.name) is not str:
+            raise ParserError(
+                "a signature has the wrong type",
+                expected="a ModelSignature with a name",
+                actual=describe(signature),
+            )
+    plain = tuple(
+        ModelSignature(
+            plain_text(signature.name),
+            tuple(map(plain_text, signature.inputs)),
+            tuple(map(plain_text, signature.outputs)),
+        )
+        for signature in found
+    )
+    names = [signature.name for signature in plain]
+    if len(set(names)) != len(names):
+        raise ParserError("two signatures have one name", actual=", ".join(names))
+    return plain

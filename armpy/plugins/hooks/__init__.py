@@ -1,0 +1,25 @@
+"""What the author of a plugin imports: hooks, and what they take and give."""
+
+from armpy.plugins.hooks.custom_operator import CustomOperator, OperatorParts
+from armpy.plugins.hooks.front_end import FrontEnd, Magic, ModelSignature, ParseSettings
+from armpy.plugins.hooks.model_file import ModelFile, ModelSource
+from armpy.plugins.hooks.outline import FileGraph, FileOperator, FileOutline, FileTensor
+from armpy.plugins.hooks.section import ReportSection
+from armpy.plugins.hooks.specifications import hookimpl
+
+__all__ = [
+    "CustomOperator",
+    "FileGraph",
+    "FileOperator",
+    "FileOutline",
+    "FileTensor",
+    "FrontEnd",
+    "Magic",
+    "ModelFile",
+    "ModelSignature",
+    "ModelSource",
+    "OperatorParts",
+    "ParseSettings",
+    "ReportSection",
+    "hookimpl",
+]

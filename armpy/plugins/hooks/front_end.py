@@ -1,0 +1,199 @@
+"""Front-end: what a plugin says of a model format and its parser."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from armpy.errors import InvalidArgumentError
+from armpy.plugins.hooks.model_file import ModelFile
+
+if TYPE_CHECKING:
+    from armpy.backend.options import BackendOption, OptionValue
+    from armpy.graph import Graph
+    from armpy.graph.network import Network
+    from armpy.plugins.hooks.custom_operator import CustomConverter
+    from armpy.plugins.hooks.metadata import ModelMetadata
+    from armpy.plugins.hooks.outline import FileOutline
+
+
+@dataclass(frozen=True, slots=True)
+class Magic:
+    """Magic number: bytes that files of a format have at a fixed place.
+
+    Parameters
+    ----------
+    pattern : bytes
+    offset : int
+        From the beginning of the file.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there are no bytes, or the offset is negative.
+    """
+
+    pattern: bytes
+    offset: int = 0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.pattern, bytes) or not self.pattern:
+            raise _wrong("magic", "bytes, at least one", self.pattern)
+        if type(self.offset) is not int or self.offset < 0:
+            raise _wrong("magic", "an offset of 0 or more", self.offset)
+
+    def fits(self, data: memoryview) -> bool:
+        """Whether a file has these bytes."""
+        return data[self.offset : self.offset + len(self.pattern)] == self.pattern
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSignature:
+    """One way to call a model.
+
+    Parameters
+    ----------
+    name : str
+    inputs, outputs : tuple of str
+        Names, in the file's order.
+    """
+
+    name: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ParseSettings:
+    """How a file is to be parsed.
+
+    Parameters
+    ----------
+    signature : str or None
+        The signature to follow, one that the front-end has named; None for the model's main part.
+    memory_limit_bytes : int
+        How much a single tensor, and all variables together, may take up. The core refuses what
+        is larger; a parser that allocates before it has read everything looks at it too.
+    options : mapping of str to value
+        Every option that the front-end declares, checked.
+    custom_operators : mapping of str to callable
+        What plugins make of custom operators of .tflite files, by name.
+    """
+
+    signature: str | None
+    memory_limit_bytes: int
+    options: Mapping[str, OptionValue]
+    custom_operators: Mapping[str, CustomConverter] = dataclasses.field(default_factory=dict)
+
+
+Parser: TypeAlias = "Callable[[ModelFile, ParseSettings], Network | Graph]"
+"""Makes a network of a file."""
+
+
+@dataclass(frozen=True, slots=True)
+class FrontEnd:
+    """A model format and its parser.
+
+    Parameters
+    ----------
+    name : str
+        Lower case letters, digits, hyphens and underscores; what ``front_end=`` and
+        ``--front-end`` name.
+    title : str
+        The format in words, for reports.
+    parse : callable
+        Called with a `ModelFile` and `ParseSettings`; returns a `Network` or a `Graph`. Heavy
+        imports belong inside it. May be called by several threads at once.
+    suffixes : tuple of str
+        Ends of file names, lower case, with their dot.
+    magic : tuple of Magic
+        Any of them tells the format.
+    recognizes : callable, optional
+        Called with the bytes of a file that no magic number tells; whether it is of this format.
+    signatures : callable, optional
+        Called with a `ModelFile`; returns a list of `ModelSignature`.
+    describe : callable, optional
+        Called with a `ModelFile`; returns facts for `armpy inspect`, text by name.
+    options : tuple of BackendOption
+        What ``front_end_options=`` and ``--front-end-option`` may say.
+    requires : tuple of str
+        Modules that the parser imports and that may not be installed.
+    install : str
+        The command that installs these.
+    metadata : callable, optional
+        Called with a `ModelFile` and the name of a signature, or None; returns the file's
+        `ModelMetadata`, whose inputs and outputs have the names that they have in the network.
+    outline : callable, optional
+        Called with a `ModelFile` and the name of a signature, or None; returns a `FileOutline`:
+        the file's operators and tensors under its own names, also those that `parse` refuses.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If a field cannot be used.
+    """
+
+    name: str
+    title: str
+    parse: Parser
+    suffixes: tuple[str, ...] = ()
+    magic: tuple[Magic, ...] = ()
+    recognizes: Callable[[memoryview], bool] | None = None
+    signatures: Callable[[ModelFile], list[ModelSignature]] | None = None
+    describe: Callable[[ModelFile], Mapping[str, str]] | None = None
+    options: tuple[BackendOption, ...] = ()
+    requires: tuple[str, ...] = ()
+    install: str = ""
+    metadata: Callable[[ModelFile, str | None], ModelMetadata] | None = None
+    outline: Callable[[ModelFile, str | None], FileOutline] | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not _is_plain(self.name):
+            raise _wrong("name", "lower case letters, digits, '-' and '_'", self.name)
+        for field in ("title", "install"):
+            if not isinstance(getattr(self, field), str):
+                raise _wrong(field, "text", getattr(self, field))
+        if not callable(self.parse):
+            raise _wrong("parse", "something that can be called", self.parse)
+        for field in ("recognizes", "signatures", "describe", "metadata", "outline"):
+            given = getattr(self, field)
+            if given is not None and not callable(given):
+                raise _wrong(field, "something that can be called, or None", given)
+        for field, kind in _TUPLES.items():
+            given = getattr(self, field)
+            if not isinstance(given, tuple) or not all(isinstance(item, kind) for item in given):
+                raise _wrong(field, f"a tuple of {kind.__name__}", given)
+        self._check_options()
+        for suffix in self.suffixes:
+            dot, *parts = suffix.split(".")
+            if dot or not parts or not all(map(_is_plain, parts)):
+                raise _wrong("suffixes", "ends such as '.toy', lower case", suffix)
+
+    def _check_options(self) -> None:
+        """Check the declared options."""
+        if self.options == ():
+            return
+        from armpy.backend.options import BackendOption  # noqa: PLC0415 - few front-ends have any
+
+        if not isinstance(self.options, tuple) or not all(
+            isinstance(option, BackendOption) for option in self.options
+        ):
+            raise _wrong("options", "a tuple of BackendOption", self.options)
+
+
+_TUPLES: dict[str, type[Any]] = {"suffixes": str, "magic": Magic, "requires": str}  # Any: of fields
+
+
+def _is_plain(text: str) -> bool:
+    """Whether a text is of lower case letters, digits, '-' and '_' and begins with no hyphen."""
+    word = text.replace("-", "").replace("_", "")
+    return word.isalnum() and text.isascii() and text == text.lower() and text[0] not in "-_"
+
+
+def _wrong(field: str, expected: str, actual: object) -> InvalidArgumentError:
+    """The error for a field that cannot be used."""
+    return InvalidArgumentError(
+        f"its {field} cannot be used", where="FrontEnd", expected=expected, actual=repr(actual)
+    )

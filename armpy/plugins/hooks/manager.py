@@ -1,0 +1,378 @@
+"""Plugin manager: loads plugins with hooks, and asks them, each by itself."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import re
+import threading
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from functools import wraps
+from typing import Any, Generic, TypeVar
+
+import pluggy
+
+from armpy.errors import InvalidArgumentError
+from armpy.plugins.aftermath import InterpreterState, undo
+from armpy.plugins.discovery.candidate import (
+    Candidate,
+    CandidateKind,
+    CandidateStatus,
+    RejectionError,
+)
+from armpy.plugins.discovery.references import load_reference
+from armpy.plugins.hooks.checks import check_plugin
+from armpy.plugins.hooks.specifications import PROJECT, HookSpecifications
+from armpy.plugins.loading import Failure, attempt, leave_out
+from armpy.plugins.options import PluginOptions
+from armpy.plugins.probing.result import ProbeResult
+from armpy.plugins.proxy.guarded_call import describe, exact, is_a
+from armpy.plugins.trust.pinned_code import Snapshot, serve_distribution
+from armpy.plugins.trust.policy import Trust
+
+_log = logging.getLogger("armpy.plugins")
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+OWN = ("armpy", "armpy.frontends.own")
+"""Name and module of the plugin that brings armpy's own front-ends."""
+
+_MOST_PROBLEMS = 20
+"""How many of a plugin's are kept and logged."""
+
+_ADDRESS = r"\b0x[0-9a-f]+"
+"""Tells one object from another, and no problem from another."""
+
+_running: ContextVar[frozenset[tuple[str, str]]] = ContextVar("running", default=frozenset())
+"""Plugins and hooks that this thread is in: one that loads a model does not ask itself again."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Answer(Generic[T]):
+    """What one plugin has answered.
+
+    Parameters
+    ----------
+    candidate : Candidate
+        The plugin.
+    value : object
+    """
+
+    candidate: Candidate
+    value: T
+
+
+@dataclass(slots=True, eq=False)
+class _Record:
+    """A candidate for a plugin, and what its hooks have done wrong."""
+
+    candidate: Candidate
+    plugin: object = None
+    has_passed_probe: bool = False
+    problems: dict[tuple[str, str], Failure] = field(default_factory=dict)
+
+
+class HookPlugins:
+    """Plugins that implement hooks, loaded when the first hook is called.
+
+    Parameters
+    ----------
+    candidates : iterable of Candidate
+        In the order in which they count. armpy's own plugin comes before them.
+    options : PluginOptions, optional
+    trust : Trust, optional
+
+    Notes
+    -----
+    What a plugin raises or answers in error never reaches another one, nor the caller: it is logged
+    once, kept in `problems`, and left out. All methods may be called from several threads.
+
+    Attributes
+    ----------
+    around_calls : callable
+        Makes what is entered around all code of plugins; the command line keeps its stdout there.
+    """
+
+    def __init__(
+        self,
+        candidates: Iterable[Candidate] = (),
+        options: PluginOptions | None = None,
+        trust: Trust | None = None,
+    ) -> None:
+        self._options = options or PluginOptions()
+        self._trust = trust or Trust()
+        self._manager = pluggy.PluginManager(PROJECT)
+        specifications: Any = HookSpecifications()  # Any: not only modules and classes will do
+        self._manager.add_hookspecs(specifications)
+        self.around_calls: Callable[[], AbstractContextManager[object]] = nullcontext
+        self._lock = threading.RLock()
+        self._is_loading = False
+        name, module = OWN
+        own = _Record(Candidate(name, name, CandidateKind.CODE, name=module, is_plugin=True))
+        self._records = [own]
+        for candidate in candidates:
+            self._add(candidate)
+
+    @property
+    def candidates(self) -> tuple[Candidate, ...]:
+        """Every plugin but armpy's own, with its status, in the order in which they count."""
+        return tuple(record.candidate for record in self._records[1:])
+
+    @property
+    def problems(self) -> tuple[tuple[Candidate, str, Failure], ...]:
+        """What hooks of plugins that are loaded have done wrong: plugin, hook, and what."""
+        return tuple(
+            (record.candidate, hook, failure)
+            for record in self._records
+            for (hook, _), failure in record.problems.items()
+        )
+
+    def is_own(self, candidate: Candidate) -> bool:
+        """Whether a plugin is armpy's own."""
+        return candidate is self._records[0].candidate
+
+    def register(self, name: str, plugin: object, source: str = "code") -> None:
+        """Add a plugin by hand: a module or object whose methods are marked with `hookimpl`.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If the name is taken, or the plugin cannot be used; it says why.
+        """
+        with self._lock:
+            record = self._add(Candidate(name, source, is_plugin=True))
+            record.plugin = plugin
+            if record.candidate.status is CandidateStatus.FOUND:
+                self._load(record)
+            if record.candidate.status is not CandidateStatus.REGISTERED:
+                self._records.remove(record)
+                reason = record.candidate.reason
+                raise InvalidArgumentError(f"plugin '{name}' cannot be registered", actual=reason)
+
+    def ask(
+        self, hook: str, kind: type[T], *, exactly: bool = False, **arguments: object
+    ) -> list[Answer[T]]:
+        """Call a hook of every plugin.
+
+        Parameters
+        ----------
+        hook : str
+            Name of a method of `HookSpecifications`.
+        kind : type
+            What is answered: nothing (None), one, or a list or tuple of them.
+        exactly : bool
+            Refuse subclasses, whose attributes may be code.
+
+        Returns
+        -------
+        list of Answer
+            One for each that was given, in the order in which plugins count.
+        """
+        self.load()
+        given: list[Answer[object]] = getattr(self._manager.hook, hook)(**arguments)
+        given.sort(key=lambda answer: self._position(answer.candidate))
+        right: list[Answer[T]] = []
+        for answer in given:
+            # Any: until it is checked
+            items: list[Any] = answer.value if isinstance(answer.value, list) else [answer.value]
+            for item in items:
+                if type(item) is kind if exactly else is_a(item, kind):
+                    right.append(Answer(answer.candidate, item))
+                else:
+                    reason = f"it returned {describe(item)}. Expected {kind.__name__}"
+                    self.complain(answer.candidate, hook, Failure(reason, ""))
+        return right
+
+    def complain(self, candidate: Candidate, hook: str, failure: Failure) -> None:
+        """Keep and log what a plugin's hook has done wrong; each thing once."""
+        problems = self._records[self._position(candidate)].problems
+        key = hook, re.sub(_ADDRESS, "0x", failure.reason)
+        with self._lock:
+            if key in problems or len(problems) >= _MOST_PROBLEMS:
+                return
+            problems[key] = failure
+        _log.warning(
+            "%s of plugin '%s' from %s is left out: %s",
+            hook,
+            candidate.label,
+            candidate.source,
+            failure.reason,
+        )
+
+    def contained(self, candidate: Candidate, hook: str, call: Callable[[], R], *, default: R) -> R:
+        """Call a plugin's code; what goes wrong is kept, and `default` returned."""
+        result = default
+
+        def step() -> None:
+            nonlocal result
+            with self.around_calls():
+                result = call()
+
+        failed = attempt(step)
+        if failed is not None:
+            self.complain(candidate, hook, failed[1])
+            return default
+        return result
+
+    def load(self) -> None:
+        """Load every plugin that is not yet."""
+        with self._lock:
+            if self._is_loading:  # a plugin that uses armpy while it is imported
+                return
+            self._is_loading = True
+            try:
+                self._probe_if_asked()
+                for record in self._records:
+                    if record.candidate.status is CandidateStatus.FOUND:
+                        self._load(record)
+            finally:
+                self._is_loading = False
+
+    def probe(self, *, examine: str = "") -> list[tuple[Candidate, ProbeResult]]:
+        """Load every plugin that is not yet in a process of its own, as for backends."""
+        # Few processes probe, and it takes much of the standard library.
+        from armpy.plugins.probing.probe import probe_candidates  # noqa: PLC0415
+
+        with self._lock:
+            records = [record for record in self._records if _can_be_probed(record)]
+            candidates = [record.candidate for record in records]
+            timeout_s = self._options.probe_timeout_s
+            results = probe_candidates(candidates, timeout_s=timeout_s, examine=examine)
+            for record, result in zip(records, results, strict=True):
+                record.has_passed_probe = result.passed
+                if not result.passed:
+                    details = result.traceback or result.output
+                    missing = result.missing_module, result.missing_library
+                    failure = Failure(result.reason, details, *missing)
+                    leave_out(record.candidate, result.status, failure)
+            return list(zip(candidates, results, strict=True))
+
+    def _probe_if_asked(self) -> None:
+        """Probe what is about to be loaded, if the options say so."""
+        if self._options.probe:
+            self.probe()
+
+    def _add(self, candidate: Candidate) -> _Record:
+        """Take up one candidate, if it may be loaded and its name is free."""
+        record = _Record(candidate)
+        self._records.append(record)
+
+        def check() -> None:
+            self._trust.check(candidate)
+            if not exact(candidate.backend_id):
+                raise RejectionError("it has no name")
+
+        failed = attempt(check)
+        if failed is not None:
+            leave_out(candidate, *failed)
+            return record
+        others = (r.candidate for r in self._records if r is not record)
+        owner = next((c for c in others if c.backend_id == candidate.backend_id), None)
+        if owner is not None:
+            reason = f"another plugin has the name '{candidate.backend_id}': {owner.source}"
+            leave_out(candidate, CandidateStatus.DUPLICATE, Failure(reason, ""))
+        return record
+
+    def _position(self, candidate: Candidate) -> int:
+        """Where a plugin stands in the order in which they count."""
+        return next(i for i, r in enumerate(self._records) if r.candidate is candidate)
+
+    def _load(self, record: _Record) -> None:
+        """Import a plugin and register its hooks; undo what it has done if that goes wrong."""
+        candidate = record.candidate
+
+        def step() -> None:
+            before = None if self.is_own(candidate) else InterpreterState()
+            try:
+                with self.around_calls():
+                    if record.plugin is None:
+                        record.plugin = self._import(record)
+                    guarded = _guarded(record.plugin, self._guard(record))
+                self._manager.register(guarded, candidate.backend_id)
+            except BaseException:
+                if before is not None:
+                    undo([before.changes()])
+                raise
+
+        failed = attempt(step)
+        if failed is None:
+            candidate.status = CandidateStatus.REGISTERED
+        else:
+            record.plugin = None
+            leave_out(candidate, *failed)
+
+    def _import(self, record: _Record) -> object:
+        """A plugin's module or object."""
+        candidate = record.candidate
+        if candidate.kind is CandidateKind.CODE:
+            return importlib.import_module(candidate.name)
+        return open_plugin(candidate, self._trust.check(candidate).module)
+
+    def _guard(self, record: _Record) -> Callable[[str, Callable[..., object]], object]:
+        """What stands between pluggy and an implementation: it raises nothing."""
+
+        def guard(hook: str, function: Callable[..., object]) -> object:
+            key = record.candidate.backend_id, hook
+
+            @wraps(function)
+            def guarded(*arguments: object) -> Answer[object] | None:
+                if key in _running.get():
+                    return None
+                token = _running.set(_running.get() | {key})
+                try:
+                    value = self.contained(
+                        record.candidate, hook, lambda: _plain(function(*arguments)), default=None
+                    )
+                finally:
+                    _running.reset(token)
+                return None if value is None else Answer(record.candidate, value)
+
+            return guarded
+
+        return guard
+
+
+def open_plugin(candidate: Candidate, snapshot: Snapshot | None) -> object:
+    """Import what an entry point names, from a snapshot if it has a pin.
+
+    Raises
+    ------
+    RejectionError
+        If it was imported before its pin was checked.
+    BaseException
+        Whatever the plugin raises.
+    """
+    if snapshot is not None:
+        serve_distribution(snapshot, candidate)
+    return load_reference(candidate.name)
+
+
+class _Guarded:
+    """Holds a plugin's guarded implementations, as pluggy looks for them."""
+
+    def __dir__(self) -> list[str]:
+        return [*vars(self)]
+
+
+def _guarded(plugin: object, guard: Callable[[str, Callable[..., object]], object]) -> _Guarded:
+    """A plugin whose implementations are each behind a guard; errors as for `check_plugin`."""
+    shown = _Guarded()
+    for name in check_plugin(plugin):
+        setattr(shown, name, guard(name, getattr(plugin, name)))
+    return shown
+
+
+def _plain(value: object) -> object:
+    """An answer; of several a plain list, so that to go through them runs no code of the plugin."""
+    return list(value) if isinstance(value, (list, tuple)) else value
+
+
+def _can_be_probed(record: _Record) -> bool:
+    """Whether a probe can tell something new."""
+    candidate = record.candidate
+    is_found = candidate.status is CandidateStatus.FOUND
+    return is_found and candidate.kind is not CandidateKind.CODE and not record.has_passed_probe

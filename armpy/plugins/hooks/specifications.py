@@ -1,0 +1,107 @@
+"""Hook specifications: every place at which armpy asks plugins."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pluggy import HookimplMarker, HookspecMarker
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from armpy.graph import Graph
+    from armpy.plugins.hooks.custom_operator import CustomOperator
+    from armpy.plugins.hooks.front_end import FrontEnd
+    from armpy.plugins.hooks.section import ReportSection
+
+PROJECT = "armpy"
+"""What the markers and the manager have in common."""
+
+hookimpl = HookimplMarker(PROJECT)
+"""Marks a function of a plugin as the implementation of the hook of its name."""
+
+_hookspec = HookspecMarker(PROJECT)
+
+
+class HookSpecifications:
+    """The hooks.
+
+    Notes
+    -----
+    An implementation takes those of a hook's arguments that it names. It is asked beside others:
+    what it raises or returns in error is logged with its name and left out, whatever the others
+    answer.
+    """
+
+    def __dir__(self) -> list[str]:
+        """The hooks alone, which is what pluggy goes through."""
+        return [name for name in vars(type(self)) if name.startswith("armpy_")]
+
+    @_hookspec
+    def armpy_add_cli_commands(self) -> object:
+        """Subcommands of `armpy`, asked for when a command is not one of armpy's own, or for help.
+
+        Returns
+        -------
+        click.Command, list of click.Command, or None
+            Names are lower case with hyphens. None that is armpy's own or another plugin's counts.
+        """
+
+    @_hookspec
+    def armpy_register_front_end(self) -> FrontEnd | Sequence[FrontEnd] | None:
+        """Model formats, asked for whenever a file is loaded.
+
+        Returns
+        -------
+        FrontEnd, list of FrontEnd, or None
+            One whose name, suffix or magic number is taken is left out.
+        """
+
+    @_hookspec
+    def armpy_register_custom_operators(
+        self,
+    ) -> CustomOperator | Sequence[CustomOperator] | None:
+        """Custom operators of .tflite files, asked for when such a file is loaded.
+
+        Returns
+        -------
+        CustomOperator, list of CustomOperator, or None
+            One whose name is another plugin's is left out; a plugin's comes before armpy's own.
+        """
+
+    @_hookspec
+    def armpy_report_sections(
+        self, graph: Graph, layers_by_backend: Mapping[str, int], path: str
+    ) -> ReportSection | Sequence[ReportSection] | None:
+        """Tables to be shown under what `armpy inspect` says of a model.
+
+        Parameters
+        ----------
+        graph : Graph
+            As it was loaded, constants folded.
+        layers_by_backend : mapping of str to int
+            How many layers run where, read-only; empty until the inputs' shapes are known.
+        path : str
+            Of the model's file.
+
+        Returns
+        -------
+        ReportSection, list of ReportSection, or None
+        """
+
+    @_hookspec
+    def armpy_configure_runtime(self, options: Mapping[str, object]) -> Mapping[str, object] | None:
+        """Defaults for the options of a `Runtime` that is about to be made.
+
+        Parameters
+        ----------
+        options : mapping of str to object
+            Those that can be answered, by the names of `RuntimeOptions`, as the application and the
+            environment give them; read-only.
+
+        Returns
+        -------
+        mapping of str to object, or None
+            What the application sets itself stays. Of two plugins the first by name counts.
+            Where backends come from and what is trusted is not for plugins to say.
+        """

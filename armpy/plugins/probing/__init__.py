@@ -1,0 +1,1 @@
+"""Loading candidates in child processes first, and what that found out."""

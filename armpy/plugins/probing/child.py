@@ -1,0 +1,125 @@
+"""What the worker of a probe does: load one candidate and say how that went."""
+
+from __future__ import annotations
+
+import faulthandler
+import importlib
+import json
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+
+from armpy.plugins.discovery.candidate import Candidate, RejectionError
+from armpy.plugins.discovery.modules import private_name
+from armpy.plugins.hooks.checks import check_plugin
+from armpy.plugins.loading import (
+    check_invalid_id,
+    describe_failure,
+    open_candidate,
+)
+from armpy.plugins.probing.result import ProbeOutcome, ProbeResult
+from armpy.plugins.trust.pinned_code import PinnedCode
+from armpy.plugins.trust.policy import pinned_code
+
+
+class Prober:
+    """Loads a candidate in a worker's process."""
+
+    def answer(
+        self, request: tuple[Candidate, str, str, float], descriptors: Sequence[int]
+    ) -> Mapping[str, object]:
+        """Load a candidate.
+
+        Parameters
+        ----------
+        request : tuple of Candidate, str, str, float
+            The candidate; what to examine it with; a folder for temporary files; after how many
+            seconds to write down where it hangs.
+        descriptors : sequence of int
+            None.
+        """
+        candidate, examine, folder, dump_after_s = request
+        # What is left there goes with it: nothing is tidied up at the end of this process.
+        tempfile.tempdir = folder
+        faulthandler.dump_traceback_later(dump_after_s)
+        try:
+            return load_and_describe(candidate, examine).as_fields()
+        finally:
+            for stream in (sys.stdout, sys.stderr):
+                with suppress(Exception):  # the backend may have closed or replaced it
+                    stream.flush()
+
+
+def load_and_describe(candidate: Candidate, examine: str) -> ProbeResult:
+    """Load a candidate and say what came of it."""
+    private = private_name(candidate.path, candidate.entry)
+    try:
+        pinned = pinned_code(candidate)
+        make = _make_plugin if candidate.is_plugin else _make_backend
+        details = _examiner(examine)(make(candidate, private, pinned))
+        json.dumps(details)
+    except RejectionError as error:
+        return _result(ProbeOutcome.REJECTED, candidate, reason=str(error))
+    except BaseException as error:  # noqa: BLE001 - plugin boundary: it is the answer
+        failure = describe_failure(error, private, candidate.name)
+        exited = isinstance(error, SystemExit)
+        return _result(
+            ProbeOutcome.EXITED if exited else ProbeOutcome.RAISED,
+            candidate,
+            reason=failure.reason,
+            traceback=failure.traceback,
+            exit_code=_exit_code(error) if isinstance(error, SystemExit) else None,
+            missing_module=failure.missing_module,
+            missing_library=failure.missing_library,
+        )
+    return _result(ProbeOutcome.OK, candidate, details=details)
+
+
+def _make_backend(candidate: Candidate, private: str, pinned: PinnedCode) -> object:
+    """Make a candidate's backend and write down what it says of itself."""
+    opened = open_candidate(candidate, private, pinned)
+    candidate.backend_id, candidate.api_version = opened.backend_id, opened.api_version
+    check_invalid_id(opened.backend_id)
+    checked = opened.create()
+    candidate.api_version = checked.api_version
+    candidate.device_type = checked.device_type.name
+    return checked.backend
+
+
+def _make_plugin(candidate: Candidate, private: str, pinned: PinnedCode) -> object:
+    """Import a candidate with hooks and check them."""
+    from armpy.plugins.hooks.manager import open_plugin  # noqa: PLC0415 - most candidates are backends
+
+    plugin = open_plugin(candidate, pinned.module)
+    check_plugin(plugin)
+    return plugin
+
+
+def _result(outcome: ProbeOutcome, candidate: Candidate, **fields: object) -> ProbeResult:
+    """A result with what is known of the candidate."""
+    return ProbeResult(
+        outcome,
+        backend_id=candidate.backend_id,
+        api_version=candidate.api_version,
+        device_type=candidate.device_type,
+        **fields,  # type: ignore[arg-type]  # each caller names fields of ProbeResult
+    )
+
+
+def _exit_code(error: SystemExit) -> int:
+    """The code with which the interpreter would have exited."""
+    if error.code is None:
+        return 0
+    return error.code if isinstance(error.code, int) else 1
+
+
+def _examiner(reference: str) -> Callable[[object], Mapping[str, object]]:
+    """The function to examine the backend with: ``"module:function"``, or one that does nothing."""
+    if not reference:
+        return lambda _: {}
+    module, _, name = reference.partition(":")
+    examine: Callable[[object], Mapping[str, object]] = getattr(
+        importlib.import_module(module), name
+    )
+    return examine

@@ -1,0 +1,134 @@
+"""What a probe of a candidate found out."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+
+from armpy.plugins.discovery.candidate import CandidateStatus
+
+
+class ProbeOutcome(enum.Enum):
+    """How the child process ended that loaded a candidate."""
+
+    OK = "ok"
+    REJECTED = "rejected"
+    RAISED = "raised"
+    EXITED = "exited"
+    CRASHED = "crashed"
+    HUNG = "hung"
+    NOT_RUN = "not run"
+
+
+_REMEMBERED = (ProbeOutcome.OK, ProbeOutcome.CRASHED, ProbeOutcome.HUNG)
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeResult:
+    """What a probe found out.
+
+    Parameters
+    ----------
+    outcome : ProbeOutcome
+    reason : str
+        Why it did not pass.
+    traceback : str
+        Of what it raised.
+    output : str
+        The last that it wrote to its standard output and error.
+    exit_code : int, optional
+        If it exited.
+    backend_id, api_version, device_type : str
+        Empty as far as it did not get there.
+    missing_module, missing_library : str
+        Empty unless one could not be found.
+    details : mapping
+        What the examination of the backend returned.
+    duration_s : float
+        How long it took, when it was run.
+    remembered : bool
+        Whether this is the result of an earlier probe of the same files.
+    """
+
+    outcome: ProbeOutcome
+    reason: str = ""
+    traceback: str = ""
+    output: str = ""
+    exit_code: int | None = None
+    backend_id: str = ""
+    api_version: str = ""
+    device_type: str = ""
+    missing_module: str = ""
+    missing_library: str = ""
+    details: Mapping[str, object] = field(default_factory=dict)
+    duration_s: float = 0.0
+    remembered: bool = False
+
+    @property
+    def passed(self) -> bool:
+        """Whether the backend was loaded and made."""
+        return self.outcome is ProbeOutcome.OK
+
+    @property
+    def is_worth_remembering(self) -> bool:
+        """Whether asking again costs much or is certain to give the same.
+
+        Notes
+        -----
+        What a candidate raises is often cured by installing something else, and quick to ask.
+        """
+        return self.outcome in _REMEMBERED
+
+    @property
+    def status(self) -> CandidateStatus:
+        """The status of a candidate that this was found out about."""
+        if self.outcome is ProbeOutcome.EXITED:  # sys.exit() has a traceback, os._exit() none
+            return CandidateStatus.FAILED if self.traceback else CandidateStatus.CRASHED
+        return _STATUSES[self.outcome]
+
+    def as_fields(self) -> dict[str, object]:
+        """The result in the form of JSON."""
+        return {**asdict(self), "outcome": self.outcome.value}
+
+
+_STATUSES = {
+    ProbeOutcome.OK: CandidateStatus.FOUND,
+    ProbeOutcome.REJECTED: CandidateStatus.REJECTED,
+    ProbeOutcome.RAISED: CandidateStatus.FAILED,
+    ProbeOutcome.CRASHED: CandidateStatus.CRASHED,
+    ProbeOutcome.HUNG: CandidateStatus.HUNG,
+    ProbeOutcome.NOT_RUN: CandidateStatus.REJECTED,
+}
+
+
+def result_from(fields: object) -> ProbeResult | None:
+    """The result in fields of JSON; None if they are not those of one, which says why it failed."""
+    if not isinstance(fields, dict):
+        return None
+    try:
+        outcome = ProbeOutcome(fields["outcome"])
+        details = fields.get("details") or {}
+        result = ProbeResult(**{**fields, "outcome": outcome, "details": dict(details)})
+    except (KeyError, TypeError, ValueError):
+        return None
+    numbers = result.exit_code, result.duration_s
+    is_sound = (
+        all(isinstance(getattr(result, name), str) for name in _TEXTS)
+        and all(number is None or type(number) in (int, float) for number in numbers)
+        and isinstance(result.remembered, bool)
+        and (result.passed or bool(result.reason.strip()))
+    )
+    return result if is_sound else None
+
+
+_TEXTS = (
+    "reason",
+    "traceback",
+    "output",
+    "backend_id",
+    "api_version",
+    "device_type",
+    "missing_module",
+    "missing_library",
+)

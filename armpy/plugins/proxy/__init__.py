@@ -1,0 +1,1 @@
+"""A backend as the core sees it: every call contained, every answer checked."""

@@ -1,0 +1,95 @@
+"""Contract checks: whether what a factory made keeps to the contract's form."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from armpy.backend import IBackendInternal
+from armpy.plugins.discovery.candidate import RejectionError
+from armpy.plugins.proxy.guarded_call import describe, exact
+from armpy.plugins.proxy.spelling import remark_on, remarks_on
+from armpy.plugins.versions import why_incompatible
+from armpy.types import BackendId, DeviceType
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedBackend:
+    """A backend that keeps to the contract's form, with what it said when it was asked.
+
+    Parameters
+    ----------
+    backend_id : str
+    backend : IBackendInternal
+    api_version : str
+    device_type : DeviceType
+    remarks : tuple of str
+        On methods that were meant for the contract and are called otherwise there.
+    """
+
+    backend_id: BackendId
+    backend: IBackendInternal
+    api_version: str
+    device_type: DeviceType
+    remarks: tuple[str, ...] = ()
+
+
+def check_backend(backend_id: BackendId, backend: object) -> CheckedBackend:
+    """Check a backend before it is registered.
+
+    Raises
+    ------
+    RejectionError
+        If it is of another class, calls itself otherwise, or has methods that cannot be
+        called as the contract calls them.
+    BaseException
+        Whatever its properties raise.
+    """
+    if not isinstance(backend, IBackendInternal):
+        raise RejectionError(f"its factory made {type(backend).__name__}, not an IBackendInternal")
+    for name, member in vars(IBackendInternal).items():
+        if isinstance(member, property) and inspect.isroutine(getattr(type(backend), name)):
+            raise RejectionError(f"its {name} is a method. Expected a property")
+        if inspect.isfunction(member) and not name.startswith("_"):
+            _check_method(backend, name, member)
+    if exact(backend.backend_id) != backend_id:
+        raise RejectionError(f"it calls itself {describe(backend.backend_id)}")
+    version, device_type = exact(backend.api_version), backend.device_type
+    if not isinstance(device_type, DeviceType):
+        raise RejectionError(f"its device type {describe(device_type)} is not a DeviceType")
+    if not isinstance(version, str):
+        raise RejectionError(f"its API version {describe(version)} is not of the form major.minor")
+    if reason := why_incompatible(version):
+        raise RejectionError(reason)
+    remark_on(backend_id, backend)
+    return CheckedBackend(backend_id, backend, version, device_type, remarks_on(type(backend)))
+
+
+def _check_method(backend: IBackendInternal, name: str, contract: Callable[..., object]) -> None:
+    """Check that an overridden method takes what the contract's method takes."""
+    own = getattr(type(backend), name)
+    if own is contract:
+        return
+    parameters = [*inspect.signature(contract).parameters][1:]
+    expected = f"Expected {name}({', '.join(parameters)})"
+    method = getattr(backend, name)
+    if not callable(method):
+        raise RejectionError(
+            f"its {name} is {describe(method)}, which cannot be called. {expected}"
+        )
+    try:
+        signature = inspect.signature(method)
+    except (TypeError, ValueError):  # compiled code need not tell
+        return
+    try:
+        signature.bind(*parameters)  # the core passes every argument by its place
+    except TypeError:
+        text = f"its {name}{_plain(signature)} cannot be called. {expected}"
+        raise RejectionError(text) from None
+
+
+def _plain(signature: inspect.Signature) -> str:
+    """A signature without annotations, as a reader writes it."""
+    parameters = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
+    return str(signature.replace(parameters=parameters, return_annotation=signature.empty))

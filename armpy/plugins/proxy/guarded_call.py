@@ -1,0 +1,231 @@
+"""The boundary to backends' code: whatever it raises becomes an error that names the backend."""
+
+from __future__ import annotations
+
+import dis
+import signal
+from collections.abc import Callable
+from copy import copy
+from types import CodeType
+from typing import ParamSpec, TypeVar
+
+from armpy.core.vlog import is_on, vlog
+from armpy.errors import ArmpyError, BackendError
+from armpy.ops.operation import located
+from armpy.plugins.proxy.spelling import remark_on
+from armpy.types import BackendId
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+LONGEST_DESCRIPTION = 300
+"""Characters of an object's `repr` that a message shows."""
+
+
+def call_backend(
+    backend_id: BackendId, method: Callable[P, T], *args: P.args, **kwargs: P.kwargs
+) -> T:
+    """Call one of a backend's methods.
+
+    Raises
+    ------
+    BackendError
+        If it raises; its own ArmpyErrors are raised as they are, with the backend's name.
+    """
+    where = f"{backend_id} / {getattr(method, '__name__', method)}"
+    if is_on.driver:
+        vlog("driver", "%s", where)
+    try:
+        return method(*args, **kwargs)
+    except ArmpyError as error:
+        raise named_error(where, error) from error.__cause__
+    except BaseException as error:
+        let_user_interrupt(error)
+        raise BackendError(f"the backend raised {describe(error)}", where=where) from error
+
+
+def ask_backend(
+    backend_id: BackendId,
+    kind: type[T] | tuple[type[T], ...],
+    method: Callable[P, object],
+    *args: P.args,
+    **kwargs: P.kwargs,
+) -> T:
+    """Call one of a backend's methods and check what it returns.
+
+    Parameters
+    ----------
+    kind : type, or tuple of types
+        What the answer has to be.
+
+    Raises
+    ------
+    BackendError
+        If it raises, or returns something else.
+    """
+    answer = call_backend(backend_id, method, *args, **kwargs)
+    if is_a(answer, kind):
+        remark_on(backend_id, answer)
+        return exact(answer)  # type: ignore[return-value]  # just checked
+    kinds = kind if isinstance(kind, tuple) else (kind,)
+    name = getattr(method, "__name__", method)
+    raise BackendError(
+        "the answer has the wrong type",
+        where=f"{backend_id} / {name}",
+        expected=" or ".join(k.__name__.replace("NoneType", "None") for k in kinds),
+        actual=describe(answer),
+    )
+
+
+def call_method(backend_id: BackendId, owner: object, name: str, *args: object) -> object:
+    """Call a method of an object that a backend made; errors as for `call_backend`.
+
+    Notes
+    -----
+    Looking the method up may already run the backend's code, and the method may have
+    another name of its own; hence the contract's name.
+    """
+
+    def call() -> object:
+        return getattr(owner, name)(*args)
+
+    call.__name__ = name
+    return call_backend(backend_id, call)
+
+
+def ask_method(
+    backend_id: BackendId,
+    kind: type[T] | tuple[type[T], ...],
+    owner: object,
+    name: str,
+    *args: object,
+) -> T:
+    """`call_method`, and check what it returns as `ask_backend` does."""
+
+    def call() -> object:
+        return getattr(owner, name)(*args)
+
+    call.__name__ = name
+    return ask_backend(backend_id, kind, call)
+
+
+def read_backend(
+    backend_id: BackendId, backend: object, member: str, kind: type[T] | tuple[type[T], ...]
+) -> T:
+    """Read one of a backend's properties and check what it is; errors as for `ask_backend`."""
+
+    def read() -> object:
+        return getattr(backend, member)
+
+    read.__name__ = member
+    return ask_backend(backend_id, kind, read)
+
+
+def describe(value: object) -> str:
+    """What a backend gave, for messages: its `repr` in a bearable length."""
+    try:
+        text = repr(value)
+        if isinstance(value, OSError) and value.filename is not None:
+            text = f"{text[:-1]}, {value.filename!r})"  # which its `repr` leaves out
+    except BaseException as error:  # noqa: BLE001 - plugin boundary: said in other words
+        let_user_interrupt(error)
+        return f"{type(value).__name__}, whose repr raised {type(error).__name__}"
+    return text if len(text) <= LONGEST_DESCRIPTION else text[:LONGEST_DESCRIPTION] + "..."
+
+
+def named_error(where: str, error: ArmpyError) -> ArmpyError:
+    """A copy of a backend's own error with the backend's name, if it is a whole ArmpyError.
+
+    Notes
+    -----
+    The copy takes the traceback over: a backend may raise one object again and again, and
+    that would gather the tracebacks of all times.
+    """
+    trace = error.__traceback__
+    try:
+        named = located(lambda: where, copy(error))
+        str(named)
+        BaseException.with_traceback(error, None)
+        BaseException.with_traceback(named, trace)
+    except BaseException as damage:  # noqa: BLE001 - plugin boundary: an odd subclass's own code
+        let_user_interrupt(damage)
+        text = f"the backend raised {type(error).__name__}, which is damaged: {describe(damage)}"
+        return BackendError(text, where=where).with_traceback(trace)
+    return named
+
+
+def is_a(answer: object, kind: type[T] | tuple[type[T], ...]) -> bool:
+    """`isinstance`, which asks the object for its ``__class__``."""
+    try:
+        return isinstance(answer, kind)
+    except BaseException as error:  # noqa: BLE001 - plugin boundary: it is of no type
+        let_user_interrupt(error)
+        return False
+
+
+def exact(answer: object) -> object:
+    """What a backend gave; of a text what it says, whatever its class makes of that.
+
+    Notes
+    -----
+    An instance of a subclass of `str` may be equal to whatever it is compared with.
+    """
+    return str.__str__(answer) if issubclass(type(answer), str) else answer
+
+
+def plain_text(text: str) -> str:
+    """A text whose methods are those of `str`.
+
+    Raises
+    ------
+    TypeError
+        If it is none.
+    """
+    return str.__str__(text)
+
+
+def let_user_interrupt(error: BaseException) -> None:
+    """Raise again what the user or the application has sent by a signal; let all else pass.
+
+    Notes
+    -----
+    Called where a backend's BaseExceptions are contained. What the application's handler of a
+    signal raises (a time-out, ``sys.exit()``) is raised wherever the interpreter happens to be, and
+    is not the backend's. The interpreter raises the user's KeyboardInterrupt between instructions,
+    so that the innermost frame is not at a ``raise`` statement. One that a backend raises
+    itself is neither.
+    """
+    if _is_from_signal_handler(error):
+        raise error
+    if isinstance(error, KeyboardInterrupt) and not raised_by_statement(error):
+        raise error
+
+
+def raised_by_statement(error: BaseException) -> bool:
+    """Whether an exception comes from a ``raise`` statement in Python code."""
+    trace = error.__traceback__
+    if trace is None:
+        return False
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    code = trace.tb_frame.f_code.co_code
+    return dis.opname[code[trace.tb_lasti]] in ("RAISE_VARARGS", "RERAISE")
+
+
+def _is_from_signal_handler(error: BaseException) -> bool:
+    """Whether an exception has passed through one of the application's handlers of signals."""
+    codes = {code for number in signal.valid_signals() if (code := _handler_code(number))}
+    trace = error.__traceback__
+    while trace is not None and codes:
+        if trace.tb_frame.f_code in codes:
+            return True
+        trace = trace.tb_next
+    return False
+
+
+def _handler_code(number: int) -> CodeType | None:
+    """The code of the handler of a signal; None if it is no function in Python."""
+    handler: object = signal.getsignal(number)
+    handler = getattr(handler, "func", handler)  # asyncio sets a functools.partial
+    code = getattr(getattr(handler, "__func__", handler), "__code__", None)
+    return code if isinstance(code, CodeType) else None

@@ -1,0 +1,1 @@
+"""Which candidates may be loaded, and that what is hashed is what runs."""

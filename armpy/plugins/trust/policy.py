@@ -1,0 +1,353 @@
+"""Trust policy: which candidates may be loaded."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from armpy.core.file_ownership import (
+    HAS_OWNERS,
+    kind_of,
+    links_to,
+    trusted_owners,
+    why_foreign,
+    why_writable,
+)
+from armpy.errors import InvalidArgumentError
+from armpy.plugins.discovery.candidate import Candidate, CandidateKind, RejectionError
+from armpy.plugins.discovery.directories import module_places
+from armpy.plugins.discovery.entry_points import is_own
+from armpy.plugins.discovery.references import find_top_module, top_module
+from armpy.plugins.options import PluginOptions
+from armpy.plugins.trust.digests import distribution_files
+from armpy.plugins.trust.pinned_code import (
+    NOT_PINNED,
+    PinnedCode,
+    Snapshot,
+    snapshot_of,
+    take_snapshot,
+)
+from armpy.types import BackendId
+
+ENVIRONMENT_VARIABLE = "ARMPY_TRUST_FILE"
+"""Path of the trust file if the options name none."""
+
+_KEYS = ("allow", "plugins", "require_pins", "files", "distributions")
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """What may be loaded.
+
+    Parameters
+    ----------
+    allow : frozenset of str, optional
+        Ids of backends; None for all.
+    plugins : frozenset of str, optional
+        Names of plugins with hooks; None for all, unless `allow` has a list.
+    require_pins : bool
+        Whether all that has no pin is refused.
+    files : mapping of str to str
+        SHA-256 of files and packages by canonical path.
+    distributions : mapping of str to str
+        SHA-256 of distributions by normalised name.
+    insecure_paths : bool
+        Whether files may be loaded that other users can change.
+    """
+
+    allow: frozenset[BackendId] | None = None
+    plugins: frozenset[str] | None = None
+    require_pins: bool = False
+    files: Mapping[str, str] = field(default_factory=dict)
+    distributions: Mapping[str, str] = field(default_factory=dict)
+    insecure_paths: bool = False
+
+    def check(self, candidate: Candidate) -> PinnedCode:
+        """Check all that is known before anything of a candidate runs.
+
+        Returns
+        -------
+        PinnedCode
+            What may be imported if the candidate has a pin.
+
+        Raises
+        ------
+        RejectionError
+            If it may not be loaded.
+        """
+        if candidate.kind is CandidateKind.CODE:
+            return NOT_PINNED
+        try:
+            if candidate.kind is CandidateKind.DIRECTORY:
+                self._check_path(candidate)
+            elif candidate.is_plugin:
+                self._check_plugin(candidate.backend_id)
+            else:
+                self.check_id(candidate.backend_id)
+            return self._check_pin(candidate)
+        except OSError as error:
+            raise RejectionError(f"it cannot be read: {error}") from error
+
+    def check_id(self, backend_id: BackendId) -> None:
+        """Check an id as soon as it is known.
+
+        Raises
+        ------
+        RejectionError
+            If the trust file does not allow it.
+        """
+        if self.allow is not None and backend_id not in self.allow:
+            raise RejectionError(f"the trust file does not allow the id '{backend_id}'")
+
+    def _check_plugin(self, name: str) -> None:
+        """Check a plugin's name: a list of backends alone allows none, as no plugin is on it."""
+        is_listed = self.allow is None if self.plugins is None else name in self.plugins
+        if not is_listed:
+            raise RejectionError(f"the trust file does not allow the plugin '{name}'")
+
+    def _check_path(self, candidate: Candidate) -> None:
+        """Check that other users cannot change a module."""
+        if self.insecure_paths:
+            return
+        reason = why_insecure(candidate.path, candidate.directory)
+        if reason := reason or why_links_insecure(candidate.entry or candidate.path):
+            raise RejectionError(reason)
+        if not (common := candidate.common):
+            return
+        if reason := why_insecure(os.path.realpath(common)) or why_links_insecure(common):
+            raise RejectionError(f"of the common code beside it, {reason}")
+
+    def _distributions_pin(self, distribution: str) -> str | None:
+        """The digest that a distribution has to have."""
+        return self.distributions.get(_normalized(distribution)) if self.distributions else None
+
+    def _pin(self, candidate: Candidate) -> str:
+        """The digest that a candidate has to have; empty if the trust file has none for it."""
+        if candidate.kind is CandidateKind.DIRECTORY:
+            return self.files.get(candidate.path, "")
+        return self._distributions_pin(candidate.distribution) or ""
+
+    def _check_pin(self, candidate: Candidate) -> PinnedCode:
+        """What a pinned module or distribution has, read once and found to be what is pinned."""
+        candidate.pin = self._pin(candidate)
+        if self.require_pins and not candidate.pin and not is_own(candidate):
+            raise RejectionError("the trust file has no pin for it, and requires one")
+        if candidate.common:
+            candidate.common_pin = self.files.get(os.path.realpath(candidate.common), "")
+            if candidate.pin and not candidate.common_pin:
+                raise RejectionError(
+                    f"the trust file has a pin for it, but none for {candidate.common}, "
+                    "the common code beside it"
+                )
+        return pinned_code(candidate)
+
+
+def pinned_code(candidate: Candidate) -> PinnedCode:
+    """Read what a candidate has pins for, as `pinned_snapshot` does."""
+    module = pinned_snapshot(candidate) if candidate.pin else None
+    if not candidate.common_pin:
+        return PinnedCode(module)
+    common = snapshot_of(os.path.realpath(candidate.common), candidate.common)
+    if common.digest != candidate.common_pin:
+        raise RejectionError(
+            f"the SHA-256 of {candidate.common}, the common code beside it, is {common.digest}, "
+            f"but the trust file pins {candidate.common_pin}"
+        )
+    return PinnedCode(module, common)
+
+
+def pinned_snapshot(candidate: Candidate) -> Snapshot:
+    """Read a candidate's files once, and check that they are those of its pin.
+
+    Raises
+    ------
+    RejectionError
+        If they are others, or the module that is wanted is not among them.
+    OSError
+        If they cannot be read.
+    """
+    snapshot = take_snapshot(candidate)
+    if snapshot.digest != candidate.pin:
+        raise RejectionError(
+            f"its SHA-256 is {snapshot.digest}, but the trust file pins {candidate.pin}"
+        )
+    if candidate.kind is CandidateKind.ENTRY_POINT:
+        _check_covered(candidate)
+    return snapshot
+
+
+def _check_covered(candidate: Candidate) -> None:
+    """Check that what would be imported is among the files that a distribution's pin covers."""
+    spec = find_top_module(candidate.name)
+    origin = (spec.origin if spec else None) or "in no file"
+    covered = {os.path.realpath(path) for _, path in distribution_files(candidate.distribution)}
+    if os.path.realpath(origin) not in covered:
+        raise RejectionError(
+            f"its module '{top_module(candidate.name)}' is {origin}, which the pin of its "
+            "distribution does not cover. An editable installation cannot be pinned"
+        )
+
+
+def read_trust(options: PluginOptions) -> Trust:
+    """What the options and the trust file say.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the trust file cannot be read, is not well formed, or others can change it.
+    """
+    path = os.fspath(options.trust_file or os.environ.get(ENVIRONMENT_VARIABLE, ""))
+    if not path:
+        return Trust(insecure_paths=options.trust_insecure_paths)
+    import tomllib  # noqa: PLC0415 - most processes have no trust file
+
+    try:
+        with open(path, "rb") as file:
+            fields = tomllib.load(file)
+    except OSError as error:
+        raise _malformed(path, f"cannot be read: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise _malformed(path, f"is not TOML: {error}") from error
+    real = os.path.realpath(path)
+    reason = "" if options.trust_insecure_paths else why_insecure(real) or why_links_insecure(path)
+    if reason:
+        raise _malformed(path, f"can be changed by others: {reason}")
+    return _trust(path, fields, options.trust_insecure_paths)
+
+
+def _trust(path: str, fields: Mapping[str, object], insecure_paths: bool) -> Trust:
+    """What a trust file's contents say."""
+    for key in fields:
+        if key not in _KEYS:
+            import difflib  # noqa: PLC0415 - for the message only
+
+            near = difflib.get_close_matches(key, _KEYS, 1)
+            raise _malformed(path, f"has an unknown key '{key}'", ", ".join(near or _KEYS))
+    allow = _names(path, fields, "allow", "backend ids")
+    plugins = _names(path, fields, "plugins", "plugins' names")
+    require_pins = fields.get("require_pins", False)
+    if not isinstance(require_pins, bool):
+        raise _malformed(path, f"has require_pins = {require_pins!r}", "true or false")
+    files = _pins(path, fields, "files")
+    for name in files:
+        if not os.path.isabs(name):
+            raise _malformed(path, f"pins '{name}'", "an absolute path")
+    distributions = _pins(path, fields, "distributions")
+    return Trust(
+        allow,
+        plugins,
+        require_pins,
+        {os.path.realpath(name): digest for name, digest in files.items()},
+        {_normalized(name): digest for name, digest in distributions.items()},
+        insecure_paths,
+    )
+
+
+def _names(path: str, fields: Mapping[str, object], key: str, what: str) -> frozenset[str] | None:
+    """A list of names; None if there is none."""
+    if key not in fields:
+        return None
+    names = fields[key]
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise _malformed(path, f"has {key} = {names!r}", f"a list of {what}")
+    return frozenset(names)
+
+
+def _normalized(distribution: str) -> str:
+    """A distribution's name as it is compared (PEP 503)."""
+    # Slow to import, and needed only where distributions are pinned.
+    from packaging.utils import canonicalize_name  # noqa: PLC0415
+
+    return canonicalize_name(distribution)
+
+
+def _pins(path: str, fields: Mapping[str, object], key: str) -> dict[str, str]:
+    """A table of digests by name."""
+    table = fields.get(key, {})
+    if not isinstance(table, dict):
+        raise _malformed(path, f"has {key} = {table!r}", "a table of SHA-256 digests")
+    pins = {}
+    for name, digest in table.items():
+        if not isinstance(digest, str) or not _DIGEST.fullmatch(digest.lower()):
+            raise _malformed(path, f"pins '{name}' to {digest!r}", "64 hexadecimal digits")
+        pins[name] = digest.lower()
+    return pins
+
+
+def _malformed(path: str, failed: str, expected: str = "") -> InvalidArgumentError:
+    """The error for a trust file that cannot be used."""
+    return InvalidArgumentError(f"the trust file {failed}", where=path, expected=expected)
+
+
+def why_insecure(path: str, directory: str = "", owners: frozenset[int] | None = None) -> str:
+    """Why other users can change a module; empty if they cannot.
+
+    Parameters
+    ----------
+    path : str
+        Canonical path of a file or a package.
+    directory : str
+        Where it was found, if that is another directory.
+    owners : frozenset of int, optional
+        User ids that are trusted: the current user and root by default.
+
+    Notes
+    -----
+    Looks at the directory in which it was found, the one in which it is, and the file or all
+    that the package has, with the directories that links in it lead to; not further up. A
+    sticky bit does not help: others could still add a module.
+    """
+    if not HAS_OWNERS:  # pragma: no cover - of Windows
+        return ""
+    around = [directory] if directory else []
+    return _first_reason((*around, *module_places(path)), _trusted(owners))
+
+
+def why_links_insecure(path: str, owners: frozenset[int] | None = None) -> str:
+    """Why other users can change where a path leads to; empty if they cannot.
+
+    Parameters
+    ----------
+    path : str
+        Of a file or a package, or of a link to one, or to another link.
+    owners : frozenset of int, optional
+        As for `why_insecure`.
+
+    Notes
+    -----
+    Looks at each link on the way, those in a package too, and at the directory it is in. In a
+    directory with a sticky bit only a link's owner can put another in its place.
+    """
+    if not HAS_OWNERS:  # pragma: no cover - of Windows
+        return ""
+    trusted = _trusted(owners)
+    places = module_places(os.path.realpath(path))
+    for link in sorted({link for place in (path, *places) for link in links_to(place)}):
+        folder = os.path.dirname(link)
+        reason = why_foreign(os.lstat(link), f"link {link}", trusted) or _first_reason(
+            [folder], trusted, spared=stat.S_ISVTX
+        )
+        if reason:
+            return f"on the way to it, {reason}"
+    return ""
+
+
+def _trusted(owners: frozenset[int] | None) -> frozenset[int]:
+    """User ids that are trusted, by default the current user's and root's."""
+    return trusted_owners() if owners is None else owners
+
+
+def _first_reason(places: Iterable[str], trusted: frozenset[int], spared: int = 0) -> str:
+    """Why other users can change one of some files or directories; some modes may be spared."""
+    for place in places:
+        info = os.stat(place)
+        what = f"{kind_of(info)} {place}"
+        if reason := why_foreign(info, what, trusted):
+            return reason
+        if reason := why_writable(info, what, spared):
+            return f"{reason}. Run chmod go-w on it, or set trust_insecure_paths"
+    return ""

@@ -1,5 +1,0 @@
-"""Quantising: models of small integers made of float models, and how accurate these are."""
-
-from armpy.lazy import offer
-
-__getattr__, __dir__ = offer(__name__)

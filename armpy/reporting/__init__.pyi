@@ -1,4 +1,0 @@
-from armpy.reporting.comparison import Compared as Compared, compare_backends as compare_backends
-from armpy.reporting.report import Subject as Subject, report_sections as report_sections
-
-__all__: list[str]

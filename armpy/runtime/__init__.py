@@ -1,5 +1,0 @@
-"""Loading networks and running them."""
-
-from armpy.lazy import offer
-
-__getattr__, __dir__ = offer(__name__)

@@ -1,0 +1,111 @@
+"""What was verified before: files whose checksums need not be computed at every start.
+
+Notes
+-----
+A record says of a file, by its path, which state of it was read whole and found right. A file that
+has been written since has another time of change, which nobody but the system sets. As times have a
+resolution, a state counts only if it was some time old when it was verified.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import time
+from collections.abc import Sequence
+
+from armpy.core.file_ownership import FileStamp, cache_folder, make_own_folder
+from armpy.store.archive.container import Container
+from armpy.store.owned_files import UnusableError, is_switched_off, opened, write_whole
+
+FOLDER = "verified"
+"""Of armpy's cache directory."""
+
+SETTLED_NS = 2_000_000_000
+"""How old a state has to be before it is remembered: file systems tell times apart by at most two
+seconds."""
+
+_LARGEST = 4096
+
+
+def check_once(container: Container, always: Sequence[str] = ()) -> None:
+    """Check a file's sections, unless the same state of it has been checked before.
+
+    Parameters
+    ----------
+    container : Container
+    always : sequence of str
+        Sections that whoever reads them checks every time, such as code.
+
+    Raises
+    ------
+    ParserError
+        If a checksum is wrong.
+    """
+    if container.info is None or container.path is None:
+        container.check(always)
+        return
+    stamp = FileStamp.of(container.info)
+    record = [*stamp, container.digest.hex()]
+    place = _place(container.path)
+    if place is not None and _read(place) == record:
+        return
+    now = time.time_ns()  # what is written while it is read counts as later than this
+    container.check(always)
+    if place is not None and max(stamp.changed_ns, stamp.status_ns) < now - SETTLED_NS:
+        _write(place, record)
+
+
+def content_digest(path: str) -> str:
+    """SHA-256 of a file's contents, remembered as long as the file stays as it is.
+
+    Raises
+    ------
+    OSError
+        If it cannot be read.
+    """
+    info = os.stat(path)
+    stamp = FileStamp.of(info)
+    place = _place(path)
+    if place is not None:
+        known = _read(place)
+        if isinstance(known, list) and known[:-1] == [*stamp] and isinstance(known[-1], str):
+            return known[-1]
+    now = time.time_ns()  # as in `check_once`
+    with open(path, "rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+        stamp = FileStamp.of(os.fstat(file.fileno()))
+    latest_ns = max(stamp.changed_ns, stamp.status_ns)
+    if place is not None and latest_ns < now - SETTLED_NS and stamp == FileStamp.of(info):
+        _write(place, [*stamp, digest])
+    return digest
+
+
+def _place(path: str) -> str | None:
+    """Where the record of a file is; None if nothing is kept."""
+    if is_switched_off(os.environ):
+        return None
+    try:
+        folder = os.path.join(cache_folder(), FOLDER)
+    except RuntimeError:
+        return None
+    name = hashlib.sha256(os.fsencode(os.path.abspath(path))).hexdigest()[:32]
+    return os.path.join(folder, f"{name}.json")
+
+
+def _read(place: str) -> object:
+    """A record, if it is the user's own; None if there is none that can be used."""
+    try:
+        with opened(place) as handle:
+            return json.loads(os.read(handle, _LARGEST))
+    except (OSError, UnusableError, ValueError, RecursionError):
+        return None
+
+
+def _write(place: str, record: Sequence[object]) -> None:
+    """Keep a record, if that can be done; it appears whole."""
+    with contextlib.suppress(OSError):
+        make_own_folder(os.path.dirname(place))
+        write_whole(place, [json.dumps(record).encode()], ".tmp")

@@ -1,0 +1,426 @@
+"""Container of prepared files: a header, a manifest and sections, each with its checksum.
+
+Notes
+-----
+``prepared_files.md`` describes the layout byte by byte. What is imported here is paid for at
+every start of a prepared model: the standard library's small modules and NumPy.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import mmap
+import os
+import stat
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
+
+import numpy as np
+
+from armpy.errors import InvalidArgumentError, ParserError
+from armpy.store.archive.magic import MAGIC
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from armpy.store.archive.signing import Signature
+
+    Bytes: TypeAlias = npt.NDArray[np.uint8]
+    Source: TypeAlias = str | os.PathLike[str] | bytes | bytearray | memoryview | mmap.mmap
+
+VERSION = 2
+"""Of the layout; another one is not read."""
+
+HEADER_BYTES = 256
+ALIGNMENT_BYTES = 64
+"""Of every section, counted from the file's beginning: a cache line."""
+
+PAGE_BYTES = 4096
+"""Of sections of at least this size, so that they are mapped without sharing a page."""
+
+_SIGNED = struct.Struct("<8sIIQQ32s")
+"""Magic; version; 0; bytes of the manifest, which follows the header; bytes of the file; SHA-256 of
+the manifest. This is what a signature is over."""
+_KEY = slice(64, 96)
+_SIGNATURE = slice(96, 160)
+_LARGEST_MANIFEST = 1 << 26
+_LARGEST_DOCUMENT = 1 << 26
+_LARGEST_COUNT = 1 << 20
+_DIGEST_TEXT = 64
+_UNFINISHED = ".tmp"
+
+
+class Section(NamedTuple):
+    """Where a section is, and what its bytes have to be."""
+
+    offset: int
+    size: int
+    digest: bytes
+
+
+class Container:
+    """A prepared file that was opened; its sections are read-only arrays over the mapped file.
+
+    Parameters
+    ----------
+    data : ndarray, uint8
+        The whole file.
+    where : str
+        What messages call it.
+    info : os.stat_result, optional
+        Of the descriptor that was mapped; None for bytes in memory.
+    path : str, optional
+        By which it was opened.
+
+    Attributes
+    ----------
+    manifest : dict
+        What the file says of itself, as JSON holds it.
+    sections : dict of str to Section
+    digest : bytes
+        SHA-256 of the manifest, and through it of everything.
+    key, signature : bytes
+        Ed25519 public key and signature; zeros if the file is not signed.
+
+    Raises
+    ------
+    ParserError
+        If the file is damaged or of another version.
+    """
+
+    def __init__(
+        self,
+        data: Bytes,
+        where: str,
+        info: os.stat_result | None = None,
+        path: str | None = None,
+    ) -> None:
+        self.data = data
+        self.where = where
+        self.info = info
+        self.path = path
+        header = data[:HEADER_BYTES].tobytes()
+        num_manifest, self.digest = _checked_header(header, data.size, where)
+        self.key, self.signature = header[_KEY], header[_SIGNATURE]
+        self.signed = header[: _SIGNED.size]
+        text = data[HEADER_BYTES : HEADER_BYTES + num_manifest].tobytes()
+        if hashlib.sha256(text).digest() != self.digest:
+            self.refuse("the manifest's checksum is wrong")
+        self.manifest: dict[str, Any] = self._manifest(text)
+        self._begin = HEADER_BYTES + num_manifest
+        self.sections = self._sections(self._begin)
+
+    def section(self, name: str) -> Bytes:
+        """The bytes of a section, without checking them; see `check`.
+
+        Raises
+        ------
+        ParserError
+            If there is no such section.
+        """
+        found = self.sections.get(name)
+        if found is None:
+            self.refuse(f"it has no section '{name[:80]}'")
+        return self.data[found.offset : found.offset + found.size]
+
+    def checked(self, name: str) -> bytes:
+        """A copy of a section's bytes, whose checksum is right.
+
+        Notes
+        -----
+        The copy is what was checked: whatever happens to the file cannot change it any more.
+        """
+        copied = self.section(name).tobytes()
+        if hashlib.sha256(copied).digest() != self.sections[name].digest:
+            self.refuse(f"the checksum of section '{name[:80]}' is wrong")
+        return copied
+
+    def document(self, name: str) -> Any:  # Any: whatever JSON holds
+        """What a section holds as compressed JSON, checked; see `written_document`."""
+        import zlib  # noqa: PLC0415 - a start does not need it
+
+        inflater = zlib.decompressobj()
+        try:
+            text = inflater.decompress(self.checked(name), _LARGEST_DOCUMENT)
+        except zlib.error as error:
+            raise ParserError(
+                f"the prepared file is damaged: section '{name[:80]}' cannot be inflated ({error})",
+                where=self.where,
+            ) from error
+        if not inflater.eof or inflater.unused_data:
+            self.refuse(f"section '{name[:80]}' is not one compressed text")
+        return self._json(text, name)
+
+    def check(self, leave_out: Sequence[str] = ()) -> None:
+        """Check every section's checksum, and that zeros are between them.
+
+        Parameters
+        ----------
+        leave_out : sequence of str
+            Sections that are checked otherwise.
+
+        Raises
+        ------
+        ParserError
+            If one is wrong.
+        """
+        others, end = set(leave_out), self._begin
+        for name, section in self.sections.items():
+            if self.data[end : section.offset].any():
+                self.refuse(f"there is something between its sections, before '{name[:80]}'")
+            end = section.offset + section.size
+            if name not in others:
+                found = hashlib.sha256(self.section(name).data).digest()
+                if found != section.digest:
+                    self.refuse(f"the checksum of section '{name[:80]}' is wrong")
+
+    def refuse(self, reason: str) -> NoReturn:
+        """Raise the error for a damaged file."""
+        raise ParserError(
+            f"the prepared file is damaged: {reason}",
+            where=self.where,
+            fix="Make it again with armpy compile",
+        )
+
+    def _json(self, text: bytes, what: str) -> Any:  # Any: whatever JSON holds
+        """Read JSON, in which no name comes twice and every number is one."""
+        try:
+            return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_number)
+        except (ValueError, RecursionError) as error:
+            raise ParserError(
+                f"the prepared file is damaged: {what} is no JSON ({error})", where=self.where
+            ) from error
+
+    def _manifest(self, text: bytes) -> dict[str, Any]:
+        """The manifest, an object."""
+        found = self._json(text, "the manifest")
+        if not isinstance(found, dict):
+            self.refuse("the manifest is no object")
+        return found
+
+    def _sections(self, begin: int) -> dict[str, Section]:
+        """The table of sections: inside the file, in order, none over another."""
+        table = self.manifest.get("sections")
+        if not isinstance(table, list) or len(table) > _LARGEST_COUNT:
+            self.refuse("there is no table of sections")
+        found: dict[str, Section] = {}
+        for row in table:
+            name, section = self._row(row)
+            if name in found or section.offset < begin or section.offset % ALIGNMENT_BYTES:
+                self.refuse(f"section '{name[:80]}' cannot be where it is said to be")
+            begin = section.offset + section.size
+            if begin > self.data.size:
+                self.refuse(f"section '{name[:80]}' is not whole")
+            found[name] = section
+        if begin != self.data.size:
+            self.refuse("there is something behind its last section")
+        return found
+
+    def _row(self, row: object) -> tuple[str, Section]:
+        """A row of the table: name, offset, size, SHA-256 in hexadecimal digits."""
+        kinds = (str, int, int, str)
+        if not isinstance(row, list) or tuple(map(type, row)) != kinds:
+            self.refuse("a row of the table of sections is of another form")
+        name, offset, size, digits = row
+        if offset < 0 or size < 0 or len(digits) != _DIGEST_TEXT:
+            self.refuse(f"the row of section '{name[:80]}' cannot be")
+        try:
+            return name, Section(offset, size, bytes.fromhex(digits))
+        except ValueError:
+            self.refuse(f"the checksum of section '{name[:80]}' is none")
+
+
+def written_document(document: object) -> bytes:
+    """A section with what JSON can hold: UTF-8, compressed by zlib (RFC 1950)."""
+    import zlib  # noqa: PLC0415 - few write files
+
+    text = json.dumps(document, allow_nan=False, separators=(",", ":"))
+    return zlib.compress(text.encode(), 9)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:  # Any: whatever JSON holds
+    """An object of JSON, unless a name comes twice."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a name comes twice")
+    return found
+
+
+def _no_number(text: str) -> NoReturn:
+    """Refuse what Python's own reader takes besides JSON: ``NaN`` and infinities."""
+    raise ValueError(f"{text} is no number")
+
+
+def open_container(source: Source, where: str = "") -> Container:
+    """Open a prepared file; the header and the manifest are checked, the sections are not.
+
+    Parameters
+    ----------
+    source : path or bytes-like
+        A file is mapped, and must stay as it is while it is used; bytes are copied.
+    where : str
+        What messages call it; the path if left out.
+
+    Raises
+    ------
+    ParserError
+        If it cannot be read, is damaged or of another version.
+    """
+    if not isinstance(source, str | os.PathLike):
+        return Container(_copied(source), where or "a prepared file in memory")
+    where = where or os.fspath(source)
+    flags = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
+    try:
+        handle = os.open(source, flags | getattr(os, "O_BINARY", 0))
+    except (OSError, ValueError) as error:  # the latter if a path has a zero byte
+        reason = getattr(error, "strerror", error)
+        raise ParserError(f"the file cannot be read: {reason}", where=where) from error
+    try:
+        info = os.fstat(handle)
+        if not stat.S_ISREG(info.st_mode):
+            raise ParserError("it is no regular file", where=where)
+        if info.st_size < HEADER_BYTES:
+            _checked_header(os.read(handle, HEADER_BYTES), info.st_size, where)
+        mapped = mmap.mmap(handle, 0, access=mmap.ACCESS_READ)
+    except (OSError, ValueError) as error:  # the latter if it has become empty meanwhile
+        raise ParserError(f"the file cannot be mapped: {error}", where=where) from error
+    finally:
+        os.close(handle)
+    return Container(np.frombuffer(mapped, np.uint8), where, info, os.fspath(source))
+
+
+def _copied(source: bytes | bytearray | memoryview | mmap.mmap) -> Bytes:
+    """A copy of bytes that begins at a multiple of the alignment."""
+    given = np.frombuffer(source, np.uint8)
+    memory = np.empty(given.size + ALIGNMENT_BYTES, np.uint8)
+    skip = -int(memory.ctypes.data) % ALIGNMENT_BYTES
+    copied = memory[skip : skip + given.size]
+    copied[:] = given
+    copied.flags.writeable = False
+    return copied
+
+
+def _checked_header(header: bytes, size: int, where: str) -> tuple[int, bytes]:
+    """Bytes of the manifest and its checksum, from a header that fits the file."""
+    if not header.startswith(MAGIC):
+        raise ParserError("it is no prepared file", where=where)
+    version = int.from_bytes(header[8:12], "little")
+    if len(header) >= _SIGNED.size and version != VERSION:
+        raise ParserError(
+            "the prepared file is of a version that is not read",
+            where=where,
+            expected=f"version {VERSION}",
+            actual=f"version {version}",
+            fix="Make it again with this version's armpy compile",
+        )
+    if len(header) < HEADER_BYTES:
+        raise ParserError("the prepared file is damaged: it is not whole", where=where)
+    _, _, zero, num_manifest, said_size, digest = _SIGNED.unpack_from(header)
+    if said_size != size:
+        raise ParserError(
+            "the prepared file is damaged: it is not whole",
+            where=where,
+            expected=f"{said_size} bytes",
+            actual=f"{size} bytes",
+            fix="Copy it again, or make it again with armpy compile",
+        )
+    room = min(size - HEADER_BYTES, _LARGEST_MANIFEST)
+    if zero or num_manifest > room or any(header[_SIGNATURE.stop :]):
+        raise ParserError("the prepared file is damaged: its header cannot be", where=where)
+    return num_manifest, digest
+
+
+def write_container(
+    path: str | os.PathLike[str],
+    manifest: Mapping[str, object],
+    sections: Mapping[str, bytes | Bytes],
+    sign: Callable[[bytes], Signature] | None = None,
+) -> int:
+    """Write a prepared file; it appears whole, by renaming.
+
+    Parameters
+    ----------
+    path : path
+    manifest : mapping of str to object
+        What JSON can hold; the table of sections is added.
+    sections : mapping of str to (bytes or ndarray, uint8)
+        In the order in which they are written.
+    sign : callable, optional
+        Signs the first 64 bytes of the file.
+
+    Returns
+    -------
+    int
+        Bytes of the file.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If it cannot be written.
+    """
+    payloads = {name: np.frombuffer(data, np.uint8) for name, data in sections.items()}
+    text, places = _laid_out(manifest, payloads)
+    end = max([HEADER_BYTES + len(text), *(at + payloads[n].size for n, at in places.items())])
+    digest = hashlib.sha256(text).digest()
+    signed = _SIGNED.pack(MAGIC, VERSION, 0, len(text), end, digest)
+    header = signed.ljust(HEADER_BYTES, b"\0")
+    if sign is not None:
+        made = sign(signed)
+        key, signature = bytes(made.public_key), bytes(made.signature)
+        header = (signed + key + signature).ljust(HEADER_BYTES, b"\0")
+    target = os.fspath(path)
+    if os.path.exists(target) and not os.path.isfile(target):
+        raise InvalidArgumentError(
+            "the prepared file cannot be written: what is there is no file",
+            where=target,
+            fix="Give the name of a file, or one that is not taken",
+        )
+    unfinished = f"{target}.{os.getpid()}.{os.urandom(4).hex()}{_UNFINISHED}"
+    try:
+        with open(unfinished, "xb") as file:
+            file.write(header + text)
+            for name, payload in payloads.items():
+                file.write(bytes(places[name] - file.tell()))
+                file.write(payload.data)
+        os.replace(unfinished, target)
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            os.unlink(unfinished)
+        if isinstance(error, OSError):
+            raise InvalidArgumentError(
+                f"the prepared file cannot be written: {error.strerror}", where=target
+            ) from error
+        raise
+    return end
+
+
+def _laid_out(
+    manifest: Mapping[str, object], payloads: Mapping[str, Bytes]
+) -> tuple[bytes, dict[str, int]]:
+    """The manifest's text with the table of sections, and where each section begins.
+
+    Notes
+    -----
+    Offsets are in the text, and depend on its length: room for it is guessed, and made larger as
+    long as it is too small.
+    """
+    digests = {name: hashlib.sha256(data.data).hexdigest() for name, data in payloads.items()}
+    room = 0
+    while True:
+        begin = HEADER_BYTES + room
+        places = {}
+        for name, data in payloads.items():
+            alignment = PAGE_BYTES if data.size >= PAGE_BYTES else ALIGNMENT_BYTES
+            begin += -begin % alignment
+            places[name] = begin
+            begin += data.size
+        table = [[name, places[name], data.size, digests[name]] for name, data in payloads.items()]
+        text = json.dumps(
+            {**manifest, "sections": table}, allow_nan=False, separators=(",", ":")
+        ).encode()
+        if len(text) <= room:
+            return text.ljust(room), places
+        room = len(text) + ALIGNMENT_BYTES

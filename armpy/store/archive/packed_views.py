@@ -1,0 +1,291 @@
+"""Arrays that are read out of packed bytes by a recipe, so that a file holds them once.
+
+A recipe is what JSON can hold::
+
+    {"dtype": "int8", "shape": [64, 3, 3, 16],
+     "stored_bytes": 1, "add": 128, "axis": 0,
+     "parts": [{"offset": 4096,
+                "axes": [[[0, [[4, 9216], [16, 4]]]], [[0, [[9, 256]]]], ...]}]}
+
+``parts`` lie one behind the other along ``axis``. Each has one list per axis, of *segments* that
+lie one behind the other along that axis: by how many bytes the segment begins behind the part, and
+``[count, stride]`` of its indices as numbers of several digits, the last one changing quickest. An
+element's place is ``offset`` plus what the axes say, in bytes. There an unsigned integer of
+``stored_bytes`` lies; ``add`` is added and what is too long for the type cut off. The axes may be
+others than those of ``shape``, as long as the elements are as many and in the same order.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import reprlib
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
+
+import numpy as np
+
+from armpy.errors import ParserError
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Array: TypeAlias = npt.NDArray[Any]  # Any: of the types below
+    Bytes: TypeAlias = npt.NDArray[np.uint8]
+
+Recipe: TypeAlias = dict[str, Any]  # Any: what JSON can hold
+
+DTYPES = (
+    *("bool", "int8", "uint8", "int16", "uint16", "float16"),
+    *("int32", "uint32", "float32", "int64", "uint64", "float64"),
+)
+"""What arrays can be of."""
+
+_KEYS = {"dtype", "shape", "stored_bytes", "add", "axis", "parts"}
+_LARGEST = 1 << 48
+_MOST_DIMENSIONS = 16
+_MOST_DIGITS = 24
+_MOST_PIECES = 4096
+"""Limits that no recipe of a sound file reaches."""
+
+
+class Segment(NamedTuple):
+    """Indices of an axis that lie regularly: where the first one is, and their digits."""
+
+    start: int
+    digits: tuple[tuple[int, int], ...]
+
+    @property
+    def size(self) -> int:
+        """How many indices it is for."""
+        return math.prod(count for count, _ in self.digits)
+
+    @property
+    def lowest(self) -> int:
+        """The place of the element that lies in front of all others."""
+        return self.start + sum(min(0, (count - 1) * stride) for count, stride in self.digits)
+
+    @property
+    def highest(self) -> int:
+        """The place of the element that lies behind all others."""
+        return self.start + sum(max(0, (count - 1) * stride) for count, stride in self.digits)
+
+
+class Part(NamedTuple):
+    """A box of the array."""
+
+    offset: int
+    axes: tuple[tuple[Segment, ...], ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Elements along each axis."""
+        return tuple([sum(segment.size for segment in axis) for axis in self.axes])
+
+    @property
+    def num_pieces(self) -> int:
+        """How many strided views it is put together from."""
+        return math.prod(len(axis) for axis in self.axes)
+
+
+class View(NamedTuple):
+    """A recipe that was checked."""
+
+    dtype: np.dtype[Any]  # Any: one of `DTYPES`
+    shape: tuple[int, ...]
+    stored: np.dtype[Any]  # Any: an unsigned integer
+    add: int
+    axis: int
+    parts: tuple[Part, ...]
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the bytes can be taken as they are."""
+        one = len(self.parts) == 1 and self.parts[0].num_pieces == 1
+        return one and not self.add and self.stored.itemsize == self.dtype.itemsize
+
+
+def find_views(constants: Sequence[Array], blob: Bytes) -> list[Recipe | None]:
+    """Find out how arrays can be read out of packed bytes.
+
+    Parameters
+    ----------
+    constants : sequence of ndarray
+        Of any types and shapes.
+    blob : ndarray, uint8, shape (bytes,)
+
+    Returns
+    -------
+    list of (dict or None)
+        For each array a recipe, with which `read_view` has given the same bits; None where none was
+        found, or where it would be hardly smaller than the array.
+
+    Notes
+    -----
+    Nothing need be known of what packed them, see `armpy.store.archive.view_search`. The work is
+    bounded by the sizes of what is given; the same input gives the same recipes.
+    """
+    # Those who read files do not need it.
+    from armpy.store.archive.view_search import search  # noqa: PLC0415
+
+    return search(constants, blob)
+
+
+def read_view(recipe: Recipe, blob: Bytes) -> Array:
+    """Read an array out of packed bytes.
+
+    Parameters
+    ----------
+    recipe : dict
+        Of whatever a file holds; all of it is checked.
+    blob : ndarray, uint8, shape (bytes,)
+        C-contiguous.
+
+    Returns
+    -------
+    ndarray
+        Not to be written to: a view of the bytes where one strided view says it all and nothing is
+        to be added, else a copy.
+
+    Raises
+    ------
+    ParserError
+        If the recipe is of another form, reads outside the bytes, or makes more of them than there
+        are.
+    """
+    view = checked(recipe, blob.size)
+    if view.is_plain:
+        pieces = list(_pieces(view.parts[0], view.stored, blob))
+        stored = pieces[0][1]
+    else:
+        stored = _put_together(view, blob)
+    if view.dtype.kind == "b" and (stored > 1).any():
+        _refuse("bytes of 0 and 1", "others")
+    found: Array = stored.view(view.dtype).reshape(view.shape)
+    found.flags.writeable = False
+    return found
+
+
+def _put_together(view: View, blob: Bytes) -> Array:
+    """Copy all pieces to where they belong: unsigned integers of the type's size."""
+    shape = list(view.parts[0].shape)
+    shape[view.axis] = sum(part.shape[view.axis] for part in view.parts)
+    result = np.empty(shape, f"<u{view.dtype.itemsize}")
+    begin = 0
+    for part in view.parts:
+        end = begin + part.shape[view.axis]
+        place: list[slice] = [slice(None)] * len(shape)
+        place[view.axis] = slice(begin, end)
+        box = result[tuple(place)]
+        for where, piece in _pieces(part, view.stored, blob):
+            # What is too long is cut off on purpose.
+            box[where] = piece.astype(result.dtype, copy=False).reshape(box[where].shape)
+        begin = end
+    if view.add:
+        result += result.dtype.type(view.add)
+    return result
+
+
+def _pieces(
+    part: Part, stored: np.dtype[Any], blob: Bytes
+) -> Iterator[tuple[tuple[slice, ...], Array]]:
+    """Where each piece belongs in a part's box, and a view of it with an axis per digit."""
+    named = []
+    for axis in part.axes:
+        ends = list(itertools.accumulate(segment.size for segment in axis))
+        named.append([(slice(end - s.size, end), s) for s, end in zip(axis, ends, strict=True)])
+    for chosen in itertools.product(*named):
+        digits = [digit for _, segment in chosen for digit in segment.digits]
+        offset = part.offset + sum(segment.start for _, segment in chosen)
+        shape, strides = [count for count, _ in digits], [stride for _, stride in digits]
+        yield (
+            tuple([where for where, _ in chosen]),
+            np.ndarray(shape, stored, blob.data, offset, strides),
+        )
+
+
+def checked(recipe: object, size_bytes: int) -> View:
+    """What a recipe says, of which nothing reads outside some bytes.
+
+    Raises
+    ------
+    ParserError
+        As `read_view`.
+    """
+    if type(recipe) is not dict or recipe.keys() != _KEYS:
+        _refuse(f"an object with {', '.join(sorted(_KEYS))}", recipe)
+    name, stored_bytes = recipe["dtype"], recipe["stored_bytes"]
+    if type(name) is not str or name not in DTYPES:
+        _refuse(f"one of {', '.join(DTYPES)}", name)
+    dtype = np.dtype(name).newbyteorder("<")
+    if type(stored_bytes) is not int or stored_bytes not in (1, 2, 4, 8):
+        _refuse("1, 2, 4 or 8 bytes of an element", stored_bytes)
+    if stored_bytes < dtype.itemsize:
+        _refuse(f"at least {dtype.itemsize} bytes of an element", stored_bytes)
+    shape = tuple([_number(n, 1) for n in _items(recipe["shape"], 0, _MOST_DIMENSIONS)])
+    add = _number(recipe["add"], 0, (1 << 8 * dtype.itemsize) - 1)
+    if add and dtype.kind not in "iu":
+        _refuse("nothing added to what is no integer", add)
+    parts = tuple([_part(part) for part in _items(recipe["parts"], 1, _MOST_PIECES)])
+    axis = _number(recipe["axis"], 0, len(parts[0].axes) - 1)
+    if sum(part.num_pieces for part in parts) > _MOST_PIECES:
+        _refuse(f"at most {_MOST_PIECES} pieces", sum(part.num_pieces for part in parts))
+    sides = {(len(part.axes), *part.shape[:axis], *part.shape[axis + 1 :]) for part in parts}
+    if len(sides) != 1:
+        _refuse("parts that lie side by side", sides)
+    num_elements = sum(math.prod(part.shape) for part in parts)
+    if num_elements != math.prod(shape) or num_elements * stored_bytes > size_bytes:
+        limit = f"{math.prod(shape)} elements, in {size_bytes} bytes"
+        _refuse(limit, f"{num_elements} of {stored_bytes} bytes each")
+    for part in parts:
+        lowest = part.offset + sum(min(s.lowest for s in axis) for axis in part.axes)
+        highest = part.offset + sum(max(s.highest for s in axis) for axis in part.axes)
+        if lowest < 0 or highest + stored_bytes > size_bytes:
+            _refuse(f"places among {size_bytes} bytes", f"{lowest} to {highest + stored_bytes}")
+    return View(dtype, shape, np.dtype(f"<u{stored_bytes}"), add, axis, parts)
+
+
+def _part(given: object) -> Part:
+    """A box, its form checked."""
+    if type(given) is not dict or given.keys() != {"offset", "axes"}:
+        _refuse("a part with offset and axes", given)
+    axes = []
+    for axis in _items(given["axes"], 1, _MOST_DIMENSIONS):
+        axes.append(tuple([_segment(one) for one in _items(axis, 1, _MOST_PIECES)]))
+    if sum(max(len(s.digits) for s in axis) for axis in axes) > _MOST_DIGITS:
+        _refuse(f"at most {_MOST_DIGITS} digits", sum(len(axis) for axis in axes))
+    return Part(_number(given["offset"], 0), tuple(axes))
+
+
+def _segment(given: object) -> Segment:
+    """A segment, its form checked."""
+    start, digits = _items(given, 2, 2)
+    found = []
+    for digit in _items(digits, 0, _MOST_DIGITS):
+        count, stride = _items(digit, 2, 2)
+        found.append((_number(count, 1), _number(stride, -_LARGEST)))
+    return Segment(_number(start, -_LARGEST), tuple(found))
+
+
+def _items(given: object, least: int, most: int) -> list[object]:
+    """A list of some length."""
+    if type(given) is not list or not least <= len(given) <= most:
+        _refuse(f"a list of {least} to {most}", given)
+    return given
+
+
+def _number(given: object, least: int, most: int = _LARGEST) -> int:
+    """An integer within bounds."""
+    if type(given) is not int or not least <= given <= most:
+        _refuse(f"an integer from {least} to {most}", given)
+    return given
+
+
+def _refuse(expected: str, actual: object) -> NoReturn:
+    """Say what is wrong with a recipe."""
+    raise ParserError(
+        "a constant cannot be read out of packed bytes",
+        where="recipe",
+        expected=expected,
+        actual=reprlib.repr(actual),
+    )

@@ -1,0 +1,201 @@
+"""Whether the code in a prepared file may be used.
+
+Notes
+-----
+Whoever can write to a file that is loaded can make the process do anything, so code is taken from
+files that nobody else can have written: by where they lie, as with backends, or by a signature.
+What is judged is what was opened, by its descriptor and by the header that is in memory already;
+whatever happens to the file afterwards, `Container.checked` copies code before its checksum is
+computed, and the checksums are what the signature is over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from armpy.core.file_ownership import why_exposed
+from armpy.errors import InvalidArgumentError, ParserError
+from armpy.store.archive.container import Container, open_container
+from armpy.store.archive.signing import (
+    NO_KEY,
+    NO_SIGNATURE,
+    Signature,
+    WrongSignatureError,
+    key_text,
+    verify,
+)
+
+if TYPE_CHECKING:
+    from armpy.store.archive.container import Source
+
+TRUSTED = "trusted"
+"""Code is taken from the user's own places, and from files that a trusted key has signed."""
+
+SIGNED = "signed"
+"""Code is taken only from files that a trusted key has signed."""
+
+NEVER = "never"
+"""No code is taken; networks are compiled from the graphs in the files."""
+
+CODE_CHOICES = (TRUSTED, SIGNED, NEVER)
+
+_GRAPH_ALONE = "code='never' takes the graph alone"
+
+
+class Verdict(NamedTuple):
+    """Whether the code in a prepared file may be used.
+
+    Parameters
+    ----------
+    uses_code : bool
+    reason : str
+        Why, or why not, for people; without a full stop.
+    error : ParserError, optional
+        To raise where code that may not be used stands for a file that may not be loaded.
+    """
+
+    uses_code: bool
+    reason: str
+    error: ParserError | None = None
+
+    def check(self) -> None:
+        """Raise the error of a file that is refused.
+
+        Raises
+        ------
+        ParserError
+        """
+        if self.error is not None:
+            raise self.error
+
+
+def judge(
+    container: Container,
+    trusted_keys: Sequence[bytes] = (),
+    code: str = TRUSTED,
+) -> Verdict:
+    """Judge whether the code in a file may be used.
+
+    Parameters
+    ----------
+    container : Container
+        The file, as it was opened.
+    trusted_keys : sequence of (bytes, 32)
+        Ed25519 public keys.
+    code : {"trusted", "signed", "never"}
+
+    Raises
+    ------
+    UnimplementedError
+        If there is a signature by a trusted key, and the ``cryptography`` package is not
+        installed.
+
+    Notes
+    -----
+    A signature by a trusted key has to be right, wherever the file lies: it says that the file is
+    what its signer has made, and it is not. One by another key says nothing, as everybody can make
+    keys. Without one, files in the user's own places are still taken: keys add places that files
+    may come from, and take none away unless `code` is "signed".
+    """
+    return _judged(container, _why_exposed(container), trusted_keys, code)
+
+
+def open_judged(
+    source: Source,
+    trusted_keys: Sequence[bytes] = (),
+    code: str = TRUSTED,
+) -> tuple[Container, Verdict]:
+    """Open a file, and judge whether its code may be used; parameters and errors as of `judge`.
+
+    Raises
+    ------
+    ParserError
+        If the file cannot be read, is damaged or of another version; not if it is refused.
+
+    Notes
+    -----
+    What others can write to is read and not mapped, so that they can no longer change or truncate
+    what a signature is over.
+    """
+    container = open_container(source)
+    exposed = _why_exposed(container)
+    if exposed and container.path is not None and container.key in trusted_keys and code != NEVER:
+        container = open_container(container.data.data, container.where)
+    return container, _judged(container, exposed, trusted_keys, code)
+
+
+def check_code_choice(code: str) -> None:
+    """Check the option `code`.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there is no such choice.
+    """
+    if code not in CODE_CHOICES:
+        raise InvalidArgumentError(
+            "there is no such choice",
+            where="code",
+            expected=", ".join(f"'{choice}'" for choice in CODE_CHOICES),
+            actual=repr(code),
+        )
+
+
+def _judged(
+    container: Container, exposed: str, trusted_keys: Sequence[bytes], code: str
+) -> Verdict:
+    """The verdict on a file, of which it is known why others can change it, if they can."""
+    if code == NEVER:
+        return Verdict(False, "code is not wanted (code='never')")
+    signature = Signature(container.key, container.signature)
+    signer = key_text(signature.public_key)
+    if signature.public_key in trusted_keys:
+        try:
+            verify(container.signed, signature)
+        except WrongSignatureError:
+            return _refused(
+                container.where,
+                "its signature is wrong: the file is not what was signed",
+                f"a signature by the trusted key {signer}",
+                f"Get the file anew from whoever has signed it; {_GRAPH_ALONE}",
+            )
+        return Verdict(True, f"it is signed by the trusted key {signer}")
+    without = _why_unsigned(signature, signer, has_keys=bool(trusted_keys))
+    if code == SIGNED:
+        return _refused(
+            container.where,
+            without,
+            "a signature by one of the trusted keys, as code='signed' says",
+            f"Sign it with armpy compile --sign, and give the key as trusted; {_GRAPH_ALONE}",
+        )
+    if not exposed:
+        return Verdict(True, f"it lies where nobody else can write ({without})")
+    return _refused(
+        container.where,
+        f"{exposed}, and {without}",
+        "a file that nobody else can change, or a signature by a trusted key",
+        f"Copy it to a place of your own, or have it signed; {_GRAPH_ALONE}",
+    )
+
+
+def _why_unsigned(signature: Signature, signer: str, *, has_keys: bool) -> str:
+    """Why a file counts as not signed."""
+    if signature == (NO_KEY, NO_SIGNATURE):
+        return "it is not signed"
+    if not has_keys:
+        return f"it is signed by {signer}, but no keys are trusted"
+    return f"it is signed by {signer}, which is not one of the trusted keys"
+
+
+def _why_exposed(container: Container) -> str:
+    """Why others may have made a file what it is; empty if they cannot."""
+    if container.path is None or container.info is None:
+        return "it comes from memory, so that nobody knows who has written it"
+    return why_exposed(container.path, container.info)
+
+
+def _refused(where: str, reason: str, expected: str, fix: str) -> Verdict:
+    """The verdict on a file that is not taken, with the error that says so."""
+    failed = f"the code in the prepared file may not be used: {reason}"
+    return Verdict(False, reason, ParserError(failed, where=where, expected=expected, fix=fix))

@@ -1,0 +1,169 @@
+"""The backend under test, with the runtimes that it and CpuRef are tried with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cache, cached_property
+
+from armpy.backend import IBackendInternal, ReasonCode, Support
+from armpy.compiler import specialize
+from armpy.compiler.assign import SupportOracle
+from armpy.errors import ArmpyError
+from armpy.execution import Runtime, RuntimeOptions
+from armpy.graph import Graph, Layer, SubgraphView
+from armpy.ops.operation import Array
+from armpy.plugins import BackendRegistry
+from armpy.plugins.proxy.guard import GuardedBackend
+from armpy.store.settings import CompilationCaching
+from armpy.testing.answers import Answers
+from armpy.testing.case import Case, Neighbour
+from armpy.testing.pattern import Pattern, declared_patterns
+from armpy.types import REFERENCE_BACKEND_ID, BackendId
+
+
+class Subject:
+    """The backend under test.
+
+    Parameters
+    ----------
+    backend_id : str
+    options : RuntimeOptions, optional
+        Say where backends are found, and the backend's own options.
+
+    Attributes
+    ----------
+    notes : dict
+        What cases have found out for each other.
+    company : tuple of (Neighbour or None)
+        In front of a layer and behind it, with which a layer that was given back alone ran last.
+
+    Raises
+    ------
+    BackendUnavailableError
+        If there is no such backend, or it cannot be loaded or used on this machine.
+    """
+
+    def __init__(self, backend_id: BackendId, options: RuntimeOptions | None = None) -> None:
+        options = options or RuntimeOptions()
+        self.backend_id = backend_id
+        self.registry = options.registry or BackendRegistry.discover(options.plugin_options())
+        self._given = options
+        # What an earlier run has kept would answer for a compiler that was changed since.
+        nothing_kept = CompilationCaching(enabled=False)
+        self.options = replace(
+            options, registry=self.registry, backends=[backend_id], caching=nothing_kept
+        )
+        self.raw_backend = self.registry.get(backend_id)
+        self.backend = GuardedBackend(self.raw_backend)
+        self.notes: dict[str, tuple[Case, ...]] = {}
+        self.repeats: tuple[tuple[Case, int], ...] = ()
+        self.company: tuple[Neighbour | None, Neighbour | None] = (None, None)
+        self._oracle = SupportOracle([self.backend])
+        self._others: list[BackendRegistry] = []
+
+    def another_instance(self) -> IBackendInternal | None:
+        """A second instance from the same source; None if the caller gave the registry."""
+        if self._given.registry is not None:
+            return None
+        registry = BackendRegistry.discover(self._given.plugin_options())
+        self._others.append(registry)  # whose modules go with it
+        return registry.get(self.backend_id)
+
+    @cached_property
+    def runtime(self) -> Runtime:
+        """A runtime that uses nothing but the backend."""
+        return Runtime(self.options)
+
+    @cached_property
+    def patterns(self) -> tuple[Pattern, ...]:
+        """What the backend declares that it takes; raises BackendError if it cannot be read."""
+        return declared_patterns(self.backend_id, self.raw_backend)
+
+    @cached_property
+    def mixed(self) -> Runtime:
+        """A runtime that prefers the backend and has CpuRef for what that does not take."""
+        ids = list(dict.fromkeys([self.backend_id, REFERENCE_BACKEND_ID]))
+        registry = BackendRegistry()
+        registry.register(self.backend_id, lambda: self.raw_backend)
+        if len(ids) > 1:
+            reference = self.reference.options.registry
+            if reference is not None:
+                registry.register(REFERENCE_BACKEND_ID, lambda: reference.get(ids[1]))
+        return Runtime(replace(self.options, registry=registry, backends=ids))
+
+    @cached_property
+    def reference(self) -> Runtime:
+        """A runtime that uses nothing but CpuRef."""
+        registry = self.registry
+        if REFERENCE_BACKEND_ID not in registry.backend_ids:
+            registry = BackendRegistry.discover()
+        return Runtime(RuntimeOptions(backends=[REFERENCE_BACKEND_ID], registry=registry))
+
+    @cached_property
+    def _answers(self) -> Answers:
+        """CpuRef's workloads."""
+        (reference,) = self.reference.backends
+        return Answers(reference)
+
+    def layers(self, graph: Graph) -> tuple[Layer, ...]:
+        """The layers that the backend is asked about: what the core cannot answer itself."""
+        return specialize(graph).layers
+
+    def raw_support(self, layer: Layer) -> object:
+        """What the backend answers about a layer, unchecked; raises what it raises."""
+        support = self.backend.get_layer_support()
+        return support.is_layer_supported(layer.operation, layer.input_infos, layer.output_infos)
+
+    def support(self, layer: Layer) -> Support:
+        """What the core makes of the answer: capabilities count too, exceptions are a no."""
+        return self._oracle.ask(self.backend, layer)
+
+    def reason_to_give_back(self, graph: Graph) -> str | None:
+        """Why the backend gives layers back when it is offered them; None if it does not."""
+        whole = specialize(graph)
+        try:
+            views = self.backend.optimize_subgraph(SubgraphView.of(whole, whole.layers))
+        except ArmpyError:
+            return None
+        reasons = [views.reasons.get(view, "no reason given") for view in views.failed]
+        return reasons[0] if reasons else None
+
+    def expected(self, graph: Graph, feeds: Mapping[str, Array]) -> dict[str, Array]:
+        """CpuRef's outputs."""
+        (outputs,) = self.expected_each(graph, [feeds])
+        return outputs
+
+    def expected_each(
+        self, graph: Graph, feeds: Sequence[Mapping[str, Array]]
+    ) -> list[dict[str, Array]]:
+        """CpuRef's outputs of one execution after the other."""
+        answers = self._answers.of(graph, feeds)
+        if answers is not None:
+            return answers
+        network_id = self.reference.load_network(graph)
+        try:
+            return [self.reference.enqueue_workload(network_id, dict(feed)) for feed in feeds]
+        finally:
+            self.reference.unload_network(network_id)
+
+
+@cache
+def layers_of(case: Case) -> tuple[Layer, ...]:
+    """`Subject.layers` of one of the kit's own cases, which stay as long as the process.
+
+    Notes
+    -----
+    Looking for samples, and every rule about answers, asks about thousands of cases of which the
+    backend refuses most: their networks need not be built and shaped again each time.
+    """
+    return specialize(case.graph()).layers
+
+
+def refusal(supports: Iterable[Support]) -> str:
+    """The first reason given for a no, for people; empty if there is none."""
+    for support in supports:
+        if not support:
+            code = support.code.value if isinstance(support.code, ReasonCode) else "no code"
+            return f"{support.text or 'no reason given'} ({code})"
+    return ""

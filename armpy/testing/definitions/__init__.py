@@ -1,0 +1,1 @@
+"""What operations compute, straight from their descriptions and without any backend."""

@@ -1,0 +1,1 @@
+"""Operands for conformance cases: templates, and instances of them made of chance."""

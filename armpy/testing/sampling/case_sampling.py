@@ -1,0 +1,204 @@
+"""Other instances of a line of the table: sizes, attributes and scales made of chance."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import zlib
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+
+from armpy import ops
+from armpy.errors import ArmpyError
+from armpy.ops import (
+    ActivationFunction,
+    BinaryOperation,
+    FusedActivation,
+    Operation,
+    Padding,
+)
+from armpy.testing.sampling.case_template import Scale, Sketch, Types, is_hybrid
+from armpy.testing.sampling.draw import Draw
+from armpy.testing.sampling.sampling_rules import PRESCRIBING, RULES
+from armpy.types import DataType
+
+_RANKS = 4
+"""Ranks that take turns: numbers from 1 on are shapes' usual ranks, and each sees all options."""
+
+_ROUND = 12
+"""Draws in which each rank meets one quantisation for all."""
+
+_LARGEST = 3000
+"""Elements of a line's largest tensor; lines with more are there for their size."""
+
+
+def drawn(sketch: Sketch, seed: int) -> Sketch:
+    """A line with other sizes, attributes and quantisations than it has.
+
+    Parameters
+    ----------
+    sketch : Sketch
+    seed : int
+        The same line and seed give the same.
+
+    Returns
+    -------
+    Sketch
+        The line's own operation, types and values; its sizes, too, where it is there for those
+        (no elements, many, keys) or where nothing is known to draw.
+    """
+    operation = sketch.operation
+    key = zlib.crc32(f"{operation.name}/{sketch.label}".encode())
+    draw = Draw((seed, key), 1 + seed % _RANKS)
+    sizes = [math.prod(shape) for shape in sketch.shapes if shape is not None]
+    rule = RULES.get(type(operation))
+    if rule is not None and all(0 < size <= _LARGEST for size in sizes):
+        sketch = rule(draw, sketch)
+        sketch = _with_options(sketch, seed // _RANKS)
+    if getattr(operation, "power_of_two_scales", False):
+        steps = (32.0, 32.0 * 2.0 ** -draw.size(11, 0))
+        scales = tuple(Scale(step) for step in (steps if seed % 2 else steps[::-1]))
+        return replace(sketch, scales=scales, output=Scale(32.0))
+    scales = tuple(_scale(draw, scale) for scale in sketch.scales)
+    output = sketch.output
+    if not _prescribes(operation):
+        output = None if output is None else _scale(draw, output)
+        if sketch.infos is None and seed % 3 == 0:  # of one quantisation, some around 0
+            scales = (Scale(scales[0].step, 0.0) if seed // _ROUND % 2 == 0 else scales[0],)
+            output = None
+    return replace(sketch, scales=scales, output=output)
+
+
+def roots(sketches: Iterable[Sketch]) -> list[Sketch]:
+    """The first line of each kind of layer, for all types that its values fit.
+
+    Notes
+    -----
+    Lines are of different kinds if their functions are, how many operands they have, how their
+    scales hang together, or how their elements do.
+    """
+    found: dict[object, Sketch] = {}
+    for sketch in sorted(sketches, key=_is_special):
+        attributes = sketch.operation.attributes()
+        kind = (
+            type(sketch.operation),
+            *(attributes.get(name) for name in _FUNCTIONS),
+            *(bool(attributes.get(name)) for name in _WHETHER),
+            [shape is None for shape in sketch.shapes].__repr__(),
+            sketch.output_types,
+            sketch.gives_sums,
+            sketch.infos or sketch.output_scale,
+            len(sketch.scales),
+            sketch.types is is_hybrid and attributes.get("asymmetric_quantize_inputs"),
+            sketch.types is is_hybrid,
+        )
+        found.setdefault(kind, sketch)
+    return [_of_every_type(sketch) for sketch in found.values()]
+
+
+_WHETHER = ("sizes", "ellipsis_mask", "new_axis_mask", "end_is_offset")
+_FUNCTIONS = (
+    "operation",
+    "function",
+    "algorithm",
+    "method",
+    "approximate",
+    "padding_mode",
+    "output_type",
+    "a",
+    "b",
+)
+
+
+def _is_special(sketch: Sketch) -> bool:
+    """Whether a line's elements are of few types, or more than numbers."""
+    return "whole-range" in sketch.label or "no-numbers" in sketch.label
+
+
+def num_draws(sketch: Sketch) -> int:
+    """How often a line is drawn so that all its options take turns with all ranks."""
+    if sketch.output_types is not None:  # a line per type already
+        return _RANKS
+    return _RANKS * max(_FEWEST, len(_turns(sketch)[1]))
+
+
+_FEWEST = 6
+
+
+def _of_every_type(sketch: Sketch) -> Sketch:
+    """The line in all types that its operation and its elements fit."""
+    if sketch.types is is_hybrid or not sketch.shapes:
+        return sketch
+    fitting: set[Types] = set()
+
+    def note(types: Types) -> bool:
+        if not is_hybrid(types) and _fits(replace(sketch, types=lambda given: given == types)):
+            fitting.add(types)
+        return False
+
+    for _ in replace(sketch, types=note).cases():
+        pass
+    return replace(sketch, types=fitting.__contains__)
+
+
+def _fits(sketch: Sketch) -> bool:
+    """Whether the cases of a line can be made."""
+    try:
+        with np.errstate(all="raise"):
+            return bool(list(sketch.cases()))
+    except (ArmpyError, FloatingPointError, OverflowError):
+        return False
+
+
+def _prescribes(operation: Operation) -> bool:
+    """Whether an operation says the quantisation of its output."""
+    return isinstance(operation, PRESCRIBING) or (
+        isinstance(operation, ops.Activation)
+        and operation.function in (ActivationFunction.SIGMOID, ActivationFunction.TANH)
+    )
+
+
+_WITH_ACTIVATION = (
+    *(BinaryOperation.ADD, BinaryOperation.SUB, BinaryOperation.MUL, BinaryOperation.DIV),
+    None,
+)
+_OPTIONS: dict[str, tuple[object, ...]] = {
+    **dict.fromkeys(("keep_dims", "keep_num_dims"), (False, True)),
+    "asymmetric_quantize_inputs": (False, True),
+    "padding": (Padding.VALID, Padding.SAME),
+    "activation": tuple(FusedActivation),
+    "output_type": (DataType.SIGNED32, DataType.SIGNED64),
+}
+"""Attributes that go with all others."""
+
+
+def _turns(sketch: Sketch) -> tuple[list[str], list[tuple[object, ...]]]:
+    """Names of an operation's options, and all that they can be together."""
+    given = sketch.operation.attributes()
+    unlike = {
+        "output_type": isinstance(sketch.operation, ops.Range),
+        "activation": sketch.gives_sums or given.get("operation") not in _WITH_ACTIVATION,
+        "padding": not isinstance(given.get("padding"), Padding),
+        # Elements are made for one of the two.
+        "asymmetric_quantize_inputs": sketch.types is is_hybrid,
+    }
+    names = [name for name in _OPTIONS if name in given and not unlike.get(name)]
+    return names, list(itertools.product(*(_OPTIONS[name] for name in names)))
+
+
+def _with_options(sketch: Sketch, number: int) -> Sketch:
+    """A line with the options whose turn it is."""
+    names, turns = _turns(sketch)
+    options = dict(zip(names, turns[number % len(turns)], strict=True))
+    return replace(sketch, operation=sketch.operation.with_attributes(**options))
+
+
+def _scale(draw: Draw, scale: Scale) -> Scale:
+    """A scale some way off, and a zero point anywhere; one at an end stays there."""
+    where = draw.pick((0.0, draw.rng.uniform(-1, 1), draw.rng.uniform(-1, 1)))
+    step = np.float32(scale.step * np.exp(draw.rng.uniform(-1.2, 1.2)))
+    return Scale(
+        float(step) if scale.step != 1 else 1.0, scale.where if abs(scale.where) == 1 else where
+    )

@@ -1,0 +1,16 @@
+from armpy.tools.benchmark.results import (
+    BenchmarkResult as BenchmarkResult,
+    LayerCost as LayerCost,
+    MachineState as MachineState,
+    Memory as Memory,
+    SubjectResult as SubjectResult,
+)
+from armpy.tools.benchmark.runner import Progress as Progress, benchmark as benchmark
+from armpy.tools.benchmark.statistics import Latency as Latency, Ratio as Ratio, compare as compare
+from armpy.tools.benchmark.subjects import (
+    Plan as Plan,
+    Subject as Subject,
+    name_subjects as name_subjects,
+)
+
+__all__: list[str]

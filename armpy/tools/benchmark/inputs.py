@@ -1,0 +1,121 @@
+"""Inputs for models that are measured: the caller's, or random ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from armpy.errors import InvalidArgumentError
+from armpy.execution.arrays.tensor_spec import TensorSpec
+from armpy.tensor import Shape, TensorInfo
+
+Array: TypeAlias = npt.NDArray[Any]  # Any: whatever the model takes
+
+_SPATIAL = 224
+"""Height and width of images whose size nobody has said."""
+
+
+def chosen_shapes(
+    specs: Sequence[TensorSpec],
+    defaults: Sequence[tuple[int, ...] | None],
+    shapes: Mapping[str, Sequence[int]],
+    batch: int | None,
+) -> dict[str, tuple[int, ...]]:
+    """A shape for each input.
+
+    Parameters
+    ----------
+    specs : sequence of TensorSpec
+    defaults : sequence of (tuple of int or None)
+        What the model's file proposes for each.
+    shapes : mapping of str to sequence of int
+        What the user says.
+    batch : int, optional
+        Size of the first axis of every input.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there is no such input, or an input has no axis for a batch.
+
+    Notes
+    -----
+    They need not be what the file says; see `fits`.
+    """
+    names = [spec.name for spec in specs]
+    for name in shapes:
+        if name not in names:
+            raise InvalidArgumentError(
+                "the model has no such input",
+                where="shapes",
+                expected=", ".join(f"'{known}'" for known in names),
+                actual=f"'{name}'",
+            )
+    found = {}
+    for spec, default in zip(specs, defaults, strict=True):
+        shape = tuple(shapes.get(spec.name) or default or usual_shape(spec.shape or ()))
+        if batch is not None and spec.name not in shapes:
+            shape = _batched(spec, shape, batch)
+        found[spec.name] = shape
+    return found
+
+
+def usual_shape(shape: Shape) -> tuple[int, ...]:
+    """A shape whose open sizes are what they are in most models."""
+    is_image = len(shape) == 4
+    return tuple(
+        (_SPATIAL if is_image and axis in _open_sides(shape) else 1) if dim is None else dim
+        for axis, dim in enumerate(shape)
+    )
+
+
+def _open_sides(shape: Shape) -> tuple[int, ...]:
+    """Axes of height and width: those behind the batch that are open, channels are not."""
+    return tuple(axis for axis in (1, 2, 3) if shape[axis] is None)
+
+
+def _batched(spec: TensorSpec, shape: tuple[int, ...], batch: int) -> tuple[int, ...]:
+    """A shape with another size of its first axis."""
+    if not shape:
+        raise InvalidArgumentError(
+            "an input has no axis for a batch",
+            where=f"--batch {batch}, input '{spec.name}'",
+            fix="Leave --batch out",
+        )
+    return (batch, *shape[1:])
+
+
+def fits(spec: TensorSpec, shape: Sequence[int]) -> bool:
+    """Whether an input takes a shape as the file has it."""
+    declared = spec.shape
+    if declared is None:
+        return True
+    return len(declared) == len(shape) and all(
+        dim is None or dim == size for dim, size in zip(declared, shape, strict=True)
+    )
+
+
+def random_array(info: TensorInfo, shape: Sequence[int], generator: np.random.Generator) -> Array:
+    """Random elements that any model can take.
+
+    Parameters
+    ----------
+    info : TensorInfo
+    shape : sequence of int
+    generator : Generator
+
+    Returns
+    -------
+    ndarray, dtype of `info`, shape `shape`
+        Numbers from -1 to 1, any quantised numbers, and 0 or 1 for other integers, as these may
+        be indexes.
+    """
+    data_type = info.data_type
+    dtype = data_type.dtype
+    if data_type.is_float and not data_type.is_bit_pattern:
+        return generator.uniform(-1.0, 1.0, shape).astype(dtype)
+    low, high = data_type.integer_range if data_type.is_quantized else (0, 1)
+    return generator.integers(low, high, shape, endpoint=True).astype(dtype)

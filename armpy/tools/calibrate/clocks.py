@@ -1,0 +1,74 @@
+"""Clocks that measurements go by, and what one measurement is."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from armpy.compiler.devices import Sample
+
+_ROUNDS = 8
+_FEWEST_ROUNDS = 3
+_MOST_CALLS = 10_000
+_CONFIRMED = 1.1
+_LONGER = 3.0
+_LEAST_POWER = 0.01
+"""Of a processor; whatever computes takes some."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """Two ways to tell time.
+
+    Parameters
+    ----------
+    now : callable
+        Seconds that have passed.
+    processors : callable
+        Seconds that this process's threads have computed, all together.
+    """
+
+    now: Callable[[], float] = field(default=time.perf_counter)
+    processors: Callable[[], float] = field(default=time.process_time)
+
+
+def measure(run: Callable[[], object], clock: Clock, *, seconds: float) -> Sample:
+    """Measure how long a call takes.
+
+    Parameters
+    ----------
+    run : callable
+        Called once before it is measured.
+    clock : Clock
+    seconds : float
+        How long to measure, about: up to three times as long while no second round comes near the
+        quickest, and a few rounds of a slow call.
+
+    Returns
+    -------
+    Sample
+        The quickest of several rounds, as what disturbs a measurement makes it longer; and what
+        all threads computed for a call, divided by that time.
+    """
+    run()
+    begin = clock.now()
+    run()
+    once = max(clock.now() - begin, 1e-9)
+    calls = max(1, min(int(seconds / _ROUNDS / once), _MOST_CALLS))
+    best, second, num_rounds = once, once, 0
+    first, computed = clock.now(), clock.processors()
+    while True:
+        begin = clock.now()
+        for _ in range(calls):
+            run()
+        now = clock.now()
+        taken = (now - begin) / calls
+        best, second = min(best, taken), max(best, min(second, taken))
+        num_rounds += 1
+        is_confirmed = second <= best * _CONFIRMED or now - first >= _LONGER * seconds
+        if num_rounds >= _FEWEST_ROUNDS and now - first >= seconds and is_confirmed:
+            break
+    # What others compute meanwhile makes calls longer, but does not add to what a call computes.
+    computed = (clock.processors() - computed) / (num_rounds * calls)
+    return Sample(best, max(computed / best, _LEAST_POWER))

@@ -1,0 +1,28 @@
+"""What a model is made of, and where each layer of its file went; for people and programs."""
+
+from armpy.tools.inspect.describing import describe_file, describe_model, describe_network
+from armpy.tools.inspect.facts import (
+    LayerFacts,
+    LayerRefusal,
+    LayerStatus,
+    ModelFacts,
+    ProgramFacts,
+    TensorFacts,
+)
+from armpy.tools.inspect.name_resolution import Linker
+from armpy.tools.inspect.renaming import linker_of, with_file_names
+
+__all__ = [
+    "LayerFacts",
+    "LayerRefusal",
+    "LayerStatus",
+    "Linker",
+    "ModelFacts",
+    "ProgramFacts",
+    "TensorFacts",
+    "describe_file",
+    "describe_model",
+    "describe_network",
+    "linker_of",
+    "with_file_names",
+]

@@ -1,0 +1,126 @@
+"""The layers that a file's operators became in armpy's network, with actual shapes."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+from armpy.compiler import Evaluator, specialize
+from armpy.compiler.devices.work import Work, family_of, work_of
+from armpy.errors import ArmpyError
+from armpy.graph import Graph, Layer
+from armpy.graph.nesting import graphs_of
+from armpy.plugins import BackendRegistry
+from armpy.plugins.proxy.guard import GuardedBackend
+from armpy.tensor import Shape, TensorInfo
+from armpy.tools.inspect.flat_outline import Flat
+from armpy.types import REFERENCE_BACKEND_ID
+
+
+@dataclass(eq=False, slots=True)
+class Shaped:
+    """What is known of operators by the layers that they became.
+
+    Parameters
+    ----------
+    layers : dict of int to list of Layer
+        By operator of the file, in order.
+    infos : dict of int to TensorInfo
+        By tensor of the file, with its actual shape.
+    insides : dict of str to str
+        By where a placement report says that a layer is, where it is in the file.
+    """
+
+    layers: dict[int, list[Layer]] = field(default_factory=lambda: defaultdict(list))
+    infos: dict[int, TensorInfo] = field(default_factory=dict)
+    insides: dict[str, str] = field(default_factory=lambda: {"": ""})
+
+    def work(self, operator: int) -> tuple[Work, int]:
+        """Work of an operator's layers, and how many multiplications of it are added up."""
+        total, macs = Work(0.0, 0.0), 0
+        for layer in self.layers.get(operator, ()):
+            work = work_of(layer.operation, layer.input_infos, layer.output_infos)
+            total += work
+            if family_of(layer.operation.name) == "products":
+                macs += round(work.flops / 2)
+        return total, macs
+
+
+def evaluator_of(registry: BackendRegistry) -> Evaluator | None:
+    """What computes constants, on which shapes may depend; None without CpuRef."""
+    try:
+        return Evaluator(GuardedBackend(registry.get(REFERENCE_BACKEND_ID)))
+    except ArmpyError:  # shapes that depend on constants stay open
+        return None
+
+
+def shape_layers(
+    graph: Graph,
+    flat: Flat,
+    shapes: dict[str, tuple[int, ...]],
+    evaluator: Evaluator | None = None,
+) -> Shaped:
+    """Find the layers of each operator, and the shapes that its tensors have.
+
+    Parameters
+    ----------
+    graph : Graph
+        As the model has it.
+    flat : Flat
+    shapes : dict of str to tuple of int
+        Of inputs, by name; those that are missing stay open.
+    evaluator : Evaluator, optional
+        Computes constants, on which shapes may depend.
+    """
+    found = Shaped()
+    known = _bound(graph, shapes, evaluator)
+    _walk(known, flat, found, "", "")
+    for tensor, value in zip(flat.inputs, known.inputs, strict=False):
+        _note(found, flat, tensor, value.info)
+    return found
+
+
+def _bound(graph: Graph, shapes: dict[str, tuple[int, ...]], evaluator: Evaluator | None) -> Graph:
+    """A graph with the shapes of its inputs; as it is where these do not go together."""
+    if graph.is_fully_shaped:
+        return graph
+    given = [shapes.get(value.name) for value in graph.inputs]
+    if not any(given):
+        given = list(graph.default_shapes)
+    try:
+        return specialize(graph, given, (), evaluator)
+    except ArmpyError:  # whoever runs it is told; here shapes stay open
+        return graph
+
+
+def _walk(graph: Graph, flat: Flat, found: Shaped, inside: str, place: str) -> None:
+    """Link a graph's layers, and those of graphs that they run."""
+    for layer in graph.layers:
+        operator = flat.linker.find(layer.name, inside)
+        for role, inner in graphs_of(layer.operation):
+            here = f"{place}{layer.name}/{role}"
+            if here not in found.insides:
+                name = layer.name if operator is None else flat.operators[operator].operator.name
+                found.insides[here] = "/".join(filter(None, (inside, name, role)))
+                _walk(inner, flat, found, found.insides[here], f"{here}/")
+        if operator is None:
+            continue
+        found.layers[operator].append(layer)
+        outputs = flat.operators[operator].outputs
+        if len(outputs) == len(layer.outputs):
+            for tensor, info in zip(outputs, layer.output_infos, strict=True):
+                _note(found, flat, tensor, info)
+
+
+def _note(found: Shaped, flat: Flat, tensor: int, info: TensorInfo) -> None:
+    """Take what a layer gives for a tensor of the file, if the shapes can be the same."""
+    if tensor >= 0 and _can_be(flat.tensors[tensor][0].shape, info.shape):
+        found.infos[tensor] = info
+
+
+def _can_be(said: tuple[int | None, ...] | None, shape: Shape | None) -> bool:
+    """Whether a tensor of the file's shape may turn out to have this one."""
+    if said is None or shape is None:
+        return shape is not None
+    pairs = zip(said, shape, strict=False)
+    return len(said) == len(shape) and all(a is None or a == b for a, b in pairs)

@@ -1,0 +1,148 @@
+"""Where the lines, points and ticks of a chart lie."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from armpy.tools.pages.parts import NUM_COLOURS
+
+if TYPE_CHECKING:
+    from armpy.tools.pages.parts import Lines, Series
+
+WIDTH, HEIGHT = 900, 300
+LEFT, RIGHT, TOP, BOTTOM = 76, 12, 12, 44
+NUM_TICKS = 6
+MAX_DECADES = 18
+"""What is further below the largest value of a logarithmic axis lies at its lower end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """A number at an axis: where it stands, and as text."""
+
+    at: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A point of a line, with what is told of it."""
+
+    x: float
+    y: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line that is drawn."""
+
+    name: str
+    colour: int
+    path: str
+    points: Sequence[Point]
+
+
+class LineChart:
+    """A chart in units of its picture.
+
+    Parameters
+    ----------
+    lines : Lines
+        What it shows; points of numbers that are not finite are left out.
+    """
+
+    width, height = WIDTH, HEIGHT
+    left, right, top, bottom = LEFT, WIDTH - RIGHT, TOP, HEIGHT - BOTTOM
+
+    def __init__(self, lines: Lines) -> None:
+        self._lines = lines
+        xs = [x for series in lines.series for x in series.xs if math.isfinite(x)]
+        ys = [y for series in lines.series for y in series.ys if math.isfinite(y)]
+        ys += [limit for _, limit in lines.limits]
+        self._xs = (min(xs, default=0.0), max(xs, default=1.0))
+        self._ys = _log_range(ys) if lines.is_log else (min(0.0, min(ys, default=0.0)), _top(ys))
+        self.lines = [self._line(number, series) for number, series in enumerate(lines.series)]
+
+    @property
+    def x_ticks(self) -> list[Tick]:
+        """Numbers below the chart."""
+        return [Tick(self._x(x), f"{x:g}") for x in _round_numbers(*self._xs)]
+
+    @property
+    def y_ticks(self) -> list[Tick]:
+        """Numbers at its left."""
+        low, high = self._ys
+        if not self._lines.is_log:
+            return [Tick(self._y(y), f"{y:g}") for y in _round_numbers(low, high)]
+        every = max(1, math.ceil((high - low) / NUM_TICKS))
+        decades = range(round(low), round(high) + 1, every)
+        return [Tick(self._y(10.0**decade), f"1e{decade}") for decade in decades]
+
+    @property
+    def limits(self) -> list[Tick]:
+        """Lines across."""
+        return [Tick(self._y(limit), name) for name, limit in self._lines.limits]
+
+    def _x(self, x: float) -> float:
+        low, high = self._xs
+        part = (x - low) / (high - low) if high > low else 0.5
+        return round(self.left + part * (self.right - self.left), 2)
+
+    def _y(self, y: float) -> float:
+        low, high = self._ys
+        if self._lines.is_log:
+            y = max(math.log10(y), low) if y > 0 else low
+        part = (y - low) / (high - low) if high > low else 0.5
+        return round(self.bottom - part * (self.bottom - self.top), 2)
+
+    def _line(self, number: int, series: Series) -> Line:
+        """A line in units of the picture."""
+        points = [
+            Point(self._x(x), self._y(y), self._text(series, index, x, y))
+            for index, (x, y) in enumerate(zip(series.xs, series.ys, strict=True))
+            if math.isfinite(x) and math.isfinite(y)
+        ]
+        words = []
+        for index, point in enumerate(points):
+            if not index:
+                words.append(f"M{point.x} {point.y}")
+            elif self._lines.is_step:
+                words.append(f"H{point.x}V{point.y}")
+            else:
+                words.append(f"L{point.x} {point.y}")
+        return Line(series.name, number % NUM_COLOURS, "".join(words), points)
+
+    def _text(self, series: Series, index: int, x: float, y: float) -> str:
+        """What is told of a point."""
+        label = series.labels[index] if series.labels else f"{self._lines.x_label} {x:g}"
+        return f"{label}: {y:.4g} {self._lines.y_label}".strip()
+
+
+def _top(ys: Sequence[float]) -> float:
+    """The upper end of an axis that begins with 0."""
+    return max(ys, default=1.0) * 1.05 or 1.0
+
+
+def _log_range(ys: Sequence[float]) -> tuple[float, float]:
+    """The ends of a logarithmic axis, as powers of ten."""
+    positive = [math.log10(y) for y in ys if y > 0]
+    if not positive:
+        return -1.0, 0.0
+    high = math.ceil(max(positive))
+    low = max(math.floor(min(positive)), high - MAX_DECADES)
+    return (float(low - 1 if low == high else low), float(high))
+
+
+def _round_numbers(low: float, high: float) -> list[float]:
+    """Some round numbers between two others."""
+    if high <= low:
+        return [low]
+    raw = (high - low) / NUM_TICKS
+    power = 10.0 ** math.floor(math.log10(raw))
+    step = next(power * unit for unit in (1, 2, 5, 10) if power * unit >= raw)
+    first = math.ceil(low / step)
+    return [float(f"{n * step:.12g}") for n in range(first, math.floor(high / step) + 1)]

@@ -1,0 +1,261 @@
+"""What a page is made of: texts, facts, tables and charts, as data.
+
+Notes
+-----
+Whoever fills a page says what there is to see; how it looks is the templates' business. All texts
+are plain: what a model's file calls its layers cannot become markup.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar, TypeAlias, Union
+
+if TYPE_CHECKING:
+    from armpy.tools.pages.graph import GraphView
+    from armpy.tools.pages.line_chart import LineChart
+
+NUM_COLOURS = 10
+"""Classes that have a colour of their own; further ones begin anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A paragraph.
+
+    Parameters
+    ----------
+    text : str
+    kind : {"", "note", "good", "bad"}
+        Whether it stands out, and how.
+    """
+
+    template: ClassVar[str] = "text"
+    text: str
+    kind: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Names and what they are.
+
+    Parameters
+    ----------
+    facts : sequence of (str, str)
+    """
+
+    template: ClassVar[str] = "facts"
+    facts: Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table, which the reader can sort by any column.
+
+    Parameters
+    ----------
+    caption : str
+        What it shows.
+    columns : sequence of str
+        Headings; those that end in ``>`` have their cells, which are numbers, at the right.
+    rows : sequence of sequence
+        Cells become text by `str`.
+    """
+
+    template: ClassVar[str] = "table"
+    caption: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[object]]
+
+    @property
+    def headings(self) -> list[tuple[str, bool]]:
+        """Each column's heading, and whether it holds numbers."""
+        return [(column.rstrip(">"), column.endswith(">")) for column in self.columns]
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One line of a bar chart.
+
+    Parameters
+    ----------
+    name : str
+    value : float
+        Not negative; how long the bar is.
+    text : str
+        The value for people; `value` itself if it is empty.
+    group : str
+        Bars of one group have one colour; the legend names the groups.
+    interval : (float, float), optional
+        Between which values the true one is likely to be.
+    """
+
+    name: str
+    value: float
+    text: str = ""
+    group: str = ""
+    interval: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class Bars:
+    """A bar chart, which is a table as well.
+
+    Parameters
+    ----------
+    caption : str
+    bars : sequence of Bar
+    label, value_label : str
+        Headings of the names and of the values.
+    shown : int
+        How many are seen at first; the others can be folded out.
+    """
+
+    template: ClassVar[str] = "bars"
+    caption: str
+    bars: Sequence[Bar]
+    label: str = "name"
+    value_label: str = "value"
+    shown: int = 30
+
+    @cached_property
+    def groups(self) -> list[str]:
+        """The groups that there are, in order of appearance."""
+        return list(dict.fromkeys(bar.group for bar in self.bars if bar.group))
+
+    def colour(self, bar: Bar) -> int:
+        """Number of a bar's colour."""
+        return self.groups.index(bar.group) % NUM_COLOURS if bar.group else 0
+
+    def percent(self, value: float) -> float:
+        """How far a value is along the longest bar, in percent."""
+        longest = self._longest
+        return round(100 * min(max(value / longest, 0.0), 1.0), 3) if longest else 0.0
+
+    @cached_property
+    def _longest(self) -> float:
+        """The largest value, intervals included."""
+        return max((max(bar.value, *(bar.interval or (0.0,))) for bar in self.bars), default=0.0)
+
+
+@dataclass(frozen=True)
+class Stack:
+    """Parts of a whole as one bar, with a legend that gives each part's share.
+
+    Parameters
+    ----------
+    caption : str
+    parts : sequence of Bar
+        Their values make up the whole.
+    """
+
+    template: ClassVar[str] = "stack"
+    caption: str
+    parts: Sequence[Bar]
+
+    @cached_property
+    def whole(self) -> float:
+        """All parts together."""
+        return sum(part.value for part in self.parts)
+
+    @property
+    def slices(self) -> list[tuple[Bar, int, float, float]]:
+        """Each part with its colour, and where it begins and how long it is, in percent."""
+        slices, start = [], 0.0
+        for number, part in enumerate(self.parts):
+            percent = 100 * part.value / self.whole if self.whole else 0.0
+            slices.append((part, number % NUM_COLOURS, round(start, 4), round(percent, 4)))
+            start += percent
+        return slices
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One line of a chart.
+
+    Parameters
+    ----------
+    name : str
+    xs, ys : sequence of float
+        Points in order of x; of the same length.
+    labels : sequence of str
+        What each point is, for who points at it; may be empty.
+    """
+
+    name: str
+    xs: Sequence[float]
+    ys: Sequence[float]
+    labels: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Lines:
+    """A chart of lines, or of points.
+
+    Parameters
+    ----------
+    caption : str
+    series : sequence of Series
+    x_label, y_label : str
+    is_step : bool
+        Whether a value holds until the next one.
+    is_log : bool
+        Whether the y-axis is logarithmic; values that are not positive lie at its lower end.
+    has_points : bool
+        Whether to draw points in the place of lines.
+    limits : sequence of (str, float)
+        Lines across the chart, such as a tolerance.
+    """
+
+    template: ClassVar[str] = "lines"
+    caption: str
+    series: Sequence[Series]
+    x_label: str = ""
+    y_label: str = ""
+    is_step: bool = False
+    is_log: bool = False
+    has_points: bool = False
+    limits: Sequence[tuple[str, float]] = ()
+
+    @cached_property
+    def chart(self) -> LineChart:
+        """Where everything lies."""
+        from armpy.tools.pages.line_chart import LineChart  # noqa: PLC0415  # it reads this module
+
+        return LineChart(self)
+
+
+@dataclass(frozen=True)
+class Details:
+    """Parts that are folded away until they are asked for.
+
+    Parameters
+    ----------
+    summary : str
+    parts : sequence of Part
+    is_open : bool
+    """
+
+    template: ClassVar[str] = "details"
+    summary: str
+    parts: Sequence[Part]
+    is_open: bool = False
+
+
+Part: TypeAlias = Union[Text, Facts, Table, Bars, Stack, Lines, Details, "GraphView"]
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a page under a heading, which the page's contents lead to.
+
+    Parameters
+    ----------
+    title : str
+    parts : sequence of Part
+    """
+
+    title: str
+    parts: Sequence[Part] = field(default_factory=tuple)

@@ -1,0 +1,117 @@
+"""Makes a page of its parts: one file with its style and programs, which loads nothing."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+from collections.abc import Sequence
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from armpy.errors import UnimplementedError
+from armpy.tools.pages.parts import Section
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+TEMPLATES = Path(__file__).parent / "templates"
+
+
+def render_page(title: str, sections: Sequence[Section], about: str = "") -> str:
+    """The text of a page.
+
+    Parameters
+    ----------
+    title : str
+    sections : sequence of Section
+        Those without parts are left out.
+    about : str
+        A line below the title.
+
+    Returns
+    -------
+    str
+        HTML that works in any browser without network: style and programs are in it, and its
+        content security policy allows nothing else.
+
+    Raises
+    ------
+    UnimplementedError
+        If the template engine is not installed.
+    """
+    style, program = _source("page.css"), _source("page.js") + _source("graph.js")
+    template = _environment().get_template("page.html")
+    text: str = template.render(
+        title=title,
+        about=about,
+        sections=[section for section in sections if section.parts],
+        style=style,
+        style_hash=_hash(style),
+        program=program,
+        program_hash=_hash(program),
+    )
+    return text
+
+
+def write_page(
+    path: str | os.PathLike[str], title: str, sections: Sequence[Section], about: str = ""
+) -> None:
+    """Write a page to a file; parameters and errors as of `render_page`, and OSError."""
+    Path(path).write_text(render_page(title, sections, about), "utf-8")
+
+
+@cache
+def _source(name: str) -> str:
+    """A style or a program, as it stands in the page."""
+    return f"\n{(TEMPLATES / name).read_text('utf-8').strip()}\n"
+
+
+def _hash(source: str) -> str:
+    """What a content security policy calls a source by."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()
+
+
+@cache
+def _environment() -> Environment:
+    """The template engine."""
+    try:
+        jinja2 = import_module("jinja2")
+    except ImportError as error:
+        raise UnimplementedError(
+            "pages are made with the package jinja2, which is not installed",
+            fix="Install it with: pip install 'armpy[cli]'",
+        ) from error
+    environment: Environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        finalize=_visible,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["visible"] = _visible_data
+    return environment
+
+
+def _visible(value: Any) -> Any:  # Any: whatever a template writes
+    """Text whose control characters are escaped; markup stays as it is."""
+    return visible(value) if type(value) is str else value
+
+
+def _visible_data(value: Any) -> Any:  # Any: what JSON can hold
+    """The same for all texts within lists and dictionaries."""
+    if isinstance(value, dict):
+        return {key: _visible_data(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_visible_data(item) for item in value]
+    return _visible(value)
+
+
+def visible(text: str) -> str:
+    """Text whose control characters are escaped; names in files may hold any."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

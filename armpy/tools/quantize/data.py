@@ -1,0 +1,202 @@
+"""Calibration data: arrays in files."""
+
+from __future__ import annotations
+
+import os
+import tokenize
+import zipfile
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+
+from armpy.errors import InvalidArgumentError
+from armpy.graph import Graph
+from armpy.ops.operation import Array
+from armpy.tools.quantize.running import Sample, in_order
+
+Data: TypeAlias = "str | os.PathLike[str] | Mapping[str, object] | Iterable[Sample]"
+"""Samples; or a folder of .npy files, an .npz file, or a mapping, of the kind that holds N samples
+along the first axis of each array."""
+
+_UNREADABLE = (
+    OSError,
+    ValueError,
+    EOFError,
+    SyntaxError,
+    tokenize.TokenError,  # a header that ends early
+    TypeError,
+    KeyError,
+    OverflowError,
+    NotImplementedError,  # a compression that is not known
+    RuntimeError,  # a password
+    MemoryError,  # a shape that the file tells and does not hold
+    zipfile.BadZipFile,
+    zlib.error,
+)
+"""What reading a damaged file may raise."""
+
+
+def read_samples(graph: Graph, data: Data, limit: int | None = None) -> list[list[Array]]:
+    """The samples that data hold, as arrays in the order of a graph's inputs.
+
+    Parameters
+    ----------
+    graph : Graph
+    data : path, mapping of str to array_like, or iterable of mappings
+        A path leads to an ``.npz`` file with an array for each input, or to a folder of ``.npy``
+        files, each a sample or several along the first axis.
+    limit : int, optional
+        How many samples are taken at most.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If a file cannot be read, or arrays do not fit the inputs or hold what is no number.
+    """
+    if isinstance(data, str | os.PathLike):
+        samples = _in_files(graph, Path(data))
+    elif isinstance(data, Mapping):
+        samples = _rows(graph, data, "data")
+    else:
+        samples = data
+    found: list[list[Array]] = []
+    for sample in samples:
+        if limit is not None and len(found) == limit:
+            break
+        found.append(in_order(graph, sample))
+        _check_numbers(graph, found[-1], len(found))
+    if not found:
+        raise InvalidArgumentError(
+            "there are no data", where="data", fix="Give one sample at least"
+        )
+    return found
+
+
+def _check_numbers(graph: Graph, sample: Sequence[Array], number: int) -> None:
+    """Check that no element of a sample is no number: one makes all that is learnt of it none."""
+    for value, array in zip(graph.inputs, sample, strict=True):
+        if array.dtype.kind == "f" and np.isnan(array).any():
+            raise InvalidArgumentError(
+                f"sample {number} of the data holds what is no number",
+                where=f"input '{value.name}'",
+                expected="finite numbers",
+                actual=f"NaN in {np.isnan(array).sum()} of {array.size} elements",
+                fix="Look how the data were made, or leave the sample out",
+            )
+
+
+def _in_files(graph: Graph, path: Path) -> Iterable[Sample]:
+    """The samples in a folder or an archive."""
+    if path.is_dir():
+        files = sorted(path.glob("*.npy"))
+        if len(graph.inputs) != 1:
+            raise InvalidArgumentError(
+                "a folder of arrays serves a model of one input",
+                where=str(path),
+                expected="an .npz file with " + ", ".join(f"'{v.name}'" for v in graph.inputs),
+            )
+        if not files:
+            raise InvalidArgumentError(
+                "there are no .npy files in the folder",
+                where=str(path),
+                fix="Name the folder that they are in, or an .npz file itself",
+            )
+        name = graph.inputs[0].name
+        for file in files:
+            yield from _rows(graph, {name: _only_array(file)}, str(file))
+        return
+    arrays = _content(path)
+    if not isinstance(arrays, dict):
+        yield from _rows(graph, {graph.inputs[0].name: arrays}, str(path))
+        return
+    names = [value.name for value in graph.inputs]
+    if len(arrays) == len(names) == 1:
+        arrays = {names[0]: next(iter(arrays.values()))}
+    yield from _rows(graph, arrays, str(path))
+
+
+def _content(file: Path) -> Array | dict[str, Array]:
+    """What a NumPy file holds: an array, or several by name.
+
+    Notes
+    -----
+    Members of an archive are read when they are asked for: all that can be wrong with them shows
+    here and nowhere else.
+    """
+    try:
+        with file.open("rb") as stream:
+            found = np.load(stream, allow_pickle=False)
+            if not isinstance(found, np.lib.npyio.NpzFile):
+                array: Array = found
+                return array
+            with found:
+                return {name: found[name] for name in found}
+    except _UNREADABLE as error:
+        told = error.args[0] if isinstance(error, tokenize.TokenError) else error
+        raise InvalidArgumentError(
+            f"the file cannot be read: {str(told).rstrip('.') or type(error).__name__}",
+            where=str(file),
+            expected="arrays of numbers as .npy or .npz files hold them",
+        ) from error
+
+
+def _only_array(file: Path) -> Array:
+    """The array that a file of one holds."""
+    found = _content(file)
+    if isinstance(found, dict):
+        raise InvalidArgumentError(
+            "the file is an archive", where=str(file), expected="one array, as np.save writes it"
+        )
+    return found
+
+
+def _rows(graph: Graph, arrays: Mapping[str, object], where: str) -> Iterable[Sample]:
+    """One sample per index of the first axis; the arrays themselves if they are one sample."""
+    shapes = {value.name: value.info.shape for value in graph.inputs}
+    given = {name: np.asarray(array) for name, array in arrays.items()}
+    counts = {_count(array.shape, shapes.get(name), name, where) for name, array in given.items()}
+    if None in counts and len(counts) == 1:
+        yield given
+        return
+    if len(counts) != 1:
+        raise InvalidArgumentError(
+            "the arrays hold different numbers of samples",
+            where=where,
+            actual=", ".join(f"{name} {array.shape}" for name, array in given.items()),
+        )
+    (count,) = counts
+    assert count is not None
+    for index in range(count):
+        yield {
+            name: array[index].reshape(_one(array.shape[1:], shapes.get(name)))
+            for name, array in given.items()
+        }
+
+
+def _one(shape: Sequence[int], wanted: Sequence[int | None] | None) -> tuple[int, ...]:
+    """The shape of one sample: with an axis of 1 in front where the input has one more."""
+    return (1, *shape) if wanted is not None and len(wanted) > len(shape) else tuple(shape)
+
+
+def _count(
+    shape: tuple[int, ...], wanted: Sequence[int | None] | None, name: str, where: str
+) -> int | None:
+    """How many samples an array holds; None if it is one itself."""
+    if wanted is None:
+        return None
+    if len(shape) == len(wanted) and wanted and wanted[0] in (1, None):
+        return shape[0]
+    if len(shape) == len(wanted) + 1:
+        return shape[0]
+    if len(shape) == len(wanted) - 1 and wanted[0] in (1, None):
+        raise InvalidArgumentError(
+            "the array has no axis of samples",
+            where=where,
+            expected=f"an axis in front of the {len(shape)} of '{name}'",
+            actual=str(shape),
+            fix="Add one with array[np.newaxis]",
+        )
+    return None

@@ -1,0 +1,202 @@
+"""A model on several backends beside each other: same inputs, in turns."""
+
+from __future__ import annotations
+
+import math
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from armpy.core.units import bytes_text, time_text
+from armpy.errors import ArmpyError
+from armpy.tools.compare.accuracy_measures import errors_of, take_turns
+from armpy.tools.pages import Bar, Bars, Part, Table, Text
+
+if TYPE_CHECKING:
+    from armpy.model import Model
+    from armpy.ops.operation import Array
+
+SECONDS_EACH = 3.0
+MOST_RUNS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A model on one choice of backends.
+
+    Parameters
+    ----------
+    name : str
+        The first choice.
+    placement : str
+        Layers by backend.
+    times_us : tuple of float
+        Of each run, in order; empty if it failed.
+    ratio : float
+        Median of the ratios of its runs to the first choice's of the same turn.
+    interval : (float, float)
+        Of that median, at 95 % confidence.
+    working_bytes : int
+    relative_error : float
+        Of the outputs, against those of the first that ran.
+    failure : str
+    """
+
+    name: str
+    placement: str = ""
+    times_us: tuple[float, ...] = ()
+    ratio: float = 1.0
+    interval: tuple[float, float] = (1.0, 1.0)
+    working_bytes: int = 0
+    relative_error: float = 0.0
+    failure: str = ""
+
+
+def compare_backends(
+    load: Callable[[str], Model],
+    names: Sequence[str],
+    arrays: Mapping[str, Array],
+    num_runs: int,
+    clock: Callable[[], float] = time.perf_counter,
+) -> list[Compared]:
+    """Run a model on several backends in turns.
+
+    Parameters
+    ----------
+    load : callable
+        Loads the model for a first choice.
+    names : sequence of str
+        First choices.
+    arrays : mapping of str to ndarray
+        Inputs.
+    num_runs : int
+        Of each, at least; more as long as there is time.
+    clock : callable
+        In seconds.
+
+    Notes
+    -----
+    The order of turns alternates, so that whatever else the machine does falls on all alike.
+    A backend that fails is told of, and the others go on.
+    """
+    models: dict[str, Model] = {}
+    outputs: dict[str, list[Array]] = {}
+    failures: dict[str, str] = {}
+    try:
+        for name in dict.fromkeys(names):
+            try:
+                models[name] = load(name)
+                # The first run may prepare, and does not count.
+                outputs[name] = list(models[name].run(dict(arrays)).values())
+            except ArmpyError as error:
+                failures[name] = str(error)
+        ready = {n: _runner(model, arrays) for n, model in models.items() if n in outputs}
+        seconds = SECONDS_EACH * len(ready)
+        times = take_turns(ready, seconds, clock, least=num_runs, most=MOST_RUNS) if ready else {}
+        placements = {name: models[name].placement for name in ready}
+    finally:
+        for model in models.values():
+            model.close()
+    first = next(iter(ready), "")
+    found = []
+    for name in dict.fromkeys(names):
+        if name in failures:
+            found.append(Compared(name, failure=failures[name]))
+            continue
+        placement = placements[name]
+        ratios = [mine / other for mine, other in zip(times[name], times[first], strict=True)]
+        found.append(
+            Compared(
+                name,
+                _placement_text(placement.layers_by_backend if placement is not None else {}),
+                tuple(1e6 * seconds for seconds in times[name]),
+                statistics.median(ratios),
+                median_interval(ratios),
+                placement.peak_bytes if placement is not None else 0,
+                errors_of([outputs[first]], [outputs[name]]).relative,
+            )
+        )
+    return found
+
+
+def _runner(model: Model, arrays: Mapping[str, Array]) -> Callable[[], object]:
+    """Runs a model once."""
+    return lambda: model.run(dict(arrays))
+
+
+def _placement_text(counts: Mapping[str, int]) -> str:
+    """``NumbaAcc 64, CpuRef 1``."""
+    return ", ".join(f"{name} {count}" for name, count in counts.items())
+
+
+def median_interval(numbers: Sequence[float]) -> tuple[float, float]:
+    """Between which of some numbers the median of what they come from lies, at 95 %.
+
+    Notes
+    -----
+    By ranks, as the number of values below the true median is binomial; whatever the distribution.
+    Of fewer than six numbers it is their whole range.
+    """
+    ordered, count = sorted(numbers), len(numbers)
+    below, rank = 0.0, 0
+    while rank < count // 2:
+        below += math.comb(count, rank) / 2.0**count
+        if below > 0.025:
+            break
+        rank += 1
+    low = max(rank - 1, 0)
+    return ordered[low], ordered[count - 1 - low]
+
+
+def comparison_parts(compared: Sequence[Compared]) -> list[Part]:
+    """What is shown of a comparison."""
+    ran = [one for one in compared if one.times_us]
+    parts: list[Part] = [
+        Text(f"{one.name} was left out. {one.failure}", "bad") for one in compared if one.failure
+    ]
+    if not ran:
+        return parts
+    first = ran[0]
+    bars = [
+        Bar(one.name, median, time_text(median), interval=median_interval(one.times_us))
+        for one in ran
+        for median in [statistics.median(one.times_us)]
+    ]
+    rows = [
+        (
+            one.name,
+            one.placement,
+            len(one.times_us),
+            f"{min(one.times_us):,.1f}",
+            f"{statistics.median(one.times_us):,.1f}",
+            f"{_quantile(one.times_us, 0.9):,.1f}",
+            "1" if one is first else _ratio_text(one),
+            bytes_text(one.working_bytes),
+            "the same" if not one.relative_error else f"{one.relative_error:.2g}",
+        )
+        for one in ran
+    ]
+    columns = [
+        "first choice", "layers", "runs>", "min us>", "median us>", "p90 us>",
+        f"times as long as {first.name}>", "working memory>", f"outputs against {first.name}>",
+    ]  # fmt: skip
+    caption = "Median time of a run, with its 95 % interval; same inputs, in turns"
+    return [
+        *parts,
+        Bars(caption, bars, "first choice", "time"),
+        Table("Backends beside each other", columns, rows),
+    ]
+
+
+def _ratio_text(one: Compared) -> str:
+    """``0.52 (0.51 to 0.54)``."""
+    low, high = one.interval
+    return f"{one.ratio:.3g} ({low:.3g} to {high:.3g})"
+
+
+def _quantile(numbers: Sequence[float], part: float) -> float:
+    """The number below which a part of them lies."""
+    ordered = sorted(numbers)
+    return ordered[min(int(part * len(ordered)), len(ordered) - 1)]

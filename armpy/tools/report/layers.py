@@ -1,0 +1,156 @@
+"""Layers of a model's file as a report shows them: what they are, and what they take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from armpy.profiling.naming import short_names
+from armpy.tensor import format_shape
+from armpy.tools.inspect import LayerFacts, LayerStatus, ModelFacts
+
+if TYPE_CHECKING:
+    from armpy.graph import Graph
+    from armpy.model import Model
+    from armpy.profiling import Share, Summary
+
+TOGETHER = " + "
+"""Between the names of layers that a backend computes as one."""
+
+
+@dataclass(slots=True)
+class LayerRow:
+    """A layer of the file, and what was measured of it.
+
+    Parameters
+    ----------
+    facts : LayerFacts
+    short : str
+        Its name, as short as it stays its own.
+    inputs : list of int
+        Numbers of the layers that it reads from.
+    time_us : float, optional
+        Of one execution, together with the layers in `company`.
+    company : tuple of str
+        Short names of the layers that its backend computes with it.
+    error, total_error : float, optional
+        Relative to the numbers of CpuRef: of the layer by itself, and of all up to it.
+    """
+
+    facts: LayerFacts
+    short: str
+    inputs: list[int] = field(default_factory=list)
+    time_us: float | None = None
+    company: tuple[str, ...] = ()
+    error: float | None = None
+    total_error: float | None = None
+
+    @property
+    def title(self) -> str:
+        """The operator and the short name."""
+        return f"{self.facts.operator} {self.short}"
+
+    @property
+    def shape(self) -> str:
+        """Of the first output."""
+        return format_shape(self.facts.shape)
+
+    @property
+    def where(self) -> str:
+        """The backend, or what has become of the layer."""
+        if self.facts.backends:
+            return ", ".join(self.facts.backends)
+        return "not known" if self.facts.status is LayerStatus.UNPLACED else self.facts.status.value
+
+
+class LayerRows:
+    """All layers of a model's file.
+
+    Parameters
+    ----------
+    facts : ModelFacts
+    """
+
+    def __init__(self, facts: ModelFacts) -> None:
+        shorts = short_names(_path(layer, layer.name) for layer in facts.layers)
+        self.rows = [
+            LayerRow(layer, shorts[_path(layer, layer.name)], _inputs(layer, facts))
+            for layer in facts.layers
+        ]
+        self._by_name: dict[str, LayerRow] = {}
+        for row in self.rows:
+            for name in (*row.facts.layer_names, row.facts.name):
+                self._by_name.setdefault(_path(row.facts, name), row)
+
+    def members(self, name: str) -> list[LayerRow]:
+        """The layers that a name in a profile stands for: itself, its parts, what it lies within.
+
+        Parameters
+        ----------
+        name : str
+            As `armpy.profiling.Share.layer` has it.
+        """
+        parts = [name] if name in self._by_name else name.split(TOGETHER)
+        if all(part in self._by_name for part in parts):
+            return list({id(self._by_name[part]): self._by_name[part] for part in parts}.values())
+        while "/" in name:
+            name = name.rpartition("/")[0]
+            if name in self._by_name:
+                return [self._by_name[name]]
+        return []
+
+    def add_times(self, summary: Summary) -> None:
+        """Tell layers what they take."""
+        runs = max(summary.num_executions, 1)
+        for share in summary.layers:
+            members = self.members(share.layer) if share.layer else []
+            for row in members:
+                row.time_us = (row.time_us or 0.0) + share.total_us / runs
+                row.company = tuple(other.short for other in members if other is not row)
+
+    def kind(self, share: Share) -> str:
+        """The kind of layer that a share of the time is of, by the file's names."""
+        members = self.members(share.layer) if share.layer else []
+        kinds = dict.fromkeys(row.facts.operator for row in members)
+        return TOGETHER.join(kinds) or share.name
+
+    def title(self, share: Share) -> str:
+        """What a share of the time is called: kind and short names."""
+        members = self.members(share.layer) if share.layer else []
+        if not members:
+            return share.name
+        return f"{self.kind(share)} {TOGETHER.join(row.short for row in members)}"
+
+
+def _path(layer: LayerFacts, name: str) -> str:
+    """A name behind those of the control flow that it lies in, as profiles have it."""
+    return f"{layer.inside}/{name}" if layer.inside else name
+
+
+def _inputs(layer: LayerFacts, facts: ModelFacts) -> list[int]:
+    """The layers that another one reads from."""
+    producers = (facts.tensors[place].producer for place in layer.inputs if place >= 0)
+    return list(dict.fromkeys(number for number in producers if number is not None))
+
+
+def graph_of(model: Model) -> Graph:
+    """The graph whose layers backends were asked to take; the model's as long as there is none."""
+    optimized = model.runtime.get_network(model.network_id).optimized
+    return model.graph if optimized is None else optimized.source
+
+
+def names_of(graph: Graph) -> list[str]:
+    """Operations and short names of a network's layers."""
+    shorts: Mapping[str, str] = short_names(layer.name for layer in graph.layers)
+    return [f"{layer.operation.name} {shorts[layer.name]}" for layer in graph.layers]
+
+
+def times_by_backend(rows: Sequence[LayerRow]) -> dict[str, float]:
+    """Microseconds of a run by backend; what several layers take together counts once."""
+    found: dict[str, float] = {}
+    for row in rows:
+        if row.time_us is not None:
+            part = row.time_us / (1 + len(row.company))
+            found[row.where] = found.get(row.where, 0.0) + part
+    return found
