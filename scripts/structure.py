@@ -30,6 +30,10 @@ PACKAGES = ("armpy", "backends/numba_acc/armpy_numba_acc", "backends/reference/a
 CEILINGS = Path(__file__).with_suffix(".toml")
 FILES_PER_FOLDER = 20
 REFUSED_FIRST_WORDS = frozenset({"What", "Who", "Whose", "Where", "Whatever", "Whom"})
+PARTICIPLE = re.compile(
+    r"[a-z](ed|ing)$|(^_?|[a-z])(Told|Lent|Lost|Found|Made|Taken|Given|Left\w*)$"
+)
+OLDER = re.compile(r"deprecat|legacy|backward_compat|_with_options$|_for_network$", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -277,6 +281,28 @@ def _first_words(tree: Tree, _: Settings) -> list[str]:
     return found
 
 
+def _participles(tree: Tree, settings: Settings) -> list[str]:
+    """Classes that say what was done to something, and not what it is."""
+    return [
+        f"{source.name}: {node.name}"
+        for source in tree.sources.values()
+        if not source.name.startswith(settings.free_of_names)
+        for node in source.classes
+        if PARTICIPLE.search(node.name) and not node.name.endswith(settings.nouns)
+    ]
+
+
+def _compatibility(tree: Tree, _: Settings) -> list[str]:
+    """Definitions that are there for code which was written for something older."""
+    definitions = (ast.FunctionDef, ast.ClassDef)
+    return [
+        f"{source.name}: {node.name}"
+        for source in tree.sources.values()
+        for node in ast.walk(source.tree)
+        if isinstance(node, definitions) and OLDER.search(node.name)
+    ]
+
+
 RULES: dict[str, tuple[str, Callable[[Tree, Settings], list[str]]]] = {
     "circles": ("circles between what lies in one folder", lambda tree, _: tree.circles()),
     "entries": ("entries directly under armpy/", _entries),
@@ -288,6 +314,8 @@ RULES: dict[str, tuple[str, Callable[[Tree, Settings], list[str]]]] = {
         "docstrings of classes and modules that begin with What, Who ...",
         _first_words,
     ),
+    "participles": ("classes named by a participle, which is no thing", _participles),
+    "compatibility": ("definitions for what was written for something older", _compatibility),
 }
 
 
@@ -301,6 +329,7 @@ class Settings:
     one_thing_per_file: frozenset[str]
     free_of_names: tuple[str, ...]
     bases_to_inherit_from: tuple[str, ...]
+    nouns: tuple[str, ...]
 
     @classmethod
     def read(cls, path: Path = CEILINGS) -> Settings:
@@ -316,6 +345,7 @@ class Settings:
             frozenset(left_out["one_thing_per_file"]),
             tuple(left_out["free_of_names"]),
             tuple(left_out["bases_to_inherit_from"]),
+            tuple(left_out["nouns"]),
         )
 
 

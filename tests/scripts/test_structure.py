@@ -109,6 +109,19 @@ def test_docstrings_that_begin_with_a_question_are_found(tmp_path: Path) -> None
     assert found("first_words", tmp_path, files) == ["armpy.a: the module", "armpy.a: A"]
 
 
+def test_a_class_named_by_what_was_done_to_it_is_found(tmp_path: Path) -> None:
+    text = "\n".join(f"class {n}: ..." for n in ("Told", "LeftOut", "Sized", "Rescaling", "Plan"))
+    names = ["armpy.a: Told", "armpy.a: LeftOut", "armpy.a: Sized"]
+    assert found("participles", tmp_path, {"armpy/a.py": text}) == names
+
+
+def test_what_is_there_for_older_code_is_found(tmp_path: Path) -> None:
+    methods = "    def make(self): ...\n    def make_with_options(self): ..."
+    text = f"class A:\n{methods}\ndef warn_deprecated(): ..."
+    names = ["armpy.a: warn_deprecated", "armpy.a: make_with_options"]
+    assert found("compatibility", tmp_path, {"armpy/a.py": text}) == names
+
+
 def test_comments_are_counted_without_those_for_tools(tmp_path: Path) -> None:
     text = '"""Text.\n\n# no comment\n"""\nX = "#"  # one\n# two\nY = 1  # noqa: E501\n\n'
     source = tree(tmp_path, {"armpy/a.py": text}).sources["armpy.a"]
