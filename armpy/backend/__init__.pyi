@@ -56,6 +56,7 @@ from armpy.backend.layer_support import (
     Support as Support,
 )
 from armpy.backend.memory.memory import (
+    ALIGNMENT_BYTES as ALIGNMENT_BYTES,
     DefaultAllocator as DefaultAllocator,
     ICustomAllocator as ICustomAllocator,
     IMemoryManager as IMemoryManager,
@@ -126,7 +127,6 @@ from armpy.backend.tuning import (
     requested_tuning as requested_tuning,
 )
 from armpy.backend.workload import (
-    ALIGNMENT_BYTES as ALIGNMENT_BYTES,
     ICompletion as ICompletion,
     IWorkload as IWorkload,
     IWorkloadFactory as IWorkloadFactory,

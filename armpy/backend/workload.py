@@ -166,7 +166,3 @@ class IWorkloadFactory(ABC):
         ArmpyError
             If it cannot be prepared; the layer then moves to the next backend.
         """
-
-
-ALIGNMENT_BYTES = 64
-"""Alignment of every tensor that the core places in an arena (a cache line, an AVX-512 vector)."""

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from armpy.errors import ParserError
-from armpy.store.archive.packed_views import DTYPES, find_views, read_view
+from armpy.store.archive.packed_views import DTYPES, read_view
+from armpy.store.archive.view_search import find_views
 
 
 def _bytes(*arrays: Any) -> np.ndarray:

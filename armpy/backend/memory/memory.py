@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from armpy.backend.memory.external_memory import ExternalMemory, MemorySource
-from armpy.backend.workload import ALIGNMENT_BYTES
 
 if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepared model
     from armpy.ops.operation import Array
+
+ALIGNMENT_BYTES = 64
+"""Alignment of every tensor that the core places in an arena (a cache line, an AVX-512 vector)."""
 
 
 class IMemoryManager(ABC):

@@ -31,7 +31,6 @@ from armpy.ops.operation import Array
 from armpy.plugins.proxy.guard import GuardedBackend
 from armpy.plugins.proxy.guarded_call import ask_method
 from armpy.store.archive.container import ALIGNMENT_BYTES, write_container, written_document
-from armpy.store.archive.packed_views import find_views
 from armpy.tensor import TensorInfo
 from armpy.types import BackendId
 
@@ -133,6 +132,9 @@ def can_be_quick(model: Model) -> bool:
 
 def _share(arrays: ArrayStore, programs: _Programs) -> None:
     """Have constants read out of what programs have packed, instead of writing them twice."""
+    # A file of what packs no constants needs no search.
+    from armpy.store.archive.view_search import find_views  # noqa: PLC0415
+
     for section, payload in programs.packed.items():
         left = [
             (number, array)

@@ -20,7 +20,7 @@ from __future__ import annotations
 import itertools
 import math
 import reprlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
@@ -103,32 +103,6 @@ class View(NamedTuple):
         """Whether the bytes can be taken as they are."""
         one = len(self.parts) == 1 and self.parts[0].num_pieces == 1
         return one and not self.add and self.stored.itemsize == self.dtype.itemsize
-
-
-def find_views(constants: Sequence[Array], blob: Bytes) -> list[Recipe | None]:
-    """Find out how arrays can be read out of packed bytes.
-
-    Parameters
-    ----------
-    constants : sequence of ndarray
-        Of any types and shapes.
-    blob : ndarray, uint8, shape (bytes,)
-
-    Returns
-    -------
-    list of (dict or None)
-        For each array a recipe, with which `read_view` has given the same bits; None where none was
-        found, or where it would be hardly smaller than the array.
-
-    Notes
-    -----
-    Nothing need be known of what packed them, see `armpy.store.archive.view_search`. The work is
-    bounded by the sizes of what is given; the same input gives the same recipes.
-    """
-    # Those who read files do not need it.
-    from armpy.store.archive.view_search import search  # noqa: PLC0415
-
-    return search(constants, blob)
 
 
 def read_view(recipe: Recipe, blob: Bytes) -> Array:

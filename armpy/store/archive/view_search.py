@@ -35,8 +35,26 @@ _MOST_SHIFTS = 24
 _LEAST_HITS = 0.75
 
 
-def search(constants: Sequence[Array], blob: Bytes) -> list[Recipe | None]:
-    """Recipes of arrays; see `armpy.store.archive.packed_views.find_views`."""
+def find_views(constants: Sequence[Array], blob: Bytes) -> list[Recipe | None]:
+    """Find out how arrays can be read out of packed bytes.
+
+    Parameters
+    ----------
+    constants : sequence of ndarray
+        Of any types and shapes.
+    blob : ndarray, uint8, shape (bytes,)
+
+    Returns
+    -------
+    list of (dict or None)
+        For each array a recipe, with which `read_view` has given the same bits; None where none was
+        found, or where it would be hardly smaller than the array.
+
+    Notes
+    -----
+    Nothing need be known of what packed them. The work is bounded by the sizes of what is given;
+    the same input gives the same recipes.
+    """
     if not any(_is_worth_it(constant) for constant in constants):
         return [None] * len(constants)
     searcher = _Searcher(WordIndex(np.ascontiguousarray(blob)))

@@ -144,7 +144,7 @@ def test_no_process_is_left_when_compiling_is_interrupted(
 
 def test_a_process_ends_with_the_application(folder: Path) -> None:
     companion = companions.Companions()
-    companion.start(KERNELS * 100, ISA, 1)
+    companion.start(KERNELS * 100, ISA, 1, objects.compile_free)
     (process,) = companion._processes
     assert process.stdin is not None
     process.stdin.close()

@@ -13,7 +13,7 @@ from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from armpy_numba_acc.lowering.operands import expect
 from armpy_numba_acc.lowering.weighted_checks import LARGEST_FACTOR, WIDE
-from armpy_numba_acc.packing.quantized import QUANTIZED_TYPES, scale_of
+from armpy_numba_acc.packing.quantized import QUANTIZED_TYPES, product_factor
 from armpy_numba_acc.program.registry import Lowering
 
 if TYPE_CHECKING:
@@ -43,14 +43,9 @@ def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorIn
         return f"sums of {depth} products may not fit {64 if data_type is WIDE else 32} bits"
     if data_type is WIDE and (x.zero_point or y.zero_point or outputs[0].zero_point):
         return f"zero points of {WIDE.name} are not supported"
-    if not is_sums and not real_factor(x, y, outputs[0]) < LARGEST_FACTOR:
+    if not is_sums and not product_factor(x, y, outputs[0]) < LARGEST_FACTOR:
         return f"scales that make sums {LARGEST_FACTOR:.0f} times as large are not supported"
     return ""
-
-
-def real_factor(x: TensorInfo, y: TensorInfo, output: TensorInfo) -> float:
-    """What sums are multiplied by; TFLite multiplies the two scales in float32."""
-    return float(scale_of(x) * scale_of(y)) / float(scale_of(output))
 
 
 def _lower(emit: Emitter, layer: Layer) -> None:

@@ -14,7 +14,6 @@ from armpy.ops.operation import Array
 from armpy.types import DataType
 from armpy_numba_acc.lowering.broadcasting import KINDS, emit_on_buffers
 from armpy_numba_acc.lowering.filling import emit_fill
-from armpy_numba_acc.lowering.matrices import real_factor
 from armpy_numba_acc.lowering.moves import Side, emit_move
 from armpy_numba_acc.lowering.operands import expect
 from armpy_numba_acc.lowering.patches import Patches
@@ -27,7 +26,7 @@ from armpy_numba_acc.lowering.weighted_i16 import Finish, emit_i16
 from armpy_numba_acc.lowering.weighted_real import UNBOUNDED, Rows, emit_real, pack_real
 from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.memory import Address, Buffer
-from armpy_numba_acc.packing.quantized import zero_point_of
+from armpy_numba_acc.packing.quantized import product_factor, zero_point_of
 from armpy_numba_acc.packing.weights_i16 import Rescaling, pack_pairs
 from armpy_numba_acc.program.emitter import Emitter
 
@@ -76,7 +75,7 @@ def _lower_wide(emit: Emitter, layer: Layer, operation: BatchMatMul) -> None:
         _rows_of(as_stored, emit.source(value), value, is_transposed)
         for value, is_transposed in ((x, operation.transpose_x), (y, operation.transpose_y))
     )
-    real = np.array([real_factor(x.info, y.info, output.info)])
+    real = np.array([product_factor(x.info, y.info, output.info)])
     factor, addend, shift, *_ = Rescaling.once(real, np.zeros(1, np.int64)).lines[:, 0].tolist()
     target, scratch_bytes = emit.target(output), columns * 8
     x_of, y_of = (np.broadcast_to(numbers, batches).ravel() for numbers in (x_numbers, y_numbers))
@@ -168,7 +167,7 @@ class _IntegerFactors(_Factors):
             bounds = DataType.SIGNED32.integer_range
             self._finish = Finish(Rescaling.none(), bounds, kind="i32", is_uniform=True)
             return
-        real = np.array([real_factor(x, y, output)])
+        real = np.array([product_factor(x, y, output)])
         rescaling = Rescaling.twice(real, np.zeros(1, np.int64), has_negatives=True)
         zero_point = zero_point_of(output)
         bounds = -zero_point, 255 - zero_point

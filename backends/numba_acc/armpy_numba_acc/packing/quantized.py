@@ -31,6 +31,11 @@ def scale_of(info: TensorInfo) -> np.float32:
     return np.float32(info.scale)
 
 
+def product_factor(x: TensorInfo, y: TensorInfo, output: TensorInfo) -> float:
+    """What sums of products are multiplied by; TFLite multiplies the two scales in float32."""
+    return float(scale_of(x) * scale_of(y)) / float(scale_of(output))
+
+
 def parameters_of(info: TensorInfo) -> numerics.QuantizationParameters:
     """Per-tensor parameters of the elements in a region."""
     return numerics.QuantizationParameters(scale_of(info), zero_point_of(info), *range_of(info))

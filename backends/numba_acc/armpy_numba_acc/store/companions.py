@@ -9,8 +9,8 @@ import pickle
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Sequence
-from typing import BinaryIO
+from collections.abc import Callable, Iterator, Sequence
+from typing import BinaryIO, TypeAlias
 
 from armpy_numba_acc.machine.cores import usable_cores
 from armpy_numba_acc.machine.isa import Isa
@@ -32,6 +32,9 @@ main(sys.stdin.buffer)
 
 _log = logging.getLogger("armpy.NumbaAcc")
 
+Work: TypeAlias = Callable[[Sequence[Kernel], Isa], None]
+"""Compiles those kernels that nobody else is compiling; a function of a module."""
+
 
 class Companions:
     """Processes that compile what nobody else is compiling, each from its own place in a list.
@@ -46,12 +49,12 @@ class Companions:
     def __init__(self) -> None:
         self._processes: list[subprocess.Popen[bytes]] = []
 
-    def start(self, kernels: Sequence[Kernel], isa: Isa, count: int) -> None:
+    def start(self, kernels: Sequence[Kernel], isa: Isa, count: int, work: Work) -> None:
         """Start some, or as many as the system lets."""
         for number in range(1, count + 1):
             first = number * len(kernels) // (count + 1)
             turned = [*kernels[first:], *kernels[:first]]
-            message = pickle.dumps([*map(str, sys.path)]) + pickle.dumps((isa, turned))
+            message = pickle.dumps([*map(str, sys.path)]) + pickle.dumps((isa, turned, work))
             try:
                 self._processes.append(_started())
                 _send(self._processes[-1], message)
@@ -76,7 +79,9 @@ class Companions:
 
 
 @contextlib.contextmanager
-def companions(kernels: Sequence[Kernel], isa: Isa, num_processes: int) -> Iterator[Companions]:
+def companions(
+    kernels: Sequence[Kernel], isa: Isa, num_processes: int, work: Work
+) -> Iterator[Companions]:
     """Have other processes compile a part of some kernels.
 
     Parameters
@@ -86,12 +91,14 @@ def companions(kernels: Sequence[Kernel], isa: Isa, num_processes: int) -> Itera
     isa : Isa
     num_processes : int
         Limit for all that compile, this one included.
+    work : callable
+        Done by the other processes.
     """
     made = Companions()
     limit = min(num_processes, usable_cores(), 1 + _MOST, len(kernels) // KERNELS_PER_PROCESS)
     try:
         if limit > 1 and _is_python(sys.executable):
-            made.start(kernels, isa, limit - 1)
+            made.start(kernels, isa, limit - 1, work)
         yield made
     finally:
         made.stop()
@@ -103,15 +110,13 @@ def main(stream: BinaryIO) -> None:
     Parameters
     ----------
     stream : binary stream
-        Gives an instruction set and kernels, pickled, and comes to its end with the application.
+        Gives an instruction set, kernels and the work, pickled, and comes to its end with the
+        application.
     """
-    isa, kernels = pickle.load(stream)
+    isa, kernels, work = pickle.load(stream)
     threading.Thread(target=_leave_with, args=(stream,), daemon=True).start()
-    # Only such a process needs it: the store knows this module, and not the other way round.
-    from armpy_numba_acc.store.objects import compile_free  # noqa: PLC0415
-
     try:
-        compile_free(kernels, isa)
+        work(kernels, isa)
     finally:
         os._exit(0)  # without waiting for the thread that reads
 

@@ -96,7 +96,7 @@ def object_codes(
         if all(keys.values()) and is_current():
             # Kernels of one name share what Numba translates: one process does most of them.
             absent.sort(key=lambda kernel: kernel.name)
-            with companions(absent, isa, num_processes) as others:
+            with companions(absent, isa, num_processes, compile_free) as others:
                 return codes | _shared(absent, isa, entries, keys, others)
     for number, kernel in enumerate(absent):
         _report(number, len(absent))
