@@ -4,9 +4,11 @@ from armpy.compiler.optimize import (
     place_layers as place_layers,
 )
 from armpy.compiler.optimized import OptimizedNetwork as OptimizedNetwork
-from armpy.compiler.options import OptimizerOptions as OptimizerOptions
+from armpy.compiler.options import (
+    BUILT_IN_PASSES as BUILT_IN_PASSES,
+    OptimizerOptions as OptimizerOptions,
+)
 from armpy.compiler.passes.context import OptimizerPass as OptimizerPass, PassContext as PassContext
-from armpy.compiler.passes.pipeline import BUILT_IN_PASSES as BUILT_IN_PASSES
 from armpy.compiler.passes.rebuild import Rebuild as Rebuild
 from armpy.compiler.placement import (
     Alternative as Alternative,

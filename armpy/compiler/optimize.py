@@ -39,6 +39,7 @@ from armpy.compiler.memory.memory_copies import (
 from armpy.compiler.memory.plan import MemoryPlan, plan_memory
 from armpy.compiler.optimized import OptimizedNetwork
 from armpy.compiler.options import OptimizerOptions
+from armpy.compiler.pass_selection import worthwhile
 from armpy.compiler.placement import LayerPlacement, Placement, Refusal
 from armpy.compiler.substitute import apply_substitutions, backends_after, offer
 from armpy.core.logs import wants_traceback
@@ -54,6 +55,32 @@ FIRST_LEVEL_WITH_CACHING = 29
 """The feature level from which on devices keep what they compile: NNAPI 1.2."""
 
 _log = logging.getLogger("armpy.compiler")
+
+
+def simplified(
+    graph: Graph, backends: Sequence[IBackendInternal], options: OptimizerOptions
+) -> Graph:
+    """A graph after the passes that options ask for.
+
+    Parameters
+    ----------
+    graph : Graph
+        Fully shaped.
+    backends : sequence of IBackendInternal
+        Most preferred first.
+    options : OptimizerOptions
+
+    Raises
+    ------
+    GraphValidationError
+        If a pass of the application's own makes something else of it.
+    """
+    is_asked = options.passes or options.reduce_fp32_to_fp16 or options.reduce_fp32_to_bf16
+    if not is_asked and not worthwhile(graph):
+        return graph
+    from armpy.compiler.passes.pipeline import run_passes  # noqa: PLC0415
+
+    return run_passes(graph, backends, options)
 
 
 @phase("optimise")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from armpy.backend import IMemoryOptimizerStrategy, OptionValues
 from armpy.core.arguments import check_positive
@@ -14,13 +15,39 @@ from armpy.types import BackendId, Preference, Priority
 
 if TYPE_CHECKING:
     from armpy.backend import IBackendInternal
-    from armpy.compiler.passes.context import OptimizerPass
+    from armpy.graph import Graph
 
 ON_FALLBACK = ("allow", "warn", "error")
 """What `OptimizerOptions.on_fallback` can be."""
 
 SHAPE_INFERENCE = ("infer_and_validate", "validate_only")
 """What `OptimizerOptions.shape_inference` can be."""
+
+BUILT_IN_PASSES: Mapping[str, bool] = MappingProxyType(
+    {
+        "join_attention": True,
+        "merge_casts": True,
+        "merge_equal_siblings": True,
+        "cancel_transposes": True,
+        "reshape_transposes": True,
+        "merge_reshapes": True,
+        "remove_broadcasts": True,
+        "cancel_conversions": True,
+        "fold_pad": True,
+        "join_written_out": True,
+        "move_conversions": False,
+        "fold_batch_norm": False,
+        "fall_back_to_float32": False,
+    }
+)
+"""Whether each pass runs if options say nothing, in the order in which they run.
+
+Those that do leave layers out and leave the others on their backends. They change no bit of a
+result, but `join_attention` and `join_written_out`, which round less often.
+"""
+
+OwnPass: TypeAlias = "Callable[[Graph, Any], Graph]"
+"""A pass of the application's own, an `OptimizerPass`: what it is given holds these options."""
 
 FIRST_LEVEL_WITH_RELAXED = 28
 """NNAPI's feature level from which devices are told of float32 that may be less exact."""
@@ -89,7 +116,7 @@ class OptimizerOptions:
     reduce_fp32_to_fp16: bool = False
     reduce_fp32_to_bf16: bool = False
     shape_inference: str = "infer_and_validate"
-    passes: Mapping[str, bool | OptimizerPass] = field(default_factory=dict)
+    passes: Mapping[str, bool | OwnPass] = field(default_factory=dict)
     preference: Preference = Preference.ORDER
     priority: Priority = Priority.MEDIUM
     preparation_timeout_s: float | None = None
@@ -121,10 +148,7 @@ class OptimizerOptions:
                 expected="a mapping from names of passes",
                 actual=type(self.passes).__name__,
             )
-        if self.passes:
-            from armpy.compiler.passes.pipeline import check_passes  # noqa: PLC0415
-
-            check_passes(self.passes)
+        _check_passes(self.passes)
 
     def relaxes(self, backend: IBackendInternal) -> bool:
         """Whether a backend is told that it may compute float32 less exactly."""
@@ -140,3 +164,29 @@ def _check_choice(name: str, value: object, choices: tuple[str | int, ...]) -> N
             expected=" or ".join(map(str, choices)),
             actual=repr(value),
         )
+
+
+def _check_passes(passes: Mapping[str, bool | OwnPass]) -> None:
+    """Check what options say of passes.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If a name that stands for no pass is switched, or something else is in the place of one.
+    """
+    for name, given in passes.items():
+        if isinstance(given, bool):
+            if name not in BUILT_IN_PASSES:
+                raise InvalidArgumentError(
+                    f"there is no pass '{name}' to be switched",
+                    where="passes",
+                    expected=", ".join(BUILT_IN_PASSES),
+                    fix="Give a function for a pass of your own",
+                )
+        elif not callable(given):
+            raise InvalidArgumentError(
+                "a pass cannot be called",
+                where=f"passes['{name}']",
+                expected="True, False, or a function of a graph and a PassContext",
+                actual=repr(given),
+            )

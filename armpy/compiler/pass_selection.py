@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from armpy.backend import IBackendInternal
-from armpy.compiler.options import OptimizerOptions
 from armpy.graph import Graph, Layer, Value
 
 RESHAPES = frozenset(("ExpandDims", "Reshape", "Squeeze"))
@@ -97,32 +94,6 @@ _TRIGGERS = (
     ),
 )
 _FIRST = frozenset(kind for trigger in _TRIGGERS for kind in trigger.first)
-
-
-def simplified(
-    graph: Graph, backends: Sequence[IBackendInternal], options: OptimizerOptions
-) -> Graph:
-    """A graph after the passes that options ask for.
-
-    Parameters
-    ----------
-    graph : Graph
-        Fully shaped.
-    backends : sequence of IBackendInternal
-        Most preferred first.
-    options : OptimizerOptions
-
-    Raises
-    ------
-    GraphValidationError
-        If a pass of the application's own makes something else of it.
-    """
-    is_asked = options.passes or options.reduce_fp32_to_fp16 or options.reduce_fp32_to_bf16
-    if not is_asked and not worthwhile(graph):
-        return graph
-    from armpy.compiler.passes.pipeline import run_passes  # noqa: PLC0415
-
-    return run_passes(graph, backends, options)
 
 
 def worthwhile(graph: Graph) -> set[str]:

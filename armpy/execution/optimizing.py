@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from armpy.compiler import Evaluator, OptimizedNetwork, optimize_graph, specialize
 from armpy.compiler.graph_dumps import dump
-from armpy.compiler.pass_selection import simplified
+from armpy.compiler.optimize import simplified
 from armpy.errors import InvalidArgumentError, UnimplementedError
 from armpy.execution.backend_setup import BackendSetup
 from armpy.execution.placement_policy import decide

@@ -11,7 +11,7 @@ from armpy_reference import ReferenceBackend
 
 import armpy
 from armpy import OptimizerOptions
-from armpy.compiler.pass_selection import simplified
+from armpy.compiler.optimize import simplified
 from armpy.ops import Transpose
 from armpy.ops.operation import Array
 

@@ -3,43 +3,20 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from types import MappingProxyType
 
 from armpy.backend import IBackendInternal
 from armpy.compiler.graph_dumps import dump
-from armpy.compiler.options import OptimizerOptions
+from armpy.compiler.options import BUILT_IN_PASSES, OptimizerOptions
 from armpy.compiler.pass_selection import worthwhile
 from armpy.compiler.passes.context import OptimizerPass, PassContext
-from armpy.errors import GraphValidationError, InvalidArgumentError
+from armpy.errors import GraphValidationError
 from armpy.graph import Graph, verify_graph
 from armpy.profiling import phase
 
 _log = logging.getLogger("armpy.compiler")
-
-BUILT_IN_PASSES: Mapping[str, bool] = MappingProxyType(
-    {
-        "join_attention": True,
-        "merge_casts": True,
-        "merge_equal_siblings": True,
-        "cancel_transposes": True,
-        "reshape_transposes": True,
-        "merge_reshapes": True,
-        "remove_broadcasts": True,
-        "cancel_conversions": True,
-        "fold_pad": True,
-        "join_written_out": True,
-        "move_conversions": False,
-        "fold_batch_norm": False,
-        "fall_back_to_float32": False,
-    }
-)
-"""Whether each pass runs if options say nothing, in the order in which they run.
-
-Those that do leave layers out and leave the others on their backends. They change no bit of a
-result, but `join_attention` and `join_written_out`, which round less often.
-"""
 
 _MODULES = MappingProxyType(
     {
@@ -65,36 +42,10 @@ _MODULES = MappingProxyType(
 _LAST = "fall_back_to_float32"
 
 
-def check_passes(passes: Mapping[str, bool | OptimizerPass]) -> None:
-    """Check what options say of passes.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If a name that stands for no pass is switched, or something else is in the place of one.
-    """
-    for name, given in passes.items():
-        if isinstance(given, bool):
-            if name not in BUILT_IN_PASSES:
-                raise InvalidArgumentError(
-                    f"there is no pass '{name}' to be switched",
-                    where="passes",
-                    expected=", ".join(BUILT_IN_PASSES),
-                    fix="Give a function for a pass of your own",
-                )
-        elif not callable(given):
-            raise InvalidArgumentError(
-                "a pass cannot be called",
-                where=f"passes['{name}']",
-                expected="True, False, or a function of a graph and a PassContext",
-                actual=repr(given),
-            )
-
-
 def run_passes(
     graph: Graph, backends: Sequence[IBackendInternal], options: OptimizerOptions
 ) -> Graph:
-    """A graph after the passes of options; see `armpy.compiler.pass_selection.simplified`."""
+    """A graph after the passes of options; see `armpy.compiler.optimize.simplified`."""
     context = PassContext(options, backends)
     found = worthwhile(graph)
     for name, own in _chosen(options):

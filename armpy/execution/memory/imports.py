@@ -10,7 +10,7 @@ import numpy as np
 
 from armpy.backend import ExternalMemory
 from armpy.compiler import OptimizedNetwork
-from armpy.compiler.memory.imported import readers_of, writer_of
+from armpy.compiler.imported import readers_of, writer_of
 from armpy.compiler.memory.memory_copies import hands_on
 from armpy.errors import (
     ArmpyError,

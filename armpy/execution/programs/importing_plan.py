@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from armpy.backend import Cancellation, IMemoryOptimizerStrategy, ITensorHandle
-from armpy.compiler.memory.imported import ImportedNetwork, import_tensors
+from armpy.compiler.imported import ImportedNetwork, import_tensors
 from armpy.execution.memory.imported_tensor import ImportedTensor
 from armpy.execution.memory.imports import shapes_depend_on_values
 from armpy.execution.memory.working_memory import ImportRefusedError, WorkingMemory

@@ -15,7 +15,7 @@ from armpy.compiler.assign import Exclusions, Failed
 from armpy.compiler.compile_timeout import time_per_part
 from armpy.compiler.compiled_parts import given_parts
 from armpy.compiler.memory.memory_copies import ImportRefusals
-from armpy.compiler.pass_selection import simplified
+from armpy.compiler.optimize import simplified
 from armpy.core.logs import wants_traceback
 from armpy.core.vlog import is_on, vlog
 from armpy.errors import BackendError, MemoryLimitError

@@ -11,7 +11,7 @@ from typing import NoReturn, TypeAlias
 from armpy.backend import ITensorHandle, IWorkload, WorkloadInfo
 from armpy.compiler import OptimizedNetwork
 from armpy.compiler.compile_timeout import in_time, next_deadline
-from armpy.compiler.memory.imported import ImportedNetwork
+from armpy.compiler.imported import ImportedNetwork
 from armpy.core.logs import wants_traceback
 from armpy.errors import ArmpyError, BackendError
 from armpy.execution.memory.shared_memory import SharedMemory

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from armpy.backend import Capability, IResizableProgram, has_matching_capability
 from armpy.backend.control_flow import for_one_turn
 from armpy.compiler import Evaluator, OptimizedNetwork, optimize_graph, specialize
-from armpy.compiler.pass_selection import simplified
+from armpy.compiler.optimize import simplified
 from armpy.core.symbolic import Formula, Number, Size, Trace
 from armpy.errors import ArmpyError, BackendError
 from armpy.execution.memory_limits import check_layers

@@ -10,7 +10,7 @@ from armpy_numba_acc import NumbaBackend
 from armpy_reference import ReferenceBackend
 
 from armpy import Network, OptimizerOptions, ops
-from armpy.compiler.pass_selection import simplified
+from armpy.compiler.optimize import simplified
 from armpy.compiler.passes.min_cut import Cost, cheapest, total
 from armpy.compiler.passes.transposes import cancel_transposes
 from armpy.errors import LayerValidationError

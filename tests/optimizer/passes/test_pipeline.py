@@ -11,7 +11,8 @@ import pytest
 
 from armpy import Network, OptimizerOptions, ops
 from armpy.compiler import BUILT_IN_PASSES, OptimizerPass, PassContext, Rebuild
-from armpy.compiler.pass_selection import simplified, worthwhile
+from armpy.compiler.optimize import simplified
+from armpy.compiler.pass_selection import worthwhile
 from armpy.errors import GraphValidationError, InvalidArgumentError
 from armpy.graph import Graph
 from tests.support.networks import RELU, chain, f32, floats

@@ -10,8 +10,9 @@ from armpy_numba_acc import NumbaBackend
 from armpy_reference import ReferenceBackend
 
 from armpy import DataType, Network, OptimizerOptions, Quantization, TensorInfo, ops
-from armpy.compiler import PassContext
-from armpy.compiler.pass_selection import simplified, worthwhile
+from armpy.compiler import BUILT_IN_PASSES, PassContext
+from armpy.compiler.optimize import simplified
+from armpy.compiler.pass_selection import worthwhile
 from armpy.compiler.passes import pipeline
 from armpy.errors import LayerValidationError
 from armpy.graph import Graph, Value
@@ -169,8 +170,8 @@ def test_results_are_the_same_on_compiled_backends(seed: int) -> None:
 def test_a_pass_that_is_taken_for_idle_finds_nothing(seed: int) -> None:
     graph = Drawing(seed).network(14).build()
     context = PassContext(OptimizerOptions(), (ReferenceBackend(),))
-    for name in set(pipeline.BUILT_IN_PASSES) - worthwhile(graph):
-        if pipeline.BUILT_IN_PASSES[name]:
+    for name in set(BUILT_IN_PASSES) - worthwhile(graph):
+        if BUILT_IN_PASSES[name]:
             assert pipeline._built_in(name)(graph, context) is graph, name
 
 
@@ -179,10 +180,10 @@ def test_every_pass_finds_something_in_some_network() -> None:
     context = PassContext(OptimizerOptions(), (ReferenceBackend(),))
     for seed in range(60):
         graph = Drawing(seed).network(14).build()
-        for name, is_on in pipeline.BUILT_IN_PASSES.items():
+        for name, is_on in BUILT_IN_PASSES.items():
             if is_on and pipeline._built_in(name)(graph, context) is not graph:
                 found[name] += 1
-    expected = {name for name, is_on in pipeline.BUILT_IN_PASSES.items() if is_on}
+    expected = {name for name, is_on in BUILT_IN_PASSES.items() if is_on}
     # Formulas do not come by chance.
     assert set(found) == expected - {"join_attention", "join_written_out"}
 
