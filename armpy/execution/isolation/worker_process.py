@@ -13,7 +13,7 @@ from armpy.execution.isolation.limits import IsolationLimits
 from armpy.execution.isolation.messages import CONFIGURE, LOAD
 from armpy.execution.isolation.source import BackendSource
 
-HANDLER = "armpy.execution.isolation.worker.serving:BackendServer"
+HANDLER = "armpy.execution.isolation_server.serving:BackendServer"
 """What answers in the worker; by name, as it stands above the runtime."""
 
 UNKNOWN = object()

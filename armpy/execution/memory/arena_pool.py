@@ -6,11 +6,31 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:  # a model that was prepared ahead of time starts without all this
-    from armpy.execution.memory.step_memory import StepMemory
     from armpy.ops.operation import Array
+
+
+class ArenaUser(Protocol):
+    """A working memory whose handles lie in arenas that others may have in turn.
+
+    Attributes
+    ----------
+    arenas : list of PooledArena
+        What it has handles in.
+    """
+
+    arenas: list[PooledArena]
+
+    def rest(self) -> bool:
+        """Let others have its arenas, with the pool's lock held; whether it was not executing."""
+
+    def forget(self) -> bool:
+        """Be its plan's no more, with the pool's lock held, as it rests; whether it was."""
+
+    def free(self) -> None:
+        """Give everything back at once."""
 
 
 class PooledArena:
@@ -30,7 +50,7 @@ class PooledArena:
     ----------
     owner : weak reference, optional
         To the working memory whose executions use it; they do so without asking.
-    users : weak mapping of StepMemory to int
+    users : weak mapping of ArenaUser to int
         Every working memory with handles in it, and how many bytes that needs.
     """
 
@@ -42,12 +62,12 @@ class PooledArena:
         self.backend_id = backend_id
         self.source = source
         self.memory = memory
-        self.owner: weakref.ref[StepMemory] | None = None
-        self.users: weakref.WeakKeyDictionary[StepMemory, int] = weakref.WeakKeyDictionary()
+        self.owner: weakref.ref[ArenaUser] | None = None
+        self.users: weakref.WeakKeyDictionary[ArenaUser, int] = weakref.WeakKeyDictionary()
         finalizer = weakref.finalize(self, free)
         finalizer.atexit = False  # whoever has them, as the runtimes, ends before
 
-    def is_vacated(self, claimant: StepMemory) -> bool:
+    def is_vacated(self, claimant: ArenaUser) -> bool:
         """Whether nobody else uses it, or who did has let it go as it was not executing."""
         owner = None if self.owner is None else self.owner()
         return owner is None or owner is claimant or owner.rest()
@@ -80,7 +100,7 @@ class ArenaPool:
 
     def take(
         self,
-        claimant: StepMemory,
+        claimant: ArenaUser,
         backend_id: str,
         source: object,
         size_bytes: int,
@@ -90,7 +110,7 @@ class ArenaPool:
 
         Parameters
         ----------
-        claimant : StepMemory
+        claimant : ArenaUser
         backend_id : str
         source : object
             Memory of one source can stand for other memory of it: an allocator.
@@ -114,7 +134,7 @@ class ArenaPool:
             self._arenas.append(weakref.ref(made))
         return made.memory
 
-    def _own(self, claimant: StepMemory, arena: PooledArena, size_bytes: int) -> None:
+    def _own(self, claimant: ArenaUser, arena: PooledArena, size_bytes: int) -> None:
         """Note whose it is."""
         arena.owner = weakref.ref(claimant)
         arena.users[claimant] = size_bytes
@@ -125,8 +145,8 @@ class ArenaPool:
         return [arena for one in self._arenas if (arena := one()) is not None]
 
     def _found(
-        self, claimant: StepMemory, arenas: Sequence[PooledArena], size_bytes: int
-    ) -> tuple[PooledArena | None, list[StepMemory]]:
+        self, claimant: ArenaUser, arenas: Sequence[PooledArena], size_bytes: int
+    ) -> tuple[PooledArena | None, list[ArenaUser]]:
         """The smallest arena that will do; else whom the largest that will not is taken from."""
         ours = [arena for arena in arenas if arena not in claimant.arenas]
         ours.sort(key=lambda arena: arena.memory.nbytes)
@@ -139,7 +159,7 @@ class ArenaPool:
                 return None, _given_up(arena)
         return None, []
 
-    def leave(self, memory: StepMemory) -> None:
+    def leave(self, memory: ArenaUser) -> None:
         """Forget a working memory, whose handles nobody uses any more."""
         with self.lock:
             left, memory.arenas = memory.arenas, []
@@ -149,7 +169,7 @@ class ArenaPool:
                     arena.owner = None
         # Behind the lock the last reference may go, and an allocator be called.
 
-    def claim(self, memory: StepMemory) -> bool:
+    def claim(self, memory: ArenaUser) -> bool:
         """Let a working memory that was let go use its arenas again, if nobody else does."""
         if not all([arena.is_vacated(memory) for arena in memory.arenas]):
             return False
@@ -159,7 +179,7 @@ class ArenaPool:
 
     def discard_oversized(self) -> None:
         """Give back what lies idle and is far larger than those need who are left."""
-        given_up: list[StepMemory] = []
+        given_up: list[ArenaUser] = []
         with self.lock:
             alive = self._alive()
             for arena in alive:
@@ -171,12 +191,12 @@ class ArenaPool:
         _free(given_up)
 
 
-def _given_up(arena: PooledArena) -> list[StepMemory]:
+def _given_up(arena: PooledArena) -> list[ArenaUser]:
     """All working memories with handles in an arena, which lie idle, taken from their plans."""
     return [user for user in [*arena.users] if user.forget()]
 
 
-def _free(memories: list[StepMemory]) -> None:
+def _free(memories: list[ArenaUser]) -> None:
     """Give working memories back, without the pool's lock: allocators take locks of their own."""
     for memory in memories:
         memory.free()

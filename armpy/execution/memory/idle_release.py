@@ -7,14 +7,13 @@ import os
 import threading
 import time
 import weakref
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from armpy.execution.memory.arena_pool import arena_pool
 from armpy.execution.scheduling.daemons import start_daemon
 from armpy.execution.scheduling.deadlines import Watch, deadlines
 
 if TYPE_CHECKING:
-    from armpy.execution.memory.step_memory import PooledPlan
     from armpy.types import BackendId
 
 _log = logging.getLogger("armpy.execution")
@@ -30,8 +29,18 @@ class Idling(Protocol):
         """Give back what was not used since the last call; whether something may be left."""
 
 
+class IdlingPlan(Idling, Protocol):
+    """A plan whose idle memory others of the same backend can have."""
+
+    def uses(self, backend_id: BackendId) -> bool:
+        """Whether it gives memory of a backend back when it is told to."""
+
+    def free_idle(self) -> bool:
+        """Give idle memory back; whether there was any."""
+
+
 _watched: weakref.WeakSet[Idling] = weakref.WeakSet()
-_plans: weakref.WeakSet[PooledPlan[Any]] = weakref.WeakSet()  # Any: of all kinds of memory
+_plans: weakref.WeakSet[IdlingPlan] = weakref.WeakSet()
 _lock = threading.RLock()  # the garbage collector may end what is watched anywhere
 _is_watching = False
 
@@ -55,7 +64,7 @@ def _look_later() -> None:
         _is_watching = False
 
 
-def watch_plan(plan: PooledPlan[Any]) -> None:
+def watch_plan(plan: IdlingPlan) -> None:
     """`watch_idling` for a plan, whose idle memory others can have besides; see `reclaim`."""
     with _lock:
         _plans.add(plan)

@@ -216,7 +216,7 @@ class PooledPlan(ABC, Generic[MemoryT]):
 
     def _made(self) -> MemoryT:
         """New memory, which is given back when it idles."""
-        from armpy.execution.memory.idle_release import watch_plan  # noqa: PLC0415 - which knows plans
+        from armpy.execution.memory.idle_release import watch_plan  # noqa: PLC0415 - no start
 
         memory = self.new_memory()
         memory.plan = weakref.ref(self)

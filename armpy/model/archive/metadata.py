@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from armpy.compiler.files.layout import METADATA
 from armpy.compiler.files.plain import PlainReader
 from armpy.errors import InvalidArgumentError
-from armpy.model.archive.file_signatures import signature_records
+from armpy.model.archive.prepared_file import signature_records
 
 if TYPE_CHECKING:
     from armpy.compiler import Placement
-    from armpy.model.archive.quick_loading import PreparedFile
+    from armpy.model.archive.prepared_file import PreparedFile
     from armpy.plugins.hooks.metadata import ModelMetadata
     from armpy.store.archive.container import Container
 

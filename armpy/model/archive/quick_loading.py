@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from armpy.errors import ArmpyError, InvalidArgumentError, ParserError
 from armpy.execution.programs.quick_network import QuickGraph, QuickNetwork, QuickValue
 from armpy.execution.programs.quick_plan import QuickPlan, QuickStep, QuickTensor
+from armpy.model.archive.prepared_file import WRONG_FORM, PreparedFile, signatures_of
 from armpy.model.model import Model
 from armpy.plugins.program_loaders import announced_programs, has_plugins
 from armpy.store.archive.checksum_cache import check_once
-from armpy.store.archive.container import Container
 from armpy.store.archive.signing import trusted_keys
-from armpy.store.archive.trust import TRUSTED, Verdict, check_code_choice, open_judged
+from armpy.store.archive.trust import TRUSTED, check_code_choice, open_judged
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DEFAULT_MEMORY_LIMIT_BYTES, DataType
 
@@ -24,16 +24,14 @@ from armpy.types import DEFAULT_MEMORY_LIMIT_BYTES, DataType
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from armpy.backend import IPrograms, SavedProgram
+    from armpy.backend import IPrograms
     from armpy.compiler import Placement
     from armpy.execution.loaded_network import LoadedNetwork
     from armpy.model.load_request import LoadRequest
+    from armpy.model.signatures import Signatures
 
 KIND_MODEL = "model"
 """What a file says that it is."""
-
-WRONG_FORM = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError)
-"""What comes of reading a record that is of another form than armpy writes."""
 
 _ORDINARY = ("ARMPY_BACKENDS", "ARMPY_DUMP_GRAPHS", "ARMPY_TRUST_FILE", "ARMPY_VLOG")
 """Environment variables that ask for what only ordinary networks do."""
@@ -41,43 +39,6 @@ _ORDINARY = ("ARMPY_BACKENDS", "ARMPY_DUMP_GRAPHS", "ARMPY_TRUST_FILE", "ARMPY_V
 
 class NotQuickError(Exception):
     """Why a file is loaded as an ordinary network; never seen by callers."""
-
-
-class PreparedFile(NamedTuple):
-    """A prepared file that was opened, checked and judged."""
-
-    container: Container
-    verdict: Verdict
-    request: LoadRequest
-
-    @property
-    def programs(self) -> Sequence[Mapping[str, Any]]:
-        """Records of the programs in it.
-
-        Raises
-        ------
-        ParserError
-            If they are of another form.
-        """
-        records = self.container.manifest.get("programs", [])
-        if not isinstance(records, list) or not all(isinstance(r, dict) for r in records):
-            self.container.refuse("its programs cannot be read")
-        return records
-
-    def saved_program(self, record: Mapping[str, Any]) -> SavedProgram:
-        """A program of the file; its code is a copy that was checked."""
-        from armpy.backend.programs import SavedProgram
-
-        about, parts, code = record.get("about"), record.get("parts"), record.get("code")
-        if not (isinstance(about, dict) and isinstance(parts, dict) and isinstance(code, list)):
-            self.container.refuse("a program cannot be read")
-        if not self.verdict.uses_code:  # tables without code say where code reads and writes
-            raise ParserError(
-                f"the file's code is not used: {self.verdict.reason}", where=self.container.where
-            )
-        find, check = self.container.section, self.container.checked
-        read = {name: check(s) if name in code else find(s) for name, s in parts.items()}
-        return SavedProgram(about, read, tuple(code))
 
 
 def load_prepared(request: LoadRequest) -> Model:
@@ -187,14 +148,17 @@ def quick_model(file: PreparedFile, load_original: Callable[[], Model] | None = 
 
         return read_placement(file, is_cached=load_original is not None)
 
-    from armpy.model.archive.file_signatures import signatures_of
+    def open_one(name: str, signatures: Signatures, first: Model) -> Model:
+        from armpy.model.archive.reload import open_signature
+
+        return open_signature(file, name, signatures, first)
 
     return Model.quick(
         make,
         ordinary,
         quantize_inputs=request.quantize_inputs,
         dequantize_outputs=request.dequantize_outputs,
-        signatures=signatures_of(file),
+        signatures=signatures_of(file, open_one),
         read_metadata=lambda: _metadata(file),
         read_placement=placement,
     )

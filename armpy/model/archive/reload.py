@@ -10,9 +10,8 @@ from armpy.compiler.compiled_parts import SavedPart, SavedParts, given_parts
 from armpy.compiler.files.reading import read_contents
 from armpy.errors import ParserError
 from armpy.execution.runtime import Runtime
-from armpy.model.archive.file_signatures import signatures_of
 from armpy.model.archive.metadata import read_metadata, section_of
-from armpy.model.archive.quick_loading import WRONG_FORM, PreparedFile
+from armpy.model.archive.prepared_file import WRONG_FORM, PreparedFile, signatures_of
 from armpy.model.model import Model
 from armpy.model.signatures import Signatures
 
@@ -31,7 +30,7 @@ def load_ordinary(file: PreparedFile) -> Model:
             file,
             section,
             runtime,
-            signatures_of(file, request.signature),
+            signatures_of(file, partial(open_signature, file), request.signature),
             request.signature,
             closes_runtime=is_own,
         )

@@ -1,0 +1,96 @@
+"""A prepared file that was opened, and the ways to call what it holds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from armpy.errors import ParserError
+from armpy.model.signatures import Signatures
+from armpy.store.archive.container import Container
+from armpy.store.archive.trust import Verdict
+
+# What is imported here is paid for at every start of a prepared model.
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from armpy.backend import SavedProgram
+    from armpy.model.load_request import LoadRequest
+    from armpy.model.model import Model
+
+WRONG_FORM = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError)
+"""What comes of reading a record that is of another form than armpy writes."""
+
+
+class PreparedFile(NamedTuple):
+    """A prepared file that was opened, checked and judged."""
+
+    container: Container
+    verdict: Verdict
+    request: LoadRequest
+
+    @property
+    def programs(self) -> Sequence[Mapping[str, Any]]:
+        """Records of the programs in it.
+
+        Raises
+        ------
+        ParserError
+            If they are of another form.
+        """
+        records = self.container.manifest.get("programs", [])
+        if not isinstance(records, list) or not all(isinstance(r, dict) for r in records):
+            self.container.refuse("its programs cannot be read")
+        return records
+
+    def saved_program(self, record: Mapping[str, Any]) -> SavedProgram:
+        """A program of the file; its code is a copy that was checked."""
+        from armpy.backend.programs import SavedProgram  # noqa: PLC0415 - few starts
+
+        about, parts, code = record.get("about"), record.get("parts"), record.get("code")
+        if not (isinstance(about, dict) and isinstance(parts, dict) and isinstance(code, list)):
+            self.container.refuse("a program cannot be read")
+        if not self.verdict.uses_code:  # tables without code say where code reads and writes
+            raise ParserError(
+                f"the file's code is not used: {self.verdict.reason}", where=self.container.where
+            )
+        find, check = self.container.section, self.container.checked
+        read = {name: check(s) if name in code else find(s) for name, s in parts.items()}
+        return SavedProgram(about, read, tuple(code))
+
+
+def signatures_of(
+    file: PreparedFile,
+    open_one: Callable[[str, Signatures, Model], Model],
+    name: str | None = None,
+) -> Signatures:
+    """The ways to call a prepared model.
+
+    Parameters
+    ----------
+    file : PreparedFile
+    open_one : callable
+        Opens the model of another signature, given its name, all of them and the first model.
+    name : str, optional
+        The signature that the first model is for; the file's first network if left out.
+
+    Raises
+    ------
+    ParserError
+        If they cannot be read.
+    """
+    records = signature_records(file)
+    names = tuple([str(one["name"]) for one in records if one["name"] is not None])
+    return Signatures(lambda: names, open_one, records[0]["name"] if name is None else name)
+
+
+def signature_records(file: PreparedFile) -> list[Mapping[str, Any]]:
+    """Name and section of each network in the file, the first one first."""
+    records = file.container.manifest.get("signatures")
+    if not isinstance(records, list) or not records:
+        file.container.refuse("it has no networks")
+    for one in records:
+        kinds = isinstance(one, dict) and "name" in one and isinstance(one.get("section"), str)
+        if not kinds or not isinstance(one.get("name"), str | None):
+            file.container.refuse("its signatures cannot be read")
+    return records
