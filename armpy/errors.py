@@ -233,7 +233,7 @@ class UnimplementedError(ArmpyError, NotImplementedError):
 
 
 class ResultCode(enum.IntEnum):
-    """What a call of the Neural Networks API came to.
+    """Result code of a call of the Neural Networks API.
 
     References
     ----------

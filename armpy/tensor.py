@@ -1,4 +1,4 @@
-"""What is known about a tensor: shape, data type, quantisation, constness."""
+"""Description of a tensor: shape, data type, quantisation, constness."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _LARGEST_COUNT = 2**59
 
 @dataclass(frozen=True, slots=True)
 class Quantization:
-    """How stored integers stand for real numbers: ``scale * (stored - zero_point)``.
+    """Quantisation of stored integers: ``scale * (stored - zero_point)`` is the real number.
 
     Parameters
     ----------

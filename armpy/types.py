@@ -189,7 +189,7 @@ class DeviceType(enum.IntEnum):
 
 
 class Priority(enum.IntEnum):
-    """How urgent an execution is; numbers are NNAPI's."""
+    """Priority of an execution; numbers are NNAPI's."""
 
     LOW = 90
     MEDIUM = 100
@@ -197,7 +197,7 @@ class Priority(enum.IntEnum):
 
 
 class Preference(enum.StrEnum):
-    """What matters when it is decided where and how a network runs.
+    """Preference in deciding where and how a network runs.
 
     ``ORDER`` goes by the order of the backends; the others weigh what the backends' devices cost:
     time of one answer, power, or answers per second over a long time.

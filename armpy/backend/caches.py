@@ -1,4 +1,4 @@
-"""What backends keep on disk from one process to the next, for people to look at and clear."""
+"""Contents of backends' caches on disk, for people to look at and clear."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class GroupedCacheEntry(CacheEntry):
 
 @dataclass(frozen=True, slots=True)
 class CacheUse:
-    """What became of looking for something that may be kept.
+    """Hit or miss of a cache lookup, with the reason of a miss.
 
     Parameters
     ----------

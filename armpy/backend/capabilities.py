@@ -1,4 +1,4 @@
-"""What a backend can do beyond running layers."""
+"""Capabilities: features of a backend beyond running layers."""
 
 from __future__ import annotations
 

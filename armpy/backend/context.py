@@ -49,7 +49,7 @@ class IBackendContext:
 
 
 class IBackendModelContext:
-    """What a backend keeps for one network; only the backend looks inside.
+    """Per-network state of a backend; only the backend looks inside.
 
     References
     ----------
@@ -98,7 +98,7 @@ class Measurement:
 
 @dataclass(frozen=True, slots=True)
 class LayerMeasurement(Measurement):
-    """What took time in a backend for one layer of the model, of several that run as one.
+    """Measurement of one layer of the model, of several that a backend runs as one.
 
     Parameters
     ----------

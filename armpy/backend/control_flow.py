@@ -1,4 +1,4 @@
-"""What backends are told about control flow: how long it may take, and what is soon forgotten."""
+"""Time limits of control flow for backends, and marks on networks that are soon forgotten."""
 
 from __future__ import annotations
 

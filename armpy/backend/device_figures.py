@@ -1,4 +1,4 @@
-"""How fast, and how costly in power, a device is."""
+"""Speed and power figures of a device."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ class ExtensionOperandType:
 
 @dataclass(frozen=True, slots=True)
 class ExtensionOperand:
-    """What is known of an operand when an operation of an extension is created.
+    """Operand of an extension operation, as far as known when the operation is created.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a backend answers when asked whether it can run a layer."""
+"""Layer support: a backend's answer to the question whether it can run a layer."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from armpy.tensor import TensorInfo
 
 
 class ReasonCode(enum.Enum):
-    """Why a layer is not supported, for programs; the text is for people."""
+    """Reason why a layer is not supported, for programs; the text is for people."""
 
     OPERATION = "operation"
     EXTENSION = "extension"

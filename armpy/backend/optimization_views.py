@@ -1,4 +1,4 @@
-"""What a backend answers when it is offered a subgraph to optimise."""
+"""Optimization views: a backend's answer to a subgraph that it may optimise."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Substitution:
 
 @dataclass(eq=False)
 class OptimizationViews:
-    """How a backend divides a subgraph that it was offered.
+    """Division of an offered subgraph by a backend.
 
     Every layer of the offered view is in exactly one of the four lists.
 

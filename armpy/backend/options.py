@@ -22,7 +22,7 @@ NO_OPTIONS: OptionValues = MappingProxyType({})
 
 
 class OptionScope(enum.Enum):
-    """When an option takes effect.
+    """Scope of an option: runtime or model.
 
     References
     ----------

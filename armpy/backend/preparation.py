@@ -1,4 +1,4 @@
-"""What a backend is told when it prepares a subgraph, and what it keeps of it in files."""
+"""Preparation request of a subgraph, and the files that a backend keeps of it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from armpy.types import Preference, Priority
 
 @dataclass(frozen=True, eq=False, slots=True)
 class PreparationRequest:
-    """How a subgraph is to be prepared.
+    """Request to prepare a subgraph: options, preference, priority, deadline.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class PreparationRequest:
 
 @dataclass(frozen=True, slots=True)
 class CompiledFiles:
-    """What one prepared subgraph is kept in.
+    """Contents of the cache files of one prepared subgraph.
 
     Parameters
     ----------

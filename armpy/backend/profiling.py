@@ -1,4 +1,4 @@
-"""What a backend tells the profile of one network."""
+"""Counters and measurements that a backend adds to the profile of one network."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from armpy.backend.context import Measurement
 
 
 class CounterKind(enum.Enum):
-    """What the value of a counter is.
+    """Kind of a counter's value.
 
     References
     ----------

@@ -19,7 +19,7 @@ HOST_TARGET = "host"
 
 
 class ProgramFit(Enum):
-    """What may be done with a saved program on this machine."""
+    """Fit of a saved program to this machine."""
 
     ACCEPTED = "accepted"
     """It can be loaded."""

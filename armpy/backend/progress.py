@@ -1,4 +1,4 @@
-"""How backends say how far they are with what takes long, and how applications hear it."""
+"""Progress of long tasks, reported by backends and heard by applications."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LOCK = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a backend is with something.
+    """Progress of a task of a backend.
 
     Parameters
     ----------

@@ -9,7 +9,7 @@ from armpy.core.symbolic import Number, Size
 
 
 class IResizableProgram(ABC):
-    """What a backend makes of a subgraph in whose shapes sizes are traced.
+    """Program for all sizes: compiled from a subgraph in whose shapes sizes are traced.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""What a backend is given for one loaded network."""
+"""Resources of a backend for one loaded network."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from armpy.backend.profiling import IBackendProfiling
 
 @dataclass(frozen=True, eq=False, slots=True)
 class NetworkResources:
-    """What a backend is given for one loaded network.
+    """Resources of a backend for one loaded network.
 
     Parameters
     ----------

@@ -10,7 +10,7 @@ _lock = threading.Lock()
 
 
 class ExecutionTiming:
-    """What an execution that is measured has taken on devices.
+    """Device time of a measured execution.
 
     Attributes
     ----------

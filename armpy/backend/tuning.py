@@ -1,4 +1,4 @@
-"""How applications ask backends to measure what is fastest here, and hear what was found."""
+"""Tuning: requests to measure which choices are fastest here, and their results."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class TunedChoice:
 
 @dataclass(frozen=True, slots=True)
 class TuningResult:
-    """What a backend has found for one part of a network.
+    """Result of tuning one part of a network.
 
     Parameters
     ----------

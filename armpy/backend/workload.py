@@ -1,4 +1,4 @@
-"""What a backend makes of one layer: a workload that can be executed."""
+"""Workloads: executable form of single layers, made by a backend's factory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepa
 
 @dataclass(frozen=True, slots=True)
 class WorkloadInfo:
-    """What a backend is told about the layer that it makes a workload for.
+    """Description of the layer that a workload is made for.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What every room uses and nothing of networks: a floor below the words of tensors.
+"""Base of all rooms, with nothing of networks: a floor below the words of tensors.
 
 In and out: nothing flows through. Lazy exports (`lazy`, `module_tables`), logging (`logs`, `vlog`),
 who may own a file (`file_ownership`), symbolic sizes (`symbolic`), integer arithmetic (`numerics`),

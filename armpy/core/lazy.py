@@ -63,7 +63,7 @@ def offer(package: str) -> tuple[Callable[[str], object], Callable[[], list[str]
 
 
 class _Exports:
-    """What a package's stub says."""
+    """Exports of a package, as its stub states them."""
 
     def __init__(self, package: str) -> None:
         self._package = package

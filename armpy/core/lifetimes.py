@@ -1,4 +1,4 @@
-"""Which of many things live at the same time, and where they go, without a look at every pair."""
+"""Overlaps of lifetimes, and placement by them, without a look at every pair."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def place_in_order(lifetimes: Sequence[Lifetime], sizes: Sequence[int]) -> list[
 
 
 class _Gaps:
-    """What is free below the end of what has been used so far."""
+    """Free gaps below the end of what has been used so far."""
 
     def __init__(self) -> None:
         self._end = 0

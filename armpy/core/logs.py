@@ -1,4 +1,4 @@
-"""What armpy's log records carry."""
+"""Log records of armpy: with tracebacks or without."""
 
 from __future__ import annotations
 

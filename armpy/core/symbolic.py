@@ -38,7 +38,7 @@ _TESTS: Mapping[str, Callable[[Number, Number], bool]] = MappingProxyType(
 
 
 class Trace:
-    """How sizes come about from the first ones, and what has been found out about them.
+    """Trace of how sizes follow from the first ones, and of conditions found on them.
 
     Parameters
     ----------

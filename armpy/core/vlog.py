@@ -41,7 +41,7 @@ _ALL = ("1", "all")
 
 
 class Switches:
-    """Which tags are on; one attribute each."""
+    """Switches of the tags; one attribute each."""
 
     __slots__ = TAGS
 

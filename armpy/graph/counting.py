@@ -39,7 +39,7 @@ class Counter:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """What is known of a loop before it runs.
+    """Loop whose number of turns is known before it runs.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What each operation is: attributes, operands, type rules and shape rule, once and for all.
+"""Definitions of operations: attributes, operands, type rules and shape rule, once and for all.
 
 Notes
 -----

@@ -19,7 +19,7 @@ _ACTIVATION_RULES = same(*FLOAT_TYPES, *QUANTIZED_TYPES)
 
 
 class ActivationFunction(enum.Enum):
-    """What `Activation` computes from `x`, `a` and `b`.
+    """Function that `Activation` computes from `x`, `a` and `b`.
 
     SIGMOID ``1 / (1 + exp(-x))``; TANH ``a tanh(b x)``; LINEAR ``a x + b``; RELU
     ``max(0, x)``; BOUNDED_RELU ``min(a, max(b, x))``; SOFT_RELU ``log(1 + exp(x))``;

@@ -19,7 +19,7 @@ _LENGTHS = (DataType.SIGNED64, DataType.SIGNED32)
 
 
 class AttentionScores(enum.Enum):
-    """What `Attention` tells of its scores, as a second output.
+    """Second output of `Attention`: which of its scores it tells.
 
     NONE nothing; PRODUCTS the scaled products; CAPPED those with the cap; MASKED those with cap
     and mask; PROBABILITIES the softmax.

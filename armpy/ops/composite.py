@@ -14,7 +14,7 @@ __all__ = ["Composite", "LayerBuilder", "Tensor"]
 
 
 class Tensor(Protocol):
-    """What an operation may know of a value of the graph."""
+    """Value of the graph, as far as an operation may know it."""
 
     @property
     def info(self) -> TensorInfo:

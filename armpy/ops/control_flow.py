@@ -16,7 +16,7 @@ __all__ = ["If", "While"]
 
 @runtime_checkable
 class Subgraph(Protocol):
-    """What a definition needs to know of a graph; `armpy.graph.Graph` is one."""
+    """Graph as definitions need it; `armpy.graph.Graph` is one."""
 
     @property
     def input_infos(self) -> tuple[TensorInfo, ...]:

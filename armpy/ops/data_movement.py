@@ -1,4 +1,4 @@
-"""What operations have in common that move elements without looking at their values."""
+"""Base of operations that move elements without looking at their values."""
 
 from __future__ import annotations
 

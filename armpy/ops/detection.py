@@ -81,7 +81,7 @@ class AxisAlignedBboxTransform(Operation):
 
 
 class NmsKernel(enum.Enum):
-    """How non-maximum suppression lowers a score for an overlap; numbers are NNAPI's.
+    """Kernel of non-maximum suppression, which lowers overlapping scores; numbers are NNAPI's.
 
     HARD: to 0 if the overlap reaches the threshold; LINEAR: by the factor ``1 - overlap`` if it
     does; GAUSSIAN: by the factor ``exp(-overlap**2 / sigma)`` always.

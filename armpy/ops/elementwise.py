@@ -49,7 +49,7 @@ _PAIR = (Operand("lhs"), Operand("rhs"))
 
 
 class BinaryOperation(enum.Enum):
-    """What `ElementwiseBinary` computes.
+    """Function of `ElementwiseBinary`.
 
     DIV truncates integers and FLOOR_DIV rounds quotients down; FLOOR_MOD is the rest that
     belongs to FLOOR_DIV, of the sign of the divisor, TRUNC_MOD that of a truncated quotient, of
@@ -81,7 +81,7 @@ class BinaryOperation(enum.Enum):
 
 
 class UnaryOperation(enum.Enum):
-    """What `ElementwiseUnary` computes; ROUND rounds halves to even, SIGN keeps zeros and NaN.
+    """Function of `ElementwiseUnary`; ROUND rounds halves to even, SIGN keeps zeros and NaN.
 
     References
     ----------
@@ -117,7 +117,7 @@ class UnaryOperation(enum.Enum):
 
 
 class ComparisonOperation(enum.Enum):
-    """What `Comparison` tells.
+    """Relation that `Comparison` tests.
 
     References
     ----------
@@ -133,7 +133,7 @@ class ComparisonOperation(enum.Enum):
 
 
 class LogicalBinaryOperation(enum.Enum):
-    """What `LogicalBinary` computes.
+    """Function of `LogicalBinary`.
 
     References
     ----------

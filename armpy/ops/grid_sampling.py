@@ -15,7 +15,7 @@ __all__ = ["GridPadding", "GridSample", "SampleMode"]
 
 
 class SampleMode(enum.Enum):
-    """How elements between those of an image come about; CUBIC is Keys' with -0.75."""
+    """Interpolation between an image's elements; CUBIC is Keys' with -0.75."""
 
     LINEAR = 0
     NEAREST = 1
@@ -23,7 +23,7 @@ class SampleMode(enum.Enum):
 
 
 class GridPadding(enum.Enum):
-    """What lies outside of an image: zeros, the border's elements, or the image reflected."""
+    """Padding around an image: zeros, the border's elements, or the image reflected."""
 
     ZEROS = 0
     BORDER = 1

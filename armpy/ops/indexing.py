@@ -61,7 +61,7 @@ class GatherElements(DataMovement):
 
 
 class ScatterReduction(enum.Enum):
-    """What becomes of an element and the updates that are written to it.
+    """Reduction of an element and the updates that are written to it.
 
     NONE keeps the last update; the others combine all of them with what is there.
 

@@ -60,7 +60,7 @@ class HashtableLookup(Operation):
 
 
 class LshProjectionType(enum.Enum):
-    """What `LshProjection` makes of the bits; numbers are NNAPI's.
+    """Type of `LshProjection`'s result; numbers are NNAPI's.
 
     SPARSE_DEPRECATED: one number per hash function, of its bits; DENSE: one number per bit;
     SPARSE: like the first, plus ``i * 2**bits`` for hash function ``i``.

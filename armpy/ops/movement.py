@@ -31,7 +31,7 @@ __all__ = [
 
 
 class PaddingMode(enum.Enum):
-    """What stands in the elements that `Pad` adds; numbers are Arm NN's.
+    """Mode of `Pad`, which fills the elements that it adds; numbers are Arm NN's.
 
     REFLECT mirrors at the centre of the outermost element, SYMMETRIC at its outer edge. EDGE
     repeats the outermost element, WRAP the whole tensor.

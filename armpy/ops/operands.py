@@ -15,7 +15,7 @@ ItemT = TypeVar("ItemT")
 
 @dataclass(frozen=True, slots=True)
 class Operands(Generic[ItemT]):
-    """What belongs to each input of an operation: infos, values or arrays, by name.
+    """Operands of an operation by name: infos, values or arrays, one for each input.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What every operation definition is made of: operands, type rules, shape rule."""
+"""Base of every operation definition: operands, type rules, shape rule."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def same(*types: DataType, also: Sequence[TypeSpec] = ()) -> tuple[TypeRule, ...
 
 
 class Operation(ABC):
-    """What a layer computes: attributes as fields, operands and rules on the class.
+    """Operation of a layer: attributes as fields, operands and rules on the class.
 
     A subclass is a frozen slotted dataclass. Its fields are the attributes. Class
     variables say which operands it has and which data types go together; two methods say

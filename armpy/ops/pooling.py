@@ -40,7 +40,7 @@ _NUMBERS = (
 
 
 class PoolingAlgorithm(enum.Enum):
-    """What a window's elements become; numbers are Arm NN's.
+    """Algorithm that reduces a window's elements; numbers are Arm NN's.
 
     L2 is the square root of the mean of the squares.
     """

@@ -19,7 +19,7 @@ _LENGTHS = (DataType.SIGNED32, DataType.SIGNED64)
 
 
 class RecurrentCell(enum.Enum):
-    """What `RecurrentSequence` computes at a step; ``x`` input, ``h`` state, ``f g k`` functions.
+    """Cell of `RecurrentSequence`; ``x`` input, ``h`` state, ``f g k`` functions.
 
     RNN ``h = f(W x + R h)``. GRU ``z = f(W x + R h), r = f(W x + R h), c = g(W x + R (r h))``
     (or ``g(W x + r (R h))``), ``h = (1 - z) c + z h``. LSTM ``i = f(W x + R h + p s)``, as are

@@ -32,7 +32,7 @@ _NUMBERS = (
 
 
 class ReduceOperation(enum.Enum):
-    """What `Reduce` makes of the elements; the first five numbers are Arm NN's."""
+    """Function of `Reduce`; the first five numbers are Arm NN's."""
 
     SUM = 0
     MAX = 1
@@ -142,7 +142,7 @@ class Reduce(Operation):
 
 
 class ArgMinMaxFunction(enum.Enum):
-    """Which element `ArgMinMax` looks for; numbers are Arm NN's."""
+    """Function of `ArgMinMax`; numbers are Arm NN's."""
 
     MIN = 0
     MAX = 1

@@ -17,7 +17,7 @@ __all__ = ["Resize", "ResizeMethod"]
 
 
 class ResizeMethod(enum.Enum):
-    """How elements between those of the input come about; numbers are Arm NN's."""
+    """Interpolation between the input's elements; numbers are Arm NN's."""
 
     BILINEAR = 0
     NEAREST_NEIGHBOR = 1

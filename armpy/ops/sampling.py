@@ -200,7 +200,7 @@ class RandomMultinomial(Operation):
 
 
 class RandomGenerator(enum.Enum):
-    """What makes random bits of a key and a counter: Philox 4x32-10 or Threefry 2x32-20."""
+    """Generator of random bits of a key and a counter: Philox 4x32-10 or Threefry 2x32-20."""
 
     PHILOX = 0
     THREEFRY = 1

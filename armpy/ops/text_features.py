@@ -15,7 +15,7 @@ __all__ = ["TermWeighting", "TfIdfVectorizer"]
 
 
 class TermWeighting(enum.Enum):
-    """What `TfIdfVectorizer` makes of how often an n-gram occurs.
+    """Weighting of an n-gram's frequency in `TfIdfVectorizer`.
 
     TF the number; IDF the n-gram's weight, or 0 if it does not occur; TFIDF their product.
     """

@@ -16,7 +16,7 @@ __all__ = ["DecisionTrees", "TreeComparison"]
 
 
 class TreeComparison(enum.IntEnum):
-    """How a node of `DecisionTrees` compares a feature with its threshold; numbers are ONNX's."""
+    """Comparison of a feature with a threshold in `DecisionTrees`; numbers are ONNX's."""
 
     LESS_OR_EQUAL = 0
     LESS = 1

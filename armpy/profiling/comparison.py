@@ -54,7 +54,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What has changed from one profile to another, in microseconds of one execution.
+    """Comparison of two profiles, in microseconds of one execution.
 
     Parameters
     ----------

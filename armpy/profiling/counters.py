@@ -16,7 +16,7 @@ MAX_SAMPLES = 100_000
 
 @dataclass(frozen=True, slots=True)
 class CounterValue:
-    """What a backend has counted.
+    """Value of a backend's counter.
 
     Parameters
     ----------

@@ -102,7 +102,7 @@ def record_waiting(what: str, started_s: float) -> None:
 
 
 class Lock(Protocol):
-    """What one thread at a time can have."""
+    """Lock that one thread at a time can have."""
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
         """Take it; whether that was possible."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 
 class ProfilingDetails(enum.IntEnum):
-    """What a profile tells about layers beside their times.
+    """Details that a profile has of layers beside their times.
 
     References
     ----------

@@ -11,7 +11,7 @@ EXECUTE = "Execute"
 
 
 class EventKind(enum.StrEnum):
-    """What an event is a part of."""
+    """Kind of an event."""
 
     EXECUTION = "execution"
     """A whole execution."""
@@ -29,7 +29,7 @@ class EventKind(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class EventLabel:
-    """What is the same for an event in every execution.
+    """Label of an event: all that is the same in every execution.
 
     Parameters
     ----------

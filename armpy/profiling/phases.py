@@ -10,7 +10,7 @@ from armpy.profiling.events import EventKind
 
 
 class TracePhase(enum.StrEnum):
-    """What a network is in while an event takes time.
+    """Phase of a network's life in which an event takes time.
 
     References
     ----------

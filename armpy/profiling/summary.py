@@ -58,7 +58,7 @@ class Share:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Summary:
-    """Where all of the time went.
+    """Summary of a profile: all of the time, divided.
 
     Parameters
     ----------

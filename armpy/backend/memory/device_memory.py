@@ -34,7 +34,7 @@ class MemoryRole:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class DeviceMemoryRequest:
-    """What a buffer is wanted for.
+    """Request for a device buffer: tensor and roles that it serves.
 
     Parameters
     ----------

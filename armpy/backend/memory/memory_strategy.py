@@ -1,4 +1,4 @@
-"""How tensors that live for a while are packed into memory."""
+"""Packing of tensors with lifetimes into memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a tensor's elements are while a network runs."""
+"""Tensor handles: places of a tensor's elements while a network runs."""
 
 from __future__ import annotations
 

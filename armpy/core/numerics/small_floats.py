@@ -18,7 +18,7 @@ Reals = npt.NDArray[Any]  # Any: reals of any width
 
 @dataclass(frozen=True, slots=True)
 class _Format:
-    """How the bits of a float are divided and read.
+    """Format of a small float: division of its bits, and their meaning.
 
     Parameters
     ----------

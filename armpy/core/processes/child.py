@@ -16,7 +16,7 @@ from armpy.core.processes.protocol import error_as_fields, receive_request, send
 
 
 class Handler(Protocol):
-    """What does in a worker what is asked for."""
+    """Handler of requests in a worker."""
 
     def answer(self, request: Any, descriptors: Sequence[int]) -> Mapping[str, object]:
         """Do what is asked for.

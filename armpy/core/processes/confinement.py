@@ -1,4 +1,4 @@
-"""What a worker gives up: rights that no backend needs, and memory beyond a limit."""
+"""Confinement of a worker: rights that no backend needs go, memory gets a limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a worker can go on serving, found out by trying, after something has failed in it."""
+"""Fitness of a worker to go on serving after a failure in it, found out by trying."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a worker writes to its standard output and error, the last of it."""
+"""Tail of a worker's standard output and error."""
 
 from __future__ import annotations
 

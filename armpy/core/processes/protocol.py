@@ -1,4 +1,4 @@
-"""What the application and a worker say to each other.
+"""Protocol between the application and a worker.
 
 Notes
 -----

@@ -49,7 +49,7 @@ _STOP_S = 15.0
 
 @dataclass(frozen=True, slots=True)
 class WorkerSettings:
-    """What a worker may do.
+    """Limits and rights of a worker.
 
     Parameters
     ----------
