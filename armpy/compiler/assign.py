@@ -60,7 +60,7 @@ class Failed(Support):
 
 @dataclass
 class Assignment:
-    """Which backend each layer runs on.
+    """Assignment of each layer to a backend, with refusals.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class _Allowance:
-    """What time there is: for each call of a backend, and for everything."""
+    """Time allowed for each call of a backend, and for everything."""
 
     timeout_s: float | None = None
     deadline_s: float | None = None

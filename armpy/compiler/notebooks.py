@@ -1,4 +1,4 @@
-"""What notebooks show in the place of texts: tables in HTML."""
+"""Notebook displays: tables in HTML in the place of texts."""
 
 from __future__ import annotations
 

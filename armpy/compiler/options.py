@@ -55,7 +55,7 @@ FIRST_LEVEL_WITH_RELAXED = 28
 
 @dataclass(frozen=True, slots=True)
 class OptimizerOptions:
-    """How a network is optimised.
+    """Options of optimising a network.
 
     Parameters
     ----------

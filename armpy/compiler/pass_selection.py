@@ -1,4 +1,4 @@
-"""Whether there is work for optimiser passes, which are not imported where there is none."""
+"""Selection of optimiser passes: only those with work to do are imported."""
 
 from __future__ import annotations
 

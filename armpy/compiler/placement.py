@@ -37,7 +37,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class LayerPlacement:
-    """Where one layer of the optimised network runs.
+    """Placement of one layer of the optimised network.
 
     Parameters
     ----------

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class BoundCall(Protocol):
-    """What executes once."""
+    """Bound call, which executes once."""
 
     def __call__(self) -> object:
         """Execute once."""

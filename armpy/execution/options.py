@@ -26,7 +26,7 @@ BACKENDS_VARIABLE = "ARMPY_BACKENDS"
 
 @dataclass(frozen=True, slots=True)
 class RuntimeOptions:
-    """How a `Runtime` is set up.
+    """Options of a `Runtime`.
 
     Parameters
     ----------

@@ -93,7 +93,7 @@ def decide(
 
 
 class _Question:
-    """Which placement of a graph is the fastest: remembered, or found by trial."""
+    """Search for the fastest placement of a graph: remembered, or found by trial."""
 
     def __init__(
         self,

@@ -19,7 +19,7 @@ ON_FAILURE = ("error", "next")
 
 @dataclass(frozen=True, slots=True)
 class NetworkProperties:
-    """How one network is loaded.
+    """Properties of loading one network.
 
     Parameters
     ----------

@@ -45,7 +45,7 @@ _log = logging.getLogger("armpy.execution")
 
 @dataclass(frozen=True, slots=True)
 class DeviceSpec:
-    """What there is to run networks on.
+    """Devices for networks: backends that can be used, and all candidates.
 
     Parameters
     ----------

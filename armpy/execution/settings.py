@@ -1,4 +1,4 @@
-"""What a runtime's options and a network's properties mean for the loaded network."""
+"""Settings of a loaded network, from a runtime's options and the network's properties."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DEFAULT_PLAN_CACHE_SIZE = 8
 
 @dataclass(frozen=True, slots=True)
 class NetworkSettings:
-    """What a runtime's options and a network's properties mean for the loaded network.
+    """Settings of a loaded network, from a runtime's options and the network's properties.
 
     Parameters
     ----------

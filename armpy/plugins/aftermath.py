@@ -14,7 +14,7 @@ _PLACES: list[list[Any]] = [sys.meta_path, sys.path_hooks, sys.path]
 
 
 class InterpreterState:
-    """What all code of a process shares, as it is now.
+    """State of the interpreter that all code of a process shares, as it is now.
 
     Notes
     -----
@@ -40,7 +40,7 @@ class InterpreterState:
 
 
 class Changes:
-    """What some code has changed in the interpreter.
+    """Changes that some code has made in the interpreter.
 
     Parameters
     ----------

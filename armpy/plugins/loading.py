@@ -49,7 +49,7 @@ class Opened:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What an exception that loading raised says.
+    """Failure of loading: the exception in words.
 
     Parameters
     ----------

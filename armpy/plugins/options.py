@@ -1,4 +1,4 @@
-"""What an application decides about finding and loading backends."""
+"""Options of finding and loading backends."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PathText = str | os.PathLike[str]
 
 @dataclass(frozen=True, slots=True)
 class PluginOptions:
-    """How a `BackendRegistry` finds and loads backends.
+    """Options by which a `BackendRegistry` finds and loads backends.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What takes programs from prepared files, without the backends that have made them."""
+"""Loaders of programs from prepared files, without the backends that have made them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which versions of the backend contract fit which."""
+"""Versions of the backend contract, and which fit which."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ NAME = "compiled parts"
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """What names a part's files, and what they must have been made of.
+    """Key of a part's files: their name, and the digest of what they were made of.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class LookedUp:
-    """What became of looking a part up.
+    """Outcome of looking up a part.
 
     Parameters
     ----------

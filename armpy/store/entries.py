@@ -51,7 +51,7 @@ _log = logging.getLogger("armpy.store")
 
 @dataclass(frozen=True, slots=True)
 class _Header:
-    """What an entry says about itself."""
+    """Header of an entry."""
 
     kind: str
     key: str
@@ -67,7 +67,7 @@ class _Header:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What became of looking an entry up.
+    """Outcome of looking up an entry.
 
     Parameters
     ----------

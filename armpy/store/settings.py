@@ -1,4 +1,4 @@
-"""Where compiled parts are kept, as the application or the environment says."""
+"""Settings of where compiled parts are kept, of the application or the environment."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MOST_DIGITS = 12
 
 @dataclass(frozen=True, slots=True)
 class CompilationCaching:
-    """Where compiled parts of networks are kept from one process to the next.
+    """Settings of keeping compiled parts of networks from one process to the next.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What the partitioner is told of costs."""
+"""Costs for the partitioner."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from armpy.types import HOST, BackendId, Preference
 
 
 class CostTable(Protocol):
-    """What each layer, and each tensor that changes the backend, costs; all in one unit.
+    """Costs of each layer, and of each tensor that changes the backend; all in one unit.
 
     Notes
     -----
@@ -36,7 +36,7 @@ class CostTable(Protocol):
 
 
 class DeviceCosts:
-    """What is known of backends' devices: rates by kind of layer, parts and copies.
+    """Costs by backends' devices: rates by kind of layer, parts and copies.
 
     Parameters
     ----------

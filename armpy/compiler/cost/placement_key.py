@@ -1,4 +1,4 @@
-"""What a decision on placement depends on, as a text that is equal where all of it is."""
+"""Key of a placement decision: a text that is equal where all that it depends on is."""
 
 from __future__ import annotations
 

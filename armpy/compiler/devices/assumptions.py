@@ -1,4 +1,4 @@
-"""What backends are taken to cost that were neither measured nor say it."""
+"""Assumed costs of backends that were neither measured nor declare theirs."""
 
 from __future__ import annotations
 

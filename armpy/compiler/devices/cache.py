@@ -10,7 +10,7 @@ from armpy.compiler.devices.store import FiguresStore
 
 
 class DevicesCache(IBackendCache):
-    """What was measured on this machine: figures of backends, and answers about placement.
+    """Cache of this machine's measurements: figures of backends, answers about placement.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ from armpy.types import BackendId
 
 
 class FigureSource(enum.StrEnum):
-    """Where figures come from, the most reliable first."""
+    """Source of figures, the most reliable first."""
 
     MEASURED = "measured"
     DECLARED = "declared"
@@ -23,7 +23,7 @@ class FigureSource(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """What layers of one kind take: ``overhead_s + flops * flop_s + bytes * byte_s``.
+    """Time of layers of one kind: ``overhead_s + flops * flop_s + bytes * byte_s``.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class CopyRate:
-    """What copies take: ``overhead_s + bytes * byte_s``.
+    """Time of copies: ``overhead_s + bytes * byte_s``.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class CopyRate:
 
 @dataclass(frozen=True, slots=True)
 class BackendCosts:
-    """What one backend's work costs on one machine.
+    """Costs of one backend's work on one machine.
 
     Parameters
     ----------

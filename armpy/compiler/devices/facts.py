@@ -16,7 +16,7 @@ _log = logging.getLogger("armpy.compiler.devices")
 
 @dataclass(frozen=True, slots=True)
 class DeviceFacts:
-    """What is known of the device behind a backend.
+    """Facts about the device behind a backend.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Which machine this is, for what is measured on it."""
+"""Identity of this machine, for what is measured on it."""
 
 from __future__ import annotations
 

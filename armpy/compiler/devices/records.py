@@ -1,4 +1,4 @@
-"""What is kept of one backend's device on one machine, and how it is written down."""
+"""Records of one backend's device on one machine, and their written form."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class DeviceRecord:
-    """What was measured of one backend.
+    """Measurements of one backend.
 
     Parameters
     ----------

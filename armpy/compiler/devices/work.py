@@ -30,7 +30,7 @@ TYPE_CLASSES: Mapping[DataType, str] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What a layer does, whoever does it.
+    """Work of a layer, whoever does it.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ METADATA = "metadata"
 
 @dataclass(frozen=True, slots=True)
 class ArrayRecord:
-    """Where elements are: bytes of a section, or what a view of them gives.
+    """Place of an array's elements: bytes of a section, or what a view of them gives.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ class ImportRecord:
 
 @dataclass(frozen=True, slots=True)
 class PlanRecord:
-    """How a network is executed; the source and the executed graph by their numbers."""
+    """Plan of executing a network; the source and the executed graph by their numbers."""
 
     source: int
     executed: int

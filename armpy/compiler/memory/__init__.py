@@ -1,1 +1,1 @@
-"""Where values lie: copies between backends, and tensors placed in arenas by their lifetimes."""
+"""Memory of values: copies between backends, and tensors placed in arenas by their lifetimes."""

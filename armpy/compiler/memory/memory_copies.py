@@ -1,4 +1,4 @@
-"""Where each value lies, and copy layers between backends that cannot share memory."""
+"""Memory of each value, and copy layers between backends that cannot share memory."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ HOST_FACTORIES: Factories = (GuardedHandleFactory(HOST, HostTensorHandleFactory(
 
 @dataclass(frozen=True, slots=True)
 class PlannedImport:
-    """How a backend reads a tensor that lies in another one's memory.
+    """Import of a tensor that lies in another backend's memory.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ def imported_source(writer: GuardedHandleFactory, reader: GuardedHandleFactory) 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Home:
-    """Where a value, or a copy of it, lies."""
+    """Memory in which a value, or a copy of it, lies."""
 
     place: str
     factory: GuardedHandleFactory

@@ -30,7 +30,7 @@ class ArenaId:
 
 @dataclass(frozen=True, slots=True)
 class PlannedTensor:
-    """Where and when one tensor lies in an arena.
+    """Place and lifetime of one tensor in an arena.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class PlannedTensor:
 
 @dataclass(frozen=True)
 class MemoryPlan:
-    """Where each tensor lies while a network runs.
+    """Places of tensors in arenas while a network runs.
 
     Parameters
     ----------

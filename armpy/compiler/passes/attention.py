@@ -41,7 +41,7 @@ _SWALLOWING = -1e30
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Term:
-    """What is added to scores, or takes their place where it hides them.
+    """Term that is added to scores, or takes their place where it hides them.
 
     Parameters
     ----------

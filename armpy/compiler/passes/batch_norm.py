@@ -32,7 +32,7 @@ FILTER_AXIS = {
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Folded:
-    """What a weighted layer and those behind it compute together.
+    """Weighted layer folded with the elementwise ones behind it.
 
     Parameters
     ----------

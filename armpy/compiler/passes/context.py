@@ -1,4 +1,4 @@
-"""What an optimiser pass can ask while it runs."""
+"""Context of an optimiser pass: all that it can ask while it runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a layer computes with its axes in another order: the operation, and the order of others."""
+"""Layers with permuted axes: the operation that results, and the order of the other operands."""
 
 from __future__ import annotations
 

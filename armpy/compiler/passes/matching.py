@@ -1,4 +1,4 @@
-"""What passes that look for formulas ask of a graph."""
+"""Matching of formulas in a graph, for passes."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ _SOURCE, _SINK = "source", "sink"
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a choice costs if any of some layers is chosen and any of others is not.
+    """Cost of a choice if any of some layers is chosen and any of others is not.
 
     Parameters
     ----------

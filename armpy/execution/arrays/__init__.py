@@ -1,1 +1,1 @@
-"""What callers hand over, as arrays that a network can use, or why not."""
+"""Arrays of callers, checked and brought into the form that a network uses."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class RealOutputs(NamedTuple):
-    """What becomes of a call's outputs.
+    """Outputs of a call: those stored as they are, and quantised ones given as real numbers.
 
     Parameters
     ----------

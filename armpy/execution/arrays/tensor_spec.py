@@ -1,4 +1,4 @@
-"""What the edge of a model is made of."""
+"""Descriptions of a model's inputs and outputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which of a runtime's backends have processes of their own."""
+"""Choice of a runtime's backends that get processes of their own."""
 
 from __future__ import annotations
 

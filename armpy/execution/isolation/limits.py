@@ -1,4 +1,4 @@
-"""What workers may take, and how long they are waited for."""
+"""Limits of workers, and how long they are waited for."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Isolation = str | Mapping[BackendId, str] | None
 
 @dataclass(frozen=True, slots=True)
 class IsolationLimits:
-    """What an isolated backend's process may take, and when it is given up.
+    """Limits of an isolated backend's process, and times after which it is given up.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What the application and the worker of a backend say to each other.
+"""Messages between the application and the worker of a backend.
 
 Notes
 -----

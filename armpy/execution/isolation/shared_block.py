@@ -70,7 +70,7 @@ def map_block(descriptor: int, *, writable: bool = True) -> mmap.mmap:
 
 
 class TensorLayout:
-    """Where tensors lie in shared memory, in order, behind a header.
+    """Layout of tensors in shared memory, in order, behind a header.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Where a worker gets its backend from."""
+"""Source of a worker's backend."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from armpy.types import BackendId
 
 @dataclass(frozen=True, slots=True)
 class BackendSource:
-    """What a worker needs to know to load a backend.
+    """Source from which a worker loads a backend.
 
     Parameters
     ----------

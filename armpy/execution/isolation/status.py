@@ -1,4 +1,4 @@
-"""How a backend's process is."""
+"""State of a backend's process."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from armpy.types import BackendId
 
 @dataclass(frozen=True, slots=True)
 class IsolationStatus:
-    """How a backend's process is.
+    """State of a backend's process.
 
     Parameters
     ----------

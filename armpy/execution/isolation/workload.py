@@ -57,7 +57,7 @@ class _LostError(Exception):
 
 
 class Place:
-    """Where one part is executed by one worker, one execution at a time.
+    """Executor of one part in one worker, one execution at a time.
 
     Parameters
     ----------

@@ -1,1 +1,1 @@
-"""Where values lie while a network runs: arenas, imports, memory that applications hold."""
+"""Memory of values while a network runs: arenas, imports, memory that applications hold."""

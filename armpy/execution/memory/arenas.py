@@ -43,7 +43,7 @@ class OutOfMemoryError(Exception):
 
 
 class Holdings:
-    """What was taken from backends and has to be given back, the last first."""
+    """Resources taken from backends, to be given back, the last first."""
 
     def __init__(self) -> None:
         self._held: list[Callable[[], object]] = []

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Import(NamedTuple):
-    """What a backend has made of imported memory.
+    """Imported memory, as a backend's tensor handle.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ PlanKey: TypeAlias = tuple[object, ...]
 
 
 class Run(Protocol):
-    """What executes once."""
+    """Callable that executes once."""
 
     def __call__(
         self,
@@ -32,7 +32,7 @@ class Run(Protocol):
 
 
 class Bind(Protocol):
-    """What prepares many executions with the same arrays."""
+    """Callable that prepares many executions with the same arrays."""
 
     def __call__(
         self, sources: Sequence[Array], results: Targets, /

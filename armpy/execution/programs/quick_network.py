@@ -24,7 +24,7 @@ class QuickValue(NamedTuple):
 
 
 class QuickGraph(NamedTuple):
-    """What calls ask of a graph.
+    """Graph of a quick network, as far as calls ask for it.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class QuickGraph(NamedTuple):
 
 
 class QuickNetwork:
-    """What `armpy.Model` calls as long as nothing is asked but to run with the prepared shapes.
+    """Network of `armpy.Model` as long as it only runs with the prepared shapes.
 
     Parameters
     ----------

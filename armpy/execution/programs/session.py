@@ -81,7 +81,7 @@ class BackendSession:
 
 
 class ModelContext:
-    """What a backend keeps for a network; closed when nothing refers to it any more.
+    """Model context of a backend; closed when nothing refers to it any more.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ class Sessions(dict[BackendId, BackendSession]):
 
 
 class HandleFactories(Mapping[BackendId, Factories]):
-    """What makes each backend's tensors, by the backend's id; see `Sessions`."""
+    """Tensor handle factories by backend id; see `Sessions`."""
 
     def __init__(self, sessions: Sessions) -> None:
         self._sessions = sessions

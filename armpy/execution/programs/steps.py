@@ -47,7 +47,7 @@ Bind: TypeAlias = Callable[[Inputs, Outputs], Callable[[], object]]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Step:
-    """What a layer's backend made of it.
+    """Step of a plan: a layer as its backend executes it.
 
     Parameters
     ----------

@@ -65,7 +65,7 @@ _log = logging.getLogger("armpy.execution")
 
 
 class Templates:
-    """What plans of one loaded network are made from for new shapes.
+    """Templates from which plans of one loaded network are made for new shapes.
 
     Parameters
     ----------

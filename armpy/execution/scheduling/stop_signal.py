@@ -1,4 +1,4 @@
-"""What stops one execution: its caller, or its deadline."""
+"""Stop signals of an execution: from its caller, or its deadline."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 class _State(enum.Enum):
-    """How far a job has come."""
+    """State of a job."""
 
     WAITING = enum.auto()
     RUNNING = enum.auto()
@@ -263,7 +263,7 @@ class Job(Generic[T]):
 
 
 class ExecutionFuture(Future[T]):
-    """What an execution comes to.
+    """Future of an execution.
 
     Notes
     -----

@@ -1,1 +1,1 @@
-"""What is done around the steps of an execution: variables, profiles, logs, stops, second tries."""
+"""Wrappers of an execution's steps: variables, profiles, logs, stops, second tries."""

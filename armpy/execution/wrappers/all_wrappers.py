@@ -41,7 +41,7 @@ def _refuse(*_: object) -> NoReturn:
 
 
 class Surroundings:
-    """What every execution of a loaded network does besides its steps.
+    """Wrappers of every execution of a loaded network.
 
     Parameters
     ----------

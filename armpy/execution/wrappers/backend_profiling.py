@@ -1,4 +1,4 @@
-"""What a backend adds to the profile of one loaded network."""
+"""Counters and measurements of backends, taken into the profile of one loaded network."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ _log = logging.getLogger("armpy.execution")
 
 @dataclass(frozen=True, slots=True)
 class Queueing:
-    """What one step has to do with queues.
+    """Queueing of one step: what it waits for, and if it may go on behind its call.
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class DebugValue:
-    """What a layer has computed.
+    """Value that a layer has computed.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Whose failure an error is, for whoever can let another backend execute instead."""
+"""Attribution of an error to a backend, so that another one can execute instead."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ def observed(run: Run, profiler: Profiler | None, after_run: Callable[[], None] 
 
 
 class _Bindable(Protocol):
-    """What backends prepare executions of, too."""
+    """Plan that backends prepare executions of, too."""
 
     def bind(self, sources: Sequence[Array], results: Sequence[Array]) -> Callable[[], None]:
         """As `StaticPlan.bind`."""

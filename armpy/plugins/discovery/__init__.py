@@ -1,1 +1,1 @@
-"""Where candidates are: entry points of distributions, and folders of modules."""
+"""Discovery of candidates: entry points of distributions, and folders of modules."""

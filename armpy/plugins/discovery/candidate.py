@@ -1,4 +1,4 @@
-"""What is known about something that says it is a backend, or a plugin with hooks."""
+"""Candidates: backends and plugins with hooks, as far as they are known."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from armpy.types import BackendId
 
 
 class CandidateKind(enum.Enum):
-    """Where a candidate comes from."""
+    """Origin of a candidate."""
 
     ENTRY_POINT = "entry point"
     DIRECTORY = "directory"
@@ -17,7 +17,7 @@ class CandidateKind(enum.Enum):
 
 
 class CandidateStatus(enum.Enum):
-    """How far a candidate has come.
+    """Status of a candidate.
 
     Notes
     -----

@@ -67,7 +67,7 @@ class ModuleFile:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a look into directories brought.
+    """Modules found in directories, and paths that were skipped.
 
     Parameters
     ----------

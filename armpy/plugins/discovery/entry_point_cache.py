@@ -72,7 +72,7 @@ class InstalledEntryPoint(NamedTuple):
 
 
 class Installed(NamedTuple):
-    """What is installed.
+    """Installed entry points and distributions.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ class Installed(NamedTuple):
 
 
 class _State(NamedTuple):
-    """What `importlib.metadata` would look at.
+    """State of all that `importlib.metadata` would look at.
 
     `places` is a digest of where distributions are, `names` of what they are called there, `all` of
     all that and of their files' states.

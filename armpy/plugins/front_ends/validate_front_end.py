@@ -1,4 +1,4 @@
-"""What front-ends of plugins answer, checked and made plain: nothing of it is code any more."""
+"""Answers of plugins' front-ends, checked and made plain: nothing of them is code any more."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What front-ends of plugins say of a file, checked and made plain."""
+"""Metadata of a file from plugins' front-ends, checked and made plain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What front-ends of plugins say a file is made of, checked and made plain."""
+"""Outlines of files from plugins' front-ends, checked and made plain."""
 
 from __future__ import annotations
 

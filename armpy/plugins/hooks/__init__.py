@@ -1,4 +1,4 @@
-"""What the author of a plugin imports: hooks, and what they take and give."""
+"""Imports for the author of a plugin: hooks, and what they take and give."""
 
 from armpy.plugins.hooks.custom_operator import CustomOperator, OperatorParts
 from armpy.plugins.hooks.front_end import FrontEnd, Magic, ModelSignature, ParseSettings

@@ -67,7 +67,7 @@ class ModelSignature:
 
 @dataclass(frozen=True, slots=True)
 class ParseSettings:
-    """How a file is to be parsed.
+    """Settings of parsing a file.
 
     Parameters
     ----------

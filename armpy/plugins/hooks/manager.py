@@ -53,7 +53,7 @@ _running: ContextVar[frozenset[tuple[str, str]]] = ContextVar("running", default
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Answer(Generic[T]):
-    """What one plugin has answered.
+    """Answer of one plugin.
 
     Parameters
     ----------

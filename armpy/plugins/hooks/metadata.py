@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class TensorMetadata:
-    """What a file says of an input or output.
+    """Metadata of an input or output.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class TensorMetadata:
 
 @dataclass(frozen=True, slots=True)
 class ModelMetadata:
-    """What a model file says of itself; empty where it says nothing.
+    """Metadata of a model file; empty where it says nothing.
 
     Parameters
     ----------

@@ -97,7 +97,7 @@ class FileGraph:
 
 @dataclass(frozen=True, slots=True)
 class FileOutline:
-    """What a model file is made of, whether armpy can run it or not.
+    """Outline of a model file, whether armpy can run it or not.
 
     Parameters
     ----------

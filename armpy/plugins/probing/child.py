@@ -1,4 +1,4 @@
-"""What the worker of a probe does: load one candidate and say how that went."""
+"""Worker of a probe: loads one candidate and says how that went."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a probe of a candidate found out."""
+"""Results of probing a candidate."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from armpy.plugins.discovery.candidate import CandidateStatus
 
 
 class ProbeOutcome(enum.Enum):
-    """How the child process ended that loaded a candidate."""
+    """End of the child process that loaded a candidate."""
 
     OK = "ok"
     REJECTED = "rejected"
@@ -26,7 +26,7 @@ _REMEMBERED = (ProbeOutcome.OK, ProbeOutcome.CRASHED, ProbeOutcome.HUNG)
 
 @dataclass(frozen=True, slots=True)
 class ProbeResult:
-    """What a probe found out.
+    """Result of a probe.
 
     Parameters
     ----------

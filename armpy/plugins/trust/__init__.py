@@ -1,1 +1,1 @@
-"""Which candidates may be loaded, and that what is hashed is what runs."""
+"""Trust in candidates: which may be loaded, and that what is hashed is what runs."""

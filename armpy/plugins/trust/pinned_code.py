@@ -214,7 +214,7 @@ def _new_folder() -> str:
 
 @dataclass(frozen=True, slots=True)
 class PinnedCode:
-    """What may be imported of a candidate; None for what has no pin.
+    """Code of a candidate that may be imported; None for what has no pin.
 
     Parameters
     ----------

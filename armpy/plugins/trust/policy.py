@@ -41,7 +41,7 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """What may be loaded.
+    """Trust policy: what may be loaded.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Where the boxes of an array lie among packed bytes, by one layout of its words."""
+"""Search for the boxes of an array among packed bytes, by one layout of its words."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _LEAST_RIGHT = 0.3
 
 
 class _Box(NamedTuple):
-    """Where a box of an array lies: a place, and by how much each index of each axis moves it."""
+    """Box of an array: a place, and by how much each index of each axis moves it."""
 
     offset: int
     axes: list[Integers]

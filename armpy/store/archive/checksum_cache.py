@@ -1,4 +1,4 @@
-"""What was verified before: files whose checksums need not be computed at every start.
+"""Cache of verified files, whose checksums need not be computed at every start.
 
 Notes
 -----

@@ -54,7 +54,7 @@ _UNFINISHED = ".tmp"
 
 
 class Section(NamedTuple):
-    """Where a section is, and what its bytes have to be."""
+    """Section of a file: its place, and the digest of its bytes."""
 
     offset: int
     size: int

@@ -1,4 +1,4 @@
-"""How prepared files begin."""
+"""Magic bytes at the beginning of prepared files."""
 
 MAGIC = b"armpyNet"
 

@@ -1,4 +1,4 @@
-"""Whether the code in a prepared file may be used.
+"""Trust in the code of a prepared file.
 
 Notes
 -----
@@ -44,7 +44,7 @@ _GRAPH_ALONE = "code='never' takes the graph alone"
 
 
 class Verdict(NamedTuple):
-    """Whether the code in a prepared file may be used.
+    """Verdict on the code in a prepared file: used or not, and why.
 
     Parameters
     ----------

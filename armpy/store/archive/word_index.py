@@ -1,4 +1,4 @@
-"""Where words lie among packed bytes."""
+"""Index of words among packed bytes."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ _MOST_AXES = 5
 
 
 class Layout(NamedTuple):
-    """How elements become words.
+    """Layout of elements in words.
 
     Parameters
     ----------
