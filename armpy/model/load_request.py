@@ -1,4 +1,4 @@
-"""What `armpy.load` is asked for."""
+"""Request of `armpy.load`: all that it is asked for."""
 
 from __future__ import annotations
 

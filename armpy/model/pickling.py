@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FileRecipe:
-    """How `armpy.load` makes the model again.
+    """Recipe of a model that `armpy.load` makes again.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class FileRecipe:
 
 @dataclass(frozen=True, slots=True)
 class NetworkRecipe:
-    """How a model is made of its network again; parameters as of `Model`."""
+    """Recipe of a model that is made of its network again; parameters as of `Model`."""
 
     graph: Graph
     options: RuntimeOptions
@@ -91,7 +91,7 @@ class NetworkRecipe:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How a model is made again: what it comes from, and what has been asked of that.
+    """Recipe of a model: what it comes from, and what has been asked of that.
 
     Parameters
     ----------

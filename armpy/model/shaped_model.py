@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class ShapedModel(OpenedModel):
-    """What a model is prepared for, and the memory that it runs in; parameters as of `Model`."""
+    """Shapes that a model is prepared for, and its memory; parameters as of `Model`."""
 
     def import_inputs(self, memories: Mapping[str, object]) -> dict[str, ImportedTensor]:
         """Let backends read inputs in memory that they have not allocated, where it lies.

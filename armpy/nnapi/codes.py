@@ -46,7 +46,7 @@ class OperandCode(enum.IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class OperandTraits:
-    """What operands of one type are made of.
+    """Traits of operands of one type.
 
     Parameters
     ----------
@@ -242,7 +242,7 @@ class PaddingCode(enum.IntEnum):
 
 
 class PreferenceCode(enum.IntEnum):
-    """What a compilation is to be good at; NNAPI ``PreferenceCode``."""
+    """Preference of a compilation; NNAPI ``PreferenceCode``."""
 
     LOW_POWER = 0
     FAST_SINGLE_ANSWER = 1
@@ -250,7 +250,7 @@ class PreferenceCode(enum.IntEnum):
 
 
 class DurationCode(enum.IntEnum):
-    """Which time of an execution is asked for; NNAPI ``DurationCode``."""
+    """Kind of an execution's duration; NNAPI ``DurationCode``."""
 
     ON_HARDWARE = 0
     IN_DRIVER = 1

@@ -1,4 +1,4 @@
-"""Where the layers of nodes are added, and how they are named."""
+"""Builders that add the layers of nodes, and name them."""
 
 from __future__ import annotations
 

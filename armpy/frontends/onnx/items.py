@@ -1,4 +1,4 @@
-"""What the names of a graph stand for: tensors, sequences of them, or nothing."""
+"""Values of a graph's names: tensors, sequences of them, or nothing."""
 
 from __future__ import annotations
 

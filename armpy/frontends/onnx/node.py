@@ -28,7 +28,7 @@ of the node and the types of its inputs."""
 
 @dataclass(frozen=True, eq=False, slots=True)
 class NodeData:
-    """What a file says of a node.
+    """Node as the file states it.
 
     Parameters
     ----------
@@ -281,7 +281,7 @@ Converter: TypeAlias = Callable[[Node], "Value | Sequence[Value]"]
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """How nodes of one kind become layers.
+    """Conversion of nodes of one kind to layers.
 
     Parameters
     ----------

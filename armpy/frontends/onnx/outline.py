@@ -1,4 +1,4 @@
-"""What an .onnx file is made of, whether armpy has its operators or not."""
+"""Outline of an .onnx file, whether armpy has its operators or not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which elements of an axis an axis of another length is made of, as ONNX's ``Resize`` says.
+"""Resampling of an axis to another length, as ONNX's ``Resize`` says.
 
 References
 ----------
@@ -22,7 +22,7 @@ Float64Array = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class AxisScaling:
-    """How long an axis is before and after.
+    """Lengths of an axis before and after.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class AxisScaling:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """What elements between those of the input are made of.
+    """Interpolation filter for elements between those of the input.
 
     Parameters
     ----------

@@ -153,7 +153,7 @@ def read_trees(node: Node) -> tuple[Trees, PlacesOfLeaves]:
 
 
 class PlacesOfLeaves:
-    """Where nodes stand, by the numbers of their trees and their own.
+    """Places of nodes, by the numbers of their trees and their own.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a .tflite file is made of, whether armpy has its operators or not."""
+"""Outline of a .tflite file, whether armpy has its operators or not."""
 
 from __future__ import annotations
 

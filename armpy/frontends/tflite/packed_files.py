@@ -94,7 +94,7 @@ def _damage_told(where: str = "packed files") -> Iterator[None]:
 
 
 class _Reader:
-    """What `zipfile` reads a file through that is in memory already, without a copy of it.
+    """File object over memory, through which `zipfile` reads without a copy.
 
     Parameters
     ----------

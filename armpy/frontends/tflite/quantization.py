@@ -1,4 +1,4 @@
-"""What a .tflite tensor's elements are: its type together with its quantisation."""
+"""Element types of a .tflite tensor: its type together with its quantisation."""
 
 from __future__ import annotations
 

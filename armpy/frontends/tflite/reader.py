@@ -59,7 +59,7 @@ Fields: TypeAlias = Mapping[str, Mapping[str, tuple[int, str, float]]]
 
 
 class Ledger:
-    """How much of a file may still be read, so that no file is read many times over.
+    """Bytes of a file that may still be read, so that no file is read many times over.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a model's bytes are if not a .tflite file."""
+"""Recognition of .tflite files, and of other formats by a model's bytes."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ _FIRST_EXTERNAL_OFFSET = 2  # 0 and 1 say that the data is inside the flatbuffer
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """What a file says of one tensor.
+    """Tensor as the file states it.
 
     Parameters
     ----------

@@ -50,7 +50,7 @@ _TENSOR_TYPES = ENUMERATIONS["TensorType"].split()
 
 @dataclass(frozen=True, slots=True)
 class Extras:
-    """What a file holds beside its network.
+    """Metadata and packed files of a model file, beside its network.
 
     Parameters
     ----------

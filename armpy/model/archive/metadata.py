@@ -1,4 +1,4 @@
-"""What prepared files say of themselves, for models that run without being loaded as networks."""
+"""Metadata of prepared files, for models that run without being loaded as networks."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ _ORDINARY = ("ARMPY_BACKENDS", "ARMPY_DUMP_GRAPHS", "ARMPY_TRUST_FILE", "ARMPY_V
 
 
 class NotQuickError(Exception):
-    """Why a file is loaded as an ordinary network; never seen by callers."""
+    """Reason to load a file as an ordinary network; never seen by callers."""
 
 
 def load_prepared(request: LoadRequest) -> Model:

@@ -13,7 +13,7 @@ _LATEST = 1000
 
 @dataclass(frozen=True, slots=True)
 class BatcherStatistics:
-    """What a batcher has done so far.
+    """Counts of a batcher's work so far.
 
     Parameters
     ----------

@@ -80,7 +80,7 @@ class NnapiOperation(Composite):
 
 
 class Lowering:
-    """What a definition's `lower` sees: operands by name, and where to add layers.
+    """Context of a definition's `lower`: operands by name, and where to add layers.
 
     Parameters
     ----------

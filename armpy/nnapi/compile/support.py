@@ -38,7 +38,7 @@ RuntimeOfLevel: TypeAlias = Callable[[int], Runtime | None]
 
 @dataclass(frozen=True, slots=True)
 class _StandIn:
-    """What is asked about in the place of dimensions that a model leaves open; 0 is nothing."""
+    """Stand-in for dimensions that a model leaves open; 0 is nothing."""
 
     size: int = 0
     rank: int = 0

@@ -46,7 +46,7 @@ class _Use:
 
 
 class MemoryUses:
-    """What one execution does with described memory.
+    """Uses of described memory by one execution.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What operations' functions take, and how it becomes operands."""
+"""Values that operations' functions take, and their conversion to operands."""
 
 from __future__ import annotations
 

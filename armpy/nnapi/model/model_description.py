@@ -22,7 +22,7 @@ from armpy.types import DataType
 
 
 class Lifetime(enum.Enum):
-    """Where an operand's elements come from; NNAPI ``OperandLifeTime``."""
+    """Lifetime of an operand: the origin of its elements; NNAPI ``OperandLifeTime``."""
 
     TEMPORARY_VARIABLE = 0
     SUBGRAPH_INPUT = 1
@@ -48,7 +48,7 @@ class ChannelQuant:
 
 @dataclass(frozen=True, slots=True)
 class ExtensionTypeInformation:
-    """What a device says of an operand type of its own.
+    """Description of an operand type of a device's own.
 
     Parameters
     ----------

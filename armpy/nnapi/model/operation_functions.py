@@ -39,7 +39,7 @@ SIGNED_OFFSET = 128
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What a call of an operation's function means.
+    """Call of an operation's function, matched to a form and a row of types.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What operations on boxes have in common: how boxes and what comes from them are quantised."""
+"""Quantisation of boxes and of results from them, shared by the operations on boxes."""
 
 from __future__ import annotations
 

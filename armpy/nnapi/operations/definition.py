@@ -1,4 +1,4 @@
-"""What an NNAPI operation is: its forms, the types that go together, and how it is lowered."""
+"""Definition of an NNAPI operation: its forms, the types that go together, its lowering."""
 
 from __future__ import annotations
 

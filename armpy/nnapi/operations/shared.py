@@ -1,4 +1,4 @@
-"""What the operations of several families have in common: activations, paddings, layouts."""
+"""Activations, paddings and layouts, shared by the operations of several families."""
 
 from __future__ import annotations
 

@@ -162,7 +162,7 @@ def check_length(
 
 
 class Signature:
-    """What the executions of a compiled model take and give.
+    """Inputs and outputs of a compiled model's executions.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What executions came to: dimensions of outputs, and times."""
+"""Results of executions: dimensions of outputs, and times."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DURATION_UNAVAILABLE = 2**64 - 1
 
 
 class ExecutionResults(ExecutionSetup):
-    """What an execution tells after its end; parameters as for `Execution`."""
+    """Results of an execution after its end; parameters as for `Execution`."""
 
     def __init__(self, compilation: Compilation) -> None:
         super().__init__(compilation)

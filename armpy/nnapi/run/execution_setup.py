@@ -37,7 +37,7 @@ MAXIMUM_LOOP_TIMEOUT_NS = 15_000_000_000
 
 
 class State(enum.Enum):
-    """How far an execution has come."""
+    """State of an execution."""
 
     BUILDING = "building"
     STARTED = "started"
@@ -45,7 +45,7 @@ class State(enum.Enum):
 
 
 class ExecutionSetup:
-    """What an execution is given before it starts; parameters as for `Execution`."""
+    """Setup of an execution before it starts; parameters as for `Execution`."""
 
     def __init__(self, compilation: Compilation) -> None:
         if type(compilation) is not Compilation:

@@ -1,4 +1,4 @@
-"""How each operator of ONNX becomes layers: one table per family.
+"""Conversions of ONNX's operators to layers: one table per family.
 
 A new operator is one entry in its family's ``OPERATORS``.
 """

@@ -16,7 +16,7 @@ from armpy.tensor import TensorInfo
 
 
 class Surroundings:
-    """What graphs read of the graphs around them.
+    """Values that graphs read of the graphs around them.
 
     Parameters
     ----------

@@ -74,7 +74,7 @@ class Postponed:
 
 @dataclass(eq=False, slots=True)
 class Scope:
-    """What names stand for in a graph, or in the body of a function.
+    """Names of a graph, or of the body of a function, and their values.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ class Refusals:
 
 @dataclass(eq=False, slots=True)
 class Budget:
-    """How many nodes have been written out."""
+    """Count of nodes that have been written out."""
 
     nodes: int = 0
 

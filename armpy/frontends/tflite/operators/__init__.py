@@ -1,4 +1,4 @@
-"""How each operator of the schema becomes layers: one table per family.
+"""Conversions of the schema's operators to layers: one table per family.
 
 A new operator is one entry in its family's ``CONVERTERS``.
 """

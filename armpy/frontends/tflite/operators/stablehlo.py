@@ -72,7 +72,7 @@ def _pad(node: Node) -> Sequence[Value]:
 
 @dataclass(frozen=True, slots=True)
 class _Windows:
-    """Which elements of a tensor belong to those of another one, by vectors of indices.
+    """Windows of one tensor at places in another, which vectors of indices give.
 
     Attributes
     ----------
