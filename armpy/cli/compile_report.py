@@ -1,4 +1,4 @@
-"""What `compile` prints: what the file holds, and what it does not."""
+"""Report of `compile`: contents of the file, and what it lacks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from armpy.store.archive.signing import NO_KEY, key_text
 
 @dataclass(frozen=True, slots=True)
 class CompileReport:
-    """What `armpy compile` has made.
+    """Report of a file that `armpy compile` has made.
 
     Parameters
     ----------

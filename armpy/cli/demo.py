@@ -39,7 +39,7 @@ _MOST_OPERATIONS = 5
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a network has read, on the backends that it ran on.
+    """Digit read by the demo's network, with the backends that it ran on.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class OperationTime:
-    """What the layers of one kind take of a run.
+    """Time of all layers of one kind in a run.
 
     Parameters
     ----------

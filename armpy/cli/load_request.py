@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class LoadRequest:
-    """Which model to load, and how.
+    """Request to load a model: its path and the command's loading options.
 
     Parameters
     ----------

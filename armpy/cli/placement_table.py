@@ -1,4 +1,4 @@
-"""Where a model's layers run, as data."""
+"""Placement of a model's layers, as data."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def refused_layers(placement: Placement) -> tuple[RefusedLayers, ...]:
 
 @dataclass(frozen=True, slots=True)
 class PlacementReport:
-    """Where a model's layers run.
+    """Placement of a model's layers.
 
     Parameters
     ----------

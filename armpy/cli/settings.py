@@ -1,4 +1,4 @@
-"""What every command is told besides its own options."""
+"""Settings of every command besides its own options."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class Settings:
-    """How much a command says.
+    """Settings of how much a command says.
 
     Parameters
     ----------

@@ -30,7 +30,7 @@ Arrays = Mapping[str, Array]
 
 
 class FailureError(Exception):
-    """What is wrong with a backend's answer, or that there is none.
+    """Error of a wrong answer of a backend, or of none.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Which of a network's layers ran on a backend: what the kit and ``armpy doctor`` go by."""
+"""Layers of a network that ran on a backend: what the kit and ``armpy doctor`` go by."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class _GivenBackError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What came of a case, and the network in which its layer ran.
+    """Verdict on a case, and the network in which its layer ran.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a conformance run has found."""
+"""Results of a conformance run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CONTRACT = "contract"
 
 
 class Outcome(enum.Enum):
-    """What became of one case.
+    """Outcome of one case.
 
     Notes
     -----

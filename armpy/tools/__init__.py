@@ -1,4 +1,4 @@
-"""What tells people about models and makes other models of them.
+"""Tools that tell people about models and make other models of them.
 
 In come models, profiles and data; out come facts, pages and files. Each tool is a folder that
 begins with its `__init__`: `compare`, `benchmark`, `calibrate`, `inspect`, `quantize`, `report`;

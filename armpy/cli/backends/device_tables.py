@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class DeviceReport:
-    """What is known of one backend's device.
+    """Report about one backend's device: facts, or the reason why there are none.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What `armpy benchmark` prints and writes."""
+"""Tables and CSV of `armpy benchmark`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is kept on disk, summed up by the model that it was made for."""
+"""Cache entries, summed up by the model that they were made for."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _MOST_SHOWN = 8
 
 @dataclass(slots=True)
 class KeptModel:
-    """What is kept of one model, in all caches together.
+    """Cache use of one model, in all caches together.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What the commands that try out a backend have in common."""
+"""Options and helpers of all commands that try out a backend."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ every_option = click.option(
 
 
 class Tried(Protocol):
-    """What came of trying out one backend."""
+    """Outcome of trying out one backend."""
 
     @property
     def is_passed(self) -> bool:

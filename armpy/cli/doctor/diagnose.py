@@ -39,7 +39,7 @@ _FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)')
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """What was found out about one candidate.
+    """Diagnosis of one candidate.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class Diagnosis:
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """What the doctor has to say.
+    """Examination of the installation by the doctor.
 
     Parameters
     ----------

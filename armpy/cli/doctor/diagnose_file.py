@@ -28,7 +28,7 @@ _LONGEST = 80
 
 @dataclass(frozen=True, slots=True)
 class ProgramExamination:
-    """What becomes of a saved program.
+    """Examination of a saved program: used, or the reason why not.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class ProgramExamination:
 
 @dataclass(frozen=True, slots=True)
 class FileExamination:
-    """What the doctor has to say of a prepared file.
+    """Examination of a prepared file by the doctor.
 
     Parameters
     ----------

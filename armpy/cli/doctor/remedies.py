@@ -1,4 +1,4 @@
-"""What to do about a backend or plugin that cannot be used."""
+"""Remedies for backends and plugins that cannot be used."""
 
 from __future__ import annotations
 

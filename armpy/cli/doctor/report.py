@@ -1,4 +1,4 @@
-"""What `armpy doctor` prints."""
+"""Printed and JSON forms of what `armpy doctor` finds."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ class NetworkReport:
 
 @dataclass(frozen=True, slots=True)
 class FileReport:
-    """What a prepared file is.
+    """Report about a prepared file.
 
     Parameters
     ----------

@@ -78,7 +78,7 @@ class SignatureReport:
 
 @dataclass(frozen=True, slots=True)
 class FormatReport:
-    """What a model file is.
+    """Format of a model file, and the front-end that parsed it.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ class FormatReport:
 
 @dataclass(frozen=True, slots=True)
 class MetadataReport:
-    """What a model file says of itself.
+    """Metadata of a model file.
 
     Parameters
     ----------

@@ -65,7 +65,7 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class FileBytes:
-    """What the bytes of a prepared file are.
+    """Bytes of a prepared file, by what they hold.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ class FileBytes:
 
 
 class PreparedContents:
-    """What a prepared file says of itself; its checksums are checked.
+    """Contents of a prepared file as it states them; its checksums are checked.
 
     Parameters
     ----------

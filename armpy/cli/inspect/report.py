@@ -1,4 +1,4 @@
-"""What `inspect` prints: tables for people, a document for programs."""
+"""Output of `inspect`: tables for people, a document for programs."""
 
 from __future__ import annotations
 

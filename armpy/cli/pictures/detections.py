@@ -1,4 +1,4 @@
-"""What a model has found at places in a picture: objects in boxes, people by key points."""
+"""Detections in a picture: objects in boxes, people by key points."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What was found at places in a picture.
+    """Objects or people found in a picture.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a run takes from the model file's own metadata: normalisation and labels."""
+"""Normalisation and labels from the model file's own metadata."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What pictures really show, and how often a model is right about it."""
+"""Ground truth of pictures, and a model's accuracy against it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LARGEST_FILE_BYTES = 256 << 20
 
 @dataclass(frozen=True, slots=True)
 class Truths:
-    """What pictures show, in words or numbers.
+    """Ground truth of pictures, in words or numbers.
 
     Parameters
     ----------
@@ -196,7 +196,7 @@ def _plain(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Confusion:
-    """How often one class was taken for one class.
+    """Count of one class taken for another one.
 
     Parameters
     ----------
@@ -215,7 +215,7 @@ class Confusion:
 
 @dataclass(frozen=True, slots=True)
 class Accuracy:
-    """How often a model was right.
+    """Accuracy of a model over pictures: top-1, top-5, confusions.
 
     Parameters
     ----------

@@ -41,7 +41,7 @@ _PIXEL_TYPES = frozenset({"i", "u", "f"})
 
 @dataclass(frozen=True, slots=True)
 class ImageLayout:
-    """How an image lies in a tensor of rank 4, or of rank 3 for a grey one.
+    """Layout of an image in a tensor of rank 4, or of rank 3 for a grey one.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How pictures become a model's input, as the command line says."""
+"""Command-line options by which pictures become a model's input."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PictureOptions:
-    """How pictures become an input.
+    """Options by which pictures become an input: size, resizing, normalisation.
 
     Parameters
     ----------

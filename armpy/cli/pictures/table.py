@@ -1,4 +1,4 @@
-"""What `run` prints of many pictures: a row for each, how often it was right, and where it ran."""
+"""Table that `run` prints of many pictures: a row for each, the accuracy, the placement."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `armpy run --profile` tells: the slowest steps, and where all of the time went."""
+"""Report of `armpy run --profile`: the slowest steps, and all time by its parts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NO_STEPS = (EventKind.WAITING, EventKind.QUEUED)
 
 @dataclass(frozen=True, slots=True)
 class StepReport:
-    """Where time went, all executions together.
+    """Time of one step, all executions together.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class PartReport:
 
 @dataclass(frozen=True, slots=True)
 class CounterReport:
-    """What a backend has counted, all executions together.
+    """Value of a backend's counter, all executions together.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class CounterReport:
 
 @dataclass(frozen=True, slots=True)
 class ProfileReport:
-    """Where all of the time went; see `armpy.profiling.Summary`.
+    """Division of all time of a profile; see `armpy.profiling.Summary`.
 
     Parameters
     ----------

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class QuantizeRequest:
-    """What to make of a model, of which data; fields are the command's options."""
+    """Request to quantise a model with given data; fields are the command's options."""
 
     data: str | None
     output: str
@@ -65,7 +65,7 @@ class QuantizeRequest:
 
 @dataclass(frozen=True, slots=True)
 class QuantizeResult:
-    """What a command has made.
+    """Files and report of a quantised model.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a model's outputs say, with the labels that there are."""
+"""Reading of a model's outputs, with the labels that there are."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LOGITS_HINT = (
 
 @dataclass(frozen=True, slots=True)
 class ReadOutputs:
-    """What the outputs of one run say.
+    """Outputs of one run, read: reports, masks, labels.
 
     Parameters
     ----------

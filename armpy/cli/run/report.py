@@ -1,4 +1,4 @@
-"""What `run` prints: tables for people, documents for programs."""
+"""Output of `run`: tables for people, documents for programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What outputs say: the best classes, the regions of a mask, or plain figures."""
+"""Readings of outputs: the best classes, the regions of a mask, or plain figures."""
 
 from __future__ import annotations
 

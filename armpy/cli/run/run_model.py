@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """What to run a model on, and what to tell about it.
+    """Request to run a model: inputs, and what to tell about the run.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class RunReport:
-    """What a run has shown.
+    """Report of a run.
 
     Parameters
     ----------

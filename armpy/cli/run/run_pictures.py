@@ -36,7 +36,7 @@ _READ_AHEAD = 4
 
 @dataclass(frozen=True, slots=True)
 class PictureResult:
-    """What a model says of one picture.
+    """Result of a model for one picture.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class PictureResult:
 
 @dataclass(frozen=True, slots=True)
 class PicturesReport:
-    """What a run on many pictures has shown.
+    """Report of a run on many pictures.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ class PicturesReport:
 
 @dataclass(frozen=True, slots=True)
 class Sink:
-    """Where what comes of pictures goes, besides the report.
+    """Receivers of each picture's outputs, besides the report.
 
     Parameters
     ----------

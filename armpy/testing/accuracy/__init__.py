@@ -1,4 +1,4 @@
-"""How fast and how exact a backend runs models, against real numbers and a peer."""
+"""Accuracy and latency of a backend over models, against real numbers and a peer."""
 
 from armpy.testing.accuracy.report import AccuracyRun, ModelReport, Status
 from armpy.testing.accuracy.runner import run_accuracy

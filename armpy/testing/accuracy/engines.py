@@ -1,4 +1,4 @@
-"""What runs a model: a backend of armpy's, or a peer."""
+"""Engines that run a model: a backend of armpy's, or a peer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run over models has found."""
+"""Report of an accuracy run over models."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from armpy.types import BackendId
 
 
 class Status(enum.StrEnum):
-    """What became of one model.
+    """Status of one model in an accuracy run.
 
     Notes
     -----

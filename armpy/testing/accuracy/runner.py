@@ -44,7 +44,7 @@ Progress = Callable[[ModelReport], None]
 
 @dataclass(frozen=True, slots=True)
 class AccuracySettings:
-    """How models are run.
+    """Settings of an accuracy run.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a contract case is, and how one is judged."""
+"""Contract cases, and how one is judged."""
 
 from __future__ import annotations
 

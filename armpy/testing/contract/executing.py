@@ -167,7 +167,7 @@ class _Unusable(ITensorHandle):
 
 
 class _UnusableError(Exception):
-    """What using it comes to."""
+    """Error of a tensor that cannot be mapped, raised by any use of it."""
 
 
 def failures_are_told(subject: Subject) -> None:
@@ -256,7 +256,7 @@ def _timed(driven: Driven, memory: Memory) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Stop:
-    """What came of an execution that was to stop: when, counted from then, and the error."""
+    """End of an execution that was to stop: when, counted from then, and the error."""
 
     after_s: float
     error: Exception | None

@@ -28,7 +28,7 @@ _END_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a process is to do; it can be pickled.
+    """Task of a process; it can be pickled.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """What became of a process.
+    """End of a process: outcome and last output.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a run of crash cases has found."""
+"""Results of running crash cases."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from armpy.types import BackendId
 
 
 class CrashOutcome(enum.StrEnum):
-    """What became of one case, in words of Android's driver crash tests.
+    """Outcome of one case, in words of Android's driver crash tests.
 
     Notes
     -----

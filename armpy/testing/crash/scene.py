@@ -1,4 +1,4 @@
-"""What a crash case works with: runtimes, a network, inputs and what must come out."""
+"""Scene of a crash case: runtimes, a network, inputs and what must come out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the system says of this process, and what it lets it have."""
+"""System resources of this process: what it uses, and limits on what it gets."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What operations compute, straight from their descriptions and without any backend."""
+"""Operations computed straight from their descriptions, without any backend."""

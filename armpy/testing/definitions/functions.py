@@ -1,4 +1,4 @@
-"""What operations compute: NumPy functions straight from their descriptions, in float64."""
+"""Operations as NumPy functions straight from their descriptions, in float64."""
 
 from __future__ import annotations
 

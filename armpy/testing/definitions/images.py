@@ -1,4 +1,4 @@
-"""What images and rows become by their definitions, in real arithmetic."""
+"""Operations on images and rows by their definitions, in real arithmetic."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What operations that read or write where indices say do: element by element, in plain loops."""
+"""Operations that read or write where indices say: element by element, in plain loops."""
 
 from __future__ import annotations
 

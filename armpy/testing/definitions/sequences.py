@@ -1,4 +1,4 @@
-"""What operations on sequences compute, element by element, in float64."""
+"""Operations on sequences, computed element by element, in float64."""
 
 from __future__ import annotations
 

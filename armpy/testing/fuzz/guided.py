@@ -30,7 +30,7 @@ class FoundError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Explored:
-    """What atheris has found.
+    """Findings of atheris.
 
     Parameters
     ----------

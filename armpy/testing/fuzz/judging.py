@@ -47,7 +47,7 @@ class BytesJudge:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """Where something is looked for, and where findings are kept.
+    """Search for failures: the backend under test, and the folder of findings.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a search for failures has found."""
+"""Results of a search for failures."""
 
 from __future__ import annotations
 

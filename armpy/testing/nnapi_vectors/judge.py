@@ -69,7 +69,7 @@ REFUSED = "refused, as it has to be"
 
 @dataclass
 class _Finding:
-    """What has come of a variation so far."""
+    """Result of a variation so far."""
 
     outcome: Outcome = Outcome.PASSED
     text: str = ""

@@ -33,7 +33,7 @@ _WORST_FIRST = (
 
 @dataclass(frozen=True, slots=True)
 class VectorsResult(ConformanceResult):
-    """What running test vectors has found: one result per variation of an example."""
+    """Results of running test vectors: one per variation of an example."""
 
     @property
     def shortcomings(self) -> tuple[str, ...]:

@@ -53,7 +53,7 @@ class Source:
 
 @dataclass(eq=False, slots=True)
 class Call:
-    """What a recipe fills in.
+    """Call of an operation, which a recipe fills in.
 
     Parameters
     ----------

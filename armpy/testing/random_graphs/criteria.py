@@ -1,4 +1,4 @@
-"""How close a backend has to come to CpuRef on random models: tables by operation and type."""
+"""Criteria of how close to CpuRef random models have to be: tables by operation and type."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from armpy.types import DataType
 
 @dataclass(frozen=True, slots=True)
 class Criterion:
-    """How far elements may be off, each one and on average.
+    """Largest errors of elements, of each one and on average.
 
     Parameters
     ----------

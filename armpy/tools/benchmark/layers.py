@@ -1,4 +1,4 @@
-"""What limits each layer: arithmetic, memory, or what is around both.
+"""Limits of each layer: arithmetic, memory, or what is around both.
 
 References
 ----------

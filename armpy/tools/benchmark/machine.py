@@ -17,7 +17,7 @@ _GUEST = 8
 
 
 class Surroundings:
-    """What else the machine does while something is measured.
+    """Load of the machine by others while something is measured.
 
     Parameters
     ----------

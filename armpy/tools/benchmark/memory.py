@@ -1,4 +1,4 @@
-"""How much memory this process has, and has had at most."""
+"""Memory of this process, now and at most."""
 
 from __future__ import annotations
 

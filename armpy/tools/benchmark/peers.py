@@ -57,7 +57,7 @@ def _refused(name: str, error: Exception) -> BackendUnavailableError:
 
 
 class _Peer(ILoaded):
-    """What engines have in common."""
+    """Base of the engines beside armpy."""
 
     def __init__(self, subject: Subject) -> None:
         self._subject = subject

@@ -1,4 +1,4 @@
-"""What to know about measured numbers before they are believed."""
+"""Remarks on measured numbers, to be read before they are believed."""
 
 from __future__ import annotations
 

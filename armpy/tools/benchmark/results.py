@@ -1,4 +1,4 @@
-"""What a benchmark has found."""
+"""Results of a benchmark."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from armpy.tools.benchmark.subjects import Plan, Subject
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What a subject takes, in bytes.
+    """Memory of a subject, in bytes.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class LayerCost:
-    """What a layer takes, and what limits it.
+    """Time of a layer, and what limits it.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class LayerCost:
 
 @dataclass(frozen=True, slots=True)
 class SubjectResult:
-    """What was found out about a subject.
+    """Results of a subject.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ class MachineState:
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkResult:
-    """What a benchmark has found.
+    """Results of a benchmark.
 
     Parameters
     ----------

@@ -31,7 +31,7 @@ _LAYER_RUNS = 20
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a benchmark is.
+    """Progress of a benchmark.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class Progress:
 
 @dataclass(slots=True)
 class _Record:
-    """What is known of a subject so far."""
+    """Record of a subject so far."""
 
     name: str
     subject: Subject

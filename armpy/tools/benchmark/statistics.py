@@ -1,4 +1,4 @@
-"""What is made of measured times: percentiles, and ratios with their intervals."""
+"""Statistics of measured times: percentiles, and ratios with their intervals."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LEAST_UNITS = 3
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """How long single runs take, in milliseconds.
+    """Latency of single runs, in milliseconds.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class Latency:
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """How many times as fast a subject is as the baseline.
+    """Speed of a subject relative to the baseline.
 
     Parameters
     ----------

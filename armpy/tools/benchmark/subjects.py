@@ -1,4 +1,4 @@
-"""What is measured, and how much of it."""
+"""Subjects of a benchmark, and how much of them is measured."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How much is measured.
+    """Amount of measuring: seconds, runs, warm-up.
 
     Parameters
     ----------

@@ -56,7 +56,7 @@ _log = logging.getLogger("armpy.tools.calibrate")
 
 @dataclass(frozen=True, slots=True)
 class CalibrationReport:
-    """What became of measuring one backend.
+    """Report of measuring one backend.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What it takes to bring tensors into a backend's memory, and back."""
+"""Time to bring tensors into a backend's memory, and back."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SECONDS = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Copies:
-    """What copies of a backend take.
+    """Time of a backend's copies.
 
     Parameters
     ----------

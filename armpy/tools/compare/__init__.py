@@ -1,1 +1,1 @@
-"""How far answers are apart: tensors, layers, whole models, and the first layer that differs."""
+"""Differences between answers: tensors, layers, whole models, and the first layer that differs."""

@@ -1,4 +1,4 @@
-"""How far answers are from real numbers, and how long they take."""
+"""Errors of answers against real numbers, and their latency."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _has_classes(array: Array) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """How long executions have taken, in milliseconds.
+    """Latency of executions, in milliseconds.
 
     Parameters
     ----------

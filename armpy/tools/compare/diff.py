@@ -85,7 +85,7 @@ class LayerDifference:
 
 @dataclass(frozen=True, slots=True)
 class ModelDifference:
-    """How two backends compare on a model.
+    """Difference of two backends on a model.
 
     Parameters
     ----------

@@ -31,7 +31,7 @@ FILE_TOLERANCE = 1e-4
 
 @dataclass(frozen=True, slots=True)
 class FileDifference:
-    """How two files compare.
+    """Difference of two files.
 
     Parameters
     ----------
@@ -212,7 +212,7 @@ _NONE = np.empty(0)
 
 
 class _Tensors:
-    """What goes into a file's network, and what its layers compute, in all trials."""
+    """Tensors of a file's network, inputs and results of layers, in all trials."""
 
     def __init__(self, sides: Sides, graph: Graph, trials: Sequence[Sequence[Array]]) -> None:
         found: dict[int, list[Array]] = {}

@@ -1,4 +1,4 @@
-"""How far each layer of a model is from another backend's numbers: alone, and with all before."""
+"""Errors of each layer against another backend's numbers: alone, and with all before."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from armpy.types import BackendId
 
 @dataclass(frozen=True, slots=True)
 class LayerError:
-    """How exact one layer is.
+    """Error of one layer.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How close an answer has to be: one table by data type, and the comparison that uses it."""
+"""Tolerances of answers: one table by data type, and the comparison that uses it."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ exact."""
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Where two tensors that should be the same are not.
+    """Difference of two tensors that should be the same.
 
     Parameters
     ----------

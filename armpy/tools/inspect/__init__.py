@@ -1,4 +1,4 @@
-"""What a model is made of, and where each layer of its file went; for people and programs."""
+"""Facts of a model, and where each layer of its file went; for people and programs."""
 
 from armpy.tools.inspect.describing import describe_file, describe_model, describe_network
 from armpy.tools.inspect.facts import (

@@ -125,7 +125,7 @@ def _origins(networks: Iterable[OptimizedNetwork]) -> dict[str, Origins]:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Parts:
-    """What a description is made of."""
+    """Parts of a description."""
 
     flat: Flat
     shaped: Shaped

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class LayerStatus(StrEnum):
-    """What has become of a layer of a file."""
+    """Status of a layer of a file."""
 
     RUNS = "runs"
     """On a backend, or on several where it was made into several layers."""
@@ -170,7 +170,7 @@ class ProgramFacts:
 
 @dataclass(frozen=True, slots=True)
 class ModelFacts:
-    """What a model is made of, and where its layers went.
+    """Facts of a model, and where its layers went.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ from armpy.types import REFERENCE_BACKEND_ID
 
 @dataclass(eq=False, slots=True)
 class Shaped:
-    """What is known of operators by the layers that they became.
+    """Knowledge of operators by the layers that they became.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What has become of each operator of a file: where it runs, or why it need not."""
+"""Outcome of each operator of a file: where it runs, or why it need not."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Origins: TypeAlias = "tuple[str, tuple[str, ...]]"
 
 @dataclass(eq=False, slots=True)
 class Fate:
-    """What has become of one operator.
+    """Outcome of one operator.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Which operator of a file a layer of armpy's network was made from, by their names."""
+"""Resolution of layers to the operators of a file that they were made from, by their names."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where nodes and edges lie.
+    """Places of nodes and edges.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Where the lines, points and ticks of a chart lie."""
+"""Places of the lines, points and ticks of a chart."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a page is made of: texts, facts, tables and charts, as data.
+"""Parts of a page: texts, facts, tables and charts, as data.
 
 Notes
 -----

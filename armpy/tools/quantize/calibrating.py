@@ -24,7 +24,7 @@ _Counts = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """What data have shown of tensors.
+    """Calibration of tensors by data: ranges and means.
 
     Parameters
     ----------

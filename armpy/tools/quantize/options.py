@@ -1,4 +1,4 @@
-"""What a float model is to become, and how its ranges are found."""
+"""Options of quantising: the wanted model, and how its ranges are found."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _IO_OF = {
 
 @dataclass(frozen=True, slots=True)
 class QuantizeOptions:
-    """How a float model is quantised.
+    """Options of quantising a float model.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ _ALONE = "moves tensors between float layers"
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What becomes of each layer.
+    """Plan of quantising each layer.
 
     Parameters
     ----------

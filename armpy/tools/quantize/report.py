@@ -1,4 +1,4 @@
-"""How accurate a quantised model is, layer by layer and as a whole."""
+"""Accuracy of a quantised model, layer by layer and as a whole."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LEAST_CLASSES = 2
 
 @dataclass(frozen=True, slots=True)
 class LayerAccuracy:
-    """How far a layer's output is from the float model's.
+    """Accuracy of a layer's output against the float model's.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class LayerAccuracy:
 
 @dataclass(frozen=True, slots=True)
 class OutputAccuracy:
-    """How far an output of the model is from the float model's.
+    """Accuracy of an output of the model against the float model's.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ class OutputAccuracy:
 
 @dataclass(frozen=True, slots=True)
 class QuantizeReport:
-    """What quantising a model has come to.
+    """Report of quantising a model.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How each operation is quantised: whose scales its outputs have, and which it may have at all.
+"""Rules of quantising operations: whose scales outputs have, and which they may have at all.
 
 References
 ----------
@@ -21,7 +21,7 @@ from armpy.types import DataType
 
 
 class Rule(enum.Enum):
-    """Where an operation's outputs have their scale from.
+    """Rule by which an operation's outputs get their scale.
 
     WEIGHTED layers multiply by constant weights, outputs get the scale of their range. FREE
     ones get that, too. KEEPING ones have the first input's. JOINING ones have all inputs and the

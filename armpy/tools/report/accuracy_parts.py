@@ -1,4 +1,4 @@
-"""How exact layers are against CpuRef: parts of a report."""
+"""Accuracy of layers against CpuRef: parts of a report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where memory goes: parts of a report."""
+"""Memory of a model: parts of a report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which backend took which layers, and why others did not: parts of a report."""
+"""Placement of layers on backends, and refusals: parts of a report."""
 
 from __future__ import annotations
 

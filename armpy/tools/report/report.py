@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """What a report is about.
+    """Subject of a report.
 
     Parameters
     ----------

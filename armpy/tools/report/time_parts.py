@@ -1,4 +1,4 @@
-"""Where time goes: parts of a report, each of which adds up to 100 %."""
+"""Time of executions and loading: parts of a report, each of which adds up to 100 %."""
 
 from __future__ import annotations
 

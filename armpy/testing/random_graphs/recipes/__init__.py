@@ -1,4 +1,4 @@
-"""How the operands of each operation are made up.
+"""Recipes for the operands of each operation.
 
 Each module has its recipes, by code, in its ``RECIPES``.
 """

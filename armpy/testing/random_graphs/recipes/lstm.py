@@ -22,7 +22,7 @@ _GATES = ("input", "forget", "cell", "output")
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """Which optional parts an LSTM has."""
+    """Optional parts of an LSTM."""
 
     input_gate: bool
     peephole: bool
