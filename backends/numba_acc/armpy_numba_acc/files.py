@@ -47,7 +47,7 @@ _LARGEST_ARENA = 1 << 40
 
 
 class SavedInfos(SizedInfos):
-    """What commands are, read from a file when somebody asks.
+    """Descriptions of commands, read from a file when somebody asks.
 
     Parameters
     ----------

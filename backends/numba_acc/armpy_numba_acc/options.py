@@ -61,7 +61,7 @@ OPTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the options mean on this machine.
+    """Settings: the options, as they apply to this machine.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What operations that run over a sequence in both directions have in common."""
+"""Operands and outputs of operations that run over a sequence in both directions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What float and integer LSTMs have in common: operands by gate, the loop over time."""
+"""Base of float and integer LSTMs: operands by gate, the loop over time."""
 
 from __future__ import annotations
 

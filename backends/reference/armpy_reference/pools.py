@@ -1,4 +1,4 @@
-"""What pooling of images and volumes shares: windows along any number of axes."""
+"""Pooling of images and volumes: windows along any number of axes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What convolutions of volumes share: the order of axes, and how much padding goes ahead."""
+"""Convolutions of volumes: the order of axes, and how much padding goes ahead."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where filter windows lie over an image, and how their elements are brought together.
+"""Filter windows over an image, and how their elements are brought together.
 
 References
 ----------

@@ -1,4 +1,4 @@
-"""What all workloads of CpuRef have in common."""
+"""Base of all workloads of CpuRef."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ _BYTE_PRODUCTS = {
 
 
 class Dots(ABC):
-    """How an instruction set multiplies integers, 4 bytes of them per lane.
+    """Dot products of an instruction set on integers, 4 bytes of them per lane.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What LLVM says of this processor."""
+"""Features of this processor, as LLVM tells them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What code that Numba compiles calls: functions written with `Value`, and functions inlined."""
+"""Primitives for code that Numba compiles: functions written with `Value`, and inlined ones."""
 
 from __future__ import annotations
 

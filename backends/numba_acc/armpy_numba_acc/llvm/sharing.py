@@ -1,4 +1,4 @@
-"""How threads share the work of a command."""
+"""Sharing of a command's work among threads."""
 
 from __future__ import annotations
 

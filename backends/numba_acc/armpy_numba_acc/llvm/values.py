@@ -51,7 +51,7 @@ def suffix(kind: Kind) -> str:
 
 
 class Code:
-    """Where instructions are added.
+    """Place where instructions are added.
 
     Parameters
     ----------

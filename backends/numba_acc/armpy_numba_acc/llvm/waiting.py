@@ -1,4 +1,4 @@
-"""What threads that wait for each other need, for code that Numba compiles."""
+"""Waiting of threads for each other, in code that Numba compiles."""
 
 from __future__ import annotations
 

@@ -142,7 +142,7 @@ def _bias(layer: Layer, values: Int64Array, is_unsigned: bool) -> npt.NDArray[np
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """How a layer is computed, with elements of the input in groups of four.
+    """Plan of computing a layer, with elements of the input in groups of four.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ from armpy_numba_acc.program.registry import Lowering
 
 @dataclass(frozen=True, slots=True)
 class _Lookup:
-    """What is looked up where; numbers as for `armpy_numba_acc.machine.calls.gathering.Gather`.
+    """Loops of a lookup; numbers as for `armpy_numba_acc.machine.calls.gathering.Gather`.
 
     Parameters
     ----------

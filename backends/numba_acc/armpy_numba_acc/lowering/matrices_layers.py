@@ -97,7 +97,7 @@ def _lower_wide(emit: Emitter, layer: Layer, operation: BatchMatMul) -> None:
 
 
 class _Factors(ABC):
-    """How matrices are multiplied.
+    """Factors of matrix products, and how they are multiplied.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Which elements of its input a convolution multiplies for each pixel of its output."""
+"""Patches: elements of its input that a convolution multiplies for each pixel of its output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the inputs of a recurrent layer add to its gates."""
+"""Share of a recurrent layer's inputs in its gates."""
 
 from __future__ import annotations
 

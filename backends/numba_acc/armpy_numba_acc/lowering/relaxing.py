@@ -1,4 +1,4 @@
-"""Which layers relaxed float32 computes less exactly."""
+"""Layers that relaxed float32 computes less exactly."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ Index: TypeAlias = slice | int | EllipsisType
 
 @dataclass(frozen=True, slots=True)
 class Strided:
-    """What an array is without its elements, for sizes that are traced.
+    """Array without its elements, for sizes that are traced.
 
     Parameters
     ----------

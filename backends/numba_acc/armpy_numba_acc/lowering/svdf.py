@@ -119,7 +119,7 @@ def _times_of_states(times: Array, shifts_first: bool) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class _Rescaling:
-    """What integers need.
+    """Rescaling of an integer SVDF.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ from armpy_numba_acc.program.choices import Choices
 
 
 class Tile(NamedTuple):
-    """What is computed at once.
+    """Tile of a product: the part that is computed at once.
 
     Parameters
     ----------
@@ -407,7 +407,7 @@ def _figures_of(
 
 @dataclass(frozen=True, slots=True)
 class _GoodEnough:
-    """Whether a product may be computed by the tile that was best for other sizes."""
+    """Test if a product may be computed by the tile that was best for other sizes."""
 
     figures: _Figures
     number: int
@@ -420,7 +420,7 @@ class _GoodEnough:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Figures:
-    """What `product_ns` reckons with, of many tiles at once.
+    """Figures of many tiles at once, by which `product_ns` reckons.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Which convolutions and matrix products can be lowered, by the types of their operands.
+"""Checks which convolutions and matrix products can be lowered, by their operands' types.
 
 Notes
 -----

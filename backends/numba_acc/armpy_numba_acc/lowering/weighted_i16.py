@@ -32,7 +32,7 @@ from armpy_numba_acc.program.emitter import Emitter
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """What becomes of sums.
+    """Finish of sums: rescaling, bounds and type of the output.
 
     Parameters
     ----------

@@ -42,7 +42,7 @@ UNBOUNDED: Bounds = (None, None)
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """What a product writes, or adds to what it writes.
+    """Rows that a product writes, or adds to what it writes.
 
     Parameters
     ----------

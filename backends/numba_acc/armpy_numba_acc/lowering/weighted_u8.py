@@ -131,7 +131,7 @@ class Residual:
 
 @dataclass(frozen=True, slots=True)
 class _Scaling:
-    """How sums become elements: what is packed with the weights, and what the kernel is told.
+    """Scaling of sums to elements: what is packed with the weights, and what the kernel is told.
 
     Parameters
     ----------

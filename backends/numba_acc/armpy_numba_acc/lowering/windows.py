@@ -22,7 +22,7 @@ Slots = Sequence[tuple[int, int]] | npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """Where the windows of an image in NHWC lie.
+    """Windows of an image in NHWC.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ class Windows:
 
 @dataclass(frozen=True, slots=True)
 class Tiling:
-    """How a kernel walks over an output.
+    """Tiling of an output: a kernel's walk over it.
 
     Parameters
     ----------

@@ -40,7 +40,7 @@ _TRANSFORM_STEPS = 14
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """How an image is computed.
+    """Plan of computing an image.
 
     Parameters
     ----------

@@ -1,1 +1,1 @@
-"""What both towers stand on: instruction sets, kernels by name, layouts. Free of Numba."""
+"""Ground of both towers: instruction sets, kernels by name, layouts. Free of Numba."""

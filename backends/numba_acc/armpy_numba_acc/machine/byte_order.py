@@ -1,4 +1,4 @@
-"""Where bytes go when they become 32-bit lanes; without Numba, as packing needs it, too."""
+"""Order of bytes in 32-bit lanes; without Numba, as packing needs it, too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether kernels can be compiled here."""
+"""Check if kernels can be compiled here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many threads may run at the same time."""
+"""Number of threads that may run at the same time."""
 
 from __future__ import annotations
 

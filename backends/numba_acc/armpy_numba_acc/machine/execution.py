@@ -14,7 +14,7 @@ from armpy_numba_acc.machine.layout import Layout, Pointer
 
 
 class Execution(Layout):
-    """What the executor is told, followed by what `armpy_numba_acc.kernels.python_call` needs.
+    """Arguments of the executor, then those of `armpy_numba_acc.kernels.python_call`.
 
     Parameters
     ----------

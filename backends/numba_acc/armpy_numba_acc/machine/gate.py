@@ -14,7 +14,7 @@ from armpy_numba_acc.machine.layout import Layout, Pointer, num_words
 
 
 class Gate(Layout):
-    """What executions know of each other; Python writes `limit`, `seats` and `num_workers` only.
+    """Gate between executions; Python writes `limit`, `seats` and `num_workers` only.
 
     Parameters
     ----------

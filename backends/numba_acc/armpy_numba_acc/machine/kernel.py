@@ -1,4 +1,4 @@
-"""Which kernel a command calls."""
+"""Kernel of a command: its name, and what it is specialised for."""
 
 from __future__ import annotations
 

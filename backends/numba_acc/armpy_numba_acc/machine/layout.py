@@ -15,7 +15,7 @@ Pointer: TypeAlias = int
 
 
 class Layout:
-    """What is laid out in words of 64 bits, one for each annotation of a subclass."""
+    """Layout in words of 64 bits, one for each annotation of a subclass."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""Where commands read and write: buffers, and addresses within them."""
+"""Memory of commands: buffers, and addresses within them."""
 
 from __future__ import annotations
 

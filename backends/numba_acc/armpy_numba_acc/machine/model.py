@@ -1,4 +1,4 @@
-"""What a machine can do: the figures that decide how layers are computed.
+"""Model of a machine: the figures that decide how layers are computed.
 
 Notes
 -----
@@ -19,7 +19,7 @@ from armpy_numba_acc.machine.isa import Isa
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How fast one kind of multiplication and addition is.
+    """Pace of one kind of multiplication and addition.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ _MULTIPLIED = {
 
 @dataclass(frozen=True, slots=True)
 class Width:
-    """What registers of one width cost.
+    """Costs of registers of one width.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """What a tile costs besides its steps: to store what it has found and begin the next one.
+    """Costs of a tile besides its steps: to store what it has found and begin the next one.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ class Finish:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """What a matrix unit costs that multiplies tiles of 16 by 64 bytes.
+    """Costs of a matrix unit that multiplies tiles of 16 by 64 bytes.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What this processor has, in LLVM's words, read without LLVM.
+"""Features of this processor, in LLVM's words, read without LLVM.
 
 Notes
 -----

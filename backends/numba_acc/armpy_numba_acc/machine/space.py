@@ -1,4 +1,4 @@
-"""What commands read and write is a part of."""
+"""Spaces of memory that commands read and write."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import enum
 
 
 class Space(enum.IntEnum):
-    """What a buffer is a part of; TENSORS is followed by those of the program.
+    """Space that a buffer is a part of; TENSORS is followed by those of the program.
 
     Notes
     -----

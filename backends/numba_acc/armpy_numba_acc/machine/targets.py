@@ -54,7 +54,7 @@ _V1 = _V8_4 | {"bf16", "i8mm", "sha3"}
 
 
 class _Entry(NamedTuple):
-    """What is written down of a target: instruction set, LLVM's triple and model, features."""
+    """Table row of a target: instruction set, LLVM's triple and model, features."""
 
     isa: str
     triple: str
@@ -90,7 +90,7 @@ PROCESSORS = tuple(_TABLE)
 
 
 class Target(NamedTuple):
-    """What kernels are compiled for.
+    """Target that kernels are compiled for.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What kernels' time goes into."""
+"""Kinds of work by which kernels' time is estimated."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import enum
 
 
 class Work(enum.StrEnum):
-    """What a kernel's time goes into, for those who estimate it."""
+    """Work that takes a kernel's time, for those who estimate it."""
 
     FLOATS = "floats"
     """Arithmetic on float32, or memory."""

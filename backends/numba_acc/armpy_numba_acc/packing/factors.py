@@ -1,4 +1,4 @@
-"""What sums of 8-bit layers are multiplied by for their output."""
+"""Factors of the sums of 8-bit layers, which scale them to the output."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Float32Array = npt.NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class Rounding:
-    """How scaled sums are rounded in float32.
+    """Rounding of scaled sums in float32.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ _NUM_LINES = 5
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Rescaling:
-    """How a layer's sums become elements.
+    """Rescaling of a layer's sums to elements.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Which layers can be lowered, as they are or written otherwise."""
+"""Support of layers, lowered as they are or written otherwise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What lowerings choose between, and who decides: a model of the cost, or what was measured."""
+"""Choices between ways of lowering, decided by a model of the cost or by measurement."""
 
 from __future__ import annotations
 

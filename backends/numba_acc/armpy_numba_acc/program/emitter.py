@@ -71,7 +71,7 @@ class _Command:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Arrangement:
-    """How tensors of a region are kept, and which layers are computed together.
+    """Arrangement of a region: forms of its tensors, and layers that are computed together.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How long commands take, roughly: what is worth waking others for."""
+"""Estimates of commands' durations, rough ones: what is worth waking others for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a layer computes together with those behind it."""
+"""Fusion of a layer with those behind it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Bounds = tuple[float | None, float | None]
 
 @dataclass(frozen=True, slots=True)
 class Fusion:
-    """What a layer computes together with those behind it.
+    """Fusion of a layer with those behind it, computed together.
 
     Parameters
     ----------

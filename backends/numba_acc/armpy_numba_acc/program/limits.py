@@ -59,7 +59,7 @@ class TooLargeError(GivenBackError):
 
 @dataclass
 class Counter:
-    """What the layer that is lowered has taken so far.
+    """Count of commands and bytes of the layer that is lowered.
 
     Notes
     -----

@@ -16,7 +16,7 @@ from armpy_numba_acc.machine.memory import Buffer
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """Where a tensor lies in another one.
+    """Place of a tensor in another one.
 
     Parameters
     ----------

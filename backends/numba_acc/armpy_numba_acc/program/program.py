@@ -1,4 +1,4 @@
-"""What a region is compiled to: commands over one arena, and constants."""
+"""Program that a region is compiled to: commands over one arena, and constants."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepa
 
 
 class CommandInfo(NamedTuple):
-    """What a command is, for people and for profiles.
+    """Description of a command, for people and for profiles.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class Figures(NamedTuple):
 
 
 class Timing(NamedTuple):
-    """How long a program takes, about, and what is worth sharing of it.
+    """Estimated time of a program, and what is worth sharing of it.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def commands_by_work(infos: Sequence[CommandInfo]) -> dict[str, npt.NDArray[np.i
 
 
 class SizedInfos(Sequence[CommandInfo]):
-    """What the commands of a program are whose numbers follow from sizes.
+    """Descriptions of a program's commands, with numbers that follow from sizes.
 
     Parameters
     ----------

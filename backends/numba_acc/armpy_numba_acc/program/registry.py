@@ -1,4 +1,4 @@
-"""Which operations can be lowered, and by what.
+"""Registry of lowerings by operation.
 
 A module of `armpy_numba_acc.lowering` has the lowerings of its operations in its ``LOWERINGS``.
 """
@@ -27,7 +27,7 @@ Lower: TypeAlias = Callable[["Emitter", Layer], None]
 
 @dataclass(frozen=True, slots=True)
 class Lowering:
-    """How an operation is lowered.
+    """Lowering of an operation.
 
     Parameters
     ----------

@@ -62,7 +62,7 @@ class Sized:
 
 
 class Arena:
-    """Where buffers go whose sizes follow from others: those that share a place never meet.
+    """Arena of buffers whose sizes follow from others: those that share a place never meet.
 
     Parameters
     ----------

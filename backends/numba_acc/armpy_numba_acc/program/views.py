@@ -11,7 +11,7 @@ from armpy.ops.operation import Array
 
 @dataclass(frozen=True, eq=False, slots=True)
 class View:
-    """Where the elements of a tensor lie in another one.
+    """View of a tensor's elements in another one.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class View:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Views:
-    """What layers read and write without a move.
+    """Views: tensors that layers read and write without a move.
 
     Parameters
     ----------

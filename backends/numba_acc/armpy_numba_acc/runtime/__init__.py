@@ -1,1 +1,1 @@
-"""What runs programs: loaded kernels, threads, workloads."""
+"""Execution of programs: loaded kernels, threads, workloads."""

@@ -1,1 +1,1 @@
-"""What is kept on disk: object code, compiled programs."""
+"""Store on disk: object code, compiled programs."""

@@ -1,4 +1,4 @@
-"""What object code and saved programs agree on with what runs them, as a short digest.
+"""Digest of the binary interface between object code, saved programs and what runs them.
 
 Notes
 -----

@@ -1,4 +1,4 @@
-"""What was measured to be fastest for a region, on disk."""
+"""Choices that were measured to be fastest for a region, on disk."""
 
 from __future__ import annotations
 

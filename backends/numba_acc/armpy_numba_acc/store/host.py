@@ -1,4 +1,4 @@
-"""What this processor has, as LLVM told it in an earlier process."""
+"""Features of this processor, as LLVM told them in an earlier process."""
 
 from __future__ import annotations
 

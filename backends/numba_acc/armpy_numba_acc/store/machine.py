@@ -1,4 +1,4 @@
-"""What this machine can do, on disk: measured once, and used by all processes from then on."""
+"""Model of this machine on disk: measured once, and used by all processes from then on."""
 
 from __future__ import annotations
 

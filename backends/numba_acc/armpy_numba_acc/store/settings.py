@@ -1,4 +1,4 @@
-"""Where compiled code and programs are kept, as the environment says."""
+"""Settings of where compiled code and programs are kept, from the environment."""
 
 from __future__ import annotations
 

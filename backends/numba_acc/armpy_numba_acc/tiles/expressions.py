@@ -1,4 +1,4 @@
-"""What elementwise kernels compute, by name.
+"""Expressions of elementwise kernels, by name.
 
 Notes
 -----

@@ -58,7 +58,7 @@ ROOM_BYTES = 8
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What a tile consists of.
+    """Shape of a tile.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ class Tile:
 
 
 class Products(ABC):
-    """How operands are multiplied and added up.
+    """Products of operands, and how they are added up.
 
     Attributes
     ----------
@@ -305,7 +305,7 @@ def _for_each_width(spread: Callable[[Value, int], Any], place: Value, shape: Sh
 
 
 class Finish(ABC):
-    """What sums begin with, and what becomes of them."""
+    """Start and end of sums: what they begin with, and what becomes of them."""
 
     @property
     def begins_with_bias(self) -> bool:

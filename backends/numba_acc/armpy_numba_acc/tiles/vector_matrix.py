@@ -45,7 +45,7 @@ _read = reader(VectorMatrix)
 
 
 class VectorProducts(ABC):
-    """How a vector's elements are multiplied by weights, and added up.
+    """Products of a vector's elements and weights, and how they are added up.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ class VectorProducts(ABC):
 
 
 class VectorFinish(ABC):
-    """What is added to sums, and what becomes of them.
+    """End of sums: what is added to them, and what becomes of them.
 
     Parameters
     ----------

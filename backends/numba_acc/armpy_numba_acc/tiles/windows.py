@@ -30,7 +30,7 @@ _SIZES = ("armpy_window_rows", "armpy_window_columns", "armpy_window_slots")
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """What the function that computes one block of a tile is called with.
+    """Arguments of the function that computes one block of a tile.
 
     Parameters
     ----------

@@ -92,7 +92,7 @@ def tune_region(
 
 @dataclass(slots=True)
 class _Found:
-    """What was found for one decision.
+    """Finding for one decision.
 
     Parameters
     ----------

@@ -9,7 +9,7 @@ from armpy_numba_acc.machine.call import Call, Pointer
 
 @dataclass(frozen=True, slots=True)
 class Gather(Call):
-    """What all kernels that gather runs of `run` bytes begin with.
+    """Arguments at the head of all kernels that gather runs of `run` bytes.
 
     Notes
     -----

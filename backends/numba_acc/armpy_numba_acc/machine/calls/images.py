@@ -9,7 +9,7 @@ from armpy_numba_acc.machine.call import Call, Pointer
 
 @dataclass(frozen=True, slots=True)
 class Interpolation(Call):
-    """What is interpolated between what.
+    """Arguments of interpolation: elements to interpolate between, and their weights.
 
     Parameters
     ----------

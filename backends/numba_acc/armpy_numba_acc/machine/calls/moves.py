@@ -27,7 +27,7 @@ class Fill(Call):
 
 @dataclass(frozen=True, slots=True)
 class NestedMove(Call):
-    """What all moves between two tensors begin with.
+    """Arguments at the head of all moves between two tensors.
 
     Parameters
     ----------

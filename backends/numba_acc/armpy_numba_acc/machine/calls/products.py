@@ -11,7 +11,7 @@ from armpy_numba_acc.machine.work import Work
 
 @dataclass(frozen=True, slots=True)
 class ProductCall(Call):
-    """What every product begins with: convolutions and matrix products, tile by tile.
+    """Arguments at the head of every product: convolutions and matrix products, tile by tile.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class ProductCall(Call):
 
 @dataclass(frozen=True, slots=True)
 class MatrixWalk(Call):
-    """How a matrix unit walks over a product, as its numbers in memory: no call of its own.
+    """Walk of a matrix unit over a product, as its numbers in memory: no call of its own.
 
     Parameters
     ----------

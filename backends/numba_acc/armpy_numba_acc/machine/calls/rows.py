@@ -9,7 +9,7 @@ from armpy_numba_acc.machine.call import Call, Pointer
 
 @dataclass(frozen=True, slots=True)
 class Rescaling(Call):
-    """What becomes of reduced elements.
+    """Rescaling of reduced elements.
 
     Notes
     -----

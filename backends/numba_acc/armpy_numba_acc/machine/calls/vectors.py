@@ -11,7 +11,7 @@ from armpy_numba_acc.machine.work import Work
 
 @dataclass(frozen=True, slots=True)
 class VectorMatrix(Call):
-    """What begins the call of every kernel that multiplies a vector by a matrix.
+    """Arguments at the head of every kernel that multiplies a vector by a matrix.
 
     Parameters
     ----------
