@@ -78,7 +78,15 @@ def test_a_package_exports_what_type_checkers_see(name: str) -> None:
     expected = exports(name)
     assert package.__all__ == sorted(expected)
     assert all(getattr(package, key) is value for key, value in expected.items())
-    assert set(expected) <= set(dir(package))
+    assert dir(package) == sorted(expected)
+
+
+def test_dir_tells_public_names_alone_whatever_is_loaded() -> None:
+    importlib.import_module("armpy.core.logs")
+    names = dir(importlib.import_module("armpy"))
+    assert {"Model", "load", "ops"} <= set(names)
+    assert not {"core", "offer", "nnapi"} & set(names)
+    assert not [name for name in names if name.startswith("_")]
 
 
 @pytest.mark.parametrize("name", PACKAGES)

@@ -38,7 +38,8 @@ def offer(package: str) -> tuple[Callable[[str], object], Callable[[], list[str]
 
     Notes
     -----
-    ``__all__`` is among what can be asked for, and so are the package's modules.
+    ``__all__`` is among what can be asked for, and so are the package's modules. ``dir`` tells
+    what the stub exports, and nothing of the modules and helpers that are loaded so far.
     """
     contents = vars(sys.modules[package])
     exports: _Exports | None = None
@@ -56,8 +57,8 @@ def offer(package: str) -> tuple[Callable[[str], object], Callable[[], list[str]
         return found
 
     def names() -> list[str]:
-        """Everything that can be used."""
-        return sorted({*contents, *known().names()})
+        """Every name that the stub exports."""
+        return sorted(known().names())
 
     return find, names
 
