@@ -1,10 +1,9 @@
-"""Settings that hold for NumbaAcc's tests, which may run without those of the core."""
+"""Settings that hold for NumbaAcc's tests alone."""
 
 from __future__ import annotations
 
 import pytest
 
-import tests.conftest  # noqa: F401  # a profile for properties, and a cache of its own
 from tests.support.effort import IS_SHORTENED, first_and_another
 
 

@@ -6,9 +6,9 @@ import gc
 import os
 import signal
 import sys
-import tempfile
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -22,10 +22,25 @@ settings.load_profile("armpy")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Compiled kernels are shared by all tests of a run, and never taken from the user's own cache.
-if "PYTEST_XDIST_WORKER" not in os.environ:  # workers inherit it
-    _CACHE = tempfile.TemporaryDirectory(prefix="armpy-tests-cache-")
-    os.environ["ARMPY_CACHE_DIR"] = _CACHE.name
+_CACHE = Path(__file__).parent / ".cache" / "armpy-tests"
+"""Never the user's own cache. What is compiled stays from run to run."""
+
+_COMPILED = "numba_acc/object-*.entry"
+"""Kernels' code, named by all that it depends on, sources included; its folder keeps to a limit."""
+
+
+def _empty_all_but_compiled_code() -> None:
+    """Let a run begin as with an empty cache, but for the time that kernels take to compile."""
+    _CACHE.mkdir(mode=0o700, parents=True, exist_ok=True)
+    compiled = set(_CACHE.glob(_COMPILED))
+    for path in _CACHE.rglob("*"):
+        if path not in compiled and not path.is_dir():
+            path.unlink(missing_ok=True)
+
+
+if os.environ.get("ARMPY_CACHE_DIR") != str(_CACHE):  # workers, and what tests start, inherit it
+    os.environ["ARMPY_CACHE_DIR"] = str(_CACHE)
+    _empty_all_but_compiled_code()
 
 # The suite's processes fill all cores: NumPy's threads would wait for each other, turning.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
