@@ -49,10 +49,26 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ["ARMPY_NUMBA_MACHINE"] = "typical"
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """Run in as many processes as there are cores where folders are run, and in this one else.
+
+    Notes
+    -----
+    Files and single tests are run to be watched, as is whatever ``-s`` shows. The kit's session
+    (``--pyargs``) is judged as one.
+    """
+    is_watched = config.getoption("capture") == "no" or config.getoption("pyargs")
+    here = config.invocation_params.dir
+    are_folders = all((here / argument).is_dir() for argument in config.args)
+    return 0 if is_watched or not are_folders else None
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Keep options for this run (coverage and its threshold) from the runs that tests start."""
     if not config.getoption("numprocesses", None):  # whose workers need them
         os.environ.pop("PYTEST_ADDOPTS", None)
+    os.environ["PYTEST_XDIST_AUTO_NUM_WORKERS"] = "0"  # what a test starts shares its core
 
 
 _UNTRACED = (

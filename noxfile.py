@@ -17,7 +17,7 @@ PYTHONS = ["3.11", "3.12", "3.13", "3.14"]
 def tests(session: nox.Session) -> None:
     """The test suite; arguments behind ``--`` go to pytest."""
     session.install("-e", ".[test]")
-    session.run("python", "-m", "pytest", *(session.posargs or ["-n", "auto"]))
+    session.run("python", "-m", "pytest", *session.posargs)
 
 
 @nox.session

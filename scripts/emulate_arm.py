@@ -84,7 +84,8 @@ def _pytest(isas: str, arguments: Sequence[str]) -> int:
         [str(ROOT / "scripts"), *filter(None, [os.environ.get("PYTHONPATH", "")])]
     )
     variables = {**os.environ, "PYTHONPATH": path, "ARMPY_EMULATED_ISAS": isas}
-    command = [sys.executable, "-m", "pytest", "-p", "emulation.plugin", *arguments]
+    # What the emulator is told holds in this process.
+    command = [sys.executable, "-m", "pytest", "-n0", "-p", "emulation.plugin", *arguments]
     return subprocess.run(command, env=variables, cwd=ROOT, check=False).returncode
 
 
