@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import signal
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -22,25 +25,42 @@ settings.load_profile("armpy")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-_CACHE = Path(__file__).parent / ".cache" / "armpy-tests"
-"""Never the user's own cache. What is compiled stays from run to run."""
+_KEPT = Path(__file__).parent / ".cache" / "armpy-tests"
+"""Compiled kernels, from one run to the next; never the user's own cache."""
 
 _COMPILED = "numba_acc/object-*.entry"
-"""Kernels' code, named by all that it depends on, sources included; its folder keeps to a limit."""
+"""Kernels' code, named by all that it depends on, sources included."""
+
+_MOST_KEPT_BYTES = 1 << 30
 
 
-def _empty_all_but_compiled_code() -> None:
-    """Let a run begin as with an empty cache, but for the time that kernels take to compile."""
-    _CACHE.mkdir(mode=0o700, parents=True, exist_ok=True)
-    compiled = set(_CACHE.glob(_COMPILED))
-    for path in _CACHE.rglob("*"):
-        if path not in compiled and not path.is_dir():
+def _link_all(source: Path, target: Path) -> None:
+    """Have the compiled kernels of one folder in another one, too."""
+    (target / "numba_acc").mkdir(mode=0o700, parents=True, exist_ok=True)
+    for path in source.glob(_COMPILED):
+        with suppress(FileExistsError, FileNotFoundError):  # another run may be at it, too
+            os.link(path, target / "numba_acc" / path.name)
+
+
+def _keep_compiled(cache: tempfile.TemporaryDirectory[str]) -> None:
+    """Keep what a run has compiled, the newest of it where that is too much."""
+    _link_all(Path(cache.name), _KEPT)
+    cache.cleanup()
+    kept_bytes = 0
+    for path in sorted(_KEPT.glob(_COMPILED), key=lambda path: -path.stat().st_mtime):
+        kept_bytes += path.stat().st_size
+        if kept_bytes > _MOST_KEPT_BYTES:
             path.unlink(missing_ok=True)
 
 
-if os.environ.get("ARMPY_CACHE_DIR") != str(_CACHE):  # workers, and what tests start, inherit it
-    os.environ["ARMPY_CACHE_DIR"] = str(_CACHE)
-    _empty_all_but_compiled_code()
+# Each run has a cache of its own, beside others of the same checkout, which begins empty but for
+# compiled kernels. Workers, and what tests start, inherit it.
+if "PYTEST_XDIST_WORKER" not in os.environ and "ARMPY_TESTS_CACHE" not in os.environ:
+    _KEPT.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _CACHE = tempfile.TemporaryDirectory(prefix="run-", dir=_KEPT.parent)
+    os.environ["ARMPY_TESTS_CACHE"] = os.environ["ARMPY_CACHE_DIR"] = _CACHE.name
+    _link_all(_KEPT, Path(_CACHE.name))
+    atexit.register(_keep_compiled, _CACHE)
 
 # The suite's processes fill all cores: NumPy's threads would wait for each other, turning.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
