@@ -21,6 +21,13 @@ def tests(session: nox.Session) -> None:
 
 
 @nox.session
+def nightly(session: nox.Session) -> None:
+    """The test suite in its full form, which takes hours; arguments behind ``--`` go to pytest."""
+    session.install("-e", ".[test]")
+    session.run("python", "-m", "pytest", *session.posargs, env={"ARMPY_FULL_TESTS": "1"})
+
+
+@nox.session
 def lint(session: nox.Session) -> None:
     """Lint, format, types, import order."""
     session.install("-e", ".[dev]")

@@ -8,7 +8,6 @@ must come out exactly.
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -30,12 +29,13 @@ from armpy.nnapi import (
 from armpy.tensor import TensorInfo
 from armpy.testing.sampling import draw as drawing
 from armpy.tools.compare.tolerance import EXACT, OFF_BY_ONE, TOLERANCES, Tolerance, compare
+from tests.support.effort import effort
 
 Array = npt.NDArray[Any]  # Any: every element type occurs
 Reals = npt.NDArray[np.float64]
 Item = TypeVar("Item")
 
-NUM_INSTANCES = int(os.environ.get("ARMPY_NUM_INSTANCES", "200"))
+NUM_INSTANCES = effort(10, 200, "ARMPY_NUM_INSTANCES")
 
 FLOAT32 = OperandCode.TENSOR_FLOAT32
 FLOAT16 = OperandCode.TENSOR_FLOAT16

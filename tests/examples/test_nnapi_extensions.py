@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.example_backends import install, run_beside
+from tests.support.example_backends import install, own_tests, run_beside
 
 ALLOW_LIST = "ARMPY_NNAPI_EXTENSIONS_ALLOWLIST"
 
@@ -140,6 +140,5 @@ def test_the_doctor_shows_the_extensions(site: Path) -> None:
 
 
 def test_the_example_passes_its_own_tests(site: Path) -> None:
-    options = ["-q", "-p", "no:cacheprovider", "--rootdir", str(site), "-W", "error"]
-    done = run_beside(site, "-m", "pytest", *options, str(site.parent / "source" / "tests"))
+    done = own_tests(site)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.example_backends import DIGITS, PLUGINS, install, run_beside
+from tests.support.example_backends import DIGITS, PLUGINS, install, own_tests, run_beside
 
 for library in ("click", "rich", "PIL"):
     pytest.importorskip(library)
@@ -54,10 +54,7 @@ def chain(tmp_path: Path) -> Path:
 
 
 def test_the_example_passes_its_own_tests(chain_site: Path) -> None:
-    options = ["-q", "-p", "no:cacheprovider", "--rootdir", str(chain_site), "-W", "error"]
-    done = run_beside(
-        chain_site, "-m", "pytest", *options, str(chain_site.parent / "source" / "tests")
-    )
+    done = own_tests(chain_site)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.support.example_backends import DIGITS, EXAMPLES, install, run_beside
+from tests.support.example_backends import DIGITS, EXAMPLES, install, own_tests, run_beside
 from tests.support.tflite_writer import OptionValue, TfliteModel
 
 for library in ("click", "rich", "PIL"):
@@ -165,8 +165,7 @@ def test_an_example_passes_its_own_tests(project: str, request: pytest.FixtureRe
     if project == "onnx" and not has_engine():
         pytest.skip("onnxruntime and onnx are not installed")
     site: Path = request.getfixturevalue(f"{project}_site")
-    options = ["-q", "-p", "no:cacheprovider", "--rootdir", str(site), "-W", "error"]
-    done = run_beside(site, "-m", "pytest", *options, str(site.parent / "source" / "tests"))
+    done = own_tests(site)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -10,10 +10,10 @@ import os
 
 import pytest
 
-from tests.support.effort import shortened
+from tests.support.effort import effort
 from tests.support.kills import kill_workers
 
-COUNT = int(os.environ.get("ARMPY_KILLS", str(shortened(20, 5))))
+COUNT = effort(5, 20, "ARMPY_KILLS")
 
 
 @pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="a number may be another's by then")

@@ -1,8 +1,8 @@
 """No model, however damaged, does anything but run or raise an `NnapiError`.
 
-1,500 models are tried; the environment variable ``ARMPY_FUZZ_COUNT`` says how many instead
-(20,000 before a release), and ``ARMPY_FUZZ_START`` at which number to begin. A failure names
-the number of the model, which always gives the same one.
+300 models are tried, 1,500 in the full form; the environment variable ``ARMPY_FUZZ_COUNT`` says how
+many instead (20,000 before a release), and ``ARMPY_FUZZ_START`` at which number to begin. A failure
+names the number of the model, which always gives the same one.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ from armpy.nnapi.run.execution import Execution
 from armpy.testing.random_graphs.building import build_model
 from armpy.testing.random_graphs.damage import damaged_model
 from armpy.testing.random_graphs.generator import RandomModel
+from tests.support.effort import effort
 
-COUNT = int(os.environ.get("ARMPY_FUZZ_COUNT", "1500"))
+COUNT = effort(300, 1500, "ARMPY_FUZZ_COUNT")
 START = int(os.environ.get("ARMPY_FUZZ_START", "0"))
 MEMORY_LIMIT_BYTES = 64 << 20
 LOOP_TIMEOUT_NS = 50_000_000

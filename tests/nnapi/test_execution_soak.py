@@ -1,6 +1,6 @@
 """Every way to execute at once: threads, networks, backends, priorities and deadlines mixed.
 
-The environment variable ARMPY_SOAK_S says for how many seconds; 60 before a release.
+The environment variable ``ARMPY_SOAK_SECONDS`` says for how many seconds; 60 before a release.
 """
 
 from __future__ import annotations
@@ -32,8 +32,9 @@ from armpy.nnapi import (
     Priority,
 )
 from armpy.ops.operation import Array
+from tests.support.effort import effort
 
-SOAK_S = float(os.environ.get("ARMPY_SOAK_S", "2.5"))
+SOAK_S = effort(2.5, 30.0, "ARMPY_SOAK_SECONDS")
 NUM_THREADS = 8
 MOST_GROWTH_BYTES = 16 << 20
 """Allocators keep some of what many threads have freed; a result that is kept is 1 MB in 20 ms."""

@@ -50,7 +50,7 @@ from tests.support.control_flow import (
     loaded,
     loop,
 )
-from tests.support.effort import shortened
+from tests.support.effort import effort
 from tests.support.fake_backends import (
     CountingManager,
     FakeBackend,
@@ -309,7 +309,7 @@ class TestMemory:
     """What a loop needs does not grow with its turns."""
 
     def test_memory_does_not_grow_with_many_turns(self) -> None:
-        turns = shortened(100_000, 20_000)
+        turns = effort(20_000, 100_000)
         model = Model(loop(turns), runtime_of(loop_timeout_s=None))
         model(ints(turns - 1_000))
         gc.collect()

@@ -13,7 +13,7 @@ from armpy.graph import Graph
 from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.ops import Reshape
-from tests.support.effort import shortened
+from tests.support.effort import effort
 from tests.support.fake_backends import CompilingBackend, FakeBackend, OwnMemoryBackend, runtime_of
 from tests.support.networks import ADD, diamond, f32, floats, i32, ints
 
@@ -61,7 +61,7 @@ def test_nothing_outlives_many_models(name: str) -> None:
 
     tracemalloc.start()
     try:
-        for number in range(shortened(200, 60)):
+        for number in range(effort(60, 200)):
             once()
             if number == 20:
                 gc.collect()

@@ -30,7 +30,7 @@ from armpy.errors import ArmpyError, BackendError, InvalidArgumentError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.model import Model
 from armpy.plugins import BackendRegistry
-from tests.support.effort import shortened
+from tests.support.effort import effort
 from tests.support.fake_backends import (
     CompilingBackend,
     FakeBackend,
@@ -452,7 +452,7 @@ USES = [bare, with_networks, with_executions, in_a_ring, that_are_closed, that_f
 @pytest.mark.parametrize("use", USES)
 def test_many_runtimes_leave_nothing(use: Callable[[BackendRegistry], list[object]]) -> None:
     log: Log = []
-    count = shortened(1_000, 200)
+    count = effort(200, 1_000)
     registry = registry_of(Contextual(log), CompilingBackend(), ReferenceBackend())
     modules, threads = set(sys.modules), threading.active_count()
     alive: list[weakref.ref[object]] = []

@@ -15,7 +15,7 @@ import pytest
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.model import Model
 from armpy.ops.operation import Array
-from tests.support.effort import shortened
+from tests.support.effort import effort
 from tests.support.networks import chain
 
 pytestmark = [
@@ -88,7 +88,7 @@ def test_handlers_that_raise_leave_the_runtime_able_to_execute(
     on_alarm: Callable[[Callable[[], None]], Alarms], deadline_s: float | None
 ) -> None:
     alarms, found = on_alarm(raise_alarm), models()
-    num_alarms, end = 0, time.monotonic() + shortened(10, 1)
+    num_alarms, end = 0, time.monotonic() + effort(1, 10)
     while time.monotonic() < end:
         started: list[tuple[int, Future[dict[str, Array]]]] = []
         for number, model in enumerate(found * 3):
@@ -109,7 +109,7 @@ def test_bound_execution_can_be_started_again_after_a_handler_has_raised(
 ) -> None:
     alarms, (model, _) = on_alarm(raise_alarm), models()
     execution = model.bind({"x": X})
-    for _ in range(shortened(2000, 200)):
+    for _ in range(effort(200, 2000)):
         try:
             alarms.arm()
             future = execution.start()
@@ -129,7 +129,7 @@ def test_handlers_may_start_executions_themselves(
     found = models()
     inner: deque[Future[dict[str, Array]]] = deque()
     alarms = on_alarm(lambda: inner.append(found[1].start({"x": X}, deadline_s=60)))
-    for _ in range(shortened(2000, 300)):
+    for _ in range(effort(300, 2000)):
         alarms.arm()
         outer = found[0].start({"x": X}, deadline_s=60)
         np.testing.assert_array_equal(outer.result(30)["y"], X + 1)

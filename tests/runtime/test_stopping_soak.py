@@ -1,11 +1,10 @@
 """Cancellations and deadlines at random times: all are soon effective, and nothing is left behind.
 
-``ARMPY_SOAK_STOPS`` says how many; 10000 is the run in full. ``-s`` shows how long they took.
+``ARMPY_SOAK_STOPS`` says how many; 10,000 before a release. ``-s`` shows how long they took.
 """
 
 from __future__ import annotations
 
-import os
 import random
 import threading
 import time
@@ -21,9 +20,10 @@ from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.ops.operation import Array
 from backends.numba_acc.tests.networks import convolutions, image
+from tests.support.effort import effort
 from tests.support.networks import chain
 
-NUM_STOPS = int(os.environ.get("ARMPY_SOAK_STOPS", "400"))
+NUM_STOPS = effort(100, 400, "ARMPY_SOAK_STOPS")
 LIMIT_MS = 10.0
 _CHECK_EVERY = 10
 STOPPED = (ExecutionCancelledError, ExecutionTimeoutError)

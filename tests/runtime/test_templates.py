@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -29,11 +28,9 @@ from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.ops import BatchMatMul, FullyConnected, LayerNormalization, Reshape, Softmax, Transpose
 from armpy.ops.operation import Array
+from tests.support.effort import IS_FULL
 from tests.support.fake_backends import runtime_of
 from tests.support.networks import ADD, RELU, chain, f32
-
-ALL_SIZES = bool(os.environ.get("ARMPY_TEST_ALL_SIZES"))
-"""Whether many shapes are tried, each of which may compile kernels of its own."""
 
 WIDTH, HEADS = 32, 2
 BACKENDS = ["NumbaAcc", "CpuRef"]
@@ -116,7 +113,7 @@ def test_results_for_new_shapes_are_those_of_a_fresh_load(
 ) -> None:
     net = make()
     model = warmed(net, 6, 7)
-    for size in sizes if not ALL_SIZES else range(1, 64):
+    for size in range(1, 64) if IS_FULL else sizes:
         given = values(size, net)
         found = np.asarray(model(given))
         assert is_resized(model) or size in (1, 6, 7)

@@ -10,7 +10,7 @@ import pytest
 
 from scripts.mutation.sites import Site, mutated, sites
 from scripts.mutation.twin import TWIN_ID, Sources
-from tests.support.effort import shortened
+from tests.support.effort import effort
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "mutate_reference.py"
 
@@ -102,7 +102,7 @@ def test_operations_that_need_a_module_are_found_through_other_modules() -> None
 
 def test_mutations_that_once_escaped_are_caught() -> None:
     command = [sys.executable, str(SCRIPT), "--variations", "0", "--models", "0", "--least", "1"]
-    tried = KNOWN[:: shortened(1, 2)]
+    tried = KNOWN[:: effort(2, 1)]
     for text in tried:
         command += ["--choose", text]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)

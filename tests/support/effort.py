@@ -1,6 +1,6 @@
-"""How much of the long tests is run: all of it, or, where time is short, a part.
+"""How much of the long tests is run: a part, or all of it where ``ARMPY_FULL_TESTS=1``.
 
-The environment variable ``ARMPY_SHORT_TESTS=1`` shortens them, as `.ci/run` does.
+Campaigns run even more: where a test names a variable, that says how much instead.
 """
 
 from __future__ import annotations
@@ -10,14 +10,29 @@ from collections.abc import Sequence
 from typing import TypeVar
 from zlib import crc32
 
+Number = TypeVar("Number", int, float)
 T = TypeVar("T")
 
-IS_SHORTENED = os.environ.get("ARMPY_SHORT_TESTS", "") == "1"
+IS_FULL = os.environ.get("ARMPY_FULL_TESTS", "") == "1"
 
 
-def shortened(full: int, short: int) -> int:
-    """How many of many like things to try."""
-    return short if IS_SHORTENED else full
+def effort(part: Number, full: Number, variable: str = "") -> Number:
+    """How many of many like things to try, or for how long.
+
+    Parameters
+    ----------
+    part, full : int or float
+        Of the shortened form, and of the full one.
+    variable : str
+        Of the environment: a number there counts more than both.
+    """
+    chosen = full if IS_FULL else part
+    return type(chosen)(os.environ.get(variable, chosen))
+
+
+def part_of_kit(*parts: str) -> Sequence[str]:
+    """A filter of the conformance kit: some parts, or all of it in the full form."""
+    return ("",) if IS_FULL else parts
 
 
 def first_and_another(things: Sequence[T], key: str) -> list[T]:

@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from packaging.version import Version
 
+from tests.support.effort import IS_FULL
+
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "backends" / "dynamic_examples"
 PLUGINS = ROOT / "examples" / "plugins"
@@ -54,6 +56,20 @@ def _check(command: list[str]) -> None:
     """Run a command that has to succeed."""
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def own_tests(site: Path) -> subprocess.CompletedProcess[str]:
+    """Run the tests that an installed example comes with.
+
+    Notes
+    -----
+    The whole kit is one of them, which `tests/testing/test_sabotaged_backends.py` runs on the same
+    code, not installed. From the wheel it is run in the full form alone.
+    """
+    options = ["-q", "-p", "no:cacheprovider", "--rootdir", str(site), "-W", "error"]
+    if not IS_FULL:
+        options += ["-k", "not keeps_to_the_contract_and_agrees_with_the_reference"]
+    return run_beside(site, "-m", "pytest", *options, str(site.parent / "source" / "tests"))
 
 
 def run_beside(

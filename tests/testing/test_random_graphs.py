@@ -1,8 +1,8 @@
 """Random NNAPI models: every operation can be made up, CpuRef agrees with itself, liars do not.
 
-2,000 models are tried on CpuRef; the environment variable ``ARMPY_FUZZ_COUNT`` says how many
-instead (20,000 before a release), and ``ARMPY_FUZZ_START`` at which number to begin. A failure
-names the number of the model, which always gives the same one.
+300 models are tried on CpuRef, 2,000 in the full form; the environment variable
+``ARMPY_FUZZ_COUNT`` says how many instead (20,000 before a release), and ``ARMPY_FUZZ_START`` at
+which number to begin. A failure names the number of the model, which always gives the same one.
 """
 
 import os
@@ -29,9 +29,10 @@ from armpy.testing.random_graphs.recipes import recipes
 from armpy.testing.random_graphs.runner import run_model
 from armpy.testing.random_graphs.zero_sized import zero_sized_model
 from armpy.testing.result import Outcome
+from tests.support.effort import effort
 from tests.support.lying_backends import write_liar
 
-COUNT = int(os.environ.get("ARMPY_FUZZ_COUNT", "2000"))
+COUNT = effort(300, 2000, "ARMPY_FUZZ_COUNT")
 START = int(os.environ.get("ARMPY_FUZZ_START", "0"))
 FEW = range(150)
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.effort import IS_SHORTENED, first_and_another
+from tests.support.effort import IS_FULL, first_and_another
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Where tests are shortened, run each on the best instruction set and on one of the others."""
-    if not IS_SHORTENED:
+    """Unless all are asked for, run each on the best instruction set and on one of the others."""
+    if IS_FULL:
         return
     config.hook.pytest_deselected(items=[item for item in items if not _is_chosen(item)])
     items[:] = [item for item in items if _is_chosen(item)]

@@ -31,7 +31,7 @@ from armpy.tensor import TensorInfo
 from armpy.tools.compare.diff import behind_floats
 from armpy.tools.compare.tolerance import EXACT, Tolerance, compare
 from armpy.types import DataType
-from tests.support.effort import IS_SHORTENED, first_and_another
+from tests.support.effort import IS_FULL, first_and_another
 
 ISAS = tuple(isa for isa in host_isas() if not isa.has_matrix_unit)
 PRODUCT_ISAS = (
@@ -49,8 +49,8 @@ PRODUCT_NAMES = [isa.name for isa in PRODUCT_ISAS]
 
 
 def isas_of_this_test(isas: Sequence[Isa] = ISAS) -> Sequence[Isa]:
-    """Some instruction sets; two of them, other ones for each test, where tests are shortened."""
-    if not IS_SHORTENED:
+    """Two instruction sets, other ones for each test; all of them in the full form."""
+    if IS_FULL:
         return isas
     test = os.environ["PYTEST_CURRENT_TEST"].rpartition(" ")[0]
     return first_and_another(isas, test)

@@ -1,6 +1,6 @@
 """Many callers of several networks for a long time: same results, and no memory that grows.
 
-``ARMPY_SOAK_SECONDS`` says how long; 600 is the run in full. ``-s`` shows the memory.
+``ARMPY_SOAK_SECONDS`` says how long; 600 before a release. ``-s`` shows the memory.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
 from backends.numba_acc.tests.networks import convolutions, image, runtime_of, small
 from backends.numba_acc.tests.support import run_apart
+from tests.support.effort import effort
 
-SECONDS = float(os.environ.get("ARMPY_SOAK_SECONDS", "30"))
+SECONDS = effort(10.0, 30.0, "ARMPY_SOAK_SECONDS")
 NUM_CALLERS = 8
 NUM_INPUTS = 4
 PARTS = (0.1, 0.4, 0.6, 0.8, 0.98)
