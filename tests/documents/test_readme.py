@@ -1,0 +1,76 @@
+"""The README: short, its commands where .ci/run takes them, its backend and figures true."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+import armpy
+from tests.support.pages import ROOT, blocks
+
+README = ROOT / "README.md"
+TEXT = README.read_text("utf-8")
+FIGURES = (ROOT / "docs" / "performance.md").read_text("utf-8")
+
+
+def test_it_is_short_and_its_first_two_commands_are_those_that_are_run() -> None:
+    assert len(TEXT.splitlines()) <= 120
+    first, second = [block.text for block in blocks(README) if block.kind == "sh"][:2]
+    assert "armpy run examples/digits/digits_int8.tflite" in first
+    assert "-m pytest" in second
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md", "docs/overview.md"])
+def test_links_lead_to_files(page: str) -> None:
+    links = re.findall(r"\]\(([^)#:]+)\)", (ROOT / page).read_text("utf-8"))
+    assert links
+    assert [link for link in links if not (ROOT / page).parent.joinpath(link).exists()] == []
+
+
+def rows(text: str) -> dict[str, list[list[str]]]:
+    """Cells behind each model's name, in all tables that have it as their first cell."""
+    found: dict[str, list[list[str]]] = {}
+    for line in text.splitlines():
+        if line.startswith("| "):
+            name, *cells = (cell.strip() for cell in line.strip("|").split("|"))
+            found.setdefault(name.partition(" (")[0], []).append(cells)
+    return found
+
+
+def test_its_speeds_are_those_of_the_performance_page() -> None:
+    speeds = {name: row for name, (row, *_) in rows(TEXT).items() if name != "model"}
+    assert len(speeds) == 4
+    for name, (amd, amd_peer, amd_ratio, intel, intel_peer, intel_ratio) in speeds.items():
+        tables = rows(FIGURES)[name]
+        ours, *peers, ratio = next(row for row in tables if len(row) == 9)[:5]
+        fastest = min((peer for peer in peers if peer != "-"), key=float)
+        assert (ours, fastest, ratio) == (amd, amd_peer, amd_ratio)
+        ours, peer, ratio = next(row for row in tables if len(row) == 5)[:3]
+        assert (ours, peer.partition(" ")[0], ratio) == (intel, intel_peer, intel_ratio)
+
+
+def test_its_backend_runs_sums_and_refuses_the_rest() -> None:
+    (text,) = (block.text for block in blocks(README) if "IWorkloadFactory" in block.text)
+    names: dict[str, Any] = {"armpy": armpy, "np": np}  # Any: whatever the page defines
+    exec(text, names)
+    pair = armpy.TensorInfo((2,), armpy.DataType.FLOAT32)
+    net = armpy.Network()
+    total = net.add(
+        armpy.ops.ElementwiseBinary(armpy.ops.BinaryOperation.ADD),
+        net.input("a", pair),
+        net.input("b", pair),
+        name="sum",
+    )
+    net.output("result", net.add(armpy.ops.Softmax(), total, name="softmax"))
+    model = armpy.Model(net, names["runtime"])
+    result = model.run({"a": np.array([1, 2], np.float32), "b": np.array([3, 2], np.float32)})[
+        "result"
+    ]
+    np.testing.assert_allclose(result, [0.5, 0.5])
+    assert model.placement is not None
+    placed = {layer.layer: layer.backend for layer in model.placement.layers}
+    assert placed["sum"] == "AcmeAdder" != placed["softmax"]
+    assert "is no sum of float32" in str(model.placement)
