@@ -9,7 +9,7 @@ import signal
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -145,13 +145,33 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     if not is_measured or not item.nodeid.startswith(_UNTRACED):
         return (yield)
     here, in_threads = sys.gettrace(), threading.gettrace()
+    monitored = _monitored()
     sys.settrace(None)
     threading.settrace(None)
+    _monitor(dict.fromkeys(monitored, 0))
     try:
         return (yield)
     finally:
+        _monitor(monitored)
         threading.settrace(in_threads)
         sys.settrace(here)
+
+
+def _monitored() -> dict[int, int]:
+    """Tools of `sys.monitoring` that are coverage's, and the events that each hears of."""
+    found: dict[int, int] = {}
+    if sys.version_info >= (3, 12):
+        for tool in range(6):
+            if sys.monitoring.get_tool(tool) == "coverage.py":
+                found[tool] = sys.monitoring.get_events(tool)
+    return found
+
+
+def _monitor(events: Mapping[int, int]) -> None:
+    """Have tools hear of other events."""
+    if sys.version_info >= (3, 12):
+        for tool, heard in events.items():
+            sys.monitoring.set_events(tool, heard)
 
 
 def pytest_collection_finish() -> None:
