@@ -42,7 +42,7 @@ from armpy.compiler.optimized import OptimizedNetwork as OptimizedNetwork
 from armpy.compiler.options import OptimizerOptions as OptimizerOptions
 from armpy.compiler.placement import Alternative as Alternative, Placement as Placement
 from armpy.execution.execution import Execution as Execution
-from armpy.plugins.discovery.find import backend_registry as backend_registry
+from armpy.plugins.find import backend_registry as backend_registry
 from armpy.plugins.registry import BackendRegistry as BackendRegistry
 from armpy.execution.offline_optimizing import optimize as optimize
 from armpy.tools.quantize.options import QuantizeOptions as QuantizeOptions

@@ -9,9 +9,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
-from armpy.cli.run.results import Array, Mask
 from armpy.errors import InvalidArgumentError, did_you_mean
+
+Array = npt.NDArray[np.generic]
+Mask = npt.NDArray[np.int64]
 
 _NPY_MAGIC = b"\x93NUMPY"
 _LONGEST_NAME = 100

@@ -17,7 +17,7 @@ from armpy.cli.strict_options import OnceGroup
 
 if TYPE_CHECKING:
     from armpy.plugins import Candidate
-    from armpy.plugins.hooks.manager import HookPlugins
+    from armpy.plugins.hook_plugins import HookPlugins
 
 # Plugins are looked for where a command is none of armpy's own: those are as quick as without.
 # ruff: noqa: PLC0415

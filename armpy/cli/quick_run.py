@@ -36,12 +36,14 @@ def quick_run(arguments: Sequence[str]) -> bool:
         return False
     import armpy
     from armpy.cli.progress import progress_shown
-    from armpy.cli.run.run_model import RunRequest, print_run, run_model
+    from armpy.cli.run.run_model import RunRequest, run_model
 
     with progress_shown():
         with armpy.load(path) as loaded:
             report = run_model(loaded, RunRequest(inputs=inputs))
-        print_run(path, report, as_json=as_json)
+        from armpy.cli.run.report import show_run
+
+        show_run(path, report, as_json=as_json)
     return True
 
 

@@ -15,7 +15,7 @@ from armpy.plugins.loading import Failure
 from armpy.plugins.proxy.guarded_call import describe, exact
 
 if TYPE_CHECKING:
-    from armpy.plugins.hooks.manager import Answer, HookPlugins
+    from armpy.plugins.hook_plugins import Answer, HookPlugins
 
 CONFIGURABLE = (
     "backends",

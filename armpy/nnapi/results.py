@@ -122,7 +122,7 @@ def check_index(index: object, count: int, what: str, where: str) -> int:
     return plain
 
 
-def check_kind(value: object, kind: type, where: str, fix: str = "") -> None:
+def check_kind(value: object, kind: type, where: str, fix: str = "", name: str = "") -> None:
     """Check that an argument is what the call takes.
 
     Raises
@@ -134,7 +134,7 @@ def check_kind(value: object, kind: type, where: str, fix: str = "") -> None:
         raise bad_data(
             "an argument is of the wrong kind",
             where=where,
-            expected=kind.__name__,
+            expected=name or kind.__name__,
             actual=repr(value),
             fix=fix,
         )

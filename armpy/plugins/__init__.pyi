@@ -1,4 +1,4 @@
-from armpy.plugins.discovery.find import backend_registry as backend_registry
+from armpy.plugins.find import backend_registry as backend_registry
 from armpy.plugins.discovery.candidate import (
     Candidate as Candidate,
     CandidateKind as CandidateKind,

@@ -9,17 +9,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from armpy.errors import ArmpyError
+from armpy.plugins.checks import CheckedBackend, check_backend
 from armpy.plugins.discovery.candidate import (
     Candidate,
     CandidateKind,
     CandidateStatus,
     RejectionError,
 )
-from armpy.plugins.discovery.modules import group_of, open_module
 from armpy.plugins.discovery.references import load_reference
-from armpy.plugins.proxy.checks import CheckedBackend, check_backend
+from armpy.plugins.modules import group_of, open_module
 from armpy.plugins.proxy.guarded_call import let_user_interrupt
-from armpy.plugins.trust.pinned_code import NOT_PINNED, PinnedCode, serve_distribution
+from armpy.plugins.trust.pinned_code import NOT_PINNED, PinnedCode, Snapshot, serve_distribution
 from armpy.types import INVALID_BACKEND_IDS, BackendId
 
 _log = logging.getLogger("armpy.plugins")
@@ -190,3 +190,18 @@ def _text(error: BaseException) -> str:
     if isinstance(error, ArmpyError):
         return text
     return f"{kind}: {text}" if text else kind
+
+
+def open_plugin(candidate: Candidate, snapshot: Snapshot | None) -> object:
+    """Import what an entry point names, from a snapshot if it has a pin.
+
+    Raises
+    ------
+    RejectionError
+        If it was imported before its pin was checked.
+    BaseException
+        Whatever the plugin raises.
+    """
+    if snapshot is not None:
+        serve_distribution(snapshot, candidate)
+    return load_reference(candidate.name)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from armpy.backend import IBackendInternal
 from armpy.errors import BackendUnavailableError, InvalidArgumentError, did_you_mean
 from armpy.plugins.aftermath import Changes, InterpreterState, undo
+from armpy.plugins.checks import CheckedBackend
 from armpy.plugins.discovery import directories
 from armpy.plugins.discovery.candidate import (
     Candidate,
@@ -21,7 +22,6 @@ from armpy.plugins.discovery.candidate import (
 )
 from armpy.plugins.discovery.directories import SkippedPath, backend_paths, find_modules
 from armpy.plugins.discovery.entry_points import find_entry_points, is_own
-from armpy.plugins.discovery.modules import forget_module, group_name, install_finder, private_name
 from armpy.plugins.loading import (
     Failure,
     Opened,
@@ -30,15 +30,15 @@ from armpy.plugins.loading import (
     leave_out,
     open_candidate,
 )
+from armpy.plugins.modules import forget_module, group_name, install_finder, private_name
 from armpy.plugins.options import PluginOptions
 from armpy.plugins.probing.result import ProbeResult
-from armpy.plugins.proxy.checks import CheckedBackend
 from armpy.plugins.proxy.guarded_call import ask_backend
 from armpy.plugins.trust.policy import read_trust
 from armpy.types import BackendId
 
 if TYPE_CHECKING:
-    from armpy.plugins.hooks.manager import HookPlugins
+    from armpy.plugins.hook_plugins import HookPlugins
 
 BackendFactory = Callable[[], IBackendInternal]
 
@@ -219,7 +219,7 @@ class BackendRegistry:
         """The plugins with hooks that were found; those of a registry made by hand are armpy's."""
         with self._lock:
             if self._hooks is None:
-                from armpy.plugins.hooks.manager import HookPlugins  # noqa: PLC0415 - not all need pluggy
+                from armpy.plugins.hook_plugins import HookPlugins  # noqa: PLC0415 - not all need pluggy
 
                 self._hooks = HookPlugins(self._plugins, self._options, self._trust)
             return self._hooks

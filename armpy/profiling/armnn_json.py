@@ -12,7 +12,7 @@ from armpy.profiling.events import EventKind, ProfilingEvent
 from armpy.profiling.nesting import Node, nested
 
 if TYPE_CHECKING:
-    from armpy.profiling.profiler import Profiler
+    from armpy.profiling.recorded import IRecorded
 
 _Document = dict[str, Any]  # Any: whatever JSON can hold
 
@@ -59,12 +59,12 @@ _DATA_TYPES = MappingProxyType(
 )
 
 
-def armnn_json(profiler: Profiler, details: ProfilingDetails) -> str:
+def armnn_json(recorded: IRecorded, details: ProfilingDetails) -> str:
     """A profile as Arm NN's profiler prints it.
 
     Parameters
     ----------
-    profiler : Profiler
+    recorded : IRecorded
     details : ProfilingDetails
 
     Notes
@@ -79,10 +79,10 @@ def armnn_json(profiler: Profiler, details: ProfilingDetails) -> str:
     """
     document: _Document = {}
     if details is not ProfilingDetails.UNDEFINED:
-        document["Graph"] = [_graph_entry(n, one) for n, one in enumerate(profiler.layers)]
+        document["Graph"] = [_graph_entry(n, one) for n, one in enumerate(recorded.layers)]
     if details is not ProfilingDetails.ONLY:
-        guids = {(one.operation, one.name): n for n, one in enumerate(profiler.layers)}
-        document |= _Printer(guids).measurements(profiler)
+        guids = {(one.operation, one.name): n for n, one in enumerate(recorded.layers)}
+        document |= _Printer(guids).measurements(recorded)
     return json.dumps({"ArmNN": document}, indent="\t")
 
 
@@ -144,10 +144,10 @@ class _Printer:
         self._guids = guids
         self._last_id = 0
 
-    def measurements(self, profiler: Profiler) -> _Document:
+    def measurements(self, recorded: IRecorded) -> _Document:
         """Everything that was measured."""
-        events = [e for e in profiler.events if e.kind is not EventKind.QUEUED]
-        roots = nested([*events, *profiler.load_events])
+        events = [e for e in recorded.events if e.kind is not EventKind.QUEUED]
+        roots = nested([*events, *recorded.load_events])
         phases = [n for root in roots for n in root.walk() if n.event.kind is EventKind.LOAD]
         loads = [root for root in roots if root.event.kind is EventKind.LOAD]
         executions = [root for root in roots if root.event.kind is EventKind.EXECUTION]

@@ -4,16 +4,44 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from armpy.profiling.summary import Share, Summary
+    from armpy.profiling.shares import Share
 
 _JOIN = " + "
 """Between the names of layers that a backend computes as one."""
 
 _SHOWN = 10
 """Layers in the text of a comparison; the object has all."""
+
+
+class ISummed(Protocol):
+    """Figures of a profile that are compared, as `Summary` has them."""
+
+    @property
+    def num_executions(self) -> int:
+        """How many executions there were."""
+
+    @property
+    def wall_ns(self) -> int:
+        """Their time, all added up."""
+
+    @property
+    def operations(self) -> tuple[Share, ...]:
+        """By kind of operation."""
+
+    @property
+    def layers(self) -> tuple[Share, ...]:
+        """By layer."""
+
+    @property
+    def overhead(self) -> tuple[Share, ...]:
+        """Time that is no layer's."""
+
+    @property
+    def waiting(self) -> tuple[Share, ...]:
+        """What executions have waited for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +136,7 @@ class Comparison:
         return "\n".join(lines)
 
 
-def compare_summaries(before: Summary, after: Summary) -> Comparison:
+def compare_summaries(before: ISummed, after: ISummed) -> Comparison:
     """Compare two profiles; see `Summary.compare`."""
     runs = max(before.num_executions, 1), max(after.num_executions, 1)
     return Comparison(

@@ -13,30 +13,30 @@ from armpy.profiling.saved import OTHER_DATA, other_data
 from armpy.profiling.summary import summarize
 
 if TYPE_CHECKING:
-    from armpy.profiling.profiler import Profiler
+    from armpy.profiling.recorded import IRecorded
 
 _Document = dict[str, Any]  # Any: whatever JSON can hold
 
 
-def profile_json(profiler: Profiler) -> str:
+def profile_json(recorded: IRecorded) -> str:
     """Events, phases of loading, counters and statistics of a profile as JSON text."""
-    events = profiler.events
-    summary = summarize(events, profiler.load_events, profiler.num_dropped)
+    events = recorded.events
+    summary = summarize(events, recorded.load_events, recorded.num_dropped)
     return json.dumps(
         {
             "unit": "us",
             "events": [asdict(event) for event in events],
-            "load": [asdict(event) for event in profiler.load_events],
-            "counters": [asdict(c) | {"kind": c.kind.value} for c in profiler.counters],
+            "load": [asdict(event) for event in recorded.load_events],
+            "counters": [asdict(c) | {"kind": c.kind.value} for c in recorded.counters],
             "statistics": [asdict(s) | {"mean_us": s.mean_us} for s in statistics_of(events)],
             "summary": asdict(summary),
-            "layers": [asdict(layer) for layer in profiler.layers],
-            "dropped": profiler.num_dropped,
+            "layers": [asdict(layer) for layer in recorded.layers],
+            "dropped": recorded.num_dropped,
         }
     )
 
 
-def chrome_trace(profiler: Profiler) -> str:
+def chrome_trace(recorded: IRecorded) -> str:
     """A profile as Trace Event JSON.
 
     References
@@ -44,10 +44,10 @@ def chrome_trace(profiler: Profiler) -> str:
     Trace Event Format: complete events (X), asynchronous events (b, e), counters (C).
     """
     traced: list[_Document] = []
-    for number, event in enumerate((*profiler.events, *profiler.load_events)):
+    for number, event in enumerate((*recorded.events, *recorded.load_events)):
         traced += _queued(number, event) if event.kind is EventKind.QUEUED else [_complete(event)]
-    traced += map(_counted, profiler.counter_samples)
-    summary = summarize(profiler.events, profiler.load_events, profiler.num_dropped)
+    traced += map(_counted, recorded.counter_samples)
+    summary = summarize(recorded.events, recorded.load_events, recorded.num_dropped)
     return json.dumps({"traceEvents": traced, OTHER_DATA: other_data(summary)})
 
 

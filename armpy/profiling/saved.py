@@ -9,7 +9,8 @@ from dataclasses import asdict, fields
 from typing import Any
 
 from armpy.errors import ParserError
-from armpy.profiling.summary import Share, Summary
+from armpy.profiling.shares import Share
+from armpy.profiling.summary import Summary
 
 _Document = Mapping[str, Any]  # Any: whatever JSON can hold
 

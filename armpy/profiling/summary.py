@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from armpy.profiling.events import EventKind, ProfilingEvent
 from armpy.profiling.nesting import Node, nested
+from armpy.profiling.shares import Share, Shares
 
 if TYPE_CHECKING:
     from armpy.profiling.comparison import Comparison
@@ -20,40 +21,6 @@ _SHOWN = 10
 
 AROUND = "around commands"
 """Overhead of a backend: what layers that are several of the model's take beside these."""
-
-
-@dataclass(slots=True)
-class Share:
-    """A part of the time.
-
-    Parameters
-    ----------
-    name : str
-        For people: a layer as ``Convolution2d 'conv_3'``, an operation, what was waited for.
-    backend : str
-        Empty for armpy itself.
-    operation, layer : str
-        Of a layer; empty for what is none.
-    count : int
-        Number of events.
-    total_ns : int
-        All executions together, in nanoseconds.
-    details : dict of str to float
-        Sums of what backends say about it; see `armpy.backend.Measurement`.
-    """
-
-    name: str
-    backend: str = ""
-    operation: str = ""
-    layer: str = ""
-    count: int = 0
-    total_ns: int = 0
-    details: dict[str, float] = field(default_factory=dict)
-
-    @property
-    def total_us(self) -> float:
-        """All executions together, in microseconds."""
-        return self.total_ns / 1000
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -168,38 +135,6 @@ def _short(layers: Sequence[Share]) -> list[Share]:
     return [replace(s, name=f"{s.operation} '{names[s.layer]}'") if s.layer else s for s in layers]
 
 
-class _Shares:
-    """Time by what it went into."""
-
-    def __init__(self) -> None:
-        self._shares: dict[tuple[str, str], Share] = {}
-
-    def add(
-        self,
-        name: str,
-        backend: str,
-        total_ns: int,
-        operation: str = "",
-        layer: str = "",
-        event: ProfilingEvent | None = None,
-        count: int = 1,
-    ) -> None:
-        """Add time, and what a backend says about it."""
-        key = (name, backend)
-        share = self._shares.get(key)
-        if share is None:
-            share = self._shares[key] = Share(name, backend, operation, layer)
-        share.count += count
-        share.total_ns += total_ns
-        if event is not None:
-            for detail, number in event.details.items():
-                share.details[detail] = share.details.get(detail, 0.0) + number
-
-    def longest_first(self) -> tuple[Share, ...]:
-        """All of them."""
-        return tuple(sorted(self._shares.values(), key=lambda share: -share.total_ns))
-
-
 def summarize(
     events: Sequence[ProfilingEvent], load_events: Sequence[ProfilingEvent], num_dropped: int = 0
 ) -> Summary:
@@ -247,8 +182,8 @@ class _Collected:
     """Time of executions and of loading by what it went into."""
 
     def __init__(self) -> None:
-        self.layers, self.overhead, self.waiting = _Shares(), _Shares(), _Shares()
-        self.beside, self.load = _Shares(), _Shares()
+        self.layers, self.overhead, self.waiting = Shares(), Shares(), Shares()
+        self.beside, self.load = Shares(), Shares()
 
     def add_execution(self, root: Node) -> None:
         """Add the own time of an execution and of all within it."""
@@ -320,7 +255,7 @@ def _path(node: Node) -> str:
 
 def _by_operation(layers: Iterable[Share]) -> tuple[Share, ...]:
     """The same time by kind of operation and backend."""
-    found = _Shares()
+    found = Shares()
     for share in layers:
         found.add(
             share.operation, share.backend, share.total_ns, share.operation, count=share.count

@@ -5,9 +5,11 @@ from __future__ import annotations
 import enum
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from html import escape
 
+from armpy.testing.html import PAGE, STYLE, table
 from armpy.types import BackendId
 
 CONTRACT = "contract"
@@ -196,9 +198,7 @@ class ConformanceResult:
 
     def to_html(self) -> str:
         """Everything as one HTML page that needs nothing else."""
-        from armpy.testing.html import page  # noqa: PLC0415  # it needs this module
-
-        return page(self)
+        return _page(self)
 
     def __str__(self) -> str:
         counts = ", ".join(f"{number} {name}" for name, number in self.counts.items() if number)
@@ -209,3 +209,58 @@ def is_selected(filter: str | Sequence[str], *places: str) -> bool:
     """Whether a filter's text, or one of its texts, is in one of some names; without any, it is."""
     texts = [filter] if isinstance(filter, str) else [*filter] or [""]
     return any(text.lower() in place.lower() for text in texts for place in places)
+
+
+def _page(result: ConformanceResult) -> str:
+    """The page: verdict, problems, counts by operation and type, every case."""
+    version = f" {result.backend_version}" if result.backend_version else ""
+    parts = [_verdict(result)]
+    if result.problems:
+        parts += ["<h2>Problems</h2>", _case_table(result.problems)]
+    if result.unused_known_failures:
+        lines = "".join(
+            f"<li><code>{escape(case)}</code></li>" for case in result.unused_known_failures
+        )
+        parts += ["<h2>Listed as known failures, but did not fail</h2>", f"<ul>{lines}</ul>"]
+    parts += ["<h2>By operation</h2>", _count_table("operation", result.by_operation)]
+    parts += ["<h2>By data type</h2>", _count_table("data type", result.by_data_type)]
+    parts += [f"<details><summary>Every case</summary>{_case_table(result.results)}</details>"]
+    title = escape(f"Conformance of {result.backend}{version}")
+    return PAGE.format(title=title, style=STYLE, body="\n".join(parts))
+
+
+def _verdict(result: ConformanceResult) -> str:
+    """What the run comes to."""
+    counts = ", ".join(f"{count} {name}" for name, count in result.counts.items() if count)
+    word, kind = ("passed", "good") if result.is_passed else ("did not pass", "bad")
+    return (
+        f'<p><span class="{kind}">{word}</span>: {escape(counts or "no cases")} '
+        f'<span class="dim">(API {escape(result.api_version)}, '
+        f"{result.duration_s:.1f} s)</span></p>"
+    )
+
+
+def _case_table(results: Iterable[CaseResult]) -> str:
+    """A table of cases."""
+    rows = [
+        f'<tr><td class="{result.outcome.name.lower()}">{escape(result.outcome.value)}</td>'
+        f"<td><code>{escape(result.case)}</code></td><td>{escape(result.text)}</td></tr>"
+        for result in results
+    ]
+    return table(["<th>outcome</th>", "<th>case</th>", "<th>why</th>"], rows)
+
+
+def _count_table(what: str, counts: Mapping[str, Mapping[str, int]]) -> str:
+    """A table of counts by outcome."""
+    heads = [f"<th>{what}</th>", *(f'<th class="n">{o.value}</th>' for o in Outcome)]
+    rows = [
+        f"<tr><td>{escape(key)}</td>" + "".join(_number(by[o.value], o) for o in Outcome) + "</tr>"
+        for key, by in counts.items()
+    ]
+    return table(heads, rows)
+
+
+def _number(count: int, outcome: Outcome) -> str:
+    """A cell with a number that stands out if it is bad news."""
+    kind = "zero" if not count else outcome.name.lower()
+    return f'<td class="n {kind}">{count}</td>'

@@ -10,8 +10,8 @@ import pytest
 
 from armpy.backend import CacheEntry, GroupedCacheEntry, IBackendCache
 from armpy.cli.__main__ import main
+from armpy.cli.caches.cache_report import CacheReport
 from armpy.cli.caches.caches import (
-    CacheReport,
     clear_caches,
     forget_models,
     list_caches,
@@ -22,7 +22,7 @@ from armpy.cli.caches.models import models_of
 from armpy.errors import BackendError, BackendUnavailableError, InvalidArgumentError
 from armpy.graph.network import Network
 from armpy.model import Model
-from armpy.plugins.discovery.modules import forget_module
+from armpy.plugins.modules import forget_module
 from tests.support.dynamic_modules import module_source, private_modules, write_module
 from tests.support.fake_backends import FakeBackend, registry_of, runtime_of
 from tests.support.networks import ADD, RELU, f32

@@ -12,7 +12,7 @@ import pytest
 from armpy.cli.__main__ import main
 from armpy.compiler.devices import FiguresStore, machine_identity
 from armpy.execution import Runtime, RuntimeOptions
-from armpy.plugins.discovery.modules import forget_module
+from armpy.plugins.modules import forget_module
 from armpy.types import DataType
 from tests.support.dynamic_modules import module_source, private_modules, write_module
 

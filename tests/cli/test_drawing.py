@@ -9,10 +9,10 @@ import pytest
 
 from armpy import ops
 from armpy.cli.pictures.detections import KEY_POINTS, Detection, Findings, Frame, KeyPoint, Pose
-from armpy.cli.pictures.drawing import colour_of, draw_picture, save_drawn
-from armpy.cli.pictures.files import PictureFiles
 from armpy.cli.pictures.labels import Labels
+from armpy.cli.run.drawing import colour_of, draw_picture, save_drawn
 from armpy.cli.run.output_reader import ReadOutputs
+from armpy.cli.run.picture_files import PictureFiles
 from armpy.cli.run.results import ClassScore, OutputReport, RegionShare
 from armpy.cli.run.run_model import RunRequest, run_model
 from armpy.cli.run.run_pictures import PictureRun

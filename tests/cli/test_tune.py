@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from armpy.cli.__main__ import main
-from armpy.plugins.discovery.modules import forget_module
+from armpy.plugins.modules import forget_module
 from armpy.store.entries import Entries
 from tests.support.dynamic_modules import module_source, private_modules, write_module
 

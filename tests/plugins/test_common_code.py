@@ -15,7 +15,7 @@ import pytest
 from armpy.errors import BackendUnavailableError
 from armpy.plugins import BackendRegistry, CandidateStatus, PluginOptions, probe_candidates
 from armpy.plugins.discovery.candidate import Candidate, CandidateKind
-from armpy.plugins.discovery.modules import forget_module
+from armpy.plugins.modules import forget_module
 from armpy.plugins.probing.cache import fingerprint
 from armpy.plugins.probing.result import ProbeOutcome
 from armpy.plugins.trust.digests import module_digest

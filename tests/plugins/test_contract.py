@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 from armpy_reference import ReferenceBackend
 
+from armpy.plugins.checks import check_backend
 from armpy.plugins.discovery.candidate import RejectionError
-from armpy.plugins.proxy.checks import check_backend
 from armpy.types import DeviceType
 from tests.support.fake_backends import FakeBackend
 

@@ -23,7 +23,7 @@ from armpy.plugins import (
 )
 from armpy.plugins.discovery.candidate import RejectionError
 from armpy.plugins.discovery.directories import find_modules
-from armpy.plugins.discovery.modules import forget_module, open_module, private_name
+from armpy.plugins.modules import forget_module, open_module, private_name
 from tests.support.dynamic_modules import (
     NEXT_MINOR,
     module_source,

@@ -22,7 +22,7 @@ from armpy.model import Model
 from armpy.plugins import BackendRegistry, CandidateStatus, PluginOptions
 from armpy.plugins.discovery.candidate import Candidate, CandidateKind
 from armpy.plugins.discovery.directories import find_modules
-from armpy.plugins.discovery.modules import forget_module
+from armpy.plugins.modules import forget_module
 from armpy.plugins.trust.digests import module_digest
 from armpy.tensor import TensorInfo
 from armpy.types import DataType

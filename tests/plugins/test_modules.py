@@ -10,7 +10,7 @@ import pytest
 
 from armpy.backend import BACKEND_API_VERSION, IBackendInternal
 from armpy.plugins.discovery.candidate import RejectionError
-from armpy.plugins.discovery.modules import DynamicBackend, forget_module, open_module, private_name
+from armpy.plugins.modules import DynamicBackend, forget_module, open_module, private_name
 from tests.support.dynamic_modules import (
     NEXT_MINOR,
     OTHER_MAJOR,

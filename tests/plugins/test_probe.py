@@ -27,7 +27,7 @@ from armpy.plugins import (
     ProbeResult,
     probe_candidates,
 )
-from armpy.plugins.discovery.modules import forget_module
+from armpy.plugins.modules import forget_module
 from armpy.plugins.probing.cache import fingerprint
 from armpy.plugins.probing.child import load_and_describe
 from armpy.plugins.probing.result import result_from

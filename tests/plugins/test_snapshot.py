@@ -15,7 +15,7 @@ from armpy.backend import cache_directory
 from armpy.core.file_ownership import links_to
 from armpy.plugins import BackendRegistry, CandidateStatus, PluginOptions, probe_candidates
 from armpy.plugins.discovery.candidate import Candidate, CandidateKind, RejectionError
-from armpy.plugins.discovery.modules import forget_module
+from armpy.plugins.modules import forget_module
 from armpy.plugins.probing.cache import fingerprint, recall, remember
 from armpy.plugins.probing.result import ProbeOutcome, ProbeResult
 from armpy.plugins.trust.digests import distribution_digest, file_digest, module_digest

@@ -14,7 +14,7 @@ from armpy.execution import Runtime, RuntimeOptions
 from armpy.plugins import BackendRegistry, CandidateStatus, PluginOptions
 from armpy.plugins.discovery.candidate import Candidate, CandidateKind, RejectionError
 from armpy.plugins.discovery.entry_points import is_own
-from armpy.plugins.discovery.modules import forget_module
+from armpy.plugins.modules import forget_module
 from armpy.plugins.trust.digests import distribution_digest, module_digest
 from armpy.plugins.trust.policy import read_trust, why_insecure
 from tests.support.dynamic_modules import module_source, private_modules, write_module

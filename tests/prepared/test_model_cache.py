@@ -18,7 +18,7 @@ from armpy.model import model_files
 from armpy.model.archive import model_cache
 from armpy.model.archive.kept_models import ModelCache
 from armpy.model.load_request import LoadRequest
-from armpy.plugins.hooks.manager import HookPlugins
+from armpy.plugins.hook_plugins import HookPlugins
 from armpy.store.archive import checksum_cache as verified
 from tests.support.example_backends import DIGITS
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from textwrap import dedent
 
 from armpy.backend import BACKEND_API_VERSION
-from armpy.plugins.discovery.modules import PRIVATE_PREFIX
+from armpy.plugins.modules import PRIVATE_PREFIX
 
 _MAJOR, _MINOR = (int(part) for part in BACKEND_API_VERSION.split("."))
 NEXT_MINOR = f"{_MAJOR}.{_MINOR + 1}"

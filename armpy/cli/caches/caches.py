@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 
 from armpy.backend import CacheEntry, IBackendCache, IBackendInternal
+from armpy.cli.caches.cache_report import CacheReport
 from armpy.cli.caches.models import KeptModel, check_patterns, is_chosen, model_of, models_of
 from armpy.cli.printer import Printer
 from armpy.compiler.devices import DevicesCache
@@ -19,36 +20,6 @@ from armpy.plugins.proxy.guarded_call import ask_method, call_backend, read_back
 from armpy.store.compiled import compiled_cache
 from armpy.store.evictable_cache import IForgettingCache
 from armpy.types import BackendId
-
-
-@dataclass(frozen=True, slots=True)
-class CacheReport:
-    """One cache of a backend.
-
-    Parameters
-    ----------
-    backend, name, location : str
-    limit_bytes, model_limit_bytes : int
-        Of all entries, and of one model's; 0 if there is none.
-    entries : tuple of CacheEntry
-    """
-
-    backend: BackendId
-    name: str
-    location: str
-    limit_bytes: int
-    model_limit_bytes: int
-    entries: tuple[CacheEntry, ...]
-
-    @property
-    def size_bytes(self) -> int:
-        """All entries together."""
-        return sum(entry.size_bytes for entry in self.entries)
-
-    @property
-    def damaged(self) -> list[CacheEntry]:
-        """Entries that have a problem."""
-        return [entry for entry in self.entries if entry.problem]
 
 
 def list_caches(

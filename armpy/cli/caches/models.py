@@ -6,13 +6,10 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
 
 from armpy.backend import CacheEntry, GroupedCacheEntry
+from armpy.cli.caches.cache_report import CacheReport
 from armpy.errors import InvalidArgumentError, did_you_mean
-
-if TYPE_CHECKING:
-    from armpy.cli.caches.caches import CacheReport
 
 OWN = "armpy itself"
 """What is kept for no model in particular."""

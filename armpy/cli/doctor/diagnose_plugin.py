@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from armpy.cli.plugin_commands import collect_commands
 from armpy.plugins.front_ends.registry import FrontEnds, GuardedFrontEnd
+from armpy.plugins.hook_plugins import HookPlugins
 from armpy.plugins.hooks.checks import check_plugin
-from armpy.plugins.hooks.manager import HookPlugins
 from armpy.plugins.hooks.specifications import HookSpecifications
 
 EXAMINATION = f"{__name__}:examine_plugin"

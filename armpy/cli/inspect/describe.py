@@ -31,7 +31,7 @@ from armpy.tools.inspect import (
 
 if TYPE_CHECKING:
     from armpy.model.model_files import ModelOrigin
-    from armpy.plugins.hooks.manager import Answer
+    from armpy.plugins.hook_plugins import Answer
 
 
 _SECTIONS = "armpy_report_sections"

@@ -14,10 +14,10 @@ from armpy.cli.options import (
     check_outputs,
     json_option,
     model_options,
-    picture_options,
     shapes_option,
     verbosity_options,
 )
+from armpy.cli.pictures.option_decorator import picture_options
 from armpy.cli.values import FiniteRange
 
 # What a command needs is imported when it runs: --help and usage errors are quick.

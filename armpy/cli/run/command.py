@@ -16,10 +16,10 @@ from armpy.cli.options import (
     Command,
     json_option,
     model_options,
-    picture_options,
     seed_option,
     verbosity_options,
 )
+from armpy.cli.pictures.option_decorator import picture_options
 from armpy.cli.values import parse_trace, parsed
 
 if TYPE_CHECKING:
@@ -149,8 +149,9 @@ def run(  # what is not a field of RunRequest
     --mean or --std ask for others. Labels that are packed into the file name the classes unless
     --labels does.
     """
+    from armpy.cli.run.report import show_run
     from armpy.cli.run.result_files import check_output
-    from armpy.cli.run.run_model import RunRequest, print_run, run_model
+    from armpy.cli.run.run_model import RunRequest, run_model
 
     given = [*pictures, *images]
     output = options["output"]
@@ -170,7 +171,7 @@ def run(  # what is not a field of RunRequest
         with load() as loaded:
             if not given or not _takes_several(loaded):
                 report = run_model(loaded, request)
-                print_run(load_request.model, report, as_json=as_json)
+                show_run(load_request.model, report, as_json=as_json)
                 return
     table = _run_pictures(load, given, truth, batch, request_options)
     _print_pictures(load_request.model, table, shown=top or 1, as_json=as_json)
@@ -202,9 +203,9 @@ def _run_pictures(
     """Run on many pictures, and write what is to be written."""
     from dataclasses import replace
 
-    from armpy.cli.pictures.files import PictureFiles
     from armpy.cli.pictures.find import find_pictures
     from armpy.cli.pictures.ground_truth import read_truths
+    from armpy.cli.run.picture_files import PictureFiles
     from armpy.cli.run.run_model import RunRequest
     from armpy.cli.run.run_pictures import PictureRun
     from armpy.errors import InvalidArgumentError
@@ -226,8 +227,8 @@ def _run_pictures(
 
 def _print_pictures(model: str, report: PicturesReport, *, shown: int, as_json: bool) -> None:
     """Print what a run on many pictures has shown."""
-    from armpy.cli.pictures.table import pictures_document, print_pictures
     from armpy.cli.printer import print_json
+    from armpy.cli.run.pictures_table import pictures_document, print_pictures
 
     for hint in dict.fromkeys(report.hints):
         click.echo(f"armpy: hint: {hint}", err=True)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from armpy.cli.printer import Printer
+from armpy.cli.printer import Printer, print_json
 from armpy.tensor import format_shape
 
 if TYPE_CHECKING:
@@ -17,6 +18,17 @@ if TYPE_CHECKING:
     from armpy.compiler import Alternative
 
 _KIB = 1024
+
+
+def show_run(path: str, result: RunReport, *, as_json: bool = False) -> None:
+    """Print what a run of a model file has shown, and what was assumed without knowing."""
+    if sys.stderr is not None:
+        for hint in dict.fromkeys(result.hints):
+            print(f"armpy: hint: {hint}", file=sys.stderr)
+    if as_json:
+        print_json(run_document(path, result))
+    else:
+        print_run(result)
 
 
 def print_run(report: RunReport) -> None:

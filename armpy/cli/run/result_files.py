@@ -17,8 +17,8 @@ from armpy.cli.printer import plain
 from armpy.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
+    from armpy.cli.run.picture_result import PictureResult
     from armpy.cli.run.results import Array, ClassScore, OutputReport
-    from armpy.cli.run.run_pictures import PictureResult
 
 SUFFIXES = (".csv", ".jsonl", ".npz")
 """Of files with the results of all pictures; what ends otherwise is a folder of arrays."""

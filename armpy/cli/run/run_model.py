@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -151,20 +150,6 @@ class RunReport:
     findings: Findings | None = None
 
 
-def print_run(path: str, result: RunReport, *, as_json: bool = False) -> None:
-    """Print what a run of a model file has shown, and what was assumed without knowing."""
-    from armpy.cli.printer import print_json
-    from armpy.cli.run import report
-
-    if sys.stderr is not None:
-        for hint in dict.fromkeys(result.hints):
-            print(f"armpy: hint: {hint}", file=sys.stderr)
-    if as_json:
-        print_json(report.run_document(path, result))
-    else:
-        report.print_run(result)
-
-
 def run_model(model: Model, request: RunRequest) -> RunReport:
     """Run a model and describe what comes out.
 
@@ -233,7 +218,7 @@ def _found(
     findings = reader.find(results, shown, frame, request.min_score)
     if request.save_pictures is not None:
         from armpy.cli.files import file_stems
-        from armpy.cli.pictures.drawing import draw_picture, save_drawn
+        from armpy.cli.run.drawing import draw_picture, save_drawn
 
         drawn = draw_picture(request.image, read, findings, frame, min_score=request.min_score)
         (stem,) = file_stems([Path(request.image).stem])
@@ -277,8 +262,8 @@ def _written(
         from armpy.cli.files import write_outputs
 
         return write_outputs(request.output, results, read.masks)
+    from armpy.cli.run.picture_result import PictureResult
     from armpy.cli.run.result_files import write_results
-    from armpy.cli.run.run_pictures import PictureResult
 
     write_results(request.output, [PictureResult(origin, read.reports)], [results], request.top)
     return [request.output]

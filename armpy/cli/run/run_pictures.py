@@ -20,7 +20,8 @@ from armpy.cli.pictures.labels import Labels, read_labels
 from armpy.cli.placement_table import PlacementReport
 from armpy.cli.profile.report import ProfileReport, StepReport
 from armpy.cli.run.output_reader import OutputReader, ReadOutputs
-from armpy.cli.run.results import Array, OutputReport
+from armpy.cli.run.picture_result import PictureResult
+from armpy.cli.run.results import Array
 from armpy.cli.run.run_model import RunRequest, Timing, profiled, time_runs
 from armpy.errors import InvalidArgumentError, LayerValidationError
 from armpy.execution import TensorSpec
@@ -32,36 +33,6 @@ from armpy.types import BackendId
 
 _READ_AHEAD = 4
 """Pictures that are read while the model is busy with others."""
-
-
-@dataclass(frozen=True, slots=True)
-class PictureResult:
-    """Result of a model for one picture.
-
-    Parameters
-    ----------
-    file : str
-    outputs : tuple of OutputReport
-        None if there is an error.
-    error : str
-        Why the picture could not be used; empty if it could.
-    truth : str
-        What it shows, in words or a number; empty if nothing is known of it.
-    is_right : bool, optional
-        Whether the best class is that; None if nothing is known, or there is an error.
-    findings : Findings, optional
-        Objects or people, where the model looks for such.
-    files : tuple of str
-        Paths of what was written for this picture.
-    """
-
-    file: str
-    outputs: tuple[OutputReport, ...] = ()
-    error: str = ""
-    truth: str = ""
-    is_right: bool | None = None
-    findings: Findings | None = None
-    files: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

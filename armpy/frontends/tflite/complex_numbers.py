@@ -14,8 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from armpy.frontends.tflite.composed import Parts, composed
-from armpy.frontends.tflite.node import Converter, Node, fused_activation
-from armpy.frontends.tflite.operators import CONVERTERS
+from armpy.frontends.tflite.node import Converter, ConverterTable, Node, fused_activation
 from armpy.graph import Value
 from armpy.graph.network import Network
 from armpy.ops.activations import FusedActivation
@@ -84,7 +83,7 @@ def pairs_of(network: Network, value: Value, name: str) -> Value:
 
 
 def converter_for(
-    operator: str, inputs: Sequence[bool], outputs: Sequence[bool]
+    operator: str, inputs: Sequence[bool], outputs: Sequence[bool], converters: ConverterTable
 ) -> Converter | None:
     """What converts an operator that has complex tensors; None if it does not take them there.
 
@@ -93,13 +92,15 @@ def converter_for(
     operator : str
     inputs, outputs : sequence of bool
         Which of them are complex.
+    converters : mapping of str to Converter
+        Of operators on real numbers.
     """
     if operator in _MOVERS:
-        return CONVERTERS[operator]
+        return converters[operator]
     if operator in _READERS and all(inputs) and not any(outputs):
-        return CONVERTERS[operator]
+        return converters[operator]
     if operator == "RFFT2D" and not any(inputs) and all(outputs):
-        return CONVERTERS[operator]
+        return converters[operator]
     if operator == "MUL" and all(inputs) and all(outputs):
         return _product
     if operator == "CAST":

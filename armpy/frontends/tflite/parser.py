@@ -335,7 +335,7 @@ class _SubgraphParser:
         if any(complex_inputs) or any(complex_outputs):
             from armpy.frontends.tflite.complex_numbers import converter_for  # noqa: PLC0415
 
-            found = converter_for(operator.name, complex_inputs, complex_outputs)
+            found = converter_for(operator.name, complex_inputs, complex_outputs, CONVERTERS)
             if found is None:
                 raise operator.table.error("the operator does not take complex numbers there")
             return found

@@ -9,7 +9,7 @@ import numpy as np
 
 from armpy.frontends.tflite.schema import ENUMERATIONS
 from armpy.frontends.tflite_writer.flatbuffer import Field
-from armpy.frontends.tflite_writer.tflite import TfliteWriter, layer_error
+from armpy.frontends.tflite_writer.writer import TfliteWriter, layer_error
 from armpy.graph import Layer, Value
 from armpy.ops.activation_layers import Activation, ActivationFunction
 from armpy.ops.activations import FusedActivation

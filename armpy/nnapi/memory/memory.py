@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import mmap
 import os
+from abc import ABC, abstractmethod
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import Generic, TypeVar
 
 from armpy.backend import ExternalMemory
 from armpy.errors import MemoryImportError, MemoryLimitError, NnapiError, ResultCode
@@ -19,9 +20,15 @@ from armpy.nnapi.results import (
     unexpected_null,
 )
 
-if TYPE_CHECKING:
-    from armpy.nnapi.memory.memory_desc import MemoryDesc
-    from armpy.nnapi.memory.memory_domain import DescribedMemory
+_Made_co = TypeVar("_Made_co", bound="Memory", covariant=True)
+
+
+class IMemoryDesc(ABC, Generic[_Made_co]):
+    """A description that memory can be made of; see `MemoryDesc`."""
+
+    @abstractmethod
+    def make(self) -> _Made_co:
+        """The memory; see `Memory.create_from_desc`."""
 
 
 class Memory:
@@ -171,7 +178,7 @@ class Memory:
         return memory
 
     @staticmethod
-    def create_from_desc(desc: MemoryDesc) -> DescribedMemory:
+    def create_from_desc(desc: IMemoryDesc[_Made_co]) -> _Made_co:
         """Make memory for certain inputs and outputs, on the device that has them all.
 
         Parameters
@@ -195,12 +202,10 @@ class Memory:
         ----------
         NNAPI ``ANeuralNetworksMemory_createFromDesc``.
         """
-        from armpy.nnapi.memory.memory_desc import MemoryDesc  # noqa: PLC0415 - it knows compilations
-
         where = "Memory.create_from_desc"
         if desc is None:
             raise unexpected_null("the description", where=where)
-        check_kind(desc, MemoryDesc, where)
+        check_kind(desc, IMemoryDesc, where, name="MemoryDesc")
         return desc.make()
 
     @staticmethod

@@ -16,6 +16,7 @@ from armpy.model.device_memory import (
 )
 from armpy.nnapi.codes import FeatureLevel
 from armpy.nnapi.compile.compilation import Compilation
+from armpy.nnapi.memory.memory import IMemoryDesc
 from armpy.nnapi.memory.memory_domain import DescribedMemory, Role, same_metadata
 from armpy.nnapi.model.model_description import Operand
 from armpy.nnapi.results import (
@@ -34,7 +35,7 @@ _LEVEL = FeatureLevel.LEVEL_4
 """Of devices that can be asked for memory."""
 
 
-class MemoryDesc:
+class MemoryDesc(IMemoryDesc[DescribedMemory]):
     """A description of memory: the inputs and outputs that it is to hold elements of.
 
     Notes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,15 +11,13 @@ import numpy as np
 from armpy.nnapi.codes import OPERAND_TRAITS, OperandCode, OperationCode
 from armpy.nnapi.devices import DeviceManager
 from armpy.nnapi.model.builder_values import (
-    Value,
     any_scale,
-    code_of,
     converted,
     number_of_outputs,
     operand_code,
 )
 from armpy.nnapi.model.model import Model
-from armpy.nnapi.model.operand_type import OperandType
+from armpy.nnapi.model.operand_type import TENSOR_TYPES, OperandType
 from armpy.nnapi.model.operation_functions import (
     FIXED_OUTPUTS,
     OUTPUTS,
@@ -46,6 +45,26 @@ _TRUTH_VALUES = frozenset(
     }
 )
 """What conditions are made by, whose dimensions have to be known."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Value:
+    """An operand of a model under construction.
+
+    Parameters
+    ----------
+    builder : ModelBuilder
+    index : int
+        In the model.
+    type : OperandType
+    """
+
+    builder: ModelBuilder
+    index: int
+    type: OperandType
+
+    def __repr__(self) -> str:
+        return f"Value({self.index}, {self.type})"
 
 
 class ModelBuilder:
@@ -287,7 +306,7 @@ class ModelBuilder:
         elif outputs is not None:
             asked = list(outputs)  # type: ignore[call-overload]  # a sequence, as documented
             num_outputs = len(asked)
-        call = resolve(definition, given, num_outputs, code_of)
+        call = resolve(definition, given, num_outputs, _code_of)
         values = [self._operand(call, argument, value) for argument, value in call.inputs]
         types = self._output_types(call, values, asked, num_outputs)
         made = self._operation(definition.code, [v.index for v in values], types)
@@ -382,3 +401,12 @@ def _broadcast(shapes: Sequence[Sequence[int]]) -> tuple[int, ...]:
     except ValueError:  # which `Model.finish` says better
         return ()
     return found if all(all(shape) and len(shape) for shape in shapes) else ()
+
+
+def _code_of(value: object) -> OperandCode | None:
+    """The operand type that something given for an argument has of its own."""
+    if isinstance(value, Value):
+        return OperandCode(value.type.type)
+    if isinstance(value, np.ndarray) and value.ndim:
+        return TENSOR_TYPES.get(value.dtype.name)
+    return None

@@ -2,39 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from armpy.nnapi.codes import OPERAND_TRAITS, OperandCode
-from armpy.nnapi.model.operand_type import TENSOR_TYPES, OperandType
+from armpy.nnapi.model.operand_type import TENSOR_TYPES
 from armpy.nnapi.model.operation_functions import OUTPUTS, Call
 from armpy.nnapi.results import bad_data, require_data
 from armpy.ops.operation import Array
-
-if TYPE_CHECKING:
-    from armpy.nnapi.model.builder import ModelBuilder
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Value:
-    """An operand of a model under construction.
-
-    Parameters
-    ----------
-    builder : ModelBuilder
-    index : int
-        In the model.
-    type : OperandType
-    """
-
-    builder: ModelBuilder
-    index: int
-    type: OperandType
-
-    def __repr__(self) -> str:
-        return f"Value({self.index}, {self.type})"
 
 
 def number_of_outputs(call: Call) -> int:
@@ -76,15 +50,6 @@ def operand_code(kind: object) -> int:
             expected=f"an OperandType, an OperandCode, or one of {', '.join(TENSOR_TYPES)}",
             actual=repr(kind),
         ) from error
-
-
-def code_of(value: object) -> OperandCode | None:
-    """The operand type that something given for an argument has of its own."""
-    if isinstance(value, Value):
-        return OperandCode(value.type.type)
-    if isinstance(value, np.ndarray) and value.ndim:
-        return TENSOR_TYPES.get(value.dtype.name)
-    return None
 
 
 def converted(array: Array, code: OperandCode, where: str) -> Array:

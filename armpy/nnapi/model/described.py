@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 from armpy.nnapi.model.model_description import ModelDescription
 from armpy.nnapi.results import bad_data
 
 if TYPE_CHECKING:
-    from armpy.nnapi.model.model import Model
+    from armpy.nnapi.devices import DeviceManager
 
 
-def described(model: Model | ModelDescription, where: str, others: str = "") -> ModelDescription:
+class IModel(ABC):
+    """A model that an application builds; see `Model`."""
+
+    @property
+    @abstractmethod
+    def description(self) -> ModelDescription:
+        """The finished model as plain data."""
+
+    @property
+    @abstractmethod
+    def manager(self) -> DeviceManager:
+        """Whose extensions it can use."""
+
+
+def described(model: IModel | ModelDescription, where: str, others: str = "") -> ModelDescription:
     """A model as plain data.
 
     Parameters
@@ -28,9 +43,7 @@ def described(model: Model | ModelDescription, where: str, others: str = "") -> 
     """
     if isinstance(model, ModelDescription):
         return model
-    from armpy.nnapi.model.model import Model  # noqa: PLC0415 - which is made of what calls this
-
-    if isinstance(model, Model):
+    if isinstance(model, IModel):
         return model.description
     raise bad_data(
         "this is no model",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 from armpy.backend.extension import LARGEST_EXTENSION_ID
 from armpy.errors import NnapiError
@@ -17,7 +17,7 @@ from armpy.nnapi.codes import (
     operation_name,
 )
 from armpy.nnapi.extensions.extensions import ExtensionLookup, no_extensions
-from armpy.nnapi.model.described import described
+from armpy.nnapi.model.described import IModel, described
 from armpy.nnapi.model.model_description import (
     Lifetime,
     ModelDescription,
@@ -26,9 +26,6 @@ from armpy.nnapi.model.model_description import (
     Subgraph,
 )
 from armpy.nnapi.results import bad_data
-
-if TYPE_CHECKING:
-    from armpy.nnapi.model.model import Model
 
 _log = logging.getLogger("armpy.nnapi")
 
@@ -62,7 +59,7 @@ _KINDS: Mapping[Lifetime, str] = MappingProxyType(
 
 
 def graph_dump(
-    model: Model | ModelDescription, stream: TextStream | None = None, name: str = "model"
+    model: IModel | ModelDescription, stream: TextStream | None = None, name: str = "model"
 ) -> str:
     """Draw a model.
 
@@ -132,7 +129,7 @@ def draw(description: ModelDescription, name: str = "model", find: Find = lambda
     return "\n".join([*lines, "}", ""])
 
 
-def _names_of(model: Model | ModelDescription) -> Find:
+def _names_of(model: IModel | ModelDescription) -> Find:
     """What gives names of extensions' types and operations: backends, if the model has any."""
     lookup: ExtensionLookup = no_extensions
     if not isinstance(model, ModelDescription):

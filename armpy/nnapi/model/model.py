@@ -19,6 +19,7 @@ from armpy.nnapi.codes import (
 from armpy.nnapi.devices import DeviceManager, default_manager
 from armpy.nnapi.extensions.extensions import TypeManager
 from armpy.nnapi.memory.memory import Memory
+from armpy.nnapi.model.described import IModel
 from armpy.nnapi.model.dump import draw
 from armpy.nnapi.model.finish_model import Completed, complete
 from armpy.nnapi.model.model_description import (
@@ -44,7 +45,7 @@ from armpy.nnapi.results import (
 _log = logging.getLogger("armpy.nnapi")
 
 
-class Model:
+class Model(IModel):
     """A model under construction, and then for good.
 
     Parameters

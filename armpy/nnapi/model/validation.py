@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from armpy.errors import LayerValidationError, NnapiError, ResultCode
 from armpy.graph.nesting import MAX_NESTING
@@ -18,7 +17,7 @@ from armpy.nnapi.codes import (
     operation_name,
 )
 from armpy.nnapi.extensions.validation import check_extensions
-from armpy.nnapi.model.described import described
+from armpy.nnapi.model.described import IModel, described
 from armpy.nnapi.model.model_description import (
     Lifetime,
     ModelDescription,
@@ -30,9 +29,6 @@ from armpy.nnapi.model.operand_type import OperandType, validate_operand_type
 from armpy.nnapi.model.validate_control_flow import check_control_flow
 from armpy.nnapi.operations import Arguments, definitions
 from armpy.nnapi.results import as_bad_data, bad_data, require_data
-
-if TYPE_CHECKING:
-    from armpy.nnapi.model.model import Model
 
 
 def validate_operation(
@@ -146,7 +142,7 @@ def check_operand_indexes(graph: Subgraph) -> None:
         _check_indexes(node.outputs, len(graph.operands), "output", where)
 
 
-def validate_model(model: Model | ModelDescription, *, for_driver: bool = False) -> int:
+def validate_model(model: IModel | ModelDescription, *, for_driver: bool = False) -> int:
     """Check a complete model.
 
     Parameters

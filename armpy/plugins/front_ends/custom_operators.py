@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from armpy.errors import ArmpyError, ParserError
+from armpy.plugins.hook_plugins import Answer, HookPlugins
 from armpy.plugins.hooks.custom_operator import CustomConverter, CustomOperator, OperatorParts
-from armpy.plugins.hooks.manager import Answer, HookPlugins
 from armpy.plugins.loading import Failure
 
 if TYPE_CHECKING:

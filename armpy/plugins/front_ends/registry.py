@@ -16,8 +16,8 @@ from armpy.plugins.front_ends.validate_front_end import (
     checked_signatures,
     plain_front_end,
 )
+from armpy.plugins.hook_plugins import HookPlugins
 from armpy.plugins.hooks import FrontEnd, ModelFile, ModelSignature, ParseSettings
-from armpy.plugins.hooks.manager import HookPlugins
 from armpy.plugins.loading import Failure
 from armpy.plugins.proxy.guarded_call import describe, let_user_interrupt, named_error, plain_text
 

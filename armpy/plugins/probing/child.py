@@ -11,13 +11,14 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
 from armpy.plugins.discovery.candidate import Candidate, RejectionError
-from armpy.plugins.discovery.modules import private_name
 from armpy.plugins.hooks.checks import check_plugin
 from armpy.plugins.loading import (
     check_invalid_id,
     describe_failure,
     open_candidate,
+    open_plugin,
 )
+from armpy.plugins.modules import private_name
 from armpy.plugins.probing.result import ProbeOutcome, ProbeResult
 from armpy.plugins.trust.pinned_code import PinnedCode
 from armpy.plugins.trust.policy import pinned_code
@@ -89,8 +90,6 @@ def _make_backend(candidate: Candidate, private: str, pinned: PinnedCode) -> obj
 
 def _make_plugin(candidate: Candidate, private: str, pinned: PinnedCode) -> object:
     """Import a candidate with hooks and check them."""
-    from armpy.plugins.hooks.manager import open_plugin  # noqa: PLC0415 - most candidates are backends
-
     plugin = open_plugin(candidate, pinned.module)
     check_plugin(plugin)
     return plugin

@@ -6,12 +6,13 @@ import math
 from collections.abc import Mapping
 from html import escape
 from pathlib import PurePath
+from typing import Protocol
 
 from armpy.testing.accuracy.engines import PEER
-from armpy.testing.accuracy.report import AccuracyRun, EngineReport, ModelReport, Status
+from armpy.testing.accuracy.report import EngineReport, ModelReport, Status
 from armpy.testing.html import PAGE, STYLE
 from armpy.tools.compare.accuracy_measures import Errors, Latency
-from armpy.types import REFERENCE_BACKEND_ID
+from armpy.types import REFERENCE_BACKEND_ID, BackendId
 
 _MORE_STYLE = """
 body { max-width: 84rem; }
@@ -40,7 +41,35 @@ _BAR_REM = 9.0
 _PLOT_WIDTH, _PLOT_ROW = 640, 26
 
 
-def page(run: AccuracyRun) -> str:
+class IAccuracyRun(Protocol):
+    """A run as a page tells of it; see `AccuracyRun`."""
+
+    @property
+    def backend(self) -> BackendId:
+        """What was measured."""
+
+    @property
+    def models(self) -> tuple[ModelReport, ...]:
+        """What became of each model."""
+
+    @property
+    def machine(self) -> Mapping[str, str]:
+        """Where."""
+
+    @property
+    def settings(self) -> Mapping[str, str]:
+        """How."""
+
+    @property
+    def duration_s(self) -> float:
+        """How long it took."""
+
+    @property
+    def is_passed(self) -> bool:
+        """Whether all models are OK."""
+
+
+def page(run: IAccuracyRun) -> str:
     """The page: verdict, one row per model, latencies and errors of each, machine and settings."""
     parts = [_verdict(run), "<h2>Models</h2>", _summary(run), "<h2>Latency</h2>", _bars(run)]
     parts += ["<h2>Each model</h2>", *(_details(run, model) for model in run.models)]
@@ -50,7 +79,7 @@ def page(run: AccuracyRun) -> str:
     return PAGE.format(title=title, style=STYLE + _MORE_STYLE, body="\n".join(parts))
 
 
-def _verdict(run: AccuracyRun) -> str:
+def _verdict(run: IAccuracyRun) -> str:
     """What the run comes to."""
     word, kind = ("passed", "good") if run.is_passed else ("did not pass", "bad")
     return (
@@ -63,7 +92,7 @@ def _verdict(run: AccuracyRun) -> str:
     )
 
 
-def _summary(run: AccuracyRun) -> str:
+def _summary(run: IAccuracyRun) -> str:
     """One row per model."""
     names = [run.backend, REFERENCE_BACKEND_ID, PEER]
     names = list(dict.fromkeys(names))
@@ -129,7 +158,7 @@ def _number(value: float) -> str:
     return "0" if value == 0 else f"{value:.3g}"
 
 
-def _ratio(run: AccuracyRun, model: ModelReport) -> str:
+def _ratio(run: IAccuracyRun, model: ModelReport) -> str:
     """How many times longer the peer takes."""
     ours, theirs = model.engine(run.backend), model.engine(PEER)
     if not (ours and ours.latency and theirs and theirs.latency):
@@ -137,7 +166,7 @@ def _ratio(run: AccuracyRun, model: ModelReport) -> str:
     return f"{theirs.latency.median / ours.latency.median:.2f}"
 
 
-def _bars(run: AccuracyRun) -> str:
+def _bars(run: IAccuracyRun) -> str:
     """Each model's medians as bars, as parts of its longest one."""
     key = (
         f'<p><span class="key"></span> {escape(run.backend)} &nbsp; '
@@ -168,7 +197,7 @@ def _bars(run: AccuracyRun) -> str:
     )
 
 
-def _details(run: AccuracyRun, model: ModelReport) -> str:
+def _details(run: IAccuracyRun, model: ModelReport) -> str:
     """All that is known of a model."""
     facts = {"file": model.model, "reference": model.reference, "samples": str(model.num_samples)}
     if model.text:
@@ -207,7 +236,7 @@ def _shown_latency(latency: Latency | None) -> list[str]:
     return [_number(t) for t in (latency.median, latency.mean, latency.deviation, latency.best)]
 
 
-def _plot(run: AccuracyRun, model: ModelReport) -> str:
+def _plot(run: IAccuracyRun, model: ModelReport) -> str:
     """Every execution's time as a dot, an engine in each row, on one logarithmic axis."""
     timed = [
         (engine, [time for time in engine.latency.times if time > 0])

@@ -25,9 +25,10 @@ from armpy.graph import Graph
 from armpy.model import Model
 from armpy.model.load import load
 from armpy.ops.operation import Array
+from armpy.testing.accuracy.accuracy_run import AccuracyRun
 from armpy.testing.accuracy.engines import PEER, Engine, engine_of_model, peer_engine
 from armpy.testing.accuracy.float_twin import float_twin, real_info, real_numbers
-from armpy.testing.accuracy.report import AccuracyRun, EngineReport, ModelReport, Status
+from armpy.testing.accuracy.report import EngineReport, ModelReport, Status
 from armpy.testing.workers import Lost, judge_in_workers
 from armpy.tools.compare.accuracy_measures import Errors, errors_of, latency_of, take_turns
 from armpy.tools.compare.diff import input_arrays

@@ -8,7 +8,8 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from armpy.tools.benchmark.bursts import Call, run_burst
-from armpy.tools.benchmark.engines import ILoaded, load
+from armpy.tools.benchmark.engines import load
+from armpy.tools.benchmark.loaded import ILoaded
 from armpy.tools.benchmark.memory import resident_bytes
 from armpy.tools.benchmark.subjects import Subject
 

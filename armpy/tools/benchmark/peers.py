@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from armpy.errors import BackendUnavailableError
-from armpy.tools.benchmark.engines import ILoaded, items_of, read_arrays
 from armpy.tools.benchmark.inputs import Array, usual_shape
+from armpy.tools.benchmark.loaded import ILoaded, items_of, read_arrays
 from armpy.tools.benchmark.subjects import Subject
 
 # A peer is imported in the process that measures it, and nowhere else.

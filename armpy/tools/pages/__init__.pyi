@@ -1,15 +1,14 @@
 from armpy.tools.pages.graph import Colouring as Colouring, GraphEdge as GraphEdge
 from armpy.tools.pages.graph import GraphNode as GraphNode, GraphView as GraphView
 from armpy.tools.pages.layout import Layout as Layout, lay_out as lay_out
+from armpy.tools.pages.line_chart import Lines as Lines, Series as Series
 from armpy.tools.pages.parts import (
     Bar as Bar,
     Bars as Bars,
     Details as Details,
     Facts as Facts,
-    Lines as Lines,
     Part as Part,
     Section as Section,
-    Series as Series,
     Stack as Stack,
     Table as Table,
     Text as Text,

@@ -1,22 +1,74 @@
-"""Places of the lines, points and ticks of a chart."""
+"""A chart of lines, and where its lines, points and ticks lie."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import ClassVar
 
-from armpy.tools.pages.parts import NUM_COLOURS
-
-if TYPE_CHECKING:
-    from armpy.tools.pages.parts import Lines, Series
+from armpy.tools.pages.colours import NUM_COLOURS
 
 WIDTH, HEIGHT = 900, 300
 LEFT, RIGHT, TOP, BOTTOM = 76, 12, 12, 44
 NUM_TICKS = 6
 MAX_DECADES = 18
 """What is further below the largest value of a logarithmic axis lies at its lower end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One line of a chart.
+
+    Parameters
+    ----------
+    name : str
+    xs, ys : sequence of float
+        Points in order of x; of the same length.
+    labels : sequence of str
+        What each point is, for who points at it; may be empty.
+    """
+
+    name: str
+    xs: Sequence[float]
+    ys: Sequence[float]
+    labels: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Lines:
+    """A chart of lines, or of points.
+
+    Parameters
+    ----------
+    caption : str
+    series : sequence of Series
+    x_label, y_label : str
+    is_step : bool
+        Whether a value holds until the next one.
+    is_log : bool
+        Whether the y-axis is logarithmic; values that are not positive lie at its lower end.
+    has_points : bool
+        Whether to draw points in the place of lines.
+    limits : sequence of (str, float)
+        Lines across the chart, such as a tolerance.
+    """
+
+    template: ClassVar[str] = "lines"
+    caption: str
+    series: Sequence[Series]
+    x_label: str = ""
+    y_label: str = ""
+    is_step: bool = False
+    is_log: bool = False
+    has_points: bool = False
+    limits: Sequence[tuple[str, float]] = ()
+
+    @cached_property
+    def chart(self) -> LineChart:
+        """Where everything lies."""
+        return LineChart(self)
 
 
 @dataclass(frozen=True, slots=True)

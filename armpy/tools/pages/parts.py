@@ -13,12 +13,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, TypeAlias, Union
 
+from armpy.tools.pages.colours import NUM_COLOURS
+
 if TYPE_CHECKING:
     from armpy.tools.pages.graph import GraphView
-    from armpy.tools.pages.line_chart import LineChart
-
-NUM_COLOURS = 10
-"""Classes that have a colour of their own; further ones begin anew."""
+    from armpy.tools.pages.line_chart import Lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,62 +170,6 @@ class Stack:
         return slices
 
 
-@dataclass(frozen=True, slots=True)
-class Series:
-    """One line of a chart.
-
-    Parameters
-    ----------
-    name : str
-    xs, ys : sequence of float
-        Points in order of x; of the same length.
-    labels : sequence of str
-        What each point is, for who points at it; may be empty.
-    """
-
-    name: str
-    xs: Sequence[float]
-    ys: Sequence[float]
-    labels: Sequence[str] = ()
-
-
-@dataclass(frozen=True)
-class Lines:
-    """A chart of lines, or of points.
-
-    Parameters
-    ----------
-    caption : str
-    series : sequence of Series
-    x_label, y_label : str
-    is_step : bool
-        Whether a value holds until the next one.
-    is_log : bool
-        Whether the y-axis is logarithmic; values that are not positive lie at its lower end.
-    has_points : bool
-        Whether to draw points in the place of lines.
-    limits : sequence of (str, float)
-        Lines across the chart, such as a tolerance.
-    """
-
-    template: ClassVar[str] = "lines"
-    caption: str
-    series: Sequence[Series]
-    x_label: str = ""
-    y_label: str = ""
-    is_step: bool = False
-    is_log: bool = False
-    has_points: bool = False
-    limits: Sequence[tuple[str, float]] = ()
-
-    @cached_property
-    def chart(self) -> LineChart:
-        """Where everything lies."""
-        from armpy.tools.pages.line_chart import LineChart  # noqa: PLC0415  # it reads this module
-
-        return LineChart(self)
-
-
 @dataclass(frozen=True)
 class Details:
     """Parts that are folded away until they are asked for.
@@ -244,7 +187,7 @@ class Details:
     is_open: bool = False
 
 
-Part: TypeAlias = Union[Text, Facts, Table, Bars, Stack, Lines, Details, "GraphView"]
+Part: TypeAlias = Union[Text, Facts, Table, Bars, Stack, "Lines", Details, "GraphView"]
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,12 @@ from pathlib import Path
 
 from armpy.cli.files import file_stems, write_outputs
 from armpy.cli.pictures.detections import Findings, Frame
-from armpy.cli.pictures.drawing import draw_picture, save_drawn
+from armpy.cli.run.drawing import draw_picture, save_drawn
 from armpy.cli.run.output_reader import ReadOutputs
+from armpy.cli.run.picture_result import PictureResult
 from armpy.cli.run.result_files import is_result_file, write_results
 from armpy.cli.run.results import Array
-from armpy.cli.run.run_pictures import PictureResult, Sink
+from armpy.cli.run.run_pictures import Sink
 
 
 class PictureFiles:

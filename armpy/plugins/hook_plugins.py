@@ -23,14 +23,12 @@ from armpy.plugins.discovery.candidate import (
     CandidateStatus,
     RejectionError,
 )
-from armpy.plugins.discovery.references import load_reference
 from armpy.plugins.hooks.checks import check_plugin
 from armpy.plugins.hooks.specifications import PROJECT, HookSpecifications
-from armpy.plugins.loading import Failure, attempt, leave_out
+from armpy.plugins.loading import Failure, attempt, leave_out, open_plugin
 from armpy.plugins.options import PluginOptions
 from armpy.plugins.probing.result import ProbeResult
 from armpy.plugins.proxy.guarded_call import describe, exact, is_a
-from armpy.plugins.trust.pinned_code import Snapshot, serve_distribution
 from armpy.plugins.trust.policy import Trust
 
 _log = logging.getLogger("armpy.plugins")
@@ -334,21 +332,6 @@ class HookPlugins:
             return guarded
 
         return guard
-
-
-def open_plugin(candidate: Candidate, snapshot: Snapshot | None) -> object:
-    """Import what an entry point names, from a snapshot if it has a pin.
-
-    Raises
-    ------
-    RejectionError
-        If it was imported before its pin was checked.
-    BaseException
-        Whatever the plugin raises.
-    """
-    if snapshot is not None:
-        serve_distribution(snapshot, candidate)
-    return load_reference(candidate.name)
 
 
 class _Guarded:

@@ -14,8 +14,9 @@ from armpy.tensor import format_shape
 
 if TYPE_CHECKING:
     from armpy.cli.pictures.ground_truth import Accuracy
+    from armpy.cli.run.picture_result import PictureResult
     from armpy.cli.run.results import ClassScore, OutputReport
-    from armpy.cli.run.run_pictures import PictureResult, PicturesReport
+    from armpy.cli.run.run_pictures import PicturesReport
 
 _MOST_COLUMNS = 12
 """Classes of a confusion table; with more of them, the commonest confusions are listed."""
