@@ -131,4 +131,4 @@ class OptimizedNetwork:
         """
         from armpy.compiler.files.reading import read_network  # noqa: PLC0415 - few load it
 
-        return read_network(path)
+        return read_network(path, OptimizedNetwork)

@@ -19,6 +19,7 @@ from armpy.cli.inspect.describe import (
 from armpy.cli.inspect.prepared_file import FileBytes, LeftOut, PreparedContents, ProgramReport
 from armpy.cli.load_request import LoadRequest, registry_of
 from armpy.cli.printer import Printer
+from armpy.compiler import OptimizedNetwork
 from armpy.compiler.files.reading import NetworkContents, read_contents
 from armpy.core.units import bytes_text
 from armpy.errors import InvalidArgumentError, UnimplementedError
@@ -180,11 +181,11 @@ def _check_asked(request: LoadRequest) -> None:
 
 def _networks(
     contents: PreparedContents, signature: str | None
-) -> tuple[tuple[NetworkReport, ...], NetworkContents]:
+) -> tuple[tuple[NetworkReport, ...], NetworkContents[OptimizedNetwork]]:
     """All networks, and the contents of the one that is asked for."""
     reports, chosen = [], None
     for name, section in contents.networks:
-        network = read_contents(contents.container, section)
+        network = read_contents(contents.container, OptimizedNetwork, section)
         found = report_of(network.graph, None)
         num_layers, num_views = len(network.graph.layers), contents.num_views(section)
         reports.append(
@@ -205,7 +206,7 @@ def _networks(
 
 def _model(
     contents: PreparedContents,
-    chosen: NetworkContents,
+    chosen: NetworkContents[OptimizedNetwork],
     networks: tuple[NetworkReport, ...],
     registry: BackendRegistry,
 ) -> ModelReport:

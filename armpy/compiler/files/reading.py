@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import armpy.ops
 from armpy.compiler.files.layout import (
@@ -22,7 +22,6 @@ from armpy.compiler.files.layout import (
 from armpy.compiler.files.plain import PlainReader, read_key
 from armpy.compiler.memory.memory_copies import PlannedImport
 from armpy.compiler.memory.plan import ArenaId, MemoryPlan, PlannedTensor
-from armpy.compiler.optimized import OptimizedNetwork
 from armpy.errors import ArmpyError, ParserError
 from armpy.graph import Graph, Layer, Value, Variable, verify_graph
 from armpy.ops.attributes import check_attributes, declared_types
@@ -34,35 +33,46 @@ from armpy.tensor import TensorInfo
 from armpy.types import DataType
 
 T = TypeVar("T")
+NetworkT = TypeVar("NetworkT")
 
 
-class NetworkContents(NamedTuple):
+class NetworkContents(NamedTuple, Generic[NetworkT]):
     """A network from a file.
 
     Parameters
     ----------
     graph : Graph
         For all shapes.
-    optimized : OptimizedNetwork, optional
-        For the shapes that it was prepared for.
+    optimized : object, optional
+        For the shapes that it was prepared for; of the class that was asked for.
     """
 
     graph: Graph
-    optimized: OptimizedNetwork | None
+    optimized: NetworkT | None
 
 
-def read_network(path: str | os.PathLike[str]) -> OptimizedNetwork:
+def read_network(path: str | os.PathLike[str], make: Callable[..., NetworkT]) -> NetworkT:
     """Read an optimised network; errors as for `OptimizedNetwork.load`."""
     container = open_container(path)
     container.check()
-    optimized = read_contents(container).optimized
+    optimized = read_contents(container, make).optimized
     if optimized is None:
         raise ParserError("the file has no optimised network", where=container.where)
     return optimized
 
 
-def read_contents(container: Container, section: str = MODEL) -> NetworkContents:
+def read_contents(
+    container: Container, make: Callable[..., NetworkT], section: str = MODEL
+) -> NetworkContents[NetworkT]:
     """Read a network from a file whose checksums are right.
+
+    Parameters
+    ----------
+    container : Container
+    make : callable
+        `OptimizedNetwork`, which stands above the files that it is kept in.
+    section : str
+        Where the network is.
 
     Raises
     ------
@@ -72,7 +82,7 @@ def read_contents(container: Container, section: str = MODEL) -> NetworkContents
     with _located(container.where):
         document = container.document(section)
         record = PlainReader().read(ModelRecord, document, section)
-        return _Reader(record.arrays, container.section).contents(record)
+        return _Reader(record.arrays, container.section, make).contents(record)
 
 
 @contextmanager
@@ -88,17 +98,23 @@ def _located(name: str) -> Iterator[None]:
         raise ParserError(f"the file is damaged: {error}", where=name) from error
 
 
-class _Reader:
+class _Reader(Generic[NetworkT]):
     """Makes graphs of records."""
 
-    def __init__(self, arrays: Sequence[ArrayRecord], find_section: Callable[[str], Array]) -> None:
+    def __init__(
+        self,
+        arrays: Sequence[ArrayRecord],
+        find_section: Callable[[str], Array],
+        make: Callable[..., NetworkT],
+    ) -> None:
+        self._make = make
         self._records = arrays
         self._find_section = find_section
         self._graphs: list[Graph] = []
         self._arrays: dict[tuple[object, ...], Array] = {}
         self._plain = PlainReader({Subgraph: self._inner})
 
-    def contents(self, record: ModelRecord) -> NetworkContents:
+    def contents(self, record: ModelRecord) -> NetworkContents[NetworkT]:
         """The network."""
         for number, one in enumerate(record.graphs):
             self._graphs.append(self._graph(one, f"graphs[{number}]"))
@@ -113,14 +129,14 @@ class _Reader:
         optimized = None if record.plan is None else self._optimized(record.plan)
         return NetworkContents(loaded, optimized)
 
-    def _optimized(self, record: PlanRecord) -> OptimizedNetwork:
+    def _optimized(self, record: PlanRecord) -> NetworkT:
         """The optimised network."""
         source = _at(self._graphs, record.source, "source")
         executed = _at(self._graphs, record.executed, "executed")
         if not source.is_fully_shaped:
             raise ParserError("the network's shapes are not known", where="graphs")
         values = list(executed.values())
-        return OptimizedNetwork(
+        return self._make(
             executed,
             _by_layer(executed, record.backend_ids, "backend_ids"),
             _memory(record, values),

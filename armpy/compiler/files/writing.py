@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -35,7 +35,11 @@ from armpy.plugins.proxy.guarded_call import ask_backend, describe
 from armpy.store.archive.container import ALIGNMENT_BYTES, write_container, written_document
 
 if TYPE_CHECKING:
-    from armpy.compiler.optimized import OptimizedNetwork
+    from armpy.backend import OptionValues
+    from armpy.compiler.memory.memory_copies import PlannedImport
+    from armpy.compiler.memory.plan import MemoryPlan
+    from armpy.compiler.placement import Placement
+    from armpy.types import BackendId
 
 KIND_NETWORK = "network"
 """What a file says that it is: an optimised network that has to be compiled."""
@@ -46,7 +50,47 @@ _GIVE_SIZES = (
 )
 
 
-def write_network(network: OptimizedNetwork, path: str | os.PathLike[str]) -> None:
+class PlannedNetwork(Protocol):
+    """All of an `OptimizedNetwork`, which stands above the files, that is written."""
+
+    @property
+    def graph(self) -> Graph:
+        """The graph as it is executed."""
+
+    @property
+    def backend_ids(self) -> Mapping[int, BackendId]:
+        """Backend by layer id of `graph`."""
+
+    @property
+    def memory(self) -> MemoryPlan:
+        """Where its tensors lie."""
+
+    @property
+    def placement(self) -> Placement:
+        """The report."""
+
+    @property
+    def source(self) -> Graph:
+        """What was assigned to backends."""
+
+    @property
+    def assignment(self) -> Mapping[int, BackendId]:
+        """Backend by layer id of `source`."""
+
+    @property
+    def origins(self) -> Mapping[int, tuple[int, ...]]:
+        """By layer id of `graph`, the layers of `source` that it stands for."""
+
+    @property
+    def imports(self) -> Mapping[tuple[Value, BackendId], PlannedImport]:
+        """What layers of a backend read in the memory of another one."""
+
+    @property
+    def model_options(self) -> Mapping[BackendId, OptionValues]:
+        """Options of scope MODEL that backends have gone by."""
+
+
+def write_network(network: PlannedNetwork, path: str | os.PathLike[str]) -> None:
     """Write an optimised network; errors as for `OptimizedNetwork.save`."""
     arrays = ArrayStore()
     text = NetworkWriter(arrays).write(network.source, network)
@@ -126,7 +170,7 @@ class NetworkWriter:
         self._graphs: dict[Graph, int] = {}
         self._records: list[GraphRecord] = []
 
-    def write(self, loaded: Graph, network: OptimizedNetwork | None) -> bytes:
+    def write(self, loaded: Graph, network: PlannedNetwork | None) -> bytes:
         """The section with a network; parameters as of `record`."""
         return self.text(self.record(loaded, network))
 
@@ -135,14 +179,14 @@ class NetworkWriter:
         """A record as compressed JSON."""
         return written_document(plain(record))
 
-    def record(self, loaded: Graph, network: OptimizedNetwork | None) -> ModelRecord:
+    def record(self, loaded: Graph, network: PlannedNetwork | None) -> ModelRecord:
         """The record of a network.
 
         Parameters
         ----------
         loaded : Graph
             For all shapes.
-        network : OptimizedNetwork, optional
+        network : PlannedNetwork, optional
             For some shapes.
         """
         number = self._number(loaded)
@@ -157,7 +201,7 @@ class NetworkWriter:
                 self._graphs[part] = len(self._records) - 1
         return self._graphs[graph]
 
-    def _plan(self, network: OptimizedNetwork) -> PlanRecord:
+    def _plan(self, network: PlannedNetwork) -> PlanRecord:
         """How a network is executed."""
         source, executed = self._number(network.source), self._number(network.graph)
         numbers = {value: number for number, value in enumerate(network.graph.values())}

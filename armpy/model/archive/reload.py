@@ -59,7 +59,7 @@ def _loaded(
 ) -> Model:
     """The model of a network in the file."""
     request = file.request
-    contents = read_contents(file.container, section)
+    contents = read_contents(file.container, OptimizedNetwork, section)
     network = contents.graph
     if contents.optimized is not None and network.is_fully_shaped and keeps_places(file, runtime):
         network = contents.optimized  # type: ignore[assignment]  # loaded as it is placed
