@@ -115,12 +115,12 @@ def _networks(start: int, count: int, every: int) -> Iterator[BuiltNetwork]:
 
 def _instances(start: int, count: int, chosen: str) -> Iterator[BuiltNetwork]:
     """The conformance kit's layers of each kind and type, drawn so many times."""
-    from armpy.testing.cases import all_sketches  # noqa: PLC0415 - seldom needed
+    from armpy.testing.cases import all_case_templates  # noqa: PLC0415 - seldom needed
     from armpy.testing.sampling.case_sampling import drawn, roots  # noqa: PLC0415
 
-    for sketch in roots(all_sketches()):
+    for template in roots(all_case_templates()):
         for seed in range(start, start + count):
-            for case in drawn(sketch, seed).cases(seed):
+            for case in drawn(template, seed).cases(seed):
                 name = f"instances/{seed}/{case.id}"
                 if chosen in name:
                     yield BuiltNetwork(name, case.graph(), (case.feeds(),))

@@ -28,7 +28,7 @@ from mutation.sites import Site, sites
 from mutation.trial import Court, Trial, Verdict
 from mutation.twin import NOT_MUTATED, Sources
 
-from armpy.testing.cases import all_sketches
+from armpy.testing.cases import all_case_templates
 
 _AT_A_TIME = 50
 """Mutations after which the figures are printed."""
@@ -79,7 +79,7 @@ def _all_sites(sources: Sources) -> list[Site]:
 def _corpus(options: argparse.Namespace) -> Corpus:
     """The layers that say whether a mutation changes anything."""
     corpus = Corpus(options.runs)
-    corpus.add_sketches(all_sketches(), range(1, options.variations + 1))
+    corpus.add_templates(all_case_templates(), range(1, options.variations + 1))
     corpus.add_random_models(range(options.models))
     if options.vectors:
         corpus.add_vectors(options.vectors)

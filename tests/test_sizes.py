@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from armpy.core.symbolic import Size, Trace, computed, current, fixed, is_traced
+from armpy.core.symbolic import Size, SymbolicTrace, computed, current, fixed, is_traced
 
 SIZES = st.integers(1, 1000)
 
@@ -26,7 +26,7 @@ def test_what_is_computed_from_a_size_is_known_for_another(one: int, other: int,
             by**2 // size,
         ]
 
-    trace = Trace([one])
+    trace = SymbolicTrace([one])
     found = formula(trace.given[0])  # type: ignore[arg-type]  # stands for an integer
     assert all(isinstance(size, Size) for size in found)
     numbers = trace.formula(found).numbers([other])
@@ -39,7 +39,7 @@ def test_what_was_found_out_has_to_hold_for_the_others(one: int, other: int) -> 
     def branch(size: int) -> tuple[bool, bool, bool, int]:
         return size > 500, size % 8 == 0, bool(size - 3), min(size, 64) if size < 64 else 64
 
-    trace = Trace([one])
+    trace = SymbolicTrace([one])
     traced = branch(trace.given[0])  # type: ignore[arg-type]  # stands for an integer
     numbers = trace.formula([]).numbers([other])
     assert (numbers is not None) == (traced[:3] == branch(other)[:3] and (one < 64) == (other < 64))
@@ -62,7 +62,7 @@ def test_what_was_found_out_has_to_hold_for_the_others(one: int, other: int) -> 
     ],
 )
 def test_a_size_that_is_needed_as_a_number_holds_for_that_one_alone(leak: object) -> None:
-    trace = Trace([5])
+    trace = SymbolicTrace([5])
     leak(trace.given[0])  # type: ignore[operator]  # a function
     formula = trace.formula([])
     assert formula.numbers([5]) is not None
@@ -71,13 +71,13 @@ def test_a_size_that_is_needed_as_a_number_holds_for_that_one_alone(leak: object
 
 @pytest.mark.parametrize("free", [repr, str, current, is_traced, lambda size: (1, size, 2)])
 def test_what_finds_nothing_out_makes_no_condition(free: object) -> None:
-    trace = Trace([5])
+    trace = SymbolicTrace([5])
     free(trace.given[0])  # type: ignore[operator]  # a function
     assert trace.formula([]).numbers([6]) is not None
 
 
 def test_two_sizes_that_were_equal_have_to_stay_equal_if_that_was_asked() -> None:
-    trace = Trace([4, 4])
+    trace = SymbolicTrace([4, 4])
     one, other = trace.given
     assert (1, one) == (1, other)
     formula = trace.formula([one])
@@ -86,7 +86,7 @@ def test_two_sizes_that_were_equal_have_to_stay_equal_if_that_was_asked() -> Non
 
 
 def test_a_function_of_sizes_is_called_anew() -> None:
-    trace = Trace([4])
+    trace = SymbolicTrace([4])
     cost = computed(math.comb, trace.given[0], 2)
     numbers = trace.formula([cost]).numbers([7])
     assert numbers is not None
@@ -95,14 +95,14 @@ def test_a_function_of_sizes_is_called_anew() -> None:
 
 
 def test_what_cannot_be_computed_for_others_does_not_hold_for_them() -> None:
-    trace = Trace([4])
+    trace = SymbolicTrace([4])
     size = trace.given[0]
     made = 8 // (size - 3) if size > 3 else size
     assert trace.formula([made]).numbers([3]) is None
 
 
 def test_a_size_of_another_trace_is_taken_for_what_it_is() -> None:
-    outer, inner = Trace([3]), Trace([5])
+    outer, inner = SymbolicTrace([3]), SymbolicTrace([5])
     made = inner.given[0] * outer.given[0]
     numbers = inner.formula([made]).numbers([7])
     assert numbers is not None
@@ -112,7 +112,7 @@ def test_a_size_of_another_trace_is_taken_for_what_it_is() -> None:
 
 @given(st.lists(SIZES, min_size=1, max_size=8))
 def test_answers_do_not_depend_on_what_was_asked_before(asked: list[int]) -> None:
-    trace = Trace([16])
+    trace = SymbolicTrace([16])
     size = trace.given[0]
     assert size % 8 == 0
     assert 3 * size < 600

@@ -24,7 +24,7 @@ class IResizableProgram(ABC):
     gives.
 
     Nobody checks the program for other sizes, but the conformance kit (``contract/sizes/``). One
-    that raises, or gives something else, costs the network its templates, with a warning.
+    that raises, or gives something else, ends the tracing of sizes for the network, with a warning.
     """
 
     @abstractmethod

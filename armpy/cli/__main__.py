@@ -13,7 +13,7 @@ from typing import TextIO
 
 from armpy.cli.printer import printable
 from armpy.cli.quick_run import quick_run
-from armpy.cli.settings import Settings
+from armpy.cli.settings import CommandSettings
 from armpy.errors import ArmpyError, InvalidArgumentError
 
 LIBRARIES = ("click", "rich", "PIL")
@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # A name that the terminal's encoding lacks must not stop the output.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
-    settings = Settings()
+    settings = CommandSettings()
     with _logging_to_stderr(settings):
         try:
             given = list(sys.argv[1:] if arguments is None else arguments)
@@ -67,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code
 
 
-def _run(arguments: list[str], settings: Settings) -> int:
+def _run(arguments: list[str], settings: CommandSettings) -> int:
     """Run the click application; errors of usage are told here."""
     import click  # noqa: PLC0415  # must not be needed to say that it is missing
 
@@ -96,7 +96,7 @@ def _where_to_read(error: Exception) -> str:
     return f" See {context.command_path} --help." if context is not None else ""
 
 
-def _describe(error: Exception, settings: Settings) -> str:
+def _describe(error: Exception, settings: CommandSettings) -> str:
     """What to say about an exception."""
     if isinstance(error, ArmpyError | OSError):
         return str(error)
@@ -133,7 +133,7 @@ def _forget_unwritable(stream: TextIO | None) -> None:
 
 
 @contextmanager
-def _logging_to_stderr(settings: Settings) -> Iterator[None]:
+def _logging_to_stderr(settings: CommandSettings) -> Iterator[None]:
     """Send log records to stderr as long as the command runs."""
     handler = logging.StreamHandler()
     handler.setFormatter(_LineFormatter(settings))
@@ -151,7 +151,7 @@ def _logging_to_stderr(settings: Settings) -> Iterator[None]:
 class _LineFormatter(logging.Formatter):
     """One line per record; tracebacks only where they were asked for."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: CommandSettings) -> None:
         super().__init__()
         self._settings = settings
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from armpy.cli.load_request import LoadRequest
+from armpy.cli.load_request import CliLoadRequest
 from armpy.cli.options import (
     MODEL_FILE,
     OUTPUT,
@@ -24,8 +24,8 @@ from armpy.cli.options import (
 from armpy.cli.values import Shapes
 
 if TYPE_CHECKING:
-    from armpy.plugins.proxy.guard import GuardedBackend
-    from armpy.store.archive.signing import Signature
+    from armpy.plugins.proxy.guard import BackendProxy
+    from armpy.store.archive.signing import FileSignature
 
 # What a command needs is imported when it runs: --help and usage errors are quick.
 # ruff: noqa: PLC0415
@@ -55,7 +55,7 @@ _HELP = "help"
 @json_option
 @verbosity_options
 def compile_command(
-    load_request: LoadRequest,
+    load_request: CliLoadRequest,
     output: str | None,
     targets: tuple[str, ...],
     shape_sets: list[Shapes],
@@ -96,18 +96,16 @@ def compile_command(
         print_compiled(report)
 
 
-def _backends(request: LoadRequest) -> list[GuardedBackend]:
+def _backends(request: CliLoadRequest) -> list[BackendProxy]:
     """The backends that a model is compiled for."""
     from armpy.cli.load_request import registry_of
     from armpy.plugins import preferred_backends
-    from armpy.plugins.proxy.guard import GuardedBackend
+    from armpy.plugins.proxy.guard import BackendProxy
 
-    return [
-        GuardedBackend(one) for one in preferred_backends(registry_of(request), request.backends)
-    ]
+    return [BackendProxy(one) for one in preferred_backends(registry_of(request), request.backends)]
 
 
-def _print_targets(backends: Sequence[GuardedBackend]) -> None:
+def _print_targets(backends: Sequence[BackendProxy]) -> None:
     """List the targets."""
     from armpy.cli.printer import Printer
     from armpy.execution.compile_targets import known_targets
@@ -116,7 +114,7 @@ def _print_targets(backends: Sequence[GuardedBackend]) -> None:
     Printer().table(["target", "backends that compile for it"], rows)
 
 
-def signer(key_file: str) -> Callable[[bytes], Signature]:
+def signer(key_file: str) -> Callable[[bytes], FileSignature]:
     """What signs with a private key; asks for its password if it has one.
 
     Raises
@@ -133,7 +131,7 @@ def signer(key_file: str) -> Callable[[bytes], Signature]:
         shown = f"Password of {os.path.basename(key_file)}"
         password = click.prompt(shown, hide_input=True, err=True).encode()
 
-    def signed(message: bytes) -> Signature:
+    def signed(message: bytes) -> FileSignature:
         return sign(message, key_file, password)
 
     signed(bytes(64))

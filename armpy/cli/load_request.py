@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class LoadRequest:
+class CliLoadRequest:
     """Request to load a model: its path and the command's loading options.
 
     Parameters
@@ -59,7 +59,7 @@ class LoadRequest:
 
 
 def load_model(
-    request: LoadRequest,
+    request: CliLoadRequest,
     *,
     quantize_inputs: bool = False,
     profiling: bool = False,
@@ -69,7 +69,7 @@ def load_model(
 
     Parameters
     ----------
-    request : LoadRequest
+    request : CliLoadRequest
     quantize_inputs, profiling : bool
     num_plans : int
         How many shapes it has to stay prepared for at least.
@@ -103,7 +103,7 @@ def load_model(
     )
 
 
-def _check_no_front_end(request: LoadRequest) -> None:
+def _check_no_front_end(request: CliLoadRequest) -> None:
     """Check that a prepared file is not to be parsed."""
     if request.front_end or request.front_end_options:
         raise InvalidArgumentError(
@@ -113,7 +113,7 @@ def _check_no_front_end(request: LoadRequest) -> None:
         )
 
 
-def _load_quick(request: LoadRequest, quantize_inputs: bool) -> Model | None:
+def _load_quick(request: CliLoadRequest, quantize_inputs: bool) -> Model | None:
     """A prepared model that runs at once; None if more is asked for than that."""
     if request.backend_options or request.dynamic_backends_path or request.on_fallback != "allow":
         return None
@@ -137,7 +137,7 @@ def _load_quick(request: LoadRequest, quantize_inputs: bool) -> Model | None:
         return None
 
 
-def load_anything(request: LoadRequest, registry: BackendRegistry) -> Model:
+def load_anything(request: CliLoadRequest, registry: BackendRegistry) -> Model:
     """Load a network of one addition, where all is said but which model."""
     from armpy import DataType, Model, Network, TensorInfo, ops
 
@@ -148,7 +148,7 @@ def load_anything(request: LoadRequest, registry: BackendRegistry) -> Model:
     return Model(network, runtime=make_runtime(request, registry))
 
 
-def registry_of(request: LoadRequest) -> BackendRegistry:
+def registry_of(request: CliLoadRequest) -> BackendRegistry:
     """The backends that there are."""
     from armpy.cli.printer import stdout_kept
     from armpy.plugins import BackendRegistry, PluginOptions
@@ -161,7 +161,11 @@ def registry_of(request: LoadRequest) -> BackendRegistry:
 
 
 def make_runtime(
-    request: LoadRequest, registry: BackendRegistry, *, profiling: bool = False, num_plans: int = 0
+    request: CliLoadRequest,
+    registry: BackendRegistry,
+    *,
+    profiling: bool = False,
+    num_plans: int = 0,
 ) -> Runtime:
     """A runtime as the command line says."""
     from armpy.execution import Runtime, RuntimeOptions
@@ -185,7 +189,7 @@ def make_runtime(
     )
 
 
-def find_origin(request: LoadRequest, registry: BackendRegistry) -> ModelOrigin:
+def find_origin(request: CliLoadRequest, registry: BackendRegistry) -> ModelOrigin:
     """The front-end that takes a model's file, with the options that it is given.
 
     Raises
@@ -273,12 +277,12 @@ def parse_backend_options(
         given twice.
     """
     from armpy.backend.options import check_options
-    from armpy.plugins.proxy.guard import GuardedBackend
+    from armpy.plugins.proxy.guard import BackendProxy
 
     values: dict[str, dict[str, object]] = {}
     for backend_id, name, text in given:
         where = f"--backend-option {backend_id}.{name}"
-        declared = GuardedBackend(registry.get(backend_id)).options
+        declared = BackendProxy(registry.get(backend_id)).options
         option = next((option for option in declared if option.name == name), None)
         if option is None:
             check_options(declared, {name: text}, where)  # raises, and says what there is

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 import click
 
-from armpy.cli.load_request import LoadRequest
-from armpy.cli.settings import Settings
+from armpy.cli.load_request import CliLoadRequest
+from armpy.cli.settings import CommandSettings
 from armpy.cli.values import (
     parse_all_names,
     parse_shape_sets,
@@ -98,12 +98,12 @@ dynamic_backends_option = click.option(
 
 def _set_verbosity(context: click.Context, _: click.Parameter, value: int) -> None:
     """Take up -v as soon as it is seen."""
-    context.ensure_object(Settings).raise_verbosity(value)
+    context.ensure_object(CommandSettings).raise_verbosity(value)
 
 
 def _set_debug(context: click.Context, _: click.Parameter, value: bool) -> None:
     """Take up --debug."""
-    context.ensure_object(Settings).debug |= value
+    context.ensure_object(CommandSettings).debug |= value
 
 
 def verbosity_options(command: Command) -> Command:
@@ -247,7 +247,7 @@ def loading_options(command: Command) -> Command:
 def model_options(
     command: Callable[..., object], *, is_optional: bool = False, takes_backend: bool = True
 ) -> Callable[..., object]:
-    """Add the options of everything that loads a model; they come as one `LoadRequest`.
+    """Add the options of everything that loads a model; they come as one `CliLoadRequest`.
 
     Parameters
     ----------
@@ -274,7 +274,7 @@ def model_options(
         dynamic_backends_path: tuple[str, ...],
         **others: Any,  # Any: of the command's own options
     ) -> object:
-        request = LoadRequest(
+        request = CliLoadRequest(
             model or "",
             backends,
             num_threads,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from armpy.cli.load_request import LoadRequest, find_origin, load_model
+from armpy.cli.load_request import CliLoadRequest, find_origin, load_model
 from armpy.cli.options import (
     MODEL_FILE,
     OUTPUT,
@@ -26,7 +26,7 @@ from armpy.errors import LayerValidationError
 
 if TYPE_CHECKING:
     from armpy.model import Model
-    from armpy.tools.report import Subject
+    from armpy.tools.report import ReportSubject
 
 # What a command needs is imported when it runs: --help and usage errors are quick.
 # ruff: noqa: PLC0415
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 @seed_option()
 @verbosity_options
 def report(
-    load_request: LoadRequest,
+    load_request: CliLoadRequest,
     output: str | None,
     opens: bool,
     runs: int,
@@ -114,14 +114,14 @@ _SIZES = "The model takes several sizes; choose one with --size HxW, or give arr
 
 
 def _subject(
-    load_request: LoadRequest, model: Model, size: tuple[int, int] | None, given: dict[str, Any]
-) -> Subject:
+    load_request: CliLoadRequest, model: Model, size: tuple[int, int] | None, given: dict[str, Any]
+) -> ReportSubject:
     """The model with its inputs, and what is known of its file."""
     from armpy.cli.pictures.file_metadata import FileMetadata
     from armpy.cli.pictures.options import PictureOptions
     from armpy.cli.run.run_model import RunRequest, prepare_inputs
     from armpy.model.load_request import begins_prepared
-    from armpy.tools.report import Subject
+    from armpy.tools.report import ReportSubject
 
     request = RunRequest(picture=PictureOptions(size), **given)
     metadata = FileMetadata(model) if request.image or request.inputs else None
@@ -139,7 +139,7 @@ def _subject(
 
     facts = [("format", title)]
     num_bytes = path.stat().st_size
-    return Subject(model, path.name, arrays, origin, facts, outline, num_bytes, load)
+    return ReportSubject(model, path.name, arrays, origin, facts, outline, num_bytes, load)
 
 
 def _open(path: Path) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 @dataclass(slots=True)
-class Settings:
+class CommandSettings:
     """Settings of how much a command says.
 
     Parameters

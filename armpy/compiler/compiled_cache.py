@@ -23,7 +23,7 @@ from armpy.compiler.devices.machine import machine_identity
 from armpy.compiler.substitute import check_answer, offer
 from armpy.errors import ArmpyError
 from armpy.graph import Graph, SubgraphView
-from armpy.plugins.proxy.guard import GuardedBackend
+from armpy.plugins.proxy.guard import BackendProxy
 from armpy.plugins.proxy.guarded_call import ask_method
 from armpy.store.compiled import CompiledParts, Key, LookedUp
 from armpy.store.digests import UnknownContentsError, digest_of
@@ -211,7 +211,7 @@ def key_of(
     these are in it too.
     """
     num_files = backend.number_of_cache_files, backend.number_of_data_cache_files
-    options = backend.runtime_options if isinstance(backend, GuardedBackend) else NO_OPTIONS
+    options = backend.runtime_options if isinstance(backend, BackendProxy) else NO_OPTIONS
     told = (*num_files, request.preference.value, int(request.priority), request.relaxed)
     machine = machine_identity(), backend.backend_id, backend.version, __version__
     contents = digest_of(view, options, request.model_options, *told, *machine)

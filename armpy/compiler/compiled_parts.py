@@ -33,7 +33,7 @@ from armpy.types import BackendId
 _log = logging.getLogger("armpy.compiler")
 
 
-class SavedPart(NamedTuple):
+class ArchivedPart(NamedTuple):
     """A part of a network in a prepared file.
 
     Parameters
@@ -62,12 +62,12 @@ class SavedPart(NamedTuple):
     layers: tuple[int, ...] = ()
 
 
-class SavedParts:
+class ArchivedParts:
     """All parts of a prepared file.
 
     Parameters
     ----------
-    parts : sequence of SavedPart
+    parts : sequence of ArchivedPart
         The preferred ones first, where there are several of the same layers.
     problem : str
         Why none of them may be used; empty if they may.
@@ -77,7 +77,7 @@ class SavedParts:
 
     def __init__(
         self,
-        parts: Sequence[SavedPart],
+        parts: Sequence[ArchivedPart],
         problem: str = "",
         kept: Mapping[BackendId, frozenset[int]] = MappingProxyType({}),
     ) -> None:
@@ -114,7 +114,7 @@ class SavedParts:
         backend: IBackendInternal,
         view: SubgraphView,
         request: PreparationRequest,
-        parts: Sequence[SavedPart],
+        parts: Sequence[ArchivedPart],
     ) -> tuple[OptimizationViews | None, str]:
         """The answer that a saved program gives, or why there is none."""
         if self.problem:
@@ -141,17 +141,17 @@ class SavedParts:
             return None, str(error)
 
 
-_Pieces: TypeAlias = list[tuple[SubgraphView, list[SavedPart]]]
+_Pieces: TypeAlias = list[tuple[SubgraphView, list[ArchivedPart]]]
 
 
-def _pieces(view: SubgraphView, parts: Sequence[SavedPart]) -> tuple[_Pieces, list[Layer]]:
+def _pieces(view: SubgraphView, parts: Sequence[ArchivedPart]) -> tuple[_Pieces, list[Layer]]:
     """What of a part there are programs of, each with these, and the layers without any."""
     digest = part_digest(view)
     whole = [part for part in parts if part.digest == digest]
     if whole:
         return [(view, whole)], []
     by_id = {layer.id: layer for layer in view.layers}
-    candidates: dict[tuple[int, ...], list[SavedPart]] = {}
+    candidates: dict[tuple[int, ...], list[ArchivedPart]] = {}
     for part in parts:
         if part.layers and by_id.keys() >= set(part.layers):
             candidates.setdefault(part.layers, []).append(part)
@@ -170,7 +170,7 @@ def _pieces(view: SubgraphView, parts: Sequence[SavedPart]) -> tuple[_Pieces, li
 def _compiled(
     backend_id: BackendId,
     programs: IPrograms,
-    candidates: Sequence[SavedPart],
+    candidates: Sequence[ArchivedPart],
     request: PreparationRequest,
 ) -> tuple[PreCompiled | None, str]:
     """The first program that can be used here, loaded; or why there is none."""
@@ -202,11 +202,11 @@ def part_digest(view: SubgraphView) -> str:
         return ""
 
 
-_CURRENT: ContextVar[SavedParts | None] = ContextVar("saved parts", default=None)
+_CURRENT: ContextVar[ArchivedParts | None] = ContextVar("saved parts", default=None)
 
 
 @contextmanager
-def given_parts(parts: SavedParts | None) -> Iterator[None]:
+def given_parts(parts: ArchivedParts | None) -> Iterator[None]:
     """Have parts taken from a file while networks are loaded and prepared."""
     token = _CURRENT.set(parts)
     try:
@@ -215,6 +215,6 @@ def given_parts(parts: SavedParts | None) -> Iterator[None]:
         _CURRENT.reset(token)
 
 
-def current_parts() -> SavedParts | None:
+def current_parts() -> ArchivedParts | None:
     """The parts that may be taken now."""
     return _CURRENT.get()

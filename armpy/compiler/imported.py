@@ -14,10 +14,10 @@ from armpy.compiler.placement import LayerPlacement
 from armpy.graph import Graph, Layer, Value
 from armpy.graph.network import Network
 from armpy.ops.backend_internal import MemCopy
-from armpy.plugins.proxy.guard import GuardedHandleFactory
+from armpy.plugins.proxy.guard import HandleFactoryProxy
 from armpy.types import HOST, BackendId
 
-Importers = Mapping[BackendId, GuardedHandleFactory]
+Importers = Mapping[BackendId, HandleFactoryProxy]
 """What has imported a tensor, by backend; the first one lends it to those that have not."""
 
 
@@ -79,7 +79,7 @@ def import_tensors(
     network: OptimizedNetwork,
     factories: Mapping[BackendId, Factories],
     inputs: Mapping[int, Importers],
-    outputs: Mapping[int, tuple[BackendId, GuardedHandleFactory]],
+    outputs: Mapping[int, tuple[BackendId, HandleFactoryProxy]],
     strategies: Mapping[BackendId, IMemoryOptimizerStrategy] | None = None,
 ) -> ImportedNetwork:
     """Let backends read inputs and write outputs where they have been imported.
@@ -88,11 +88,11 @@ def import_tensors(
     ----------
     network : OptimizedNetwork
         Fully shaped.
-    factories : mapping of str to sequence of GuardedHandleFactory
+    factories : mapping of str to sequence of HandleFactoryProxy
         By backend id.
-    inputs : mapping of int to mapping of str to GuardedHandleFactory
+    inputs : mapping of int to mapping of str to HandleFactoryProxy
         By index of an input, who has imported it, and with what.
-    outputs : mapping of int to (str, GuardedHandleFactory)
+    outputs : mapping of int to (str, HandleFactoryProxy)
         By index of an output, its writer and what has imported it.
     strategies : mapping of str to IMemoryOptimizerStrategy, optional
         How arenas are packed.
@@ -103,10 +103,10 @@ def import_tensors(
         With the layers of `network` under their ids. Copies of what was imported are gone; who
         can share it with nobody who has imported it gets a copy.
     """
-    return _Rewriter(network, factories, inputs, outputs).run(strategies)
+    return _ImportRewriter(network, factories, inputs, outputs).run(strategies)
 
 
-class _Rewriter:
+class _ImportRewriter:
     """Rebuilds a graph; knows where each of its values is to be found."""
 
     def __init__(
@@ -114,14 +114,14 @@ class _Rewriter:
         network: OptimizedNetwork,
         factories: Mapping[BackendId, Factories],
         inputs: Mapping[int, Importers],
-        outputs: Mapping[int, tuple[BackendId, GuardedHandleFactory]],
+        outputs: Mapping[int, tuple[BackendId, HandleFactoryProxy]],
     ) -> None:
         graph = network.graph
         self._network = network
         self._factories = factories
         self._inputs = {graph.inputs[index]: found for index, found in inputs.items()}
         self._outputs = outputs
-        self._roots: dict[Value, tuple[int, GuardedHandleFactory]] = {}
+        self._roots: dict[Value, tuple[int, HandleFactoryProxy]] = {}
         written = _layers_by_output(graph)
         for index, (_, factory) in outputs.items():
             root, _ = writer_of(network, graph.outputs[index])
@@ -255,7 +255,7 @@ class _Rewriter:
         lender = next(iter(self._inputs[source]))
         return self._copied(source, self._at[source, lender], lender, place)
 
-    def _shares(self, writer: GuardedHandleFactory, place: BackendId) -> bool:
+    def _shares(self, writer: HandleFactoryProxy, place: BackendId) -> bool:
         """Whether a backend's layers can be handed what a factory has imported."""
         return any(hands_on(writer, reader) for reader in self._factories[place])
 

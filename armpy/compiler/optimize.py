@@ -30,9 +30,9 @@ from armpy.compiler.compile_timeout import in_time, next_deadline, time_per_part
 from armpy.compiler.compiled_parts import current_parts
 from armpy.compiler.graph_dumps import dump
 from armpy.compiler.memory.memory_copies import (
-    Bridged,
     Factories,
     ImportRefusals,
+    PlacedGraph,
     bridge,
     handle_factories,
 )
@@ -104,7 +104,7 @@ def optimize_graph(
     options : OptimizerOptions, optional
     excluded : dict, optional
         Layers that backends have failed to prepare; grows with what fails here.
-    factories : mapping of str to sequence of GuardedHandleFactory, optional
+    factories : mapping of str to sequence of HandleFactoryProxy, optional
         What makes each backend's tensors; asked of the backends that get layers if left out.
     refused_imports : dict of (str, str) to Support, optional
         By value's name and backend's id, what could not be imported and is copied instead.
@@ -192,7 +192,7 @@ def place_layers(
     parts = [SubgraphView.of(graph, [layer]) for layer in graph.layers]
     origins: dict[int, tuple[int, ...]] = {layer.id: (layer.id,) for layer in graph.layers}
     memory = MemoryPlan()
-    bridged = Bridged(graph, ids, 0, {})
+    bridged = PlacedGraph(graph, ids, 0, {})
     placement = _report(bridged, assignment, parts, origins, memory, backends)
     _act_on_fallback(placement, backends, options)
     return OptimizedNetwork(graph, ids, memory, placement, graph, ids, origins)
@@ -335,7 +335,7 @@ class _Rounds:
 
 
 def _report(
-    bridged: Bridged,
+    bridged: PlacedGraph,
     assignment: Assignment,
     partitions: Sequence[SubgraphView],
     origins: dict[int, tuple[int, ...]],
@@ -378,7 +378,7 @@ def _report(
     )
 
 
-def _refused_imports(bridged: Bridged) -> list[Refusal]:
+def _refused_imports(bridged: PlacedGraph) -> list[Refusal]:
     """Why values are copied that could have been imported."""
     return [
         Refusal(

@@ -37,7 +37,7 @@ _TESTS: Mapping[str, Callable[[Number, Number], bool]] = MappingProxyType(
 )
 
 
-class Trace:
+class SymbolicTrace:
     """Trace of how sizes follow from the first ones, and of conditions found on them.
 
     Parameters
@@ -222,7 +222,7 @@ class Size:
     __slots__ = ("now", "number", "trace")
     __array_ufunc__ = None  # NumPy's numbers let it compute
 
-    def __init__(self, trace: Trace, number: int, now: Number) -> None:
+    def __init__(self, trace: SymbolicTrace, number: int, now: Number) -> None:
         self.trace = trace
         self.number = number
         self.now = now

@@ -33,7 +33,7 @@ from armpy.execution.backend_contexts import BackendContexts
 from armpy.execution.isolation.limits import is_isolated
 from armpy.execution.options import RuntimeOptions, backend_preferences
 from armpy.plugins import BackendRegistry, CandidateStatus, preferred_backends
-from armpy.plugins.proxy.guard import GuardedBackend
+from armpy.plugins.proxy.guard import BackendProxy
 from armpy.plugins.proxy.guarded_call import read_backend
 from armpy.types import BackendId
 
@@ -86,7 +86,7 @@ class BackendSetup:
 
     Attributes
     ----------
-    backends : tuple of GuardedBackend
+    backends : tuple of BackendProxy
         Most preferred first.
     contexts : BackendContexts
     left_out : dict of str to str
@@ -122,10 +122,10 @@ class BackendSetup:
             self.contexts.close()
             raise
 
-    def _set_up_all(self) -> tuple[GuardedBackend, ...]:
+    def _set_up_all(self) -> tuple[BackendProxy, ...]:
         """Set up the backends that can be used."""
         named = backend_preferences(self._options.backends)
-        usable: list[GuardedBackend] = []
+        usable: list[BackendProxy] = []
         for backend_id, make in self._chosen(named):
             try:
                 usable.append(self._set_up(backend_id, make))
@@ -160,9 +160,7 @@ class BackendSetup:
         limits, caching = options.isolation_limits, options.caching
         return choose(registry, named, options.isolation, limits, caching)
 
-    def _set_up(
-        self, backend_id: BackendId, make: Callable[[], IBackendInternal]
-    ) -> GuardedBackend:
+    def _set_up(self, backend_id: BackendId, make: Callable[[], IBackendInternal]) -> BackendProxy:
         """Give a backend its options and allocator, and take its context.
 
         Raises
@@ -172,7 +170,7 @@ class BackendSetup:
         """
         with _refusals():
             plugin = make()
-            backend = GuardedBackend(plugin)
+            backend = BackendProxy(plugin)
             if backend_id in self._options.custom_allocators:
                 backend = self._own_backend(backend_id, plugin, backend)
             if backend.backend_id != backend_id:
@@ -201,8 +199,8 @@ class BackendSetup:
         return backend
 
     def _own_backend(
-        self, backend_id: BackendId, shared: IBackendInternal, guarded: GuardedBackend
-    ) -> GuardedBackend:
+        self, backend_id: BackendId, shared: IBackendInternal, guarded: BackendProxy
+    ) -> BackendProxy:
         """A backend for this runtime alone, if it would keep the allocator for all others."""
         if guarded.overrides("can_use_allocator"):
             return guarded
@@ -213,9 +211,9 @@ class BackendSetup:
                 "custom allocator",
                 backend_id,
             )
-        return GuardedBackend(own)
+        return BackendProxy(own)
 
-    def _given_options(self, backend: GuardedBackend) -> Mapping[str, object]:
+    def _given_options(self, backend: BackendProxy) -> Mapping[str, object]:
         """The caller's options for one backend; the number of threads where it has them."""
         given = dict(self._options.backend_options.get(backend.backend_id, {}))
         has_threads = any(option.name == "num_threads" for option in backend.options)
@@ -223,7 +221,7 @@ class BackendSetup:
             given.setdefault("num_threads", self._options.num_threads)
         return given
 
-    def _set_allocator(self, backend: GuardedBackend) -> None:
+    def _set_allocator(self, backend: BackendProxy) -> None:
         """Let a backend use the application's allocator; check protected mode's conditions."""
         backend_id = backend.backend_id
         allocator = self._options.custom_allocators.get(backend_id)
@@ -243,7 +241,7 @@ class BackendSetup:
                 where=f"{backend_id} / can_use_allocator",
             )
 
-    def _check_protected(self, backend: GuardedBackend, allocator: ICustomAllocator | None) -> None:
+    def _check_protected(self, backend: BackendProxy, allocator: ICustomAllocator | None) -> None:
         """Check what protected mode asks of a backend."""
         capability = Capability.PROTECTED_CONTENT_ALLOCATION
         problem = ""
@@ -262,7 +260,7 @@ class BackendSetup:
                 where=backend.backend_id,
             )
 
-    def _strategy_for(self, backend: GuardedBackend) -> IMemoryOptimizerStrategy | None:
+    def _strategy_for(self, backend: BackendProxy) -> IMemoryOptimizerStrategy | None:
         """The memory strategy chosen for a backend, if it can do with it."""
         chosen = self._options.memory_strategies.get(backend.backend_id)
         if chosen is None:
@@ -290,7 +288,7 @@ class BackendSetup:
             if backend_id in used:
                 continue
             try:
-                backend = GuardedBackend(self._registry.get(backend_id))
+                backend = BackendProxy(self._registry.get(backend_id))
             except ArmpyError as error:
                 _log.info("the options of backend '%s' are not checked: %s", backend_id, error)
                 continue
@@ -310,7 +308,7 @@ def _same(backend: IBackendInternal) -> IBackendInternal:
     return backend
 
 
-def _for_runtime(backend: GuardedBackend, options: OptionValues) -> GuardedBackend:
+def _for_runtime(backend: BackendProxy, options: OptionValues) -> BackendProxy:
     """What a backend makes of itself for one runtime's options."""
     made = backend.for_runtime(options)
     if made.backend_id != backend.backend_id:
@@ -338,7 +336,7 @@ _TAKING_OPTIONS = {
 """Methods that a backend is given its options by, of which it overrides one at least."""
 
 
-def check_effect(backend: GuardedBackend, given: Mapping[str, object]) -> None:
+def check_effect(backend: BackendProxy, given: Mapping[str, object]) -> None:
     """Check that a backend takes the options that it is given.
 
     Raises

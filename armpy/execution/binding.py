@@ -13,7 +13,7 @@ from armpy.errors import InvalidArgumentError
 from armpy.execution.arrays.calls import as_dict, checked_call, wrong_names
 from armpy.execution.arrays.slots import InputSlot
 from armpy.execution.memory.imported_tensor import ImportedTensor, ToImport
-from armpy.execution.programs.bound_program import Prepared
+from armpy.execution.programs.bound_program import BoundProgram
 from armpy.ops.operation import Array
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class Binding:
             raise wrong_names(network, named)
         arrays = [_in_place(slot, named[slot.name]) for slot in network.inputs]
         call = checked_call(network, arrays, outputs)
-        self._prepared: Prepared = call.prepared
+        self._prepared: BoundProgram = call.prepared
         self._sources = call.sources
         self._copies = call.copies
         self.stops_in_place: bool = call.prepared.stops_in_place or call.writes_imported

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 
 from armpy.backend.programs import HOST_TARGET
 from armpy.errors import BackendError, InvalidArgumentError, did_you_mean
-from armpy.plugins.proxy.guard import GuardedBackend
+from armpy.plugins.proxy.guard import BackendProxy
 from armpy.plugins.proxy.guarded_call import describe, read_backend
 from armpy.types import BackendId
 
 
-def targets_of(backend: GuardedBackend) -> tuple[str, ...]:
+def targets_of(backend: BackendProxy) -> tuple[str, ...]:
     """The targets of a backend; none if it saves no programs.
 
     Raises
@@ -34,7 +34,7 @@ def targets_of(backend: GuardedBackend) -> tuple[str, ...]:
     return tuple(map(str, found))
 
 
-def known_targets(backends: Iterable[GuardedBackend]) -> dict[str, list[BackendId]]:
+def known_targets(backends: Iterable[BackendProxy]) -> dict[str, list[BackendId]]:
     """The backends that make programs for each target; `HOST_TARGET` is always there."""
     known: dict[str, list[BackendId]] = {HOST_TARGET: []}
     for backend in backends:
@@ -43,7 +43,7 @@ def known_targets(backends: Iterable[GuardedBackend]) -> dict[str, list[BackendI
     return known
 
 
-def check_targets(names: Sequence[str], backends: Iterable[GuardedBackend]) -> None:
+def check_targets(names: Sequence[str], backends: Iterable[BackendProxy]) -> None:
     """Check that there is each of some targets.
 
     Raises

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 from armpy.errors import InvalidArgumentError
 from armpy.execution.memory.exhaustion import without_memory
 from armpy.execution.programs.loop_timeout import UNSET, Unset
-from armpy.execution.scheduling.stop_signal import StopSignal, deadline_in
+from armpy.execution.scheduling.stop_signal import CancellationToken, deadline_in
 from armpy.ops.operation import Array
 from armpy.types import Priority
 
 if TYPE_CHECKING:  # futures are slow to import, and most programs call
     from armpy.execution.binding import Binding, BoundCall
     from armpy.execution.scheduling.executors import Executors
-    from armpy.execution.scheduling.tasks import ExecutionFuture, Job
+    from armpy.execution.scheduling.tasks import ExecutionFuture, ExecutionTask
 
 
 class Execution:
@@ -56,11 +56,11 @@ class Execution:
         "_is_apart",
         "_is_closed",
         "_is_watched",
-        "_job",
         "_keep_alive",
         "_owner",
         "_priority",
         "_signal",
+        "_task",
         "_turn",
         "_wants_stop",
         "outputs",
@@ -88,12 +88,12 @@ class Execution:
         self._is_watched = self._is_apart or deadline_s is not None
         self._keep_alive: object = None
         self._is_closed = False
-        self._job: Job[dict[str, Array]] | None = None
+        self._task: ExecutionTask[dict[str, Array]] | None = None
         self._wants_stop = False
-        self._signal = StopSignal()
+        self._signal = CancellationToken()
         bound = binding.bound(self._signal, is_private=self._is_apart)
         # What is run apart, and stops it, for whoever has the turn; None until it is made anew.
-        self._apart: tuple[StopSignal, BoundCall | None] | None = None
+        self._apart: tuple[CancellationToken, BoundCall | None] | None = None
         if self._is_apart:
             self._apart = self._signal, bound
         # Whoever takes it out executes: to delete from a list is one step, and the quickest lock.
@@ -160,7 +160,7 @@ class Execution:
         """
         limit_s = self._deadline_s if deadline_s is UNSET else deadline_s
         deadline = deadline_in(limit_s)
-        turn, job = self._turn, None
+        turn, task = self._turn, None
         try:
             execute = turn[0]
             del turn[0]
@@ -168,12 +168,12 @@ class Execution:
             raise self._not_free() from None
         try:
             is_apart = not self._binding.stops_in_place
-            job = self._new_job(turn, execute, deadline, priority or self._priority, is_apart)
-            future = job.submitted()
-            self._executors.submit(job)
-            job.watch()
+            task = self._new_task(turn, execute, deadline, priority or self._priority, is_apart)
+            future = task.submitted()
+            self._executors.submit(task)
+            task.watch()
         except BaseException:
-            self._take_back(job, turn, execute)
+            self._take_back(task, turn, execute)
             raise
         return future
 
@@ -187,9 +187,9 @@ class Execution:
         of others is abandoned, and writes to none of the caller's arrays, if it was started, has a
         deadline, or was bound with `cancellable`; otherwise it ends behind the layer that it is in.
         """
-        job = self._job
-        if job is not None:
-            return job.stop()
+        task = self._task
+        if task is not None:
+            return task.stop()
         if self._turn or self._is_closed:
             return False
         self._wants_stop = True
@@ -228,56 +228,56 @@ class Execution:
 
     def _call_watched(self, turn: list[BoundCall], execute: BoundCall) -> dict[str, Array]:
         """Execute once what has a deadline, or cannot be stopped itself."""
-        job = None
+        task = None
         try:
             deadline = deadline_in(self._deadline_s)
-            job = self._new_job(turn, execute, deadline, self._priority, self._is_apart)
+            task = self._new_task(turn, execute, deadline, self._priority, self._is_apart)
             if not self._is_apart:
-                return job.call()
-            from armpy.execution.scheduling.tasks import wait  # noqa: PLC0415 - imported with the job
+                return task.call()
+            from armpy.execution.scheduling.tasks import wait  # noqa: PLC0415 - imported with the task
 
-            future = job.submitted()
-            self._executors.run_apart(job)
+            future = task.submitted()
+            self._executors.run_apart(task)
         except BaseException:
-            self._take_back(job, turn, execute)
+            self._take_back(task, turn, execute)
             raise
-        return wait(job, future)
+        return wait(task, future)
 
     def _take_back(
         self,
-        job: Job[dict[str, Array]] | None,
+        task: ExecutionTask[dict[str, Array]] | None,
         turn: list[BoundCall],
         execute: BoundCall,
     ) -> None:
         """Give the turn back of what was not started, as where a signal handler has raised."""
-        if job is None:
+        if task is None:
             turn.append(execute)
-        elif not job.is_over:
-            job.stop()
+        elif not task.is_over:
+            task.stop()
 
-    def _new_job(
+    def _new_task(
         self,
         turn: list[BoundCall],
         execute: BoundCall,
         deadline: float | None,
         priority: Priority,
         is_apart: bool,
-    ) -> Job[dict[str, Array]]:
+    ) -> ExecutionTask[dict[str, Array]]:
         """What executes once, and gives the turn back when its caller can have it again."""
-        from armpy.execution.scheduling.tasks import Job  # noqa: PLC0415 - most programs call
+        from armpy.execution.scheduling.tasks import ExecutionTask  # noqa: PLC0415 - most programs call
 
         binding, outputs = self._binding, self.outputs
         signal = self._signal
         made: BoundCall | None = None
         if is_apart:  # the last one may have been left alone, with all that it has
-            signal, made = self._apart or (StopSignal(), None)
+            signal, made = self._apart or (CancellationToken(), None)
             self._apart = None
         signal.reset(deadline)
 
-        def work(job: Job[dict[str, Array]]) -> dict[str, Array]:
+        def work(task: ExecutionTask[dict[str, Array]]) -> dict[str, Array]:
             nonlocal made
             if not is_apart:
-                job.enter_place()
+                task.enter_place()
                 execute()
                 return outputs
             if made is None:
@@ -288,7 +288,7 @@ class Execution:
             return outputs
 
         def when_over(is_abandoned: bool) -> None:
-            self._job = None
+            self._task = None
             if not is_abandoned:
                 signal.reset()
             if is_apart:
@@ -296,5 +296,5 @@ class Execution:
                 self._apart = (signal, made) if is_kept else None
             turn.append(execute)
 
-        self._job = job = Job(work, signal, priority, self._owner, when_over)
-        return job
+        self._task = task = ExecutionTask(work, signal, priority, self._owner, when_over)
+        return task

@@ -22,7 +22,7 @@ from armpy.execution.execution import Execution
 from armpy.execution.memory.imported_tensor import ImportedTensor
 from armpy.execution.memory.imports import Importer, import_by_name, import_given, imports_in
 from armpy.execution.memory.network_memory import HeldMemory, NetworkMemory
-from armpy.execution.programs.bound_program import Plan, PlanKey, Prepared
+from armpy.execution.programs.bound_program import BoundProgram, Plan, PlanKey
 from armpy.execution.programs.control_flow import Shapes
 from armpy.execution.programs.dynamic_plan import DynamicPlan
 from armpy.execution.programs.loop_timeout import UNSET, Unset, loop_timeout
@@ -32,13 +32,13 @@ from armpy.execution.programs.state import SharedState
 from armpy.execution.programs.static_plan import StaticPlan
 from armpy.execution.programs.steps import PreparationError
 from armpy.execution.programs.stepwise_plan import StepwisePlan, is_shaped, split_at_unknown
-from armpy.execution.programs.symbolic_programs import Templates
+from armpy.execution.programs.symbolic_programs import SymbolicPrograms
 from armpy.execution.settings import NetworkSettings
-from armpy.execution.subgraph_networks import NetworkFamily
-from armpy.execution.wrappers.all_wrappers import Surroundings
+from armpy.execution.subgraph_networks import SubgraphNetworks
+from armpy.execution.wrappers.all_wrappers import ExecutionWrappers
 from armpy.graph import Graph, graphs_of, nested_graphs, verify_graph
 from armpy.ops.operation import Array
-from armpy.plugins.proxy.guard import GuardedBackend
+from armpy.plugins.proxy.guard import BackendProxy
 from armpy.profiling import phase, profiled_by
 from armpy.tensor import TensorInfo, check_shape_fits, format_shape
 from armpy.types import BackendId, Priority
@@ -64,12 +64,12 @@ class LoadedNetwork:
     ----------
     graph : Graph
         Dimensions may be unknown.
-    backends : sequence of GuardedBackend
+    backends : sequence of BackendProxy
         Most preferred first.
     evaluator : Evaluator, optional
         Folds constants.
     settings : NetworkSettings
-    family : NetworkFamily, optional
+    subgraphs : SubgraphNetworks, optional
         That of the network whose control flow runs this one.
     shared_state : SharedState, optional
         That of other networks of the model, whose variables it shares.
@@ -97,14 +97,14 @@ class LoadedNetwork:
     def __init__(
         self,
         graph: Graph,
-        backends: Sequence[GuardedBackend],
+        backends: Sequence[BackendProxy],
         evaluator: Evaluator | None,
         settings: NetworkSettings,
-        family: NetworkFamily | None = None,
+        subgraphs: SubgraphNetworks | None = None,
         shared_state: SharedState | None = None,
         wanted: Mapping[int, BackendId] | None = None,
     ) -> None:
-        is_inner = family is not None
+        is_inner = subgraphs is not None
         if not is_inner:
             with phase("validate"):
                 for part in (graph, *nested_graphs(graph)):
@@ -120,19 +120,19 @@ class LoadedNetwork:
         self._evaluator = evaluator
         self._settings = settings
         self._plans: OrderedDict[PlanKey, Plan] = OrderedDict()
-        self._ready: dict[PlanKey, Prepared] = {}  # of the plans that are for the whole network
-        self._family = family or NetworkFamily(backends, evaluator, settings, _load_inner)
-        name = self._family.graph_names.get(graph, "")
-        self._planner = Planner(self._family, name, wanted, is_inner=is_inner)
-        about_templates = self.graph, self.backends, evaluator, settings
-        self._templates = Templates(*about_templates, is_possible=not (is_inner or wanted))
-        self._lock = self._family.lock
+        self._ready: dict[PlanKey, BoundProgram] = {}  # of the plans that are for the whole network
+        self._subgraphs = subgraphs or SubgraphNetworks(backends, evaluator, settings, _load_inner)
+        name = self._subgraphs.graph_names.get(graph, "")
+        self._planner = Planner(self._subgraphs, name, wanted, is_inner=is_inner)
+        about_symbolic = self.graph, self.backends, evaluator, settings
+        self._symbolic = SymbolicPrograms(*about_symbolic, is_possible=not (is_inner or wanted))
+        self._lock = self._subgraphs.lock
         self.shared_state = shared_state or SharedState()
         about = settings, self.shared_state, self.shared_state.open(self.graph.variables)
         self.number = next(_numbers)
-        self._surroundings = Surroundings(self.graph, *about, self.backends, self.number)
-        self.inputs = self._surroundings.input_slots([None] * len(self.graph.inputs))
-        self.latest: Prepared | None = None
+        self._wrappers = ExecutionWrappers(self.graph, *about, self.backends, self.number)
+        self.inputs = self._wrappers.input_slots([None] * len(self.graph.inputs))
+        self.latest: BoundProgram | None = None
         self.executors = settings.executors
         self._is_closed = False
         self._executions: weakref.WeakSet[Execution] = weakref.WeakSet()
@@ -142,7 +142,7 @@ class LoadedNetwork:
             try:
                 self._prepare_default()
             except BaseException:
-                self._family.sessions.close()  # the error's traceback keeps what was made
+                self._subgraphs.sessions.close()  # the error's traceback keeps what was made
                 raise
 
     def default_shapes(self) -> list[tuple[int, ...]] | None:
@@ -196,7 +196,7 @@ class LoadedNetwork:
     @property
     def tracing_error(self) -> ArmpyError | None:
         """How a backend's program for traced sizes has broken the contract; None if it has not."""
-        return self._templates.error
+        return self._symbolic.error
 
     @property
     def optimized(self) -> OptimizedNetwork | None:
@@ -212,7 +212,7 @@ class LoadedNetwork:
     @property
     def inner_networks(self) -> tuple[LoadedNetwork, ...]:
         """The loaded networks of all graphs that control flow runs."""
-        return self._family.networks
+        return self._subgraphs.networks
 
     @property
     def plans(self) -> tuple[Plan, ...]:
@@ -245,7 +245,7 @@ class LoadedNetwork:
         latest = self.latest
         for layer in latest.plan.layers if latest is not None else ():
             for name, graph in graphs_of(layer.operation):
-                inner = self._family.find(graph)
+                inner = self._subgraphs.find(graph)
                 if inner is not None and graph not in seen:
                     seen.add(graph)
                     place = f"{where}{layer.name}/{name}"
@@ -311,7 +311,7 @@ class LoadedNetwork:
             made = starting.run(self, inputs, named, deadline_s=deadline_s)
         return [made[name] for name in names]
 
-    def find_prepared(self, inputs: Sequence[Array]) -> Prepared | None:
+    def find_prepared(self, inputs: Sequence[Array]) -> BoundProgram | None:
         """The network prepared for the shapes of some inputs, if it is already."""
         return self._ready.get(tuple([array.shape for array in inputs]))
 
@@ -400,7 +400,7 @@ class LoadedNetwork:
         What `create_working_memory` made stays, and so does what bound executions have.
         """
         with self._lock:
-            for network in (self, *self._family.networks):
+            for network in (self, *self._subgraphs.networks):
                 network.free_own_memory()
 
     def free_own_memory(self) -> None:
@@ -418,7 +418,7 @@ class LoadedNetwork:
         with self._lock:
             self._is_closed = True
             self._forget_plans()  # whoever holds a plan yet holds no memory
-            self._family.close()
+            self._subgraphs.close()
             for execution in [*self._executions]:
                 execution.close()
             for memory in [*self._memories]:
@@ -432,7 +432,7 @@ class LoadedNetwork:
 
     def prepared_for(
         self, inputs: Sequence[Array], targets: Sequence[Array | None] = ()
-    ) -> Prepared:
+    ) -> BoundProgram:
         """The network prepared for the shapes of some inputs.
 
         Parameters
@@ -454,7 +454,7 @@ class LoadedNetwork:
         with self._lock:
             if key not in prepared.importing:
                 plan = self._planner.importing_plan(prepared.plan, inputs, targets)
-                prepared.importing[key] = self._surroundings.prepared(prepared.shapes, plan)
+                prepared.importing[key] = self._wrappers.prepared(prepared.shapes, plan)
             return prepared.importing[key]
 
     def import_inputs(self, given: Mapping[str, object]) -> dict[str, ImportedTensor]:
@@ -465,12 +465,12 @@ class LoadedNetwork:
         """Let backends use memory where it lies; see `armpy.Model.import_outputs`."""
         return import_by_name(self, given, is_output=True)
 
-    def importer(self, prepared: Prepared | None = None) -> Importer:
+    def importer(self, prepared: BoundProgram | None = None) -> Importer:
         """What imports memory for the shapes that the network is prepared for.
 
         Parameters
         ----------
-        prepared : Prepared, optional
+        prepared : BoundProgram, optional
             The network prepared for some shapes; for the latest ones if left out.
 
         Raises
@@ -485,13 +485,13 @@ class LoadedNetwork:
                     "the inputs have no shapes yet", fix="Prepare for some with Model.prepare"
                 )
             prepared = self._use(tuple(shapes))
-        return Importer(self, prepared.plan, self._family.sessions)
+        return Importer(self, prepared.plan, self._subgraphs.sessions)
 
     def plan(self, key: Shapes) -> Plan:
         """The plan for some input shapes."""
         return self._use(key).plan
 
-    def _use(self, key: Shapes) -> Prepared:
+    def _use(self, key: Shapes) -> BoundProgram:
         """Make some input shapes the latest ones, without a lock where they are already."""
         latest = self.latest
         if latest is not None and latest.shapes == key:
@@ -508,13 +508,13 @@ class LoadedNetwork:
 
         return DebuggedNetwork(self, callback)
 
-    def prepared_to_debug(self, shapes: Shapes, callback: DebugCallback) -> Prepared:
+    def prepared_to_debug(self, shapes: Shapes, callback: DebugCallback) -> BoundProgram:
         """The network prepared for some input shapes, with a callback."""
         with self._lock:
             self._check_open()
             graph = self._bound(shapes)
             plan, key = self._debug_plan(shapes, graph), (_DEBUG, shapes)
-            return self._surroundings.prepared(
+            return self._wrappers.prepared(
                 shapes, plan, falls_back=(self, key), debug=(graph, callback)
             )
 
@@ -546,15 +546,15 @@ class LoadedNetwork:
         """
         with self._lock:
             self._check_open()
-            is_news = self._family.fail(backend_id, error)
+            is_news = self._subgraphs.fail(backend_id, error)
             if is_news:
-                for network in (self, *self._family.networks):
+                for network in (self, *self._subgraphs.networks):
                     network._forget_plans()
             try:
                 plan = self._plan_for(key)
             except BaseException:
                 if is_news:
-                    self._family.forgive(backend_id)
+                    self._subgraphs.forgive(backend_id)
                 raise
         if is_news:
             text = "%s has failed and loses its layers, which are executed again: %s"
@@ -572,7 +572,7 @@ class LoadedNetwork:
         """Make plans anew when they are needed next."""
         self.free_own_memory()
         self._plans.clear()
-        self._templates.forget()
+        self._symbolic.forget()
         self._ready.clear()
         self.latest = None
 
@@ -581,22 +581,24 @@ class LoadedNetwork:
         if self._is_closed:
             raise InvalidArgumentError("the network has been unloaded", fix="Load it again")
 
-    def _prepared(self, shapes: Shapes, plan: Plan, memory: HeldMemory | None = None) -> Prepared:
+    def _prepared(
+        self, shapes: Shapes, plan: Plan, memory: HeldMemory | None = None
+    ) -> BoundProgram:
         """Surround a plan with what every execution of this network is to do."""
-        return self._surroundings.prepared(shapes, plan, memory, falls_back=(self, shapes))
+        return self._wrappers.prepared(shapes, plan, memory, falls_back=(self, shapes))
 
     def reset_state(self) -> None:
         """Give every variable its initial elements again, for all networks that share them."""
         with self.shared_state.lock:
             self.shared_state.reset()
 
-    def _find(self, shapes: Shapes) -> Prepared:
+    def _find(self, shapes: Shapes) -> BoundProgram:
         """The network prepared for some input shapes, which is done if need be."""
         with self._lock:
             prepared = self._ready.get(shapes)
             if prepared is None:
                 with profiled_by(self.profiler), phase("prepare"):
-                    plan = self._plan_from_template(shapes) or self._first_plan(shapes)
+                    plan = self._plan_from_symbolic(shapes) or self._first_plan(shapes)
                 prepared = self._ready[shapes] = self._prepared(shapes, plan)
             self._keep(shapes, prepared.plan)
             return prepared
@@ -604,14 +606,14 @@ class LoadedNetwork:
     def _first_plan(self, shapes: Shapes) -> Plan:
         """The plan for some input shapes, made from the network."""
         plan = self._make_plan(self._bound(shapes))
-        self._templates.add(plan)
+        self._symbolic.add(plan)
         return plan
 
-    def _plan_from_template(self, shapes: Shapes) -> Plan | None:
+    def _plan_from_symbolic(self, shapes: Shapes) -> Plan | None:
         """The plan for some input shapes, if others say what it is."""
         self._check_shapes(shapes)
         try:
-            network = self._templates.network(shapes)
+            network = self._symbolic.network(shapes)
             return None if network is None else self._planner.resized_plan(network)
         except (PreparationError, SessionError) as error:
             _log.info("the plan for %s is made from the network: %s", shapes, error)
@@ -672,6 +674,8 @@ class LoadedNetwork:
 _numbers = count()
 
 
-def _load_inner(graph: Graph, family: NetworkFamily) -> LoadedNetwork:
+def _load_inner(graph: Graph, subgraphs: SubgraphNetworks) -> LoadedNetwork:
     """Load a graph that control flow runs."""
-    return LoadedNetwork(graph, family.backends, family.evaluator, family.settings, family)
+    return LoadedNetwork(
+        graph, subgraphs.backends, subgraphs.evaluator, subgraphs.settings, subgraphs
+    )

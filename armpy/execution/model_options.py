@@ -8,12 +8,12 @@ from armpy.backend import OptionScope, OptionValues
 from armpy.backend.options import check_options
 from armpy.errors import InvalidArgumentError
 from armpy.execution.backend_setup import check_effect
-from armpy.plugins.proxy.guard import GuardedBackend
+from armpy.plugins.proxy.guard import BackendProxy
 from armpy.types import BackendId
 
 
 def merged_model_options(
-    backends: Iterable[GuardedBackend],
+    backends: Iterable[BackendProxy],
     of_runtime: Mapping[BackendId, OptionValues],
     of_network: Mapping[BackendId, Mapping[str, object]],
 ) -> dict[BackendId, OptionValues]:
@@ -21,7 +21,7 @@ def merged_model_options(
 
     Parameters
     ----------
-    backends : iterable of GuardedBackend
+    backends : iterable of BackendProxy
         The runtime's.
     of_runtime : mapping of str to mapping
         Checked, of the backends that were given any.
@@ -62,7 +62,7 @@ def merged_model_options(
 def with_defaults(
     given: Mapping[BackendId, Mapping[str, object]],
     defaults: Mapping[BackendId, OptionValues],
-    backends: Iterable[GuardedBackend],
+    backends: Iterable[BackendProxy],
 ) -> dict[BackendId, Mapping[str, object]]:
     """Model options over those of an optimised network, of backends that are there."""
     there = {backend.backend_id for backend in backends}
@@ -73,7 +73,7 @@ def with_defaults(
     return merged
 
 
-def _check_scopes(backend: GuardedBackend, given: Mapping[str, object]) -> None:
+def _check_scopes(backend: BackendProxy, given: Mapping[str, object]) -> None:
     """Check that nothing is said for one network that holds for the whole runtime."""
     for option in backend.options:
         if option.name in given and option.scope is not OptionScope.MODEL:

@@ -12,7 +12,7 @@ from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph import Graph
 from armpy.graph.network import Network
 from armpy.plugins import BackendRegistry
-from armpy.plugins.proxy.guard import GuardedBackend
+from armpy.plugins.proxy.guard import BackendProxy
 
 
 def optimize(
@@ -89,7 +89,7 @@ def _options(backends: Sequence[str | IBackendInternal] | None) -> RuntimeOption
             actual=", ".join(type(one).__name__ for one in backends),
         )
     registry = BackendRegistry()
-    names = [GuardedBackend(one).backend_id for one in objects]
+    names = [BackendProxy(one).backend_id for one in objects]
     for name, one in zip(names, objects, strict=True):
         registry.register(name, partial(_given, one))
     return RuntimeOptions(backends=names, registry=registry)

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from armpy.compiler.cost.candidates import Candidate, Candidates
+from armpy.compiler.cost.candidates import Candidates, PlacementCandidate
 from armpy.compiler.cost.costs import CostTable
-from armpy.compiler.cost.decision import MEASURED, Decision
+from armpy.compiler.cost.decision import MEASURED, PlacementDecision
 from armpy.compiler.placement import Alternative
 from armpy.errors import ArmpyError
 from armpy.execution.loaded_network import LoadedNetwork
@@ -48,12 +48,12 @@ Load = Callable[[Mapping[int, BackendId], Profiler | None], LoadedNetwork]
 
 
 @dataclass(eq=False, slots=True)
-class Trial:
+class PlacementTrial:
     """A candidate that is loaded.
 
     Parameters
     ----------
-    candidate : Candidate
+    candidate : PlacementCandidate
         With the backends that the layers have really got.
     network : LoadedNetwork
     call : callable
@@ -64,7 +64,7 @@ class Trial:
         What one took in each turn of the race.
     """
 
-    candidate: Candidate
+    candidate: PlacementCandidate
     network: LoadedNetwork
     call: Callable[[], object]
     turn_s: float
@@ -111,10 +111,10 @@ class Trials:
         self._estimates = estimates
         self._load = load
         self._inputs = sample_inputs([value.info for value in graph.inputs])
-        self._trials: dict[tuple[BackendId, ...], Trial] = {}
+        self._trials: dict[tuple[BackendId, ...], PlacementTrial] = {}
         self._failures: list[Alternative] = []
 
-    def decide(self) -> Decision | None:
+    def decide(self) -> PlacementDecision | None:
         """Measure and choose; None if no candidate could be run.
 
         Notes
@@ -133,7 +133,7 @@ class Trials:
             for trial in self._trials.values():
                 trial.network.close()
 
-    def _open(self, candidate: Candidate) -> None:
+    def _open(self, candidate: PlacementCandidate) -> None:
         """Load a candidate and run it, if it is not there already in another name."""
         try:
             network = self._load(candidate.backends, None)
@@ -143,7 +143,9 @@ class Trials:
                 return
             call = self._call_of(network)
             call()
-            trial = Trial(replace(candidate, backends=got), network, call, _seconds(call), [])
+            trial = PlacementTrial(
+                replace(candidate, backends=got), network, call, _seconds(call), []
+            )
         except ArmpyError as error:
             _log.info("the placement '%s' is not tried: %s", candidate.name, error)
             self._failures.append(candidate.alternative(failure=str(error)))
@@ -178,7 +180,7 @@ class Trials:
                 found[key] = min(taken, found.get(key, taken))
         return found
 
-    def _profiled(self, trial: Trial) -> dict[tuple[int, BackendId], float]:
+    def _profiled(self, trial: PlacementTrial) -> dict[tuple[int, BackendId], float]:
         """Microseconds of each layer; those of one step have shares of it as they are estimated."""
         profiler = Profiler()
         network = self._load(trial.candidate.backends, profiler)
@@ -234,7 +236,7 @@ class Trials:
                 best = min(trial.seconds for trial in racing)
                 racing = [trial for trial in racing if trial.seconds <= BEHIND * best]
 
-    def _decision(self) -> Decision:
+    def _decision(self) -> PlacementDecision:
         """The fastest, and what all others have taken."""
         ordered = sorted(self._trials.values(), key=lambda trial: trial.seconds)
         limit = SIMPLER * ordered[0].seconds
@@ -245,7 +247,7 @@ class Trials:
             for trial in ordered
         ]
         backends, told = chosen.candidate.backends, (*lines, *self._failures)
-        return Decision(backends, Preference.FASTEST, MEASURED, told)
+        return PlacementDecision(backends, Preference.FASTEST, MEASURED, told)
 
 
 class MeasuredCosts:
@@ -319,7 +321,7 @@ def _seconds(call: Callable[[], object]) -> float:
     return min(times)
 
 
-def _assignment(network: LoadedNetwork, candidate: Candidate) -> dict[int, BackendId]:
+def _assignment(network: LoadedNetwork, candidate: PlacementCandidate) -> dict[int, BackendId]:
     """Where the layers of a candidate have really got to."""
     optimized = network.optimized
     got = {} if optimized is None else optimized.assignment

@@ -12,7 +12,7 @@ from armpy.compiler.assign import Exclusions, SupportOracle
 from armpy.execution.properties import NetworkProperties
 from armpy.execution.settings import NetworkSettings
 from armpy.graph import Graph
-from armpy.plugins.proxy.guard import GuardedBackend
+from armpy.plugins.proxy.guard import BackendProxy
 from armpy.profiling import Profiler, phase
 from armpy.types import BackendId, Preference
 
@@ -22,7 +22,7 @@ from armpy.types import BackendId, Preference
 if TYPE_CHECKING:
     from armpy.compiler.cost.candidates import Candidates
     from armpy.compiler.cost.costs import CostTable
-    from armpy.compiler.cost.decision import Decision
+    from armpy.compiler.cost.decision import PlacementDecision
     from armpy.execution.loaded_network import LoadedNetwork
 
 _log = logging.getLogger("armpy.execution")
@@ -30,20 +30,20 @@ _log = logging.getLogger("armpy.execution")
 
 def decide(
     graph: Graph,
-    backends: Sequence[GuardedBackend],
+    backends: Sequence[BackendProxy],
     evaluator: Evaluator | None,
     settings: NetworkSettings,
     excluded: Exclusions | None = None,
     *,
     measures: bool = True,
-) -> Decision | None:
+) -> PlacementDecision | None:
     """Where the layers of a graph are to run, by the preference of its settings.
 
     Parameters
     ----------
     graph : Graph
         Fully shaped, after the optimiser's passes.
-    backends : sequence of GuardedBackend
+    backends : sequence of BackendProxy
         Most preferred first.
     evaluator : Evaluator, optional
     settings : NetworkSettings
@@ -54,7 +54,7 @@ def decide(
 
     Returns
     -------
-    Decision or None
+    PlacementDecision or None
         None if the order of the backends decides, or nobody takes a layer.
 
     Notes
@@ -99,7 +99,7 @@ class _Question:
         self,
         graph: Graph,
         choices: Mapping[int, Sequence[BackendId]],
-        backends: Sequence[GuardedBackend],
+        backends: Sequence[BackendProxy],
         evaluator: Evaluator | None,
         settings: NetworkSettings,
     ) -> None:
@@ -109,7 +109,7 @@ class _Question:
         self._evaluator = evaluator
         self._settings = settings
 
-    def answer(self, candidates: Candidates, costs: CostTable) -> Decision | None:
+    def answer(self, candidates: Candidates, costs: CostTable) -> PlacementDecision | None:
         """The answer that is kept, or a new one; None if nothing could be run."""
         from armpy.compiler.cost.placement_key import question_of
         from armpy.compiler.devices import FiguresStore
@@ -131,14 +131,14 @@ class _Question:
             store.keep_answer(question, decision.to_json())
         return decision
 
-    def _recalled(self, kept: Mapping[str, object] | None) -> Decision | None:
+    def _recalled(self, kept: Mapping[str, object] | None) -> PlacementDecision | None:
         """A decision that was kept, if it is one of these layers and backends."""
-        from armpy.compiler.cost.decision import Decision
+        from armpy.compiler.cost.decision import PlacementDecision
 
         if kept is None:
             return None
         try:
-            decision = Decision.from_json(kept, Preference.FASTEST)
+            decision = PlacementDecision.from_json(kept, Preference.FASTEST)
         except ValueError as error:
             _log.warning("a placement that was kept is measured again: %s", error)
             return None

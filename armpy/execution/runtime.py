@@ -32,7 +32,7 @@ from armpy.graph.network import Network
 from armpy.ops.composite import Composite
 from armpy.ops.operation import Array
 from armpy.plugins import BackendRegistry, Candidate, CandidateStatus
-from armpy.plugins.proxy.guard import GuardedBackend
+from armpy.plugins.proxy.guard import BackendProxy
 from armpy.profiling import Profiler, phase, profiled_by
 from armpy.types import REFERENCE_BACKEND_ID, BackendId
 
@@ -126,7 +126,7 @@ class Runtime:
         return self._registry
 
     @property
-    def backends(self) -> tuple[GuardedBackend, ...]:
+    def backends(self) -> tuple[BackendProxy, ...]:
         """Its backends as the core sees them, most preferred first."""
         return self._setup.backends
 
@@ -149,7 +149,7 @@ class Runtime:
     def _make_evaluator(self) -> Evaluator | None:
         """What folds constants: the reference backend, whatever the preferences are."""
         try:
-            return Evaluator(GuardedBackend(self._registry.get(REFERENCE_BACKEND_ID)))
+            return Evaluator(BackendProxy(self._registry.get(REFERENCE_BACKEND_ID)))
         except ArmpyError as error:
             _log.debug("constants are not folded: %s", error)
             return None

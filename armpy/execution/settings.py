@@ -9,7 +9,7 @@ from functools import partial
 from armpy.backend import ICustomAllocator
 from armpy.backend.control_flow import DEFAULT_LOOP_TIMEOUT_S
 from armpy.compiler import OptimizerOptions
-from armpy.compiler.compiled_parts import SavedParts
+from armpy.compiler.compiled_parts import ArchivedParts
 from armpy.execution.backend_contexts import BackendContexts
 from armpy.execution.properties import NetworkProperties
 from armpy.execution.scheduling.executors import Executors
@@ -50,7 +50,7 @@ class NetworkSettings:
         What else of the runtime's options has an effect on how fast the network is.
     name : str
         What it is called, for people; may be empty.
-    saved : SavedParts, optional
+    saved : ArchivedParts, optional
         What a prepared file has compiled already.
     """
 
@@ -66,7 +66,7 @@ class NetworkSettings:
     protected_mode: bool = False
     environment: str = ""
     name: str = ""
-    saved: SavedParts | None = None
+    saved: ArchivedParts | None = None
 
     def watched_by(self, contexts: BackendContexts, network_id: int) -> NetworkSettings:
         """The same, with contexts that are told when an execution has come to its end."""

@@ -1,4 +1,4 @@
-"""Network family: what a loaded network shares with those that its control flow runs."""
+"""Networks of subgraphs: what a loaded network shares with those that its control flow runs."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from armpy.compiler.assign import Exclusions, Failed
 from armpy.core.logs import wants_traceback
 from armpy.errors import ArmpyError, InvalidArgumentError
 from armpy.execution.memory.allocators import UnseenAllocator
-from armpy.execution.programs.control_flow import Plan, Shapes
+from armpy.execution.programs.control_flow import NetworkPlan, Shapes
 from armpy.execution.programs.host_workloads import host_session
 from armpy.execution.programs.session import BackendSession, SessionError, Sessions, open_session
 from armpy.execution.settings import NetworkSettings
 from armpy.graph import Graph, graphs_of
-from armpy.plugins.proxy.guard import GuardedBackend
+from armpy.plugins.proxy.guard import BackendProxy
 from armpy.profiling import WatchedLock, phase
 from armpy.types import BackendId
 
@@ -35,12 +35,12 @@ MOST_AHEAD = 128
 """Graphs that are prepared before they run: of many that lie in each other, few do run."""
 
 
-class NetworkFamily:
+class SubgraphNetworks:
     """Backends, their sessions, and one loaded network per graph that control flow runs.
 
     Parameters
     ----------
-    backends : sequence of GuardedBackend
+    backends : sequence of BackendProxy
         Most preferred first.
     evaluator : Evaluator, optional
         Folds constants.
@@ -54,17 +54,17 @@ class NetworkFamily:
         By backend id, the core's own included. A backend makes what a network needs when it first
         gets a layer of it.
     lock : context manager
-        Held while any network of the family makes a plan.
+        Held while any of the networks makes a plan.
     graph_names : mapping of Graph to str
         What control flow calls the graphs that it runs, if the network is profiled.
     """
 
     def __init__(
         self,
-        backends: Sequence[GuardedBackend],
+        backends: Sequence[BackendProxy],
         evaluator: Evaluator | None,
         settings: NetworkSettings,
-        load: Callable[[Graph, NetworkFamily], LoadedNetwork],
+        load: Callable[[Graph, SubgraphNetworks], LoadedNetwork],
     ) -> None:
         self.backends = tuple(backends)
         self.evaluator = evaluator
@@ -80,7 +80,7 @@ class NetworkFamily:
         self._waiting: deque[tuple[Graph, Shapes]] = deque()
         self._is_preparing = False
         self._num_ahead = 0
-        # A proxy, as the family holds the session.
+        # A proxy, as this holds the session.
         self._host = host_session(weakref.proxy(self), settings.loop_timeout_s)
         by_id = {backend.backend_id: backend for backend in self.backends}
         self.sessions = Sessions(self._host, partial(_open_session, by_id, settings))
@@ -126,7 +126,7 @@ class NetworkFamily:
         """The loaded networks of all graphs that control flow runs."""
         return tuple(self._networks.values())
 
-    def plan_of(self, graph: Graph) -> Callable[[Shapes], Plan]:
+    def plan_of(self, graph: Graph) -> Callable[[Shapes], NetworkPlan]:
         """What gives the plans of a graph, which is loaded if need be."""
         with self.lock:
             network = self._networks.get(graph)
@@ -181,7 +181,7 @@ def _refuse_session(backend_id: BackendId) -> BackendSession:
 
 
 def _open_session(
-    backends: Mapping[BackendId, GuardedBackend], settings: NetworkSettings, backend_id: BackendId
+    backends: Mapping[BackendId, BackendProxy], settings: NetworkSettings, backend_id: BackendId
 ) -> BackendSession:
     """Let a backend make what it needs for a network."""
     try:

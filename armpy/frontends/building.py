@@ -30,7 +30,7 @@ _WIDER: Mapping[DataType, DataType] = {
 """The next type that holds every number of a type."""
 
 
-class NetworkBuilder:
+class OperatorBuilder:
     """Adds the layers of one operator to a network.
 
     Parameters

@@ -24,7 +24,7 @@ _INTEGERS = (DataType.SIGNED32, DataType.SIGNED64)
 
 
 @dataclass(frozen=True, slots=True)
-class Counter:
+class LoopCounter:
     """A carried value that grows by the same amount in each turn.
 
     Parameters
@@ -44,12 +44,12 @@ class Counted:
     Parameters
     ----------
     num_turns : int
-    counters : mapping of int to Counter
+    counters : mapping of int to LoopCounter
         By the number of the carried value.
     """
 
     num_turns: int
-    counters: Mapping[int, Counter]
+    counters: Mapping[int, LoopCounter]
 
     def largest(self, number: int) -> int:
         """The value of a counter in the last turn."""
@@ -117,12 +117,12 @@ _ADDITIONS = tuple(
 )
 
 
-def _counters(body: Graph, inputs: Sequence[Value | None]) -> Iterator[tuple[int, Counter]]:
+def _counters(body: Graph, inputs: Sequence[Value | None]) -> Iterator[tuple[int, LoopCounter]]:
     """The carried values that count."""
     for number, (before, after) in enumerate(zip(body.inputs, body.outputs, strict=False)):
         start, added = single_integer(inputs[number]), added_constant(body, after)
         if start is not None and added is not None and added[0] is before and added[1] > 0:
-            yield number, Counter(start, added[1])
+            yield number, LoopCounter(start, added[1])
 
 
 def _terms(graph: Graph, value: Value) -> Iterator[Value]:
@@ -136,7 +136,7 @@ def _terms(graph: Graph, value: Value) -> Iterator[Value]:
         yield value
 
 
-def _limit(condition: Graph, term: Value, counters: Mapping[int, Counter]) -> int | None:
+def _limit(condition: Graph, term: Value, counters: Mapping[int, LoopCounter]) -> int | None:
     """How many turns one comparison allows; None if that cannot be told."""
     layer = condition.producers.get(term)
     if layer is None or layer.operation != Comparison(ComparisonOperation.LESS):

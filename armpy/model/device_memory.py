@@ -11,7 +11,7 @@ from armpy.backend import DeviceMemoryRequest, ExternalMemory, MemoryRole, Memor
 from armpy.compiler.memory.memory_copies import handle_factories
 from armpy.core.vlog import is_on, vlog
 from armpy.errors import ArmpyError, InvalidArgumentError
-from armpy.plugins.proxy.guard import GuardedDeviceMemory
+from armpy.plugins.proxy.guard import DeviceMemoryProxy
 from armpy.tensor import TensorInfo
 from armpy.types import HOST, BackendId
 
@@ -69,7 +69,7 @@ def single_user(roles: Sequence[TensorRole]) -> BackendId | None:
 
 def allocate_device_memory(
     info: TensorInfo, roles: Sequence[TensorRole]
-) -> GuardedDeviceMemory | None:
+) -> DeviceMemoryProxy | None:
     """Ask the one backend that all roles are of for a buffer.
 
     Parameters
@@ -80,7 +80,7 @@ def allocate_device_memory(
 
     Returns
     -------
-    GuardedDeviceMemory or None
+    DeviceMemoryProxy or None
         None if there are several backends, or it has no such buffers, or none now: the reason is
         logged.
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from armpy.execution.scheduling.tasks import ExecutionFuture
     from armpy.execution.wrappers.debugging import DebugCallback, DebuggedNetwork
     from armpy.ops.operation import Array
-    from armpy.store.archive.signing import Signature
+    from armpy.store.archive.signing import FileSignature
 
 
 class Model(ShapedModel):
@@ -372,7 +372,7 @@ class Model(ShapedModel):
         path: str | os.PathLike[str],
         *,
         targets: Sequence[str] = (),
-        sign: Callable[[bytes], Signature] | None = None,
+        sign: Callable[[bytes], FileSignature] | None = None,
     ) -> int:
         """Write the model with all that preparing it has made; `armpy.load` starts from the file.
 

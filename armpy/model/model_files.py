@@ -25,7 +25,7 @@ from armpy.model.load_request import FileState, LoadRequest, check_unchanged, fi
 from armpy.model.signatures import Signatures
 from armpy.plugins import BackendRegistry
 from armpy.plugins.front_ends.custom_operators import custom_operators
-from armpy.plugins.front_ends.registry import FrontEnds, GuardedFrontEnd
+from armpy.plugins.front_ends.registry import FrontEndProxy, FrontEnds
 from armpy.plugins.hooks.custom_operator import CustomConverter
 from armpy.plugins.hooks.front_end import ModelSignature, ParseSettings
 from armpy.plugins.hooks.model_file import ModelFile, ModelSource, open_model_file
@@ -95,7 +95,7 @@ class ModelOrigin:
     Parameters
     ----------
     source : path or bytes-like
-    front_end : GuardedFrontEnd
+    front_end : FrontEndProxy
     options : mapping of str to object
         Of the front-end, all of them.
     memory_limit_bytes : int
@@ -104,7 +104,7 @@ class ModelOrigin:
     """
 
     source: ModelSource
-    front_end: GuardedFrontEnd
+    front_end: FrontEndProxy
     options: Mapping[str, Any]  # Any: checked by the front-end's declarations
     memory_limit_bytes: int
     custom_operators: Callable[[], Mapping[str, CustomConverter]]

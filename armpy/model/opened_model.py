@@ -225,15 +225,15 @@ class OpenedModel:
         ParserError
             If its file has changed since it was loaded.
         """
-        from armpy.model.pickling import make, recipe_of
+        from armpy.model.pickling import make, model_recipe
 
-        return make, (recipe_of(self),)
+        return make, (model_recipe(self),)
 
     def __deepcopy__(self, memo: object) -> Model:
         """Another model of the same, with state of its own."""
-        from armpy.model.pickling import recipe_of
+        from armpy.model.pickling import model_recipe
 
-        return recipe_of(self)()
+        return model_recipe(self)()
 
     @property
     def title(self) -> str:

@@ -90,7 +90,7 @@ class NetworkRecipe:
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
+class ModelRecipe:
     """Recipe of a model: what it comes from, and what has been asked of that.
 
     Parameters
@@ -111,7 +111,7 @@ class Recipe:
         return model
 
 
-def recipe_of(model: OpenedModel) -> Recipe:
+def model_recipe(model: OpenedModel) -> ModelRecipe:
     """How a model is made again; only what it says is copied, not what its variables hold.
 
     Raises
@@ -125,11 +125,11 @@ def recipe_of(model: OpenedModel) -> Recipe:
         raise InvalidArgumentError("the model is closed", fix="Load it again")
     parent = model._made_from
     if parent is not None:
-        before = recipe_of(parent[0])
-        return Recipe(before.first, (*before.steps, parent[1:]))
+        before = model_recipe(parent[0])
+        return ModelRecipe(before.first, (*before.steps, parent[1:]))
     first = _network_recipe(model) if model._request is None else _file_recipe(model)
     _check_copied(first)
-    return Recipe(first)
+    return ModelRecipe(first)
 
 
 def _file_recipe(model: OpenedModel) -> FileRecipe:

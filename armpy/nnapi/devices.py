@@ -37,7 +37,7 @@ from armpy.nnapi.results import (
     unexpected_null,
 )
 from armpy.plugins import BackendRegistry
-from armpy.plugins.proxy.guard import GuardedBackend
+from armpy.plugins.proxy.guard import BackendProxy
 from armpy.types import REFERENCE_BACKEND_ID, BackendId, DeviceType
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Device:
 
     Parameters
     ----------
-    backend : GuardedBackend
+    backend : BackendProxy
     manager : DeviceManager
         Whose device it is.
 
@@ -81,7 +81,7 @@ class Device:
     NNAPI ``ANeuralNetworksDevice``.
     """
 
-    def __init__(self, backend: GuardedBackend, manager: DeviceManager) -> None:
+    def __init__(self, backend: BackendProxy, manager: DeviceManager) -> None:
         self._backend = backend
         self._manager = manager
 
@@ -267,7 +267,7 @@ class DeviceManager:
                 ids = self.runtime().get_device_spec().supported_backends
                 ordered = sorted(ids, key=lambda backend_id: backend_id == REFERENCE_BACKEND_ID)
                 self._devices = tuple(
-                    Device(GuardedBackend(registry.get(backend_id)), self) for backend_id in ordered
+                    Device(BackendProxy(registry.get(backend_id)), self) for backend_id in ordered
                 )
                 for device in self._devices if is_on.manager else ():
                     about = device.name, device.feature_level, device.version

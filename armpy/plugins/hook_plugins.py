@@ -65,7 +65,7 @@ class Answer(Generic[T]):
 
 
 @dataclass(slots=True, eq=False)
-class _Record:
+class _PluginRecord:
     """A candidate for a plugin, and what its hooks have done wrong."""
 
     candidate: Candidate
@@ -110,7 +110,7 @@ class HookPlugins:
         self._lock = threading.RLock()
         self._is_loading = False
         name, module = OWN
-        own = _Record(Candidate(name, name, CandidateKind.CODE, name=module, is_plugin=True))
+        own = _PluginRecord(Candidate(name, name, CandidateKind.CODE, name=module, is_plugin=True))
         self._records = [own]
         for candidate in candidates:
             self._add(candidate)
@@ -254,9 +254,9 @@ class HookPlugins:
         if self._options.probe:
             self.probe()
 
-    def _add(self, candidate: Candidate) -> _Record:
+    def _add(self, candidate: Candidate) -> _PluginRecord:
         """Take up one candidate, if it may be loaded and its name is free."""
-        record = _Record(candidate)
+        record = _PluginRecord(candidate)
         self._records.append(record)
 
         def check() -> None:
@@ -279,7 +279,7 @@ class HookPlugins:
         """Where a plugin stands in the order in which they count."""
         return next(i for i, r in enumerate(self._records) if r.candidate is candidate)
 
-    def _load(self, record: _Record) -> None:
+    def _load(self, record: _PluginRecord) -> None:
         """Import a plugin and register its hooks; undo what it has done if that goes wrong."""
         candidate = record.candidate
 
@@ -303,14 +303,14 @@ class HookPlugins:
             record.plugin = None
             leave_out(candidate, *failed)
 
-    def _import(self, record: _Record) -> object:
+    def _import(self, record: _PluginRecord) -> object:
         """A plugin's module or object."""
         candidate = record.candidate
         if candidate.kind is CandidateKind.CODE:
             return importlib.import_module(candidate.name)
         return open_plugin(candidate, self._trust.check(candidate).module)
 
-    def _guard(self, record: _Record) -> Callable[[str, Callable[..., object]], object]:
+    def _guard(self, record: _PluginRecord) -> Callable[[str, Callable[..., object]], object]:
         """What stands between pluggy and an implementation: it raises nothing."""
 
         def guard(hook: str, function: Callable[..., object]) -> object:
@@ -354,7 +354,7 @@ def _plain(value: object) -> object:
     return list(value) if isinstance(value, (list, tuple)) else value
 
 
-def _can_be_probed(record: _Record) -> bool:
+def _can_be_probed(record: _PluginRecord) -> bool:
     """Whether a probe can tell something new."""
     candidate = record.candidate
     is_found = candidate.status is CandidateStatus.FOUND

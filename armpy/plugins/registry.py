@@ -44,7 +44,7 @@ BackendFactory = Callable[[], IBackendInternal]
 
 
 @dataclass(slots=True, eq=False)
-class _Record:
+class _CandidateRecord:
     """A candidate, and how far the registry has come with it.
 
     `opened` is there once its code is imported, `checked` once its backend is made; `changes` is
@@ -111,8 +111,8 @@ class BackendRegistry:
         self._trust = read_trust(self._options)
         self._hooks: HookPlugins | None = None
         self._plugins: list[Candidate] = []
-        self._records: list[_Record] = []
-        self._owners: dict[BackendId, _Record] = {}
+        self._records: list[_CandidateRecord] = []
+        self._owners: dict[BackendId, _CandidateRecord] = {}
         self._skipped: list[SkippedPath] = []
         self._lock = threading.RLock()
         self._is_closed = False
@@ -337,9 +337,9 @@ class BackendRegistry:
             records = [record for record in self._records if record.can_be_probed]
             return self._probe(records, examine)
 
-    def _add(self, candidate: Candidate, backend_id: BackendId | None = None) -> _Record:
+    def _add(self, candidate: Candidate, backend_id: BackendId | None = None) -> _CandidateRecord:
         """Take up one candidate, with its id if that is known."""
-        record = _Record(candidate)
+        record = _CandidateRecord(candidate)
         self._records.append(record)
 
         def check() -> None:
@@ -350,7 +350,7 @@ class BackendRegistry:
         self._attempt(record, check)
         return record
 
-    def _claim(self, record: _Record, backend_id: BackendId) -> None:
+    def _claim(self, record: _CandidateRecord, backend_id: BackendId) -> None:
         """Give a candidate its id, unless another has it."""
         candidate = record.candidate
         candidate.backend_id = backend_id
@@ -364,7 +364,7 @@ class BackendRegistry:
 
     def _look_into_directories(
         self, wanted: BackendId | None = None, without: Container[BackendId] = ()
-    ) -> _Record | None:
+    ) -> _CandidateRecord | None:
         """Import directories' modules in order, until one has the wanted id."""
         records = [
             record
@@ -379,7 +379,7 @@ class BackendRegistry:
                 self._open(record)
         return None if wanted is None else self._owners.get(wanted)
 
-    def _open(self, record: _Record) -> bool:
+    def _open(self, record: _CandidateRecord) -> bool:
         """Import a candidate's code, if that is not done yet; false if it is left out."""
         if record.opened is not None:
             return True
@@ -413,13 +413,13 @@ class BackendRegistry:
             self._groups[shared] = group_name(candidate.directory)
         return private_name(candidate.path, candidate.entry, self._groups.get(shared, ""))
 
-    def _load(self, record: _Record) -> CheckedBackend | None:
+    def _load(self, record: _CandidateRecord) -> CheckedBackend | None:
         """Make a candidate's backend, if that is not done yet; None if it is left out."""
         if record.is_open_question and self._open(record):
             self._run(record, lambda: self._create(record))
         return record.checked
 
-    def _create(self, record: _Record) -> None:
+    def _create(self, record: _CandidateRecord) -> None:
         """Make a backend and register it."""
         candidate, opened = record.candidate, record.opened
         assert opened is not None  # `_open` came before
@@ -431,7 +431,7 @@ class BackendRegistry:
         record.changes.clear()
         record.checked = checked  # last: `get` looks at it without the lock
 
-    def _run(self, record: _Record, step: Callable[[], None]) -> bool:
+    def _run(self, record: _CandidateRecord, step: Callable[[], None]) -> bool:
         """Run a candidate's code, and undo what it has done if the candidate is left out."""
 
         def contained() -> None:
@@ -450,32 +450,34 @@ class BackendRegistry:
             self._forget(record)
         return record.is_open_question
 
-    def _attempt(self, record: _Record, step: Callable[[], None]) -> bool:
+    def _attempt(self, record: _CandidateRecord, step: Callable[[], None]) -> bool:
         """Do something with a candidate; false, and its reason kept, if that went wrong."""
         failed = attempt(step, record.private_name, record.candidate.name)
         if failed is not None:
             self._leave_out(record, *failed)
         return record.is_open_question
 
-    def _leave_out(self, record: _Record, status: CandidateStatus, failure: Failure) -> None:
+    def _leave_out(
+        self, record: _CandidateRecord, status: CandidateStatus, failure: Failure
+    ) -> None:
         """Record and log why a candidate is not used."""
         self._forget(record)
         leave_out(record.candidate, status, failure)
 
-    def _forget(self, record: _Record) -> None:
+    def _forget(self, record: _CandidateRecord) -> None:
         """Drop what a candidate brought into the process."""
         record.opened = record.checked = None
         if record.private_name:
             forget_module(record.private_name)
             self._modules.discard(record.private_name)
 
-    def _probe_if_asked(self, records: Iterable[_Record]) -> None:
+    def _probe_if_asked(self, records: Iterable[_CandidateRecord]) -> None:
         """Probe what is about to be loaded, if the options say so."""
         if self._options.probe:
             self._probe([r for r in records if r.can_be_probed and not is_own(r.candidate)])
 
     def _probe(
-        self, records: Sequence[_Record], examine: str = ""
+        self, records: Sequence[_CandidateRecord], examine: str = ""
     ) -> list[tuple[Candidate, ProbeResult]]:
         """Probe candidates and record the outcome."""
         # Few processes probe, and it takes much of the standard library.
@@ -488,7 +490,7 @@ class BackendRegistry:
             self._note(record, result)
         return list(zip(candidates, results, strict=True))
 
-    def _note(self, record: _Record, result: ProbeResult) -> None:
+    def _note(self, record: _CandidateRecord, result: ProbeResult) -> None:
         """Record what a probe found out about a candidate."""
         record.has_passed_probe = result.passed
         candidate = record.candidate
@@ -512,7 +514,7 @@ class BackendRegistry:
             raise BackendUnavailableError("the registry of backends is closed")
 
     def _why_unavailable(
-        self, backend_id: BackendId, record: _Record | None
+        self, backend_id: BackendId, record: _CandidateRecord | None
     ) -> BackendUnavailableError:
         """The error for a backend that cannot be had."""
         lost = [

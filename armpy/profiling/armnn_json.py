@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from armpy.profiling.details import LayerDetails, ProfilingDetails, TensorDetails
 from armpy.profiling.events import EventKind, ProfilingEvent
-from armpy.profiling.nesting import Node, nested
+from armpy.profiling.nesting import EventNode, nested
 
 if TYPE_CHECKING:
     from armpy.profiling.recorded import IRecorded
@@ -102,7 +102,7 @@ class _Tree:
         self.times: list[tuple[float, float, float]] = [(0.0, 0.0, 0.0)] * num_before
         self.children: dict[tuple[str, str], _Tree] = {}
 
-    def add(self, index: int, node: Node) -> None:
+    def add(self, index: int, node: EventNode) -> None:
         """Add what has happened in one execution, for the first time in it or once more."""
         self._pad(index)
         start_us, end_us = node.start_ns / 1000, node.end_ns / 1000
@@ -163,7 +163,7 @@ class _Printer:
                 document[key] = printed
         return document
 
-    def _root(self, title: str, nodes: Sequence[Node]) -> tuple[str, _Document]:
+    def _root(self, title: str, nodes: Sequence[EventNode]) -> tuple[str, _Document]:
         """What has happened several times, under Arm NN's name for it."""
         tree = _Tree(title, nodes[0].event, 0)
         for index, node in enumerate(nodes):

@@ -41,7 +41,7 @@ def chrome_trace(recorded: IRecorded) -> str:
 
     References
     ----------
-    Trace Event Format: complete events (X), asynchronous events (b, e), counters (C).
+    SymbolicTrace Event Format: complete events (X), asynchronous events (b, e), counters (C).
     """
     traced: list[_Document] = []
     for number, event in enumerate((*recorded.events, *recorded.load_events)):

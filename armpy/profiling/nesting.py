@@ -12,7 +12,7 @@ _RANKS = {kind: rank for rank, kind in enumerate(EventKind)}
 
 
 @dataclass(eq=False, slots=True)
-class Node:
+class EventNode:
     """An event with those within it.
 
     Parameters
@@ -20,16 +20,16 @@ class Node:
     event : ProfilingEvent
     start_ns, end_ns : int
         Within those of the parent, and behind those of earlier children.
-    parent : Node, optional
-    children : list of Node
+    parent : EventNode, optional
+    children : list of EventNode
         In order of time.
     """
 
     event: ProfilingEvent
     start_ns: int
     end_ns: int
-    parent: Node | None = None
-    children: list[Node] = field(default_factory=list)
+    parent: EventNode | None = None
+    children: list[EventNode] = field(default_factory=list)
 
     @property
     def duration_ns(self) -> int:
@@ -46,7 +46,7 @@ class Node:
         """Whether the core has measured it, which backends' events cannot lie across."""
         return self.event.kind is not EventKind.COMMAND
 
-    def walk(self) -> Iterator[Node]:
+    def walk(self) -> Iterator[EventNode]:
         """The event and all within, each before what is within it."""
         waiting = [self]
         while waiting:
@@ -55,7 +55,7 @@ class Node:
             waiting += reversed(node.children)
 
 
-def nested(events: Iterable[ProfilingEvent]) -> list[Node]:
+def nested(events: Iterable[ProfilingEvent]) -> list[EventNode]:
     """The outermost events of each thread, with all others within them.
 
     Notes
@@ -65,18 +65,18 @@ def nested(events: Iterable[ProfilingEvent]) -> list[Node]:
     events lie across each other, the later one ends with the earlier one; one of a backend
     ends where one of the core begins.
     """
-    by_thread: dict[int, list[Node]] = {}
+    by_thread: dict[int, list[EventNode]] = {}
     for event in events:
         start_ns = round(1000 * event.start_us)
-        node = Node(event, start_ns, max(start_ns, round(1000 * event.end_us)))
+        node = EventNode(event, start_ns, max(start_ns, round(1000 * event.end_us)))
         by_thread.setdefault(event.thread, []).append(node)
     return [root for nodes in by_thread.values() for root in _nested(nodes)]
 
 
-def _nested(nodes: list[Node]) -> Iterator[Node]:
+def _nested(nodes: list[EventNode]) -> Iterator[EventNode]:
     """The outermost events of one thread."""
     nodes.sort(key=lambda node: (node.start_ns, -node.end_ns, _RANKS[node.event.kind]))
-    around: list[Node] = []
+    around: list[EventNode] = []
     for node in nodes:
         while around and _is_over(around[-1], node):
             around.pop()
@@ -89,7 +89,7 @@ def _nested(nodes: list[Node]) -> Iterator[Node]:
         around.append(node)
 
 
-def _is_over(earlier: Node, node: Node) -> bool:
+def _is_over(earlier: EventNode, node: EventNode) -> bool:
     """Whether an event has come to its end when another one begins; it ends then if it has to."""
     if node.is_core and not earlier.is_core:
         earlier.end_ns = min(earlier.end_ns, node.start_ns)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from armpy.profiling.events import EventKind, ProfilingEvent
-from armpy.profiling.nesting import Node, nested
+from armpy.profiling.nesting import EventNode, nested
 from armpy.profiling.shares import Share, Shares
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ def summarize(
     collected = _Collected()
     queued = [event for event in events if event.kind is EventKind.QUEUED]
     roots = nested([*(e for e in events if e.kind is not EventKind.QUEUED), *load_events])
-    executions: list[Node] = []
+    executions: list[EventNode] = []
     for root in roots:
         if root.event.kind is EventKind.EXECUTION:
             executions.append(root)
@@ -185,7 +185,7 @@ class _Collected:
         self.layers, self.overhead, self.waiting = Shares(), Shares(), Shares()
         self.beside, self.load = Shares(), Shares()
 
-    def add_execution(self, root: Node) -> None:
+    def add_execution(self, root: EventNode) -> None:
         """Add the own time of an execution and of all within it."""
         for node in root.walk():
             event = node.event
@@ -200,7 +200,7 @@ class _Collected:
             else:
                 self._add_layer(node)
 
-    def _add_layer(self, node: Node) -> None:
+    def _add_layer(self, node: EventNode) -> None:
         """Add the own time of a layer, or of a part of one."""
         owner = _owner(node)
         event = owner.event
@@ -211,23 +211,23 @@ class _Collected:
             name, operation = f"{event.operation} '{layer}'", event.operation
         self.layers.add(name, event.backend, node.own_ns, operation, layer, node.event)
 
-    def add_load(self, root: Node) -> None:
+    def add_load(self, root: EventNode) -> None:
         """Add the own time of a phase of loading and of all within it."""
         for node in root.walk():
             self.load.add(node.event.name, node.event.backend, node.own_ns)
 
-    def add_beside(self, root: Node) -> None:
+    def add_beside(self, root: EventNode) -> None:
         """Add what was measured in no execution's thread."""
         event = root.event
         self.beside.add(event.name, event.backend, root.duration_ns, event=event)
 
 
-def _is_compiled(node: Node) -> bool:
+def _is_compiled(node: EventNode) -> bool:
     """Whether a layer's backend tells which of the model's layers it computes in it."""
     return any(c.event.kind is EventKind.COMMAND and c.event.layer for c in node.children)
 
 
-def _owner(node: Node) -> Node:
+def _owner(node: EventNode) -> EventNode:
     """What the time of a node belongs to: itself, or the layer that it is a nameless part of."""
     if node.event.layer:
         return node
@@ -239,7 +239,7 @@ def _owner(node: Node) -> Node:
     return node
 
 
-def _path(node: Node) -> str:
+def _path(node: EventNode) -> str:
     """The name of a layer behind those of the control flow that it lies in: ``loop/body/sum``."""
     names = [node.event.layer]
     graph, around = node.event.graph, node.parent

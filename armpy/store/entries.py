@@ -66,7 +66,7 @@ class _Header:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class LookupResult:
     """Outcome of looking up an entry.
 
     Parameters
@@ -147,7 +147,7 @@ class Entries(IForgettingCache):
         """What was written under a key, as `look_up` finds it; None if nothing can be used."""
         return self.look_up(kind, key).parts
 
-    def look_up(self, kind: str, key: str) -> Found:
+    def look_up(self, kind: str, key: str) -> LookupResult:
         """What was written under a key, or why it cannot be used."""
         path = self._path(kind, key)
         try:
@@ -155,14 +155,14 @@ class Entries(IForgettingCache):
             if (header.kind, header.key) != (kind, key):
                 refuse("it is another entry")
         except FileNotFoundError:
-            return Found(None, "there is none")
+            return LookupResult(None, "there is none")
         except (OSError, MemoryError, UnusableError) as error:
             reason = str(error) or type(error).__name__
             _log.info("%s is not used: %s", path, reason)
-            return Found(None, reason)
+            return LookupResult(None, reason)
         with contextlib.suppress(OSError):  # where nothing can be written, nothing is dropped
             os.utime(path)
-        return Found(parts)
+        return LookupResult(parts)
 
     def write(
         self, kind: str, key: str, parts: Sequence[Part], description: str, group: str = ""

@@ -11,7 +11,7 @@ from armpy.compiler import specialize
 from armpy.compiler.assign import SupportOracle
 from armpy.graph import Graph, Layer, Value
 from armpy.ops.operation import Array
-from armpy.plugins.proxy.guard import GuardedBackend
+from armpy.plugins.proxy.guard import BackendProxy
 
 
 class Answers:
@@ -19,7 +19,7 @@ class Answers:
 
     Parameters
     ----------
-    backend : GuardedBackend
+    backend : BackendProxy
         CpuRef.
 
     Notes
@@ -28,7 +28,7 @@ class Answers:
     network on the way is no part of what is right.
     """
 
-    def __init__(self, backend: GuardedBackend) -> None:
+    def __init__(self, backend: BackendProxy) -> None:
         self._oracle = SupportOracle([backend])
         self._backend = backend
         self._factory = backend.create_workload_factory_for_network(NetworkResources())

@@ -14,7 +14,7 @@ from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph import Graph, Layer, SubgraphView
 from armpy.ops.operation import Array
 from armpy.plugins import BackendRegistry
-from armpy.plugins.proxy.guard import GuardedBackend
+from armpy.plugins.proxy.guard import BackendProxy
 from armpy.store.settings import CompilationCaching
 from armpy.testing.answers import Answers
 from armpy.testing.case import Case, Neighbour
@@ -22,7 +22,7 @@ from armpy.testing.pattern import Pattern, declared_patterns
 from armpy.types import REFERENCE_BACKEND_ID, BackendId
 
 
-class Subject:
+class BackendUnderTest:
     """The backend under test.
 
     Parameters
@@ -55,7 +55,7 @@ class Subject:
             options, registry=self.registry, backends=[backend_id], caching=nothing_kept
         )
         self.raw_backend = self.registry.get(backend_id)
-        self.backend = GuardedBackend(self.raw_backend)
+        self.backend = BackendProxy(self.raw_backend)
         self.notes: dict[str, tuple[Case, ...]] = {}
         self.repeats: tuple[tuple[Case, int], ...] = ()
         self.company: tuple[Neighbour | None, Neighbour | None] = (None, None)
@@ -150,7 +150,7 @@ class Subject:
 
 @cache
 def layers_of(case: Case) -> tuple[Layer, ...]:
-    """`Subject.layers` of one of the kit's own cases, which stay as long as the process.
+    """`BackendUnderTest.layers` of one of the kit's own cases, which stay as long as the process.
 
     Notes
     -----

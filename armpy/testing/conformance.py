@@ -11,7 +11,7 @@ from functools import partial
 
 from armpy.errors import InvalidArgumentError
 from armpy.execution import RuntimeOptions
-from armpy.testing.backend_under_test import Subject
+from armpy.testing.backend_under_test import BackendUnderTest
 from armpy.testing.cases import operation_cases
 from armpy.testing.cases.control_flow import control_flow_cases
 from armpy.testing.cases.patterns import kit_patterns
@@ -20,7 +20,7 @@ from armpy.testing.judge import judge
 from armpy.testing.known_failures import apply_known_failures, read_known_failures
 from armpy.testing.patterns import judge_declared, judge_pattern
 from armpy.testing.result import CONTRACT, CaseResult, ConformanceResult, Outcome, is_selected
-from armpy.testing.workers import Lost, judge_in_workers
+from armpy.testing.workers import LostItem, judge_in_workers
 from armpy.types import BackendId
 
 Progress = Callable[[CaseResult], None]
@@ -45,7 +45,7 @@ class NamedCase:
     """
 
     id: str
-    judge: Callable[[Subject], CaseResult]
+    judge: Callable[[BackendUnderTest], CaseResult]
 
 
 def all_cases() -> Iterator[NamedCase]:
@@ -59,7 +59,7 @@ def all_cases() -> Iterator[NamedCase]:
         yield NamedCase(name, partial(judge_pattern, case=name, pattern=pattern))
 
 
-def cases_for(subject: Subject) -> Iterator[NamedCase]:
+def cases_for(subject: BackendUnderTest) -> Iterator[NamedCase]:
     """Every case for one backend: those for all, and the patterns that it declares.
 
     Raises
@@ -88,7 +88,7 @@ def cases_of(
     filter : str or sequence of str
         As of `run_conformance`, which raises the same.
     """
-    subject = Subject(backend_id, runtime_options)
+    subject = BackendUnderTest(backend_id, runtime_options)
     return tuple(case.id for case in _selected(list(cases_for(subject)), filter))
 
 
@@ -142,7 +142,7 @@ def run_conformance(
     >>> run_conformance("CpuRef", filter="Rank/").is_passed
     True
     """
-    subject = Subject(backend_id, runtime_options)
+    subject = BackendUnderTest(backend_id, runtime_options)
     everything = list(cases_for(subject))
     chosen = _selected(everything, filter)
     known = {}
@@ -182,7 +182,7 @@ def _selected(everything: Sequence[NamedCase], filter: str | Sequence[str]) -> l
 
 
 def _judged_in_processes(
-    chosen: Sequence[NamedCase], subject: Subject, options: RuntimeOptions, jobs: int
+    chosen: Sequence[NamedCase], subject: BackendUnderTest, options: RuntimeOptions, jobs: int
 ) -> Generator[CaseResult, None, None]:
     """Results as they come; of the contract's cases each process makes what they share anew."""
     if options.registry is not None:
@@ -198,7 +198,7 @@ def _judged_in_processes(
     make_judge = partial(_ById, subject.backend_id, options)
     found = judge_in_workers(batches, make_judge, CaseResult, jobs=jobs, timeout_s=_TIMEOUT_S)
     for result in found:
-        if isinstance(result, Lost):
+        if isinstance(result, LostItem):
             operation = CONTRACT if result.item.startswith("contract/") else result.item
             name = operation.partition("/")[0]
             yield CaseResult(result.item, name, "", Outcome.CRASHED, result.reason)
@@ -210,7 +210,7 @@ class _ById:
     """Judges cases by their ids, in a process of its own."""
 
     def __init__(self, backend_id: BackendId, options: RuntimeOptions) -> None:
-        self._subject = Subject(backend_id, options)
+        self._subject = BackendUnderTest(backend_id, options)
         self._cases = {case.id: case for case in cases_for(self._subject)}
 
     def __call__(self, case_id: str) -> CaseResult:

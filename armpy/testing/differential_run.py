@@ -45,7 +45,7 @@ class FailureError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class DifferentialRun:
     """A network, and what is to come out of two executions with different inputs.
 
     Parameters
@@ -70,7 +70,7 @@ class Trial:
     num_layers: int = 1
 
 
-def run_trial(runtime: Runtime, trial: Trial) -> Placement | None:
+def run_trial(runtime: Runtime, trial: DifferentialRun) -> Placement | None:
     """Load a trial's network, execute it twice, check everything, unload it.
 
     Returns
@@ -108,7 +108,7 @@ def run_trial(runtime: Runtime, trial: Trial) -> Placement | None:
     return placement
 
 
-def _execute(runtime: Runtime, network_id: int, trial: Trial, run: int) -> Arrays:
+def _execute(runtime: Runtime, network_id: int, trial: DifferentialRun, run: int) -> Arrays:
     """The outputs of one execution, into arrays full of garbage."""
     graph = trial.graph
     given = {
@@ -131,7 +131,7 @@ def _garbage(byte: int, shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> 
     return filled.view(dtype).reshape(shape)
 
 
-def _wrong_answer(trial: Trial, answers: Sequence[Arrays]) -> str:
+def _wrong_answer(trial: DifferentialRun, answers: Sequence[Arrays]) -> str:
     """What is wrong with the outputs of the executions; empty if nothing is."""
     outputs = zip(trial.graph.output_names, trial.graph.outputs, trial.labels, strict=True)
     for name, value, label in outputs:
@@ -147,7 +147,7 @@ def _wrong_answer(trial: Trial, answers: Sequence[Arrays]) -> str:
     return ""
 
 
-def _difference(trial: Trial, wanted: Array, actual: Array, info: TensorInfo) -> str:
+def _difference(trial: DifferentialRun, wanted: Array, actual: Array, info: TensorInfo) -> str:
     """What is wrong with an output; empty if nothing is."""
     difference = compare(wanted, actual, info, tolerance_of(trial, info.data_type))
     if difference is not None:
@@ -160,7 +160,7 @@ def _difference(trial: Trial, wanted: Array, actual: Array, info: TensorInfo) ->
     return f"elements are off by {off:.3g} steps on average. Expected at most {_MOST_OFF:g}"
 
 
-def tolerance_of(trial: Trial, data_type: DataType) -> Tolerance:
+def tolerance_of(trial: DifferentialRun, data_type: DataType) -> Tolerance:
     """How close an output of some type has to be."""
     if trial.is_exact:
         return EXACT

@@ -10,9 +10,9 @@ from armpy.compiler import Placement
 from armpy.errors import ArmpyError, BackendCapabilityError
 from armpy.graph import Graph, Layer
 from armpy.ops.operation import Array
-from armpy.testing.backend_under_test import Subject, layers_of, refusal
+from armpy.testing.backend_under_test import BackendUnderTest, layers_of, refusal
 from armpy.testing.case import LAYER, Case
-from armpy.testing.differential_run import FailureError, Trial, other_feeds, run_trial
+from armpy.testing.differential_run import DifferentialRun, FailureError, other_feeds, run_trial
 from armpy.testing.executed_layers import kind_of, kinds_run, layers_run
 from armpy.testing.neighbours import NEIGHBOURS, companies
 from armpy.testing.result import CaseResult, Outcome
@@ -31,7 +31,7 @@ class _GivenBackError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class CaseVerdict:
     """Verdict on a case, and the network in which its layer ran.
 
     Parameters
@@ -45,12 +45,12 @@ class Verdict:
     case: Case
 
 
-def judge(subject: Subject, case: Case) -> CaseResult:
+def judge(subject: BackendUnderTest, case: Case) -> CaseResult:
     """Judge one case.
 
     Parameters
     ----------
-    subject : Subject
+    subject : BackendUnderTest
     case : Case
 
     Returns
@@ -65,7 +65,7 @@ def judge(subject: Subject, case: Case) -> CaseResult:
     return examine(subject, case).result
 
 
-def examine(subject: Subject, case: Case) -> Verdict:
+def examine(subject: BackendUnderTest, case: Case) -> CaseVerdict:
     """`judge`, with the case as it ran."""
     claimed: tuple[str, ...] = ()
     ran: tuple[str, ...] = ()
@@ -92,15 +92,15 @@ def examine(subject: Subject, case: Case) -> Verdict:
         outcome = Outcome.CRASHED
         text = _located(subject, case, f"{type(error).__name__}: {error}")
     name = case.operation.name
-    return Verdict(CaseResult(case.id, name, case.data_type, outcome, text, claimed, ran), case)
+    return CaseVerdict(CaseResult(case.id, name, case.data_type, outcome, text, claimed, ran), case)
 
 
-def _located(subject: Subject, case: object, what: object) -> str:
+def _located(subject: BackendUnderTest, case: object, what: object) -> str:
     """A message that names backend, operation, shapes and types."""
     return f"{subject.backend_id} / {case}: {what}"
 
 
-def _supported_layers(subject: Subject, case: Case) -> tuple[Layer, ...]:
+def _supported_layers(subject: BackendUnderTest, case: Case) -> tuple[Layer, ...]:
     """The layers that the backend is asked about, if it takes them all."""
     layers = layers_of(case)
     for layer in layers:
@@ -114,7 +114,7 @@ def _supported_layers(subject: Subject, case: Case) -> tuple[Layer, ...]:
 
 
 def _run(
-    subject: Subject, case: Case, graph: Graph, *, is_asked: bool
+    subject: BackendUnderTest, case: Case, graph: Graph, *, is_asked: bool
 ) -> tuple[Placement | None, Case]:
     """Try a case alone, then with neighbours; where its layers ran, and the case as it ran."""
     try:
@@ -151,7 +151,7 @@ def _names_of(layers: Sequence[Layer]) -> set[str]:
     return {layer.name for layer in layers}
 
 
-def trial_of(subject: Subject, case: Case, graph: Graph) -> Trial:
+def trial_of(subject: BackendUnderTest, case: Case, graph: Graph) -> DifferentialRun:
     """What to execute for a case whose network is built, with the right answers."""
     first = None
     if case.expected is not None:
@@ -160,7 +160,7 @@ def trial_of(subject: Subject, case: Case, graph: Graph) -> Trial:
     labels = [_label(case, number) for number in range(len(graph.outputs))]
     num_layers = 1 + (case.front is not None) + (case.behind is not None)
     is_exact = num_layers == 1 and is_move(graph.layers[0])
-    return Trial(graph, both, expected, labels, is_exact, num_layers)
+    return DifferentialRun(graph, both, expected, labels, is_exact, num_layers)
 
 
 def _label(case: Case, number: int) -> str:
@@ -174,7 +174,7 @@ Feeds = dict[str, Array]
 
 
 def expected_of(
-    subject: Subject,
+    subject: BackendUnderTest,
     graph: Graph,
     feeds: Feeds,
     first: Feeds | None = None,

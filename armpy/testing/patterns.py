@@ -8,8 +8,8 @@ from armpy.backend import Support
 from armpy.errors import ArmpyError, BackendCapabilityError
 from armpy.graph import Layer
 from armpy.ops.operation import Array
-from armpy.testing.backend_under_test import Subject, refusal
-from armpy.testing.differential_run import FailureError, Trial, run_trial, tolerance_of
+from armpy.testing.backend_under_test import BackendUnderTest, refusal
+from armpy.testing.differential_run import DifferentialRun, FailureError, run_trial, tolerance_of
 from armpy.testing.executed_layers import kind_of, kinds_run
 from armpy.testing.judge import expected_of
 from armpy.testing.pattern import Pattern
@@ -20,12 +20,12 @@ PATTERN = "pattern"
 """Stands for the operation in tables."""
 
 
-def judge_pattern(subject: Subject, case: str, pattern: Pattern) -> CaseResult:
+def judge_pattern(subject: BackendUnderTest, case: str, pattern: Pattern) -> CaseResult:
     """Judge one of the kit's patterns, with CpuRef for the layers that the backend does not take.
 
     Parameters
     ----------
-    subject : Subject
+    subject : BackendUnderTest
     case : str
         Id in results.
     pattern : Pattern
@@ -39,12 +39,14 @@ def judge_pattern(subject: Subject, case: str, pattern: Pattern) -> CaseResult:
     return _judged(subject, case, pattern, is_declared=False)
 
 
-def judge_declared(subject: Subject, case: str, pattern: Pattern) -> CaseResult:
+def judge_declared(subject: BackendUnderTest, case: str, pattern: Pattern) -> CaseResult:
     """Judge a pattern that the backend declares: every layer has to run on it."""
     return _judged(subject, case, pattern, is_declared=True)
 
 
-def _judged(subject: Subject, case: str, pattern: Pattern, *, is_declared: bool) -> CaseResult:
+def _judged(
+    subject: BackendUnderTest, case: str, pattern: Pattern, *, is_declared: bool
+) -> CaseResult:
     """The result of a pattern; whatever is raised is told with its name."""
     where = f"{subject.backend_id} / {pattern.name}"
     data_type = ""
@@ -91,7 +93,7 @@ def _outcome(
     return Outcome.ELSEWHERE, "the backend gave back what it had said yes to"
 
 
-def _trial(subject: Subject, pattern: Pattern) -> Trial:
+def _trial(subject: BackendUnderTest, pattern: Pattern) -> DifferentialRun:
     """What to execute, with the right answers."""
     graph, feeds = pattern.graph, pattern.feeds()
     labels = [f"the output '{name}'" for name in graph.output_names]
@@ -104,14 +106,14 @@ def _trial(subject: Subject, pattern: Pattern) -> Trial:
         right = dict(pattern.expected)
         again = pattern.again or (feeds, right)
         both, expected = (feeds, dict(again[0])), (right, dict(again[1]))
-        return Trial(graph, both, expected, labels, num_layers=num_layers)
-    trial = Trial(graph, both, expected, labels, num_layers=num_layers)
+        return DifferentialRun(graph, both, expected, labels, num_layers=num_layers)
+    trial = DifferentialRun(graph, both, expected, labels, num_layers=num_layers)
     if problem := _why_other_than_reference(trial, pattern.expected or {}):
         raise FailureError(problem)
     return trial
 
 
-def _why_other_than_reference(trial: Trial, declared: Mapping[str, Array]) -> str:
+def _why_other_than_reference(trial: DifferentialRun, declared: Mapping[str, Array]) -> str:
     """What is wrong with a pattern's own outputs where CpuRef can say them; empty if nothing is."""
     for name, value in zip(trial.graph.output_names, trial.graph.outputs, strict=True):
         if name in declared:

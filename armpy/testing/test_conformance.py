@@ -9,13 +9,13 @@ import pytest
 
 from armpy.errors import ArmpyError, InvalidArgumentError
 from armpy.execution import RuntimeOptions
-from armpy.testing.backend_under_test import Subject
+from armpy.testing.backend_under_test import BackendUnderTest
 from armpy.testing.conformance import NamedCase, all_cases, cases_for
 from armpy.testing.known_failures import read_known_failures
 from armpy.testing.plugin import RESULTS
 from armpy.testing.result import CaseResult, Outcome
 
-_SUBJECT: pytest.StashKey[Subject] = pytest.StashKey()
+_SUBJECT: pytest.StashKey[BackendUnderTest] = pytest.StashKey()
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -27,7 +27,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     metafunc.parametrize("case", cases, ids=[case.id for case in cases])
 
 
-def _subject(config: pytest.Config) -> Subject:
+def _subject(config: pytest.Config) -> BackendUnderTest:
     """The backend under test, one for all cases.
 
     Raises
@@ -40,14 +40,14 @@ def _subject(config: pytest.Config) -> Subject:
         if backend_id is None:
             raise InvalidArgumentError("armpy.testing needs --armpy-backend ID")
         path = config.getoption("armpy_dynamic_path")
-        subject = Subject(backend_id, RuntimeOptions(dynamic_backends_path=path or ()))
+        subject = BackendUnderTest(backend_id, RuntimeOptions(dynamic_backends_path=path or ()))
         list(cases_for(subject))
         config.stash[_SUBJECT] = subject
     return config.stash[_SUBJECT]
 
 
 @pytest.fixture(scope="session")
-def armpy_subject(pytestconfig: pytest.Config) -> Subject:
+def armpy_subject(pytestconfig: pytest.Config) -> BackendUnderTest:
     """The backend under test."""
     try:
         return _subject(pytestconfig)
@@ -56,7 +56,9 @@ def armpy_subject(pytestconfig: pytest.Config) -> Subject:
 
 
 @pytest.fixture(scope="session")
-def armpy_known_failures(pytestconfig: pytest.Config, armpy_subject: Subject) -> Mapping[str, str]:
+def armpy_known_failures(
+    pytestconfig: pytest.Config, armpy_subject: BackendUnderTest
+) -> Mapping[str, str]:
     """Reasons of known failures by case id."""
     path = pytestconfig.getoption("armpy_known_failures")
     if path is None:
@@ -69,7 +71,7 @@ def armpy_known_failures(pytestconfig: pytest.Config, armpy_subject: Subject) ->
 
 def test_conformance(
     case: NamedCase,
-    armpy_subject: Subject,
+    armpy_subject: BackendUnderTest,
     armpy_known_failures: Mapping[str, str],
     pytestconfig: pytest.Config,
 ) -> None:
@@ -93,7 +95,7 @@ def test_conformance(
         pytest.skip(f"{result.outcome.value}: {result.text}")
 
 
-def _note(config: pytest.Config, subject: Subject, result: CaseResult) -> None:
+def _note(config: pytest.Config, subject: BackendUnderTest, result: CaseResult) -> None:
     """Add a result to those of the session."""
     _, results = config.stash.setdefault(RESULTS, (subject.backend, []))
     results.append(result)

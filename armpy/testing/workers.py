@@ -24,7 +24,7 @@ _START_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class Lost(Generic[ItemT]):
+class LostItem(Generic[ItemT]):
     """An item whose worker died or hung.
 
     Parameters
@@ -49,7 +49,7 @@ def judge_in_workers(
     *,
     jobs: int,
     timeout_s: float = 60.0,
-) -> Iterator[ResultT | Lost[ItemT]]:
+) -> Iterator[ResultT | LostItem[ItemT]]:
     """Judge every item, batch by batch, in `jobs` processes.
 
     Parameters
@@ -69,7 +69,7 @@ def judge_in_workers(
     Yields
     ------
     object
-        Each item's result, or `Lost`, as they come. What a judge raises ends the run: it is
+        Each item's result, or `LostItem`, as they come. What a judge raises ends the run: it is
         for the judge to say what an item's errors mean.
     """
     waiting: queue.SimpleQueue[Sequence[ItemT]] = queue.SimpleQueue()
@@ -93,7 +93,9 @@ def judge_in_workers(
                 raise found
             else:
                 yield (
-                    found if isinstance(found, Lost) else read(kind, found.get("result"), "result")
+                    found
+                    if isinstance(found, LostItem)
+                    else read(kind, found.get("result"), "result")
                 )
     finally:
         crew.stop()
@@ -142,7 +144,9 @@ class _Crew(Generic[ItemT]):
             self.results.put(worker.request(item, timeout_s=self._timeout_s))
         except DeadObjectError:
             late = f"no answer within {self._timeout_s:g} s"
-            self.results.put(Lost(item, late if worker.is_late else f"the process {_end(worker)}"))
+            self.results.put(
+                LostItem(item, late if worker.is_late else f"the process {_end(worker)}")
+            )
             self._end(worker)
             return None
         return worker

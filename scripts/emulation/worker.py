@@ -22,7 +22,7 @@ from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.native.loader import load_objects
 from armpy_numba_acc.program.program import Program
-from armpy_numba_acc.runtime.instance import Code, Instance
+from armpy_numba_acc.runtime.instance import Instance, LoadedCode
 from armpy_numba_acc.store import objects
 
 from armpy.errors import ArmpyError
@@ -100,7 +100,7 @@ class Worker:
 
     def load(self, number: int, isa: Isa, program: Program) -> None:
         """Load a program whose kernels are there."""
-        self._instances[number] = Instance(Code(program, isa))
+        self._instances[number] = Instance(LoadedCode(program, isa))
 
     def forget(self, number: int) -> None:
         """Free a program's memory."""

@@ -20,12 +20,12 @@ from armpy.execution import RuntimeOptions
 from armpy.nnapi.devices import DeviceManager
 from armpy.ops.operation import Array, Operation
 from armpy.tensor import TensorInfo
-from armpy.testing.backend_under_test import Subject
+from armpy.testing.backend_under_test import BackendUnderTest
 from armpy.testing.case import Case
 from armpy.testing.nnapi_vectors.example import read_examples
 from armpy.testing.random_graphs.generator import random_model
 from armpy.testing.random_graphs.runner import run_model
-from armpy.testing.sampling.case_template import Scale, Sketch
+from armpy.testing.sampling.case_template import CaseTemplate, Scale
 from armpy.tools.compare.seeded_values import Values
 from armpy.types import REFERENCE_BACKEND_ID, DataType
 
@@ -81,7 +81,7 @@ class Corpus:
 
     def add_cases(self, cases: Iterable[Case]) -> None:
         """Run conformance cases."""
-        subject = Subject(REFERENCE_BACKEND_ID)
+        subject = BackendUnderTest(REFERENCE_BACKEND_ID)
         with self._recording():
             for case in cases:
                 try:
@@ -89,12 +89,12 @@ class Corpus:
                 except ArmpyError:
                     continue  # elements or scales that the operation refuses
 
-    def add_sketches(self, sketches: Iterable[Sketch], seeds: range) -> None:
-        """Run the kit's sketches with other elements, with extreme ones, and other scales."""
-        for sketch in sketches:
+    def add_templates(self, templates: Iterable[CaseTemplate], seeds: range) -> None:
+        """Run the kit's templates with other elements, with extreme ones, and other scales."""
+        for template in templates:
             for seed in seeds:
                 try:
-                    self.add_cases(list(_varied(sketch, seed).cases(seed)))
+                    self.add_cases(list(_varied(template, seed).cases(seed)))
                 except ArmpyError:
                     continue  # as above
 
@@ -195,19 +195,19 @@ def _extreme(given: Values) -> Values:
     return make
 
 
-def _varied(sketch: Sketch, seed: int) -> Sketch:
-    """A sketch with extreme elements, or with other scales, as the seed says."""
-    values = tuple(sketch.values)
+def _varied(template: CaseTemplate, seed: int) -> CaseTemplate:
+    """A template with extreme elements, or with other scales, as the seed says."""
+    values = tuple(template.values)
     if seed % 4 == 1:
-        return sketch
+        return template
     if seed % 4 == 2:
-        return replace(sketch, values=(_extreme(values[0]), *(values[1:] or values)))
+        return replace(template, values=(_extreme(values[0]), *(values[1:] or values)))
     rng = np.random.default_rng(seed)
-    scales = tuple(_another(rng, scale) for scale in sketch.scales)
-    output = None if sketch.output is None else _another(rng, sketch.output)
+    scales = tuple(_another(rng, scale) for scale in template.scales)
+    output = None if template.output is None else _another(rng, template.output)
     if seed % 8 == 7:
         values = (_extreme(values[0]), *(values[1:] or values))
-    return replace(sketch, values=values, scales=scales, output=output)
+    return replace(template, values=values, scales=scales, output=output)
 
 
 def _another(rng: np.random.Generator, scale: Scale) -> Scale:

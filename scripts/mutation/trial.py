@@ -22,7 +22,7 @@ from armpy_reference.factory import snake_case
 from armpy.execution import RuntimeOptions
 from armpy.ops.operation import Array
 from armpy.plugins import BackendRegistry
-from armpy.testing.backend_under_test import Subject
+from armpy.testing.backend_under_test import BackendUnderTest
 from armpy.testing.conformance import NamedCase, all_cases
 from armpy.tools.compare.description import describe
 from armpy.tools.compare.tolerance import compare
@@ -79,7 +79,7 @@ class Court:
     def __init__(self, sources: Sources, corpus: Corpus) -> None:
         self._sources = sources
         self._corpus = corpus
-        subject = Subject(REFERENCE_BACKEND_ID)
+        subject = BackendUnderTest(REFERENCE_BACKEND_ID)
         self._cases = [(case, runs_of(subject, case)) for case in all_cases()]
 
     def judge(self, site: Site) -> Trial:
@@ -100,7 +100,7 @@ class Court:
         registry = BackendRegistry()
         registry.register(TWIN_ID, lambda: twin)
         registry.register("CpuRef", ReferenceBackend)
-        subject = Subject(TWIN_ID, RuntimeOptions(registry=registry))
+        subject = BackendUnderTest(TWIN_ID, RuntimeOptions(registry=registry))
         for case in self._suspected(operations, site.module):
             result = case.judge(subject)
             if result.outcome.is_bad:
@@ -141,7 +141,7 @@ class Court:
         return worst, text
 
 
-def runs_of(subject: Subject, case: NamedCase) -> list[Run]:
+def runs_of(subject: BackendUnderTest, case: NamedCase) -> list[Run]:
     """What CpuRef's workloads compute in a case, each different execution once."""
     found: dict[bytes, Run] = {}
 

@@ -27,7 +27,7 @@ from armpy.errors import BackendCapabilityError
 from armpy.execution.wrappers.backend_profiling import BackendProfiling
 from armpy.graph import SubgraphView
 from armpy.ops import PreCompiled
-from armpy.plugins.proxy.guard import GuardedBackend
+from armpy.plugins.proxy.guard import BackendProxy
 from armpy.profiling import Profiler
 from armpy.types import DataType, DeviceType
 from tests.support.networks import chain, diamond, f32, floats
@@ -110,7 +110,7 @@ def test_a_guarded_backend_says_what_the_backend_says() -> None:
         def number_of_cache_files(self) -> int:
             return 2
 
-    guarded = GuardedBackend(Talkative())
+    guarded = BackendProxy(Talkative())
     assert (guarded.backend_id, guarded.version) == ("Smallest", "1.2.3")
     assert guarded.api_version == BACKEND_API_VERSION
     assert guarded.device_type is DeviceType.GPU

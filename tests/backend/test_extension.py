@@ -24,7 +24,7 @@ from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.ops import ElementwiseUnary, UnaryOperation
 from armpy.ops.operation import OperandInfos, Operation
-from armpy.plugins.proxy.guard import GuardedBackend
+from armpy.plugins.proxy.guard import BackendProxy
 from armpy.tensor import Shape, TensorInfo
 from tests.support.fake_backends import FakeBackend, FakeFactory, runtime_of
 from tests.support.networks import f32, floats
@@ -145,7 +145,7 @@ def test_types_and_operations_are_found_by_number() -> None:
 
 def test_a_backend_supports_the_extensions_that_it_declares() -> None:
     assert list(Vendor().supported_extensions) == [NAME]
-    guarded = GuardedBackend(Vendor())
+    guarded = BackendProxy(Vendor())
     assert list(guarded.extensions) == [EXTENSION]
     assert list(guarded.supported_extensions) == [NAME]
 
@@ -159,7 +159,7 @@ def test_what_an_extension_creates_is_checked_and_its_errors_name_the_backend() 
 
     for bad, reason in ((raises, "raised RuntimeError.*no licence"), (answers, "wrong type")):
         operations = [ExtensionOperation(0, "HALVE", bad)]  # type: ignore[arg-type]
-        guarded = GuardedBackend(Vendor(extensions=[Extension(NAME, (), operations)]))
+        guarded = BackendProxy(Vendor(extensions=[Extension(NAME, (), operations)]))
         operation = guarded.extensions[0].operation(0)
         assert operation is not None
         with pytest.raises(BackendError, match=rf"Vendor / create: .*{reason}"):
@@ -169,9 +169,9 @@ def test_what_an_extension_creates_is_checked_and_its_errors_name_the_backend() 
 def test_extensions_that_are_none_make_the_backend_unusable() -> None:
     for extensions, reason in (([NAME], "an entry has the wrong type"), (None, "wrong type")):
         with pytest.raises(BackendError, match=rf"Vendor / extensions: .*{reason}"):
-            GuardedBackend(Vendor(extensions=extensions))
+            BackendProxy(Vendor(extensions=extensions))
     with pytest.raises(BackendError, match=r"extensions: two extensions have the same name"):
-        GuardedBackend(Vendor(extensions=[EXTENSION, EXTENSION]))
+        BackendProxy(Vendor(extensions=[EXTENSION, EXTENSION]))
 
 
 def test_what_a_backend_declares_it_supports() -> None:
@@ -181,7 +181,7 @@ def test_what_a_backend_declares_it_supports() -> None:
             return ["com.example.other"]
 
     with pytest.raises(BackendError, match=rf"'{NAME}' is declared and not supported.*it among"):
-        GuardedBackend(Forgetful())
+        BackendProxy(Forgetful())
 
 
 def test_a_layer_of_an_extension_runs_where_the_extension_is() -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from armpy.tools.benchmark import MachineState, Plan, Subject
-from armpy.tools.benchmark.machine import Surroundings
+from armpy.tools.benchmark.machine import MachineLoad
 from armpy.tools.benchmark.remarks import remarks_on_all, remarks_on_subject
 from armpy.tools.benchmark.statistics import latency_of
 
@@ -58,14 +58,14 @@ def test_callers_that_share_threads_are_told_of_armpy_alone() -> None:
 
 def test_what_others_compute_is_what_the_machine_was_busy_with_beside() -> None:
     busy = iter([10.0, 15.0])
-    surroundings = Surroundings(lambda: next(busy))
-    surroundings.begin()
-    surroundings.end(wall_s=4.0, own_s=3.0)
-    assert surroundings.state.others == 0.5  # (15 - 10 - 3) / 4
+    load = MachineLoad(lambda: next(busy))
+    load.begin()
+    load.end(wall_s=4.0, own_s=3.0)
+    assert load.state.others == 0.5  # (15 - 10 - 3) / 4
 
 
 def test_others_are_not_known_where_the_system_does_not_tell() -> None:
-    surroundings = Surroundings(lambda: None)
-    surroundings.begin()
-    surroundings.end(1.0, 1.0)
-    assert surroundings.state.others is None
+    load = MachineLoad(lambda: None)
+    load.begin()
+    load.end(1.0, 1.0)
+    assert load.state.others is None

@@ -9,16 +9,16 @@ import pytest
 
 from armpy.errors import BackendError, InvalidArgumentError
 from armpy.tools.benchmark import (
+    BenchmarkProgress,
     BenchmarkResult,
     LayerCost,
-    Memory,
+    MemoryUse,
     Plan,
-    Progress,
     Subject,
     benchmark,
 )
-from armpy.tools.benchmark.bursts import Burst, run_burst
-from armpy.tools.benchmark.process import Prepared
+from armpy.tools.benchmark.bursts import SubjectTurn, run_burst
+from armpy.tools.benchmark.process import PreparedSubject
 
 
 @dataclass
@@ -45,23 +45,23 @@ class FakeRunning:
         self.scene.asked.append((self.name, order))
         self.scene.on_ask(self.name, order)
 
-    def prepare(self, seed: int) -> Prepared:
+    def prepare(self, seed: int) -> PreparedSubject:
         self._note("prepare")
-        return Prepared(0.5, 0.1, 4 if self.name.startswith("batch") else 1)
+        return PreparedSubject(0.5, 0.1, 4 if self.name.startswith("batch") else 1)
 
-    def run(self, seconds: float, runs: int | None, unmeasured: int) -> Burst:
+    def run(self, seconds: float, runs: int | None, unmeasured: int) -> SubjectTurn:
         self._note("turn" if unmeasured else "warm up")
         if unmeasured:
             self.scene.runs.append(runs)
         count = runs or 10
         us = self.scene.run_us[self.name]
         wall_s = us * count / 1e6
-        return Burst((us,) * (count * self.callers), wall_s, wall_s)
+        return SubjectTurn((us,) * (count * self.callers), wall_s, wall_s)
 
-    def describe(self, *, in_full: bool) -> tuple[str, Memory]:
+    def describe(self, *, in_full: bool) -> tuple[str, MemoryUse]:
         self._note("describe")
         peak = (9 << 20) if in_full else (1 << 20)  # the first process compiles
-        return "all on Fake" if in_full else "", Memory(peak, 1 << 10, 1 << 11)
+        return "all on Fake" if in_full else "", MemoryUse(peak, 1 << 10, 1 << 11)
 
     def layers(self, runs: int) -> tuple[LayerCost, ...]:
         self._note("layers")
@@ -75,7 +75,9 @@ QUICK = Plan(seconds=0.01, processes=3)
 
 
 def measured(
-    scene: Scene, plan: Plan = QUICK, on_progress: Callable[[Progress], object] | None = None
+    scene: Scene,
+    plan: Plan = QUICK,
+    on_progress: Callable[[BenchmarkProgress], object] | None = None,
 ) -> BenchmarkResult:
     subjects = [Subject(name) for name in scene.run_us]
     return benchmark(subjects, plan, start=scene.start, on_progress=on_progress)
@@ -136,7 +138,7 @@ def test_every_process_is_fresh_and_all_are_closed() -> None:
     result = measured(scene)
     assert scene.asked.count(("a", "prepare")) == 3
     assert scene.asked.count(("a", "describe")) == 3
-    assert result.subjects[0].memory == Memory(1 << 20, 1 << 10, 1 << 11)
+    assert result.subjects[0].memory == MemoryUse(1 << 20, 1 << 10, 1 << 11)
     assert result.subjects[0].placement == "all on Fake"
     assert not scene.open
     assert result.processes == 3
@@ -187,7 +189,7 @@ def test_an_interrupt_before_anything_was_measured_leaves_nothing() -> None:
 
 
 def test_progress_goes_from_nothing_to_all() -> None:
-    heard: list[Progress] = []
+    heard: list[BenchmarkProgress] = []
     measured(Scene({"a": 100.0}), on_progress=heard.append)
     assert heard[0].done == 0
     assert [p.done for p in heard] == sorted(p.done for p in heard)

@@ -36,7 +36,7 @@ from armpy.execution import Runtime, RuntimeOptions
 from armpy.ops import BinaryOperation, Convolution2d, ElementwiseBinary
 from armpy.ops.operation import Operation
 from armpy.plugins import BackendRegistry
-from armpy.plugins.proxy.guard import GuardedBackend
+from armpy.plugins.proxy.guard import BackendProxy
 from armpy.tools.calibrate import calibrate
 from armpy.tools.calibrate.workloads import random_inputs, reference_workloads, scalar_workloads
 from armpy.types import DataType
@@ -215,8 +215,8 @@ def test_declared_figures_are_kept(time: FakeTime, store: FiguresStore) -> None:
     _, report = calibrate(registry(time, fast), store=store, clock=time.clock)
     assert report.is_declared
     assert report.figures == fast.figures
-    assert device_facts(GuardedBackend(fast), store).figures == fast.figures
-    costs = costs_of(GuardedBackend(fast), store)
+    assert device_facts(BackendProxy(fast), store).figures == fast.figures
+    costs = costs_of(BackendProxy(fast), store)
     assert costs.source is FigureSource.DECLARED
     overhead_s = costs.rate_of("ElementwiseBinary:ADD", "float32").overhead_s
     assert overhead_s == pytest.approx(REFERENCE.overhead_s / 4, rel=1e-3)

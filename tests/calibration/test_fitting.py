@@ -10,7 +10,7 @@ import pytest
 from armpy.compiler.devices import Rate, Sample, Work
 from armpy.tools.calibrate.clocks import measure
 from armpy.tools.calibrate.fitting import fit_rate, fit_rates, workload_work
-from armpy.tools.calibrate.workloads import ReferenceWorkload, reference_workloads
+from armpy.tools.calibrate.workloads import CalibrationWorkload, reference_workloads
 from tests.support.fake_time import FakeTime
 
 WORKS = [
@@ -104,7 +104,7 @@ def test_a_time_that_no_other_round_confirms_is_measured_longer() -> None:
     assert 3.0 <= time.now_s - 2.0 < 4.0
 
 
-def dense(size: int) -> ReferenceWorkload:
+def dense(size: int) -> CalibrationWorkload:
     """A dense layer of float32; each size is some times larger than the one before."""
     found = [
         workload

@@ -14,7 +14,7 @@ from armpy_numba_acc.files import NumbaPrograms
 import armpy
 from armpy.cli.__main__ import main
 from armpy.store.archive.container import open_container
-from armpy.store.archive.signing import Signature, generate_keys, key_text, verify
+from armpy.store.archive.signing import FileSignature, generate_keys, key_text, verify
 from tests.support.networks import RELU, f32
 
 for library in ("click", "rich", "PIL"):
@@ -170,7 +170,7 @@ def test_a_signed_file_says_by_whom(armpy_command: Command, tmp_path: Path, outp
     said = succeed(armpy_command, "compile", MODEL, "-o", output, "--sign", key)
     assert f"written: {output}, signed by {key_text(public)}" in said
     container = open_container(output)
-    verify(container.signed, Signature(container.key, container.signature))
+    verify(container.signed, FileSignature(container.key, container.signature))
     assert container.key == public
     with armpy.load(output, trusted_keys=[public], code="signed") as compiled:
         assert compiled.is_quick

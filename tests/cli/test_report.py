@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from armpy.cli.inspect.describe import ModelReport
+from armpy.cli.inspect.describe import InspectionReport
 from armpy.cli.inspect.report import print_model
 from armpy.cli.placement_table import PlacementReport, RefusedLayers
 from armpy.cli.printer import print_json
@@ -18,7 +18,7 @@ pytest.importorskip("rich")
 
 OUTPUT = OutputReport("mask", (1, 8, 8), "SIGNED64", 0.0, 12.0, 3.0)
 FACTS = ModelFacts(0, 0, 0, 0, 0, {}, {}, "", (), (), (), (), (), is_file=True)
-MODEL = ModelReport((), (), FACTS, (), "2 layers: A 1, B 1", {"A": 1, "B": 1})
+MODEL = InspectionReport((), (), FACTS, (), "2 layers: A 1, B 1", {"A": 1, "B": 1})
 
 
 def test_the_regions_of_a_mask_are_printed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -25,7 +25,7 @@ from armpy.compiler.devices import (
     lookup_performance,
 )
 from armpy.errors import BackendError
-from armpy.plugins.proxy.guard import GuardedBackend
+from armpy.plugins.proxy.guard import BackendProxy
 from armpy.types import DataType, DeviceType
 
 DECLARED = DeviceFigures({DataType.FLOAT32: PerformanceFigures(0.5, 0.25)})
@@ -76,7 +76,7 @@ def record(version: str = "7.1", backend: str = "Declaring") -> DeviceRecord:
 
 
 def test_facts_are_what_the_backend_says(tmp_path: Path) -> None:
-    facts = device_facts(GuardedBackend(Declaring(DECLARED)), FiguresStore(tmp_path))
+    facts = device_facts(BackendProxy(Declaring(DECLARED)), FiguresStore(tmp_path))
     assert (facts.backend, facts.type, facts.version) == ("Declaring", DeviceType.GPU, "7.1")
     assert (facts.feature_level, facts.extensions) == (28, ())
     assert (facts.num_cache_files, facts.num_data_cache_files) == (2, 1)
@@ -93,30 +93,30 @@ def test_a_backend_is_asked_once_for_its_figures_whoever_wants_them(tmp_path: Pa
             return tensors(float(next(times)))
 
     backend, store = Changing(None), FiguresStore(tmp_path)
-    facts = [device_facts(GuardedBackend(backend), store) for _ in range(3)]
+    facts = [device_facts(BackendProxy(backend), store) for _ in range(3)]
     assert [one.figures for one in facts] == [tensors(1.0)] * 3
     assert next(times) == 2
 
 
 def test_a_backend_that_failed_to_declare_figures_is_not_asked_again(tmp_path: Path) -> None:
     backend = Declaring(RuntimeError("no device"))
-    assert device_facts(GuardedBackend(backend), FiguresStore(tmp_path)).figures is None
+    assert device_facts(BackendProxy(backend), FiguresStore(tmp_path)).figures is None
     backend.figures = DECLARED
     for _ in range(2):
         with pytest.raises(BackendError, match="no device"):
-            GuardedBackend(backend).get_device_figures()
+            BackendProxy(backend).get_device_figures()
 
 
 def test_declared_figures_go_before_measured_ones(tmp_path: Path) -> None:
     store = FiguresStore(tmp_path)
     store.write(record())
-    assert device_facts(GuardedBackend(Declaring(DECLARED)), store).figures == DECLARED
+    assert device_facts(BackendProxy(Declaring(DECLARED)), store).figures == DECLARED
 
 
 def test_measured_figures_stand_for_a_backend_that_declares_none(tmp_path: Path) -> None:
     store = FiguresStore(tmp_path)
     store.write(record())
-    facts = device_facts(GuardedBackend(Declaring(None)), store)
+    facts = device_facts(BackendProxy(Declaring(None)), store)
     assert facts.figures == record().figures
     assert facts.figures_source is FigureSource.MEASURED
 
@@ -124,7 +124,7 @@ def test_measured_figures_stand_for_a_backend_that_declares_none(tmp_path: Path)
 def test_without_either_nothing_is_known(tmp_path: Path) -> None:
     store = FiguresStore(tmp_path)
     store.write(record(version="7.0"))
-    facts = device_facts(GuardedBackend(Declaring(None)), store)
+    facts = device_facts(BackendProxy(Declaring(None)), store)
     assert facts.figures is None
     assert facts.figures_source is FigureSource.ASSUMED
 
@@ -154,7 +154,7 @@ LIES = {
 def test_figures_of_a_lying_backend_are_refused_by_name_and_not_used(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, lie: str
 ) -> None:
-    backend = GuardedBackend(Declaring(LIES[lie]))
+    backend = BackendProxy(Declaring(LIES[lie]))
     facts = device_facts(backend, FiguresStore(tmp_path))
     assert facts.figures is None
     assert "Declaring" in caplog.text
@@ -173,7 +173,7 @@ def test_a_mapping_that_raises_stays_behind_the_boundary(tmp_path: Path) -> None
         def items(self) -> Any:
             raise KeyError("broken")
 
-    backend = GuardedBackend(Declaring(DeviceFigures(Broken())))
+    backend = BackendProxy(Declaring(DeviceFigures(Broken())))
     assert device_facts(backend, FiguresStore(tmp_path)).figures is None
 
 
@@ -201,14 +201,14 @@ def test_look_up_goes_by_type_relaxation_and_scalar() -> None:
 
 
 def test_the_reference_is_what_others_are_set_against(tmp_path: Path) -> None:
-    facts = device_facts(GuardedBackend(ReferenceBackend()), FiguresStore(tmp_path))
+    facts = device_facts(BackendProxy(ReferenceBackend()), FiguresStore(tmp_path))
     assert facts.figures is not None
     assert {*facts.figures.tensors} == {*facts.figures.scalars} == {*DataType}
     assert {*facts.figures.tensors.values(), facts.figures.if_} == {PerformanceFigures(1.0, 1.0)}
 
 
 def test_the_references_costs_are_measured_all_the_same(tmp_path: Path) -> None:
-    backend, store = GuardedBackend(ReferenceBackend()), FiguresStore(tmp_path)
+    backend, store = BackendProxy(ReferenceBackend()), FiguresStore(tmp_path)
     assert costs_of(backend, store).source is FigureSource.ASSUMED
     store.write(record(version=backend.version, backend="CpuRef"))
     assert costs_of(backend, store).part_s == 3.0
@@ -217,20 +217,20 @@ def test_the_references_costs_are_measured_all_the_same(tmp_path: Path) -> None:
 def test_costs_are_those_measured(tmp_path: Path) -> None:
     store = FiguresStore(tmp_path)
     store.write(record())
-    assert costs_of(GuardedBackend(Declaring(None)), store) == record().costs
+    assert costs_of(BackendProxy(Declaring(None)), store) == record().costs
 
 
 def test_declared_costs_are_the_references_times_the_figures(tmp_path: Path) -> None:
     store = FiguresStore(tmp_path)
     store.write(record(version="any", backend="CpuRef"))
-    costs = costs_of(GuardedBackend(Declaring(DECLARED)), store)
+    costs = costs_of(BackendProxy(Declaring(DECLARED)), store)
     assert costs.source is FigureSource.DECLARED
     # Half the time and a quarter of the energy: half the power.
     assert costs.rate_of("Softmax", "float32") == Rate(4.0, 2.0, 1.0, 0.5)
 
 
 def test_what_is_not_known_goes_by_the_kind_of_device(tmp_path: Path) -> None:
-    costs = costs_of(GuardedBackend(Declaring(None)), FiguresStore(tmp_path))
+    costs = costs_of(BackendProxy(Declaring(None)), FiguresStore(tmp_path))
     assert costs == assumed_costs("Declaring", DeviceType.GPU)
     assert costs.source is FigureSource.ASSUMED
     order = [
@@ -247,7 +247,7 @@ def test_declared_control_flow_and_types_that_are_not_declared_have_costs(tmp_pa
     figures = DeviceFigures(
         {DataType.QASYMM_U8: PerformanceFigures(0.5)}, if_=PerformanceFigures(0.25)
     )
-    found = costs_of(GuardedBackend(Declaring(figures)), store)
+    found = costs_of(BackendProxy(Declaring(figures)), store)
     assert found.rate_of("If", "bool").overhead_s == 2.0
     assert found.rate_of("Softmax", "quant8").overhead_s == 1.0
     # As long as the reference, as nothing is said of floats.

@@ -17,7 +17,7 @@ from armpy.ops import Operation, UnaryOperation
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
 from armpy.testing import Case
-from armpy.testing.sampling.case_template import Sketch
+from armpy.testing.sampling.case_template import CaseTemplate
 from armpy.tools.compare.tolerance import EXACT, FLOAT32, OFF_BY_ONE, Tolerance
 from armpy.types import DataType
 from tests.differential.litert_oracle import run_litert
@@ -119,14 +119,14 @@ _PLACES = {ops.Select: 1, ops.OneHot: 1, ops.HashtableLookup: 2}
 """Which input's type decides on the kernel, where it is not the first one's."""
 
 
-def of_judged_types(sketch: Sketch) -> Sketch:
+def of_judged_types(template: CaseTemplate) -> CaseTemplate:
     """A line of the table for those of its types that LiteRT has an opinion on."""
-    codes = [form.code for form in forms_of(sketch.operation)]
+    codes = [form.code for form in forms_of(template.operation)]
     judged = {data_type for code in codes for data_type in _JUDGED.get(code, ())}
-    if not sketch.shapes:
-        return sketch
-    place = _PLACES.get(type(sketch.operation), 0)
-    return replace(sketch, types=lambda types: types[place] in judged and sketch.types(types))
+    if not template.shapes:
+        return template
+    place = _PLACES.get(type(template.operation), 0)
+    return replace(template, types=lambda types: types[place] in judged and template.types(types))
 
 
 def _subject(case: Case) -> TensorInfo:

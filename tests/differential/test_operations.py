@@ -16,28 +16,28 @@ import pytest
 from armpy.ops.operation import Array
 from armpy.tensor import Quantization, TensorInfo
 from armpy.testing import Case
-from armpy.testing.cases import all_sketches
+from armpy.testing.cases import all_case_templates
 from armpy.testing.definitions.expected import with_expected
 from armpy.testing.sampling.case_sampling import drawn, num_draws, roots
-from armpy.testing.sampling.case_template import Sketch
+from armpy.testing.sampling.case_template import CaseTemplate
 from armpy.tools.compare.tolerance import TOLERANCES, Tolerance, compare
 from armpy.types import DataType
 from tests.differential import litert_judge
 from tests.differential.litert_oracle import litert_or_skip
 from tests.support.run_operation import run_operation
 
-NAMES = sorted({sketch.operation.name for sketch in all_sketches()})
+NAMES = sorted({template.operation.name for template in all_case_templates()})
 
 
-def instances(name: str, select: Callable[[Sketch], Sketch]) -> Iterator[Case]:
+def instances(name: str, select: Callable[[CaseTemplate], CaseTemplate]) -> Iterator[Case]:
     """Cases of one operation, and others like them, of the types that a judge selects."""
-    lines = [sketch for sketch in all_sketches() if sketch.operation.name == name]
-    for sketch in lines:
-        yield from select(sketch).cases()
-        yield from select(drawn(sketch, 1)).cases(1)
-    for sketch in roots(lines):
-        for seed in range(2, 2 + num_draws(sketch)):
-            yield from select(drawn(sketch, seed)).cases(seed)
+    lines = [template for template in all_case_templates() if template.operation.name == name]
+    for template in lines:
+        yield from select(template).cases()
+        yield from select(drawn(template, 1)).cases(1)
+    for template in roots(lines):
+        for seed in range(2, 2 + num_draws(template)):
+            yield from select(drawn(template, seed)).cases(seed)
 
 
 def run(case: Case) -> list[Array]:
@@ -58,18 +58,20 @@ def by_definition(case: Case) -> Opinions:
         yield "the definition", defined.expected, None
 
 
-def of_plain_types(sketch: Sketch) -> Sketch:
+def of_plain_types(template: CaseTemplate) -> CaseTemplate:
     """A line for types of which rounding does not decide."""
-    if not sketch.shapes:
-        return sketch
-    return replace(sketch, types=lambda types: not types[0].is_quantized and sketch.types(types))
+    if not template.shapes:
+        return template
+    return replace(
+        template, types=lambda types: not types[0].is_quantized and template.types(types)
+    )
 
 
 @dataclass(frozen=True)
 class Judge:
     """Who says what is right, and of which types' instances."""
 
-    select: Callable[[Sketch], Sketch]
+    select: Callable[[CaseTemplate], CaseTemplate]
     opinions: Callable[[Case], Opinions]
     skip: Callable[[], object] = lambda: None
 
@@ -100,7 +102,7 @@ def test_the_judge_says_the_same(judge: Judge, name: str) -> None:
 
 def test_sum_of_int8_is_the_sum_of_uint8_with_everything_shifted() -> None:
     """LiteRT's own sum of int8 is that of its optimised kernel, in float32."""
-    lines = [sketch for sketch in all_sketches() if "sum-wide" in sketch.label]
+    lines = [template for template in all_case_templates() if "sum-wide" in template.label]
     for case in (case for seed in range(1, 20) for s in lines for case in drawn(s, seed).cases()):
         (item,) = case.inputs
         if item is not None and item.info.data_type is DataType.QASYMM_U8:

@@ -12,8 +12,8 @@ from armpy.errors import ArmpyError
 from armpy.graph import Value
 from armpy.ops.operation import Array
 from armpy.testing.case import Case, CaseInput
-from armpy.testing.cases import all_sketches
-from armpy.testing.sampling.case_template import Sketch
+from armpy.testing.cases import all_case_templates
+from armpy.testing.sampling.case_template import CaseTemplate
 
 ODD: dict[str, Array] = {
     "none": np.zeros(0, np.int32),
@@ -37,14 +37,14 @@ TYPES = {
 BACKENDS = (["CpuRef"], ["NumbaAcc", "CpuRef"])
 
 
-def deciding() -> dict[str, tuple[Sketch, int]]:
+def deciding() -> dict[str, tuple[CaseTemplate, int]]:
     """A line per operand that becomes an attribute, or is one number, and the operand's place."""
-    found: dict[str, tuple[Sketch, int]] = {}
-    for sketch in all_sketches():
-        for place, operand in enumerate(sketch.operation.inputs):
+    found: dict[str, tuple[CaseTemplate, int]] = {}
+    for template in all_case_templates():
+        for place, operand in enumerate(template.operation.inputs):
             is_number = operand.ranks == (0, 1)
             if operand.becomes or is_number:
-                found.setdefault(f"{sketch.operation.name} {operand.name}", (sketch, place))
+                found.setdefault(f"{template.operation.name} {operand.name}", (template, place))
     return found
 
 
@@ -80,8 +80,8 @@ def attempt(case: Case, place: int, odd: Array, *, is_constant: bool, backends: 
 
 @pytest.mark.parametrize("name", DECIDING)
 def test_odd_numbers_work_or_are_refused(name: str) -> None:
-    sketch, place = DECIDING[name]
-    case = next(iter(sketch.cases()))
+    template, place = DECIDING[name]
+    case = next(iter(template.cases()))
     for backends in BACKENDS:
         for is_constant in (False, True):
             for odd in ODD.values():

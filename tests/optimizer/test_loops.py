@@ -10,7 +10,7 @@ import pytest
 
 from armpy.compiler import specialize
 from armpy.graph import Graph, Value
-from armpy.graph.counting import Counted, Counter, counted
+from armpy.graph.counting import Counted, LoopCounter, counted
 from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.ops import (
@@ -169,8 +169,8 @@ def test_networks_of_graphs_go_with_the_plans_that_run_them() -> None:
         _, doubled = model(np.zeros(1, np.int32), np.ones(length, np.float32))
         np.testing.assert_array_equal(doubled, np.full(length, 16, np.float32))
     gc.collect()
-    family = model.runtime.get_network(model.network_id)._family
-    assert len(family._networks) <= 2 * 2
+    subgraphs = model.runtime.get_network(model.network_id)._subgraphs
+    assert len(subgraphs._networks) <= 2 * 2
     assert model.placement is not None
     assert {layer.inside for layer in model.placement.layers} == {
         "",
@@ -242,5 +242,5 @@ def test_turns_are_counted_where_counters_meet_constants(
 
     loop = While(graph_of([NUMBER] * 2, condition), graph_of([NUMBER] * 2, body))
     found = counted(loop, starts)
-    counters = {0: Counter(0, 1), 1: Counter(3, 2)}
+    counters = {0: LoopCounter(0, 1), 1: LoopCounter(3, 2)}
     assert found == (None if num_turns is None else Counted(num_turns, counters))

@@ -12,7 +12,7 @@ from armpy_reference import ReferenceBackend
 
 from armpy.backend import Capabilities, Capability, IBackendInternal, PerformanceFigures
 from armpy.plugins.proxy.deprecated import DEPRECATED_CAPABILITIES
-from armpy.plugins.proxy.guard import GuardedBackend
+from armpy.plugins.proxy.guard import BackendProxy
 from armpy.types import DataType
 from tests.support.fake_backends import FakeBackend
 
@@ -44,7 +44,7 @@ def test_a_deprecated_capability_is_a_warning_that_names_the_backend(
     backend = Listing({capability: True})
     text = rf"^{backend.backend_id}: the capability {capability} is deprecated, as "
     with pytest.warns(DeprecationWarning, match=text):
-        guarded = GuardedBackend(backend)
+        guarded = BackendProxy(backend)
     assert guarded.get_capabilities() == {capability: True}  # it keeps working
 
 
@@ -52,7 +52,7 @@ def test_performance_figures_are_a_warning_that_names_the_backend() -> None:
     backend = Boasting()
     text = rf"^{backend.backend_id}: get_performance is deprecated"
     with pytest.warns(DeprecationWarning, match=text):
-        guarded = GuardedBackend(backend)
+        guarded = BackendProxy(backend)
     assert guarded.get_performance(DataType.FLOAT32).exec_time == 0.5
 
 
@@ -60,11 +60,11 @@ def test_performance_figures_are_a_warning_that_names_the_backend() -> None:
 def test_backends_that_use_nothing_of_it_are_not_warned(backend: IBackendInternal) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        GuardedBackend(backend)
+        BackendProxy(backend)
 
 
 def test_a_backends_own_capability_of_the_same_name_is_no_warning() -> None:
-    GuardedBackend(Listing(json.loads('{"HasFp16": true}')))
+    BackendProxy(Listing(json.loads('{"HasFp16": true}')))
 
 
 def test_the_core_asks_about_every_other_capability() -> None:

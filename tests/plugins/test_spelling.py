@@ -14,7 +14,7 @@ from armpy.execution import RuntimeOptions
 from armpy.model import Model
 from armpy.plugins import BackendRegistry, CandidateStatus
 from armpy.plugins.proxy.spelling import gathered_remarks, remarks_on
-from armpy.testing.backend_under_test import Subject
+from armpy.testing.backend_under_test import BackendUnderTest
 from armpy.testing.contract.case import ViolationError
 from armpy.testing.contract.lifecycle import names_are_the_contracts
 from tests.support.fake_backends import FakeBackend, FakeFactory, registry_of, runtime_of
@@ -120,7 +120,7 @@ def test_the_doctor_and_the_kit_say_it() -> None:
     odd = named("optimise_subgraph")("Fake")
     problems = examine_backend(odd)["problems"]
     assert "Did you mean 'optimize_subgraph'?" in str(problems)
-    subject = Subject("Fake", RuntimeOptions(registry=registry_of(odd)))
+    subject = BackendUnderTest("Fake", RuntimeOptions(registry=registry_of(odd)))
     with pytest.raises(ViolationError, match="Did you mean 'optimize_subgraph'"):
         names_are_the_contracts(subject)
 

@@ -14,7 +14,7 @@ import pytest
 from armpy.errors import ParserError
 from armpy.store.archive.container import Container, open_container, write_container
 from armpy.store.archive.signing import generate_keys, sign
-from armpy.store.archive.trust import Verdict, judge, open_judged
+from armpy.store.archive.trust import CodeVerdict, judge, open_judged
 
 pytest.importorskip("cryptography", reason="cryptography is not installed (armpy[sign])")
 
@@ -265,4 +265,4 @@ def test_a_graph_alone_is_taken_from_anywhere(place: Place) -> None:
     contents = bytes(place.contents())
     for source in (place.path, contents):
         _, verdict = open_judged(source, (), "never")
-        assert verdict == Verdict(False, "code is not wanted (code='never')")
+        assert verdict == CodeVerdict(False, "code is not wanted (code='never')")

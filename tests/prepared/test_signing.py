@@ -14,7 +14,7 @@ import pytest
 from armpy.errors import InvalidArgumentError, UnimplementedError
 from armpy.store.archive import signing
 from armpy.store.archive.signing import (
-    Signature,
+    FileSignature,
     WrongSignatureError,
     generate_keys,
     key_text,
@@ -72,7 +72,7 @@ def test_a_signature_of_the_bare_message_is_wrong() -> None:
 
     bare = Ed25519PrivateKey.from_private_bytes(RFC_SECRET).sign(MESSAGE)
     with pytest.raises(WrongSignatureError, match="has not made this signature"):
-        verify(MESSAGE, Signature(RFC_PUBLIC, bare))
+        verify(MESSAGE, FileSignature(RFC_PUBLIC, bare))
 
 
 def test_a_signature_is_right_for_its_message_alone(key_file: Path) -> None:
@@ -102,7 +102,7 @@ def test_a_signature_of_another_length_is_wrong(
     made = sign(MESSAGE, key_file)
     key = made.public_key.ljust(num_key, b"\0")[:num_key]
     with pytest.raises(WrongSignatureError):
-        verify(MESSAGE, Signature(key, made.signature[:num_signature]))
+        verify(MESSAGE, FileSignature(key, made.signature[:num_signature]))
 
 
 def test_a_private_key_is_for_its_user_alone(tmp_path: Path) -> None:

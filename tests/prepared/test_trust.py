@@ -19,7 +19,7 @@ from armpy.core.file_ownership import steps_to
 from armpy.errors import InvalidArgumentError, ParserError, UnimplementedError
 from armpy.store.archive.container import Container
 from armpy.store.archive.signing import generate_keys, key_text, sign
-from armpy.store.archive.trust import Verdict, check_code_choice, judge
+from armpy.store.archive.trust import CodeVerdict, check_code_choice, judge
 
 STRANGER = 12345
 """The id of a user that is nobody here."""
@@ -105,7 +105,7 @@ def in_memory(key: bytes = bytes(32), signature: bytes = bytes(64)) -> Container
     return cast(Container, File("model", None, SIGNED, key, signature))
 
 
-def judged(path: Path | str, **options: object) -> Verdict:
+def judged(path: Path | str, **options: object) -> CodeVerdict:
     """The verdict on an unsigned file."""
     return judge(opened(path), **options)  # type: ignore[arg-type]
 
@@ -126,7 +126,7 @@ def refusal(path: Path | str) -> str:
 
 def test_an_unsigned_file_in_a_place_of_the_users_own_is_used(place: Path) -> None:
     verdict = judged(place)
-    assert verdict == Verdict(True, "it lies where nobody else can write (it is not signed)")
+    assert verdict == CodeVerdict(True, "it lies where nobody else can write (it is not signed)")
     verdict.check()
 
 
@@ -408,7 +408,9 @@ def test_a_signature_by_a_trusted_key_is_enough(
     for file in (opened(place, **fields), in_memory(**fields)):
         keys = (stranger.key, signer.key)
         verdict = judge(file, keys)
-        assert verdict == Verdict(True, f"it is signed by the trusted key {key_text(signer.key)}")
+        assert verdict == CodeVerdict(
+            True, f"it is signed by the trusted key {key_text(signer.key)}"
+        )
         assert judge(file, keys, "signed").uses_code
 
 
@@ -458,7 +460,7 @@ def test_a_signature_by_an_unknown_key_counts_as_none(
     text = key_text(stranger.key)
     unknown = f"it is signed by {text}, which is not one of the trusted keys"
     verdict = judge(opened(place, **fields), (signer.key,))
-    assert verdict == Verdict(True, f"it lies where nobody else can write ({unknown})")
+    assert verdict == CodeVerdict(True, f"it lies where nobody else can write ({unknown})")
     elsewhere = judge(in_memory(**fields), (signer.key,))
     assert not elsewhere.uses_code
     assert elsewhere.reason.endswith(unknown)
@@ -486,7 +488,7 @@ def test_never_takes_the_graph_alone_and_asks_nothing_else(place: Path, tmp_path
     wrong = {"key": b"\1" * 32, "signature": b"\2" * 64}
     for file in (opened(place, **wrong), in_memory(**wrong)):
         verdict = judge(file, (b"\1" * 32,), "never")
-        assert verdict == Verdict(False, "code is not wanted (code='never')")
+        assert verdict == CodeVerdict(False, "code is not wanted (code='never')")
         verdict.check()
 
 

@@ -27,7 +27,7 @@ from armpy.tools.pages import (
     Table,
     Text,
 )
-from armpy.tools.report import Subject, compare_backends, report_sections
+from armpy.tools.report import ReportSubject, compare_backends, report_sections
 from armpy.tools.report.comparison import median_interval
 from armpy.tools.report.layers import LayerRows
 from armpy.tools.report.memory_parts import needed_bytes
@@ -62,7 +62,9 @@ def parts_of(sections: list[Section], title: str, kind: type) -> list[object]:
 @pytest.fixture(scope="module")
 def sections() -> Iterator[list[Section]]:
     with profiled(DIGITS, backends=["CpuRef"]) as model:
-        yield report_sections(Subject(model, "digits", zeros(model), outline=outline()), num_runs=3)
+        yield report_sections(
+            ReportSubject(model, "digits", zeros(model), outline=outline()), num_runs=3
+        )
 
 
 def test_the_graph_holds_layers_inputs_and_outputs(sections: list[Section]) -> None:
@@ -122,7 +124,7 @@ def test_refusals_are_told_with_their_reasons() -> None:
     registry = registry_of(backend, ReferenceBackend())
     with profiled(DIGITS, registry=registry, backends=["Picky", "CpuRef"]) as model:
         found = report_sections(
-            Subject(model, "digits", zeros(model), outline=outline()),
+            ReportSubject(model, "digits", zeros(model), outline=outline()),
             num_runs=1,
             with_accuracy=False,
         )
@@ -148,7 +150,7 @@ def adds_ten(operation: Operation, _: list[Array], outputs: list[Array]) -> None
 def test_a_wrong_layer_stands_out_by_itself_and_in_all_behind_it() -> None:
     registry = registry_of(Tampering(adds_ten, None), ReferenceBackend())
     with profiled(DIGITS, registry=registry, backends=["Liar", "CpuRef"]) as model:
-        found = report_sections(Subject(model, "digits", zeros(model)), num_runs=1)
+        found = report_sections(ReportSubject(model, "digits", zeros(model)), num_runs=1)
         layers = model.graph.layers
     verdict = parts_of(found, "Accuracy", Text)[1]
     assert isinstance(verdict, Text)
@@ -167,7 +169,7 @@ def test_backends_are_not_compared_without_what_loads_the_model() -> None:
         armpy.load(DIGITS, backends=["CpuRef"]) as model,
         pytest.raises(InvalidArgumentError, match="backends cannot be compared"),
     ):
-        report_sections(Subject(model, "digits", {}), backends=["CpuRef"])
+        report_sections(ReportSubject(model, "digits", {}), backends=["CpuRef"])
 
 
 def test_a_model_without_profiling_is_refused() -> None:
@@ -175,7 +177,7 @@ def test_a_model_without_profiling_is_refused() -> None:
         armpy.load(DIGITS, backends=["CpuRef"]) as model,
         pytest.raises(InvalidArgumentError, match="loaded without profiling"),
     ):
-        report_sections(Subject(model, "digits", {}))
+        report_sections(ReportSubject(model, "digits", {}))
 
 
 def test_backends_are_compared_on_the_same_inputs_in_turns() -> None:

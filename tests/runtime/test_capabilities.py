@@ -43,7 +43,7 @@ from armpy.ops import (
 )
 from armpy.ops.operation import Array, Operation
 from armpy.plugins.proxy.deprecated import DEPRECATED_CAPABILITIES
-from armpy.plugins.proxy.guard import GuardedBackend
+from armpy.plugins.proxy.guard import BackendProxy
 from armpy.tensor import TensorInfo
 from tests.support.fake_backends import FakeBackend, registry_of, runtime_of
 from tests.support.networks import chain, diamond, f32, floats
@@ -297,7 +297,7 @@ def test_capabilities_may_be_pairs_of_names_and_values(kind: type) -> None:
             return kind(pairs)  # type: ignore[no-any-return]  # as Arm NN's does
 
     assert "Fake" in runtime_of(Listing()).get_device_spec().supported_backends
-    assert GuardedBackend(Listing()).get_capabilities() == {"NonConstWeights": True, "Cores": 4}
+    assert BackendProxy(Listing()).get_capabilities() == {"NonConstWeights": True, "Cores": 4}
 
 
 class Wrong(ICustomAllocator):

@@ -30,7 +30,7 @@ from armpy.errors import ArmpyError, BackendError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph import Graph
 from armpy.graph.network import Network
-from armpy.plugins.proxy.guard import GuardedBackend
+from armpy.plugins.proxy.guard import BackendProxy
 from armpy.types import DataType
 from tests.support.fake_backends import FakeBackend, registry_of
 from tests.support.importing_device import shared
@@ -289,7 +289,7 @@ def running(runtime: Runtime, network_id: int) -> Iterator[list[object]]:
 @pytest.mark.filterwarnings("ignore:Full. get_performance:DeprecationWarning")
 def test_figures_of_performance_are_contained(fault: object) -> None:
     sabotage = Sabotage(IBackendInternal, "get_performance", fault)
-    backend = GuardedBackend(full_backend(sabotage))
+    backend = BackendProxy(full_backend(sabotage))
     assert backend.get_performance(DataType.FLOAT32).exec_time == 1.0
     sabotage.active = True
     with pytest.raises(BackendError, match=r"^Full / get_performance: "):

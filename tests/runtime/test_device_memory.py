@@ -11,7 +11,7 @@ from armpy.backend import DeviceMemoryRequest
 from armpy.errors import MemoryImportError, MemoryLimitError
 from armpy.execution import Runtime
 from armpy.model import Model
-from armpy.plugins.proxy.guard import GuardedBackend
+from armpy.plugins.proxy.guard import BackendProxy
 from tests.support.buffer_device import BufferDevice
 from tests.support.fake_backends import runtime_of
 
@@ -78,7 +78,7 @@ def test_what_a_buffer_raises_names_the_backend(
 ) -> None:
     npu = BufferDevice()
     request = DeviceMemoryRequest(TensorInfo((3,), DataType.FLOAT32))
-    guarded = GuardedBackend(npu).allocate_device_memory(request)
+    guarded = BackendProxy(npu).allocate_device_memory(request)
     assert guarded is not None
     guarded.copy_in_from(X)
 
@@ -96,7 +96,7 @@ def test_what_a_backend_answers_for_a_buffer_is_contained(answer: object) -> Non
     npu.gives = answer
     request = DeviceMemoryRequest(TensorInfo((3,), DataType.FLOAT32))
     with pytest.raises(armpy.BackendError, match="Npu / allocate_device_memory"):
-        GuardedBackend(npu).allocate_device_memory(request)
+        BackendProxy(npu).allocate_device_memory(request)
     npu.gives = MemoryLimitError("full")
     with pytest.raises(MemoryLimitError, match="Npu / allocate_device_memory: full"):
-        GuardedBackend(npu).allocate_device_memory(request)
+        BackendProxy(npu).allocate_device_memory(request)

@@ -116,7 +116,7 @@ def test_bound_execution_can_be_started_again_after_a_handler_has_raised(
             alarms.disarm()
         except AlarmError:
             deadline = time.monotonic() + 10
-            while not execution._turn:  # a job that was stopped gives its turn back at its end
+            while not execution._turn:  # a task that was stopped gives its turn back at its end
                 assert time.monotonic() < deadline
             continue
         future.result(30)

@@ -8,7 +8,7 @@ import pytest
 from armpy.backend import IPrograms, OptionValues, ProgramCheck, ProgramFit, SavedProgram
 from armpy.errors import BackendError, InvalidArgumentError
 from armpy.execution.compile_targets import check_targets, known_targets, targets_of
-from armpy.plugins.proxy.guard import GuardedBackend
+from armpy.plugins.proxy.guard import BackendProxy
 from tests.support.fake_backends import FakeBackend
 
 
@@ -42,8 +42,8 @@ class Compiling(FakeBackend):
         return self._programs
 
 
-def backend(backend_id: str, programs: IPrograms | None) -> GuardedBackend:
-    return GuardedBackend(Compiling(backend_id, programs))
+def backend(backend_id: str, programs: IPrograms | None) -> BackendProxy:
+    return BackendProxy(Compiling(backend_id, programs))
 
 
 def test_programs_are_for_this_machine_unless_a_backend_says_more() -> None:

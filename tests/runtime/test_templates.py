@@ -13,14 +13,14 @@ from armpy_numba_acc.program import sharing
 
 from armpy.compiler import OptimizerOptions
 from armpy.compiler.passes.context import PassContext
-from armpy.core.symbolic import Trace
+from armpy.core.symbolic import SymbolicTrace
 from armpy.errors import InvalidArgumentError, MemoryLimitError
 from armpy.execution import LoadedNetwork, NetworkProperties, Runtime, RuntimeOptions
 from armpy.execution.programs.symbolic_programs import (
-    MOST_TEMPLATES,
+    MOST_SYMBOLIC,
     ORDINARY_PLANS,
     ResizedNetwork,
-    Template,
+    SymbolicProgram,
 )
 from armpy.execution.settings import DEFAULT_PLAN_CACHE_SIZE
 from armpy.graph import Graph, Value
@@ -131,7 +131,7 @@ def test_sizes_that_leave_no_layer_are_met_as_any() -> None:
         assert is_resized(model)
 
 
-def test_a_plan_from_a_template_says_what_one_from_the_network_says() -> None:
+def test_a_plan_from_a_symbolic_program_says_what_one_from_the_network_says() -> None:
     net = perceptron()
     model, fresh = warmed(net, 2, 3), load(net)
     for size in (30, 31):
@@ -162,17 +162,17 @@ def test_constants_are_there_once_however_many_templates_there_are() -> None:
     before = len(sharing._known)
     for size in (20, 21, 40, 60, 80, 100):
         model(values(size, net))
-    templates = loaded(model)._templates._templates
-    held = {id(array) for one in templates for array in _held(one)}
+    programs = loaded(model)._symbolic._symbolic
+    held = {id(array) for one in programs for array in _held(one)}
     assert len(held) <= len(sharing._known) - before <= 3  # one for each width that is packed
-    del templates, model
+    del programs, model
     gc.collect()
     assert len(sharing._known) == before
 
 
-def _held(template: Template) -> Sequence[Array]:
-    """Large constants of a template's program."""
-    operations: Sequence[Any] = [layer.operation for layer in template._network.graph.layers]
+def _held(symbolic: SymbolicProgram) -> Sequence[Array]:
+    """Large constants of a symbolic program."""
+    operations: Sequence[Any] = [layer.operation for layer in symbolic._network.graph.layers]
     return [array for operation in operations for array in operation.program._program.held]
 
 
@@ -183,7 +183,7 @@ def test_plans_and_templates_are_bounded() -> None:
         model(values(size, net))
     network = loaded(model)
     assert len(network._plans) == len(network._ready) == DEFAULT_PLAN_CACHE_SIZE
-    assert 0 < len(network._templates._templates) <= MOST_TEMPLATES
+    assert 0 < len(network._symbolic._symbolic) <= MOST_SYMBOLIC
 
 
 def test_sizes_are_not_traced_for_ever_where_templates_hold_for_single_shapes(
@@ -192,7 +192,7 @@ def test_sizes_are_not_traced_for_ever_where_templates_hold_for_single_shapes(
     monkeypatch.setattr("armpy.execution.programs.symbolic_programs.ENOUGH_TRACES", 2)
     net = perceptron()
     model = warmed(net, 2, 3)
-    monkeypatch.setattr(Trace, "__init__", _fixing(Trace.__init__))
+    monkeypatch.setattr(SymbolicTrace, "__init__", _fixing(SymbolicTrace.__init__))
     told = []
     for size in (30, 31, 32):
         model(values(size, net))
@@ -203,7 +203,7 @@ def test_sizes_are_not_traced_for_ever_where_templates_hold_for_single_shapes(
 def _fixing(begin: Callable[..., None]) -> Callable[..., None]:
     """Traces whose first sizes have to stay what they are."""
 
-    def begin_and_fix(trace: Trace, sizes: Sequence[int]) -> None:
+    def begin_and_fix(trace: SymbolicTrace, sizes: Sequence[int]) -> None:
         begin(trace, sizes)
         for size in trace.given:
             trace.fix(size)

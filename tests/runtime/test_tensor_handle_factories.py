@@ -23,7 +23,7 @@ from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.ops import Activation
 from armpy.ops.operation import Array
-from armpy.plugins.proxy.guard import GuardedHandleFactory
+from armpy.plugins.proxy.guard import HandleFactoryProxy
 from armpy.tensor import TensorInfo
 from tests.support.fake_backends import CountingManager, FakeBackend, runtime_of
 from tests.support.networks import RELU, diamond, f32, floats
@@ -61,9 +61,9 @@ class Factory(HostTensorHandleFactory):
         return super().create_tensor_handle(info, memory)
 
 
-def guarded(imports: MemorySource, exports: MemorySource) -> GuardedHandleFactory:
+def guarded(imports: MemorySource, exports: MemorySource) -> HandleFactoryProxy:
     """A factory as the core sees it."""
-    return GuardedHandleFactory("Any", Factory(imports, exports))
+    return HandleFactoryProxy("Any", Factory(imports, exports))
 
 
 class Sharing(FakeBackend):

@@ -31,7 +31,7 @@ from armpy.ops import FusedActivation, PreCompiled
 from armpy.ops.operation import Array, OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy.testing import CaseResult, ConformanceResult
-from armpy.testing.backend_under_test import Subject
+from armpy.testing.backend_under_test import BackendUnderTest
 from armpy.testing.conformance import NamedCase, cases_for
 from armpy.testing.result import CONTRACT, Outcome
 from tests.support.example_backends import EXAMPLES
@@ -439,7 +439,7 @@ class Kit:
 
 def whole_kit(backend: IBackendInternal) -> Kit:
     """Run every case on a backend."""
-    subject = Subject(backend.backend_id, options_for(backend))
+    subject = BackendUnderTest(backend.backend_id, options_for(backend))
     cases = list(cases_for(subject))
     results = {case.id: case.judge(subject) for case in cases}
     passed = [case for case in cases if results[case.id].outcome is Outcome.PASSED]
@@ -452,7 +452,7 @@ def whole_kit(backend: IBackendInternal) -> Kit:
 
 def first_problem(backend: IBackendInternal, cases: Sequence[NamedCase]) -> CaseResult | None:
     """The first of some cases in which a backend fails; None if it fails in none."""
-    subject = Subject(backend.backend_id, options_for(backend))
+    subject = BackendUnderTest(backend.backend_id, options_for(backend))
     declared = {case.id: case for case in cases_for(subject) if case.id.startswith("declared/")}
     for case in cases:
         result = declared.get(case.id, case).judge(subject)

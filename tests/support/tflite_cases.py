@@ -14,7 +14,7 @@ from armpy.ops import BatchMatMul, Range
 from armpy.ops.operation import Array, Operation
 from armpy.tensor import TensorInfo
 from armpy.testing import Case, CaseInput
-from armpy.testing.cases import all_sketches
+from armpy.testing.cases import all_case_templates
 from armpy.types import DataType
 from tests.support.tflite_operators import Form, forms_of
 from tests.support.tflite_writer import OptionValue, Subgraph, Tensor, TfliteModel
@@ -247,9 +247,9 @@ def _attribute(case: Case, name: str, positions: DataType) -> Spec | None:
 def different_models() -> tuple[Model, ...]:
     """The first model of each operator with each set of options and each number of operands."""
     found: dict[object, Model] = {}
-    for sketch in all_sketches():
-        if forms_of(sketch.operation):
-            for case in itertools.islice(sketch.cases(), 1):
+    for template in all_case_templates():
+        if forms_of(template.operation):
+            for case in itertools.islice(template.cases(), 1):
                 for model in models_of(case):
                     key = (model.operator, repr(model.options), len(model.inputs))
                     found.setdefault(key, model)

@@ -25,7 +25,7 @@ from armpy.ops import (
     UnaryOperation,
 )
 from armpy.tensor import Quantization, TensorInfo
-from armpy.testing.accuracy import AccuracyRun, ModelReport, Status, run_accuracy
+from armpy.testing.accuracy import AccuracyRun, ModelAccuracy, Status, run_accuracy
 from armpy.testing.accuracy.float_twin import float_twin, real_numbers
 from armpy.testing.accuracy.runner import AccuracySettings, samples_of
 from armpy.tools.compare.accuracy_measures import errors_of, latency_of, take_turns
@@ -259,7 +259,7 @@ class _Checker(HTMLParser):
 
 def test_the_page_needs_nothing_else_and_shows_every_model() -> None:
     run = run_accuracy([DIGITS], "CpuRef", settings=QUICK)
-    broken = ModelReport("<b>&.tflite", Status.FAILED, "it <failed>")
+    broken = ModelAccuracy("<b>&.tflite", Status.FAILED, "it <failed>")
     both = AccuracyRun("CpuRef", (*run.models, broken), run.machine, run.settings)
     page = both.to_html()
     checker = _Checker()

@@ -9,7 +9,7 @@ import pytest
 
 from armpy.backend import IBackendInternal
 from armpy.testing import Outcome
-from armpy.testing.backend_under_test import Subject
+from armpy.testing.backend_under_test import BackendUnderTest
 from armpy.testing.contract import CONTRACT_CASES, judge_contract
 from tests.support.breaking_backends import BREAKERS
 from tests.support.breaking_contract import (
@@ -29,7 +29,7 @@ PAIRS = [(rule, *one) for rule, found in BREAKERS.items() for one in found]
 
 
 def judged(backend: IBackendInternal, rule: str) -> tuple[Outcome, str]:
-    subject = Subject(backend.backend_id, options_for(backend))
+    subject = BackendUnderTest(backend.backend_id, options_for(backend))
     result = judge_contract(subject, RULES[rule])
     return result.outcome, result.text
 

@@ -12,7 +12,7 @@ from armpy import ops
 from armpy.ops import Composite, If, MemCopy, Operation, PreCompiled, StandIn, While
 from armpy.ops.operation import TypeRule
 from armpy.testing import Case, all_cases
-from armpy.testing.backend_under_test import Subject
+from armpy.testing.backend_under_test import BackendUnderTest
 from armpy.testing.cases import operation_cases
 from armpy.tools.compare.description import describe
 
@@ -112,7 +112,7 @@ SUMMING = (
 @pytest.mark.parametrize("kind", SUMMING, ids=lambda kind: kind.__name__)
 def test_float_sums_are_exact_in_whatever_order_they_are_added_up(kind: type[Operation]) -> None:
     # All products are multiples of 1/4, so partial sums of up to 512 are exact even in float16.
-    subject = Subject("CpuRef")
+    subject = BackendUnderTest("CpuRef")
     for case in cases_of(kind):
         infos = [item.info for item in case.inputs if item is not None]
         has_nan = case.id.endswith("+not-a-number") or "no-numbers" in case.id

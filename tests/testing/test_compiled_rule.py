@@ -14,7 +14,7 @@ from armpy.errors import BackendCapabilityError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph import SubgraphView
 from armpy.testing import Outcome
-from armpy.testing.backend_under_test import Subject
+from armpy.testing.backend_under_test import BackendUnderTest
 from armpy.testing.contract import CONTRACT_CASES, judge_contract
 from tests.support.example_backends import EXAMPLES
 from tests.support.lying_backends import options_for, run_one
@@ -33,7 +33,7 @@ def backend(tmp_path: Path) -> Iterator[Any]:  # Any: its class is in a file tha
 
 def judged(backend: Any) -> tuple[Outcome, str]:
     """What becomes of the rule, and why."""
-    result = judge_contract(Subject(backend.backend_id, options_for(backend)), RULE)
+    result = judge_contract(BackendUnderTest(backend.backend_id, options_for(backend)), RULE)
     return result.outcome, result.text
 
 

@@ -22,7 +22,7 @@ from armpy.ops import Activation, BinaryOperation, ElementwiseBinary, Reshape
 from armpy.ops.operation import Array, Operation
 from armpy.tensor import TensorInfo
 from armpy.testing import Outcome, Pattern, run_conformance
-from armpy.testing.backend_under_test import Subject
+from armpy.testing.backend_under_test import BackendUnderTest
 from armpy.testing.patterns import judge_pattern
 from armpy.types import DataType
 from tests.support.fake_backends import (
@@ -118,7 +118,9 @@ def test_a_layer_that_does_nothing_may_be_taken_out_and_did_not_run() -> None:
     result = run_one(TakesOut("Tidy"), "Activation/relu/float32")
     assert result.outcome is Outcome.FAILED  # it did something
     nothing = Pattern("nothing", doing_nothing())
-    result = judge_pattern(Subject("Tidy", options_for(TakesOut("Tidy"))), "nothing", nothing)
+    result = judge_pattern(
+        BackendUnderTest("Tidy", options_for(TakesOut("Tidy"))), "nothing", nothing
+    )
     assert (result.outcome, result.ran) == (Outcome.ELSEWHERE, ())
 
 

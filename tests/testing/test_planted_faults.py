@@ -9,7 +9,7 @@ import pytest
 
 from armpy.backend import IBackendInternal
 from armpy.testing import CaseResult, Outcome
-from armpy.testing.backend_under_test import Subject
+from armpy.testing.backend_under_test import BackendUnderTest
 from armpy.testing.conformance import cases_for
 from armpy.testing.contract.networks import samples, with_constants
 from tests.support.lying_backends import options_for
@@ -24,10 +24,10 @@ from tests.support.planted_faults import (
 
 
 @cache
-def honest(shape: type[IBackendInternal]) -> Subject:
+def honest(shape: type[IBackendInternal]) -> BackendUnderTest:
     """A backend without a fault, of which it is known what it can be tried with."""
     backend = shape()
-    subject = Subject(backend.backend_id, options_for(backend))
+    subject = BackendUnderTest(backend.backend_id, options_for(backend))
     samples(subject)
     with_constants(subject)
     return subject
@@ -35,7 +35,7 @@ def honest(shape: type[IBackendInternal]) -> Subject:
 
 def judged(backend: IBackendInternal, area: str, *, stops: bool) -> Sequence[CaseResult]:
     """What becomes of an area's cases, as far as the first that is bad."""
-    subject = Subject(backend.backend_id, options_for(backend))
+    subject = BackendUnderTest(backend.backend_id, options_for(backend))
     shape = next(shape for shape in (Fused, Flow, Plain) if isinstance(backend, shape))
     subject.notes.update(honest(shape).notes)
     found = []

@@ -16,7 +16,7 @@ from armpy.backend import (
 )
 from armpy.graph import SubgraphView
 from armpy.testing import Outcome
-from armpy.testing.backend_under_test import Subject
+from armpy.testing.backend_under_test import BackendUnderTest
 from armpy.testing.contract import CONTRACT_CASES, judge_contract
 from tests.support.fake_backends import CompilingBackend
 from tests.support.lying_backends import OPERATIONS, options_for
@@ -92,7 +92,7 @@ class Compiler(CompilingBackend):
 def judged(programs: IPrograms | None) -> tuple[Outcome, str]:
     """What becomes of the rule, and why."""
     backend = Compiler(programs)
-    result = judge_contract(Subject(backend.backend_id, options_for(backend)), RULE)
+    result = judge_contract(BackendUnderTest(backend.backend_id, options_for(backend)), RULE)
     return result.outcome, result.text
 
 

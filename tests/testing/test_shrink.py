@@ -14,7 +14,7 @@ from armpy.nnapi.model.model_description import (
     Subgraph,
 )
 from armpy.nnapi.model.validation import validate_model
-from armpy.testing.random_graphs.shrink import Part, part_of, shrink, with_all_outputs
+from armpy.testing.random_graphs.shrink import ModelPart, part_of, shrink, with_all_outputs
 
 ABS, NEG, SIN, EXP = OperationCode.ABS, OperationCode.NEG, OperationCode.SIN, OperationCode.EXP
 CODES = (ABS, NEG, SIN, EXP)
@@ -34,14 +34,14 @@ def chain() -> ModelDescription:
 ELEMENTS = {index: np.full(2, index, np.float32) for index in range(5)}
 
 
-def codes_of(part: Part) -> tuple[int, ...]:
+def codes_of(part: ModelPart) -> tuple[int, ...]:
     return tuple(node.type for node in part.description.main.operations)
 
 
-def needing(*codes: OperationCode) -> Callable[[Part], bool]:
+def needing(*codes: OperationCode) -> Callable[[ModelPart], bool]:
     """Fails where all of some operations are together, and only for valid parts."""
 
-    def fails(part: Part) -> bool:
+    def fails(part: ModelPart) -> bool:
         validate_model(part.description)
         return set(codes) <= set(codes_of(part))
 

@@ -34,7 +34,7 @@ from armpy.ops import PreCompiled
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy.testing import Outcome
-from armpy.testing.backend_under_test import Subject
+from armpy.testing.backend_under_test import BackendUnderTest
 from armpy.testing.case import Case
 from armpy.testing.contract import CONTRACT_CASES, judge_contract
 from armpy.types import DataType
@@ -152,14 +152,14 @@ BROKEN_IDS = [answer.__name__ for answer, _ in BROKEN]
 @cache
 def notes() -> dict[str, tuple[Case, ...]]:
     """The cases that the rule is tried with, which takes longer to find out than to try."""
-    subject = Subject("Sized", options_for(Sized(right)))
+    subject = BackendUnderTest("Sized", options_for(Sized(right)))
     assert judge_contract(subject, RULE).outcome is Outcome.PASSED
     return subject.notes
 
 
 def judged(backend: Sized) -> tuple[Outcome, str]:
     """What becomes of the rule, and why."""
-    subject = Subject(backend.backend_id, options_for(backend))
+    subject = BackendUnderTest(backend.backend_id, options_for(backend))
     subject.notes.update(notes())
     result = judge_contract(subject, RULE)
     return result.outcome, result.text

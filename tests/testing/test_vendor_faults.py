@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from armpy.testing import Outcome
-from armpy.testing.backend_under_test import Subject
+from armpy.testing.backend_under_test import BackendUnderTest
 from armpy.testing.cases import seldom
 from armpy.testing.judge import judge
 from tests.support.lying_backends import options_for
@@ -13,7 +13,7 @@ from tests.support.planted_faults import Fused, Plain
 from tests.support.vendor_numbers import NUMBERS
 from tests.support.vendor_quantized import INT8
 
-CASES = {case.id: case for sketch in seldom.sketches() for case in sketch.cases()}
+CASES = {case.id: case for template in seldom.case_templates() for case in template.cases()}
 
 FOUND = {
     ("plain", "binary/middle-axis"): "ElementwiseBinary/sub-middle/float32",
@@ -35,13 +35,13 @@ FOUND = {
 @pytest.mark.parametrize(("shape", "fault"), FOUND)
 def test_a_fault_of_what_is_seldom_is_found(shape: str, fault: str) -> None:
     backend = Plain(NUMBERS[fault]()) if shape == "plain" else Fused(INT8[fault]())
-    subject = Subject(backend.backend_id, options_for(backend))
+    subject = BackendUnderTest(backend.backend_id, options_for(backend))
     result = judge(subject, CASES[FOUND[shape, fault]])
     assert result.outcome is Outcome.FAILED, result.text
 
 
 def test_an_honest_backend_passes() -> None:
     backend = Plain()
-    subject = Subject(backend.backend_id, options_for(backend))
+    subject = BackendUnderTest(backend.backend_id, options_for(backend))
     results = [judge(subject, case) for case in CASES.values()]
     assert [f"{r.case}: {r.text}" for r in results if r.outcome is not Outcome.PASSED] == []

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from armpy.errors import ArmpyError
-from armpy.testing.workers import Lost, judge_in_workers
+from armpy.testing.workers import LostItem, judge_in_workers
 
 
 def make_doubler() -> Callable[[int], int]:
@@ -24,7 +24,7 @@ def double(item: int) -> int:
     return item * 2
 
 
-def run(batches: Sequence[Sequence[int]], timeout_s: float = 60.0) -> list[int | Lost[int]]:
+def run(batches: Sequence[Sequence[int]], timeout_s: float = 60.0) -> list[int | LostItem[int]]:
     results = judge_in_workers(batches, make_doubler, int, jobs=2, timeout_s=timeout_s)
     return list(results)
 
@@ -35,9 +35,9 @@ def test_every_item_is_judged_once() -> None:
 
 def test_an_item_that_ends_its_process_is_lost_and_the_rest_of_its_batch_is_judged() -> None:
     results = run([[1, 3, 4], [2]])
-    (lost,) = [result for result in results if isinstance(result, Lost)]
-    assert lost == Lost(3, "the process ended with code 7")
-    assert sorted(result for result in results if not isinstance(result, Lost)) == [2, 4, 8]
+    (lost,) = [result for result in results if isinstance(result, LostItem)]
+    assert lost == LostItem(3, "the process ended with code 7")
+    assert sorted(result for result in results if not isinstance(result, LostItem)) == [2, 4, 8]
 
 
 def test_an_item_that_hangs_is_lost_and_the_rest_of_its_batch_is_judged(
@@ -45,7 +45,7 @@ def test_an_item_that_hangs_is_lost_and_the_rest_of_its_batch_is_judged(
 ) -> None:
     monkeypatch.setattr("armpy.testing.workers._START_S", 1.0)
     results = run([[5, 1]], timeout_s=0.5)
-    assert results == [Lost(5, "no answer within 0.5 s"), 2]
+    assert results == [LostItem(5, "no answer within 0.5 s"), 2]
 
 
 def test_what_a_judge_raises_ends_the_run() -> None:

@@ -21,7 +21,7 @@ from armpy import (
     UnimplementedError,
     ops,
 )
-from armpy.frontends.tflite_writer.flatbuffer import Table, write_flatbuffer
+from armpy.frontends.tflite_writer.flatbuffer import FlatTable, write_flatbuffer
 from armpy.frontends.tflite_writer.tflite import Extras, read_extras, tflite_bytes, write_tflite
 from armpy.graph import Graph
 from armpy.tools.quantize import quantize
@@ -145,14 +145,17 @@ def test_state_is_refused() -> None:
 
 def test_the_schemas_own_code_reads_what_is_written() -> None:
     content = write_flatbuffer(
-        Table(
+        FlatTable(
             "Model",
             {
                 "Version": 3,
                 "Description": "äöü",
-                "Buffers": [Table("Buffer", {}), Table("Buffer", {"Data": bytes(range(5))})],
+                "Buffers": [
+                    FlatTable("Buffer", {}),
+                    FlatTable("Buffer", {"Data": bytes(range(5))}),
+                ],
                 "OperatorCodes": [
-                    Table("OperatorCode", {"DeprecatedBuiltinCode": 9, "BuiltinCode": 9})
+                    FlatTable("OperatorCode", {"DeprecatedBuiltinCode": 9, "BuiltinCode": 9})
                 ],
             },
         ),

@@ -18,7 +18,7 @@ from armpy.cli.options import (
     trust_options,
     verbosity_options,
 )
-from armpy.cli.settings import Settings
+from armpy.cli.settings import CommandSettings
 from armpy.cli.values import FiniteRange
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 @verbosity_options
 @click.pass_obj
 def backends(
-    settings: Settings,
+    settings: CommandSettings,
     with_rejected: bool,
     load: bool,
     capabilities: bool,
@@ -114,7 +114,7 @@ def doctor(
     options = PluginOptions(
         dynamic_backends_path=dynamic_backends_path, probe_timeout_s=probe_timeout
     )
-    settings = context.ensure_object(Settings)
+    settings = context.ensure_object(CommandSettings)
     if file is None and (trusted_keys or code != "trusted"):
         raise click.UsageError("--trusted-key and --code go with a FILE")
     with _reasons_told_once(settings):
@@ -192,7 +192,7 @@ def new_backend(vendor: str, name: str, folder: str | None, style: str) -> None:
 
 
 @contextmanager
-def _reasons_told_once(settings: Settings) -> Iterator[None]:
+def _reasons_told_once(settings: CommandSettings) -> Iterator[None]:
     """Keep what the command itself tells out of the log, unless more was asked for."""
     logger = logging.getLogger("armpy.plugins")
     before = logger.level

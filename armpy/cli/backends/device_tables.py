@@ -36,14 +36,14 @@ class DeviceReport:
 def list_devices(registry: BackendRegistry) -> list[DeviceReport]:
     """Describe the device of every backend that can be loaded, and say why others cannot."""
     from armpy.compiler.devices import FiguresStore, device_facts  # noqa: PLC0415  # for this option alone
-    from armpy.plugins.proxy.guard import GuardedBackend  # noqa: PLC0415  # as above
+    from armpy.plugins.proxy.guard import BackendProxy  # noqa: PLC0415  # as above
 
     store = FiguresStore()
     reports = []
     for backend in registry.available():
         report = DeviceReport(backend.backend_id)
         try:
-            report = replace(report, facts=device_facts(GuardedBackend(backend), store))
+            report = replace(report, facts=device_facts(BackendProxy(backend), store))
         except ArmpyError as error:
             report = replace(report, reason=str(error))
         reports.append(report)

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from armpy.cli.printer import Printer
 from armpy.errors import ArmpyError
 from armpy.plugins import BackendRegistry, Candidate, CandidateStatus, SkippedPath
-from armpy.plugins.proxy.guard import GuardedBackend
+from armpy.plugins.proxy.guard import BackendProxy
 
 _USABLE = (CandidateStatus.FOUND.value, CandidateStatus.REGISTERED.value)
 
@@ -85,7 +85,7 @@ def _version(registry: BackendRegistry, candidate: Candidate) -> str:
     if candidate.status is not CandidateStatus.REGISTERED:
         return candidate.distribution_version
     try:
-        return GuardedBackend(registry.get(candidate.backend_id)).version
+        return BackendProxy(registry.get(candidate.backend_id)).version
     except ArmpyError:  # what is wrong with it, loading it for a network tells
         return candidate.distribution_version
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from armpy.cli.load_request import LoadRequest, load_anything, load_model, registry_of
+from armpy.cli.load_request import CliLoadRequest, load_anything, load_model, registry_of
 from armpy.cli.options import SECONDS, json_option, model_options, verbosity_options
 from armpy.cli.values import FiniteRange
 
@@ -54,7 +54,7 @@ _LONGEST_NAME = 40
 @click.pass_context
 def tune(
     context: click.Context,
-    load_request: LoadRequest,
+    load_request: CliLoadRequest,
     measures_machine: bool,
     seconds: float,
     shows_all: bool,
@@ -112,9 +112,9 @@ def tune(
 def _machines(registry: BackendRegistry, backends: Sequence[str] | None) -> dict[str, str]:
     """What backends know of the machine."""
     from armpy.plugins import preferred_backends
-    from armpy.plugins.proxy.guard import GuardedBackend
+    from armpy.plugins.proxy.guard import BackendProxy
 
-    guarded = [GuardedBackend(backend) for backend in preferred_backends(registry, backends)]
+    guarded = [BackendProxy(backend) for backend in preferred_backends(registry, backends)]
     found = {backend.backend_id: backend.get_capabilities() for backend in guarded}
     return {name: str(known["Machine"]) for name, known in found.items() if "Machine" in known}
 

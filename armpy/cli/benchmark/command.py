@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from armpy.cli.load_request import LoadRequest, find_origin, parse_backend_options, registry_of
+from armpy.cli.load_request import CliLoadRequest, find_origin, parse_backend_options, registry_of
 from armpy.cli.options import (
     BACKENDS,
     EXIT_PROBLEMS,
@@ -241,7 +241,7 @@ def subjects_of(
     inputs: Sequence[str],
     backend_options: tuple[str, ...],
     dynamic_backends_path: tuple[str, ...],
-    **loading: Any,  # Any: as they go to `LoadRequest`
+    **loading: Any,  # Any: as they go to `CliLoadRequest`
 ) -> list[Subject]:
     """Every combination of what is to be measured.
 
@@ -255,7 +255,7 @@ def subjects_of(
     from armpy.tools.benchmark import Subject
 
     _check(models, backend_lists, batch, shape_sets, inputs)
-    request = LoadRequest(
+    request = CliLoadRequest(
         models[0],
         backend_options=backend_options,
         dynamic_backends_path=dynamic_backends_path,
@@ -340,7 +340,7 @@ def _arrays(inputs: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _load_options(request: LoadRequest) -> dict[str, object]:
+def _load_options(request: CliLoadRequest) -> dict[str, object]:
     """What else `armpy.load` is told; what is as it is by itself is left out."""
     options: dict[str, object] = {"signature": request.signature, "front_end": request.front_end}
     if request.front_end_options:
@@ -359,7 +359,7 @@ def _load_options(request: LoadRequest) -> dict[str, object]:
 
 
 def _variants(
-    request: LoadRequest, variants: Sequence[str]
+    request: CliLoadRequest, variants: Sequence[str]
 ) -> list[tuple[str, Mapping[str, Mapping[str, object]]]]:
     """Options of backends, with the names of variants; as they are, first."""
     from armpy.cli.load_request import split_option

@@ -13,7 +13,13 @@ from typing import TypeAlias
 
 from armpy.cli.printer import Printer
 from armpy.profiling.naming import short_names
-from armpy.tools.benchmark import BenchmarkResult, LayerCost, Progress, Ratio, SubjectResult
+from armpy.tools.benchmark import (
+    BenchmarkProgress,
+    BenchmarkResult,
+    LayerCost,
+    Ratio,
+    SubjectResult,
+)
 
 _MIB = 1 << 20
 _KIB = 1 << 10
@@ -236,7 +242,7 @@ def _csv_row(result: SubjectResult) -> dict[str, object]:
 
 
 @contextmanager
-def progress_bar() -> Iterator[Callable[[Progress], None] | None]:
+def progress_bar() -> Iterator[Callable[[BenchmarkProgress], None] | None]:
     """What shows progress on a terminal while a block runs; None where there is none."""
     if sys.stderr is None or not sys.stderr.isatty():
         yield None
@@ -249,7 +255,7 @@ def progress_bar() -> Iterator[Callable[[Progress], None] | None]:
     with Bars(*columns, console=Console(file=sys.stderr), transient=True) as bars:
         task = bars.add_task("", total=1.0)
 
-        def show(progress: Progress) -> None:
+        def show(progress: BenchmarkProgress) -> None:
             bars.update(
                 task, completed=progress.done, total=progress.total, description=progress.what
             )

@@ -15,7 +15,7 @@ from armpy.core.units import bytes_text
 from armpy.errors import BackendError
 from armpy.model.archive.kept_models import ModelCache
 from armpy.plugins import BackendRegistry, preferred_backends
-from armpy.plugins.proxy.guard import GuardedBackend
+from armpy.plugins.proxy.guard import BackendProxy
 from armpy.plugins.proxy.guarded_call import ask_method, call_backend, read_backend
 from armpy.store.compiled import compiled_cache
 from armpy.store.evictable_cache import IForgettingCache
@@ -148,7 +148,7 @@ def _caches(
 ) -> list[tuple[BackendId, IBackendCache]]:
     """Every cache with its backend, and what armpy keeps of compiled parts and devices."""
     backends: Sequence[IBackendInternal] = preferred_backends(registry, backend_ids)
-    guarded = [GuardedBackend(backend) for backend in backends]
+    guarded = [BackendProxy(backend) for backend in backends]
     found = [(backend.backend_id, cache) for backend in guarded for cache in backend.get_caches()]
     # Without names, also that of backends which are no longer there.
     of_core = [("armpy", "")] if backend_ids is None else [(each, each) for each in backend_ids]

@@ -17,11 +17,11 @@ from armpy.ops.operation import Operation
 from armpy.plugins import BackendRegistry
 from armpy.plugins.discovery.entry_points import find_entry_points
 from armpy.plugins.discovery.references import load_reference
-from armpy.plugins.proxy.guard import GuardedBackend
+from armpy.plugins.proxy.guard import BackendProxy
 from armpy.plugins.proxy.guarded_call import call_method
 from armpy.plugins.proxy.spelling import gathered_remarks, remark_on
 from armpy.tensor import TensorInfo
-from armpy.testing.backend_under_test import Subject
+from armpy.testing.backend_under_test import BackendUnderTest
 from armpy.testing.case import Case, CaseInput
 from armpy.testing.judge import judge
 from armpy.testing.patterns import judge_declared
@@ -50,9 +50,11 @@ def examine_backend(backend: IBackendInternal) -> dict[str, object]:
     """
     with gathered_remarks() as remarks:
         remark_on(backend.backend_id, backend)
-        guarded = GuardedBackend(backend)
+        guarded = BackendProxy(backend)
         problems = _why_unavailable(guarded)
-        trials = [] if problems else _trials(Subject(guarded.backend_id, _options(backend)))
+        trials = (
+            [] if problems else _trials(BackendUnderTest(guarded.backend_id, _options(backend)))
+        )
     failed = [f"{t['operation']} {t['text']}" for t in trials if t["outcome"] == FAILED]
     problems += failed[:1]  # the others are among the trials
     problems += _why_without_figures(guarded)
@@ -67,7 +69,7 @@ def examine_backend(backend: IBackendInternal) -> dict[str, object]:
     }
 
 
-def _why_unavailable(backend: GuardedBackend) -> list[str]:
+def _why_unavailable(backend: BackendProxy) -> list[str]:
     """Why a backend cannot be used on this machine with its own defaults."""
     try:
         scopes = check_options(backend.options, {}, backend.backend_id)
@@ -80,7 +82,7 @@ def _why_unavailable(backend: GuardedBackend) -> list[str]:
     return []
 
 
-def _why_without_figures(backend: GuardedBackend) -> list[str]:
+def _why_without_figures(backend: BackendProxy) -> list[str]:
     """Why the figures that a backend declares are not used."""
     try:
         backend.get_device_figures()
@@ -105,7 +107,7 @@ def _plain(value: object) -> object:
     return value if isinstance(value, bool | int | float | str) else repr(value)
 
 
-def _trials(subject: Subject) -> list[dict[str, str]]:
+def _trials(subject: BackendUnderTest) -> list[dict[str, str]]:
     """Run small networks, as the conformance kit does, and say what came of each."""
     results = {name: judge(subject, case) for name, case in _layers().items()}
     for pattern in subject.patterns:

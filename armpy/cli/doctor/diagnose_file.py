@@ -11,7 +11,7 @@ import armpy
 from armpy.backend import NO_OPTIONS, ProgramCheck, ProgramFit
 from armpy.errors import ArmpyError, ParserError
 from armpy.plugins import BackendRegistry
-from armpy.plugins.proxy.guard import GuardedBackend
+from armpy.plugins.proxy.guard import BackendProxy
 from armpy.plugins.proxy.guarded_call import ask_method
 from armpy.store.archive.container import Container
 from armpy.store.archive.trust import TRUSTED, open_judged
@@ -190,7 +190,7 @@ def _check(registry: BackendRegistry, backend_id: str, about: object) -> Program
     if not isinstance(about, dict):
         return ProgramCheck(ProgramFit.FOREIGN, "what the file says of it cannot be understood")
     try:
-        programs = GuardedBackend(registry.get(backend_id)).get_programs()
+        programs = BackendProxy(registry.get(backend_id)).get_programs()
         if programs is None:
             return ProgramCheck(ProgramFit.REBUILD, "the backend takes no programs from files")
         check: ProgramCheck = ask_method(

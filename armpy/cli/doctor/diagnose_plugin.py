@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from armpy.cli.plugin_commands import collect_commands
-from armpy.plugins.front_ends.registry import FrontEnds, GuardedFrontEnd
+from armpy.plugins.front_ends.registry import FrontEndProxy, FrontEnds
 from armpy.plugins.hook_plugins import HookPlugins
 from armpy.plugins.hooks.checks import check_plugin
 from armpy.plugins.hooks.specifications import HookSpecifications
@@ -37,7 +37,7 @@ def examine_plugin(plugin: object) -> dict[str, object]:
     }
 
 
-def _front_end(front_end: GuardedFrontEnd) -> dict[str, object]:
+def _front_end(front_end: FrontEndProxy) -> dict[str, object]:
     """What a front-end says of itself."""
     return {
         "name": front_end.name,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from armpy.cli.load_request import LoadRequest, load_model
+from armpy.cli.load_request import CliLoadRequest, load_model
 from armpy.cli.options import (
     WRITABLE_FILE,
     check_outputs,
@@ -20,7 +20,7 @@ from armpy.cli.options import (
 from armpy.cli.values import Shapes
 
 if TYPE_CHECKING:
-    from armpy.cli.inspect.describe import ModelReport
+    from armpy.cli.inspect.describe import InspectionReport
     from armpy.model import Model
 
 # What a command needs is imported when it runs: --help and usage errors are quick.
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 @json_option
 @verbosity_options
 def inspect(
-    load_request: LoadRequest,
+    load_request: CliLoadRequest,
     with_layers: bool,
     with_tensors: bool,
     size: tuple[int, int] | None,
@@ -101,8 +101,8 @@ def _only_one(shape_sets: Sequence[Shapes]) -> Shapes:
 
 
 def _inspected(
-    load_request: LoadRequest, size: tuple[int, int] | None, shapes: Shapes, dot: str | None
-) -> ModelReport:
+    load_request: CliLoadRequest, size: tuple[int, int] | None, shapes: Shapes, dot: str | None
+) -> InspectionReport:
     """Describe a model file, also one that armpy cannot run."""
     from armpy.cli.inspect.describe import inspect_file, inspect_unloadable, write_dot
     from armpy.errors import UnsupportedOperatorError

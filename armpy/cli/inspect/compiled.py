@@ -10,14 +10,14 @@ from pathlib import Path
 from armpy.cli.doctor.diagnose_file import ProgramExamination, examine_file
 from armpy.cli.inspect.describe import (
     FormatReport,
-    ModelReport,
+    InspectionReport,
     SignatureReport,
     TensorReport,
     metadata_report,
     report_of,
 )
 from armpy.cli.inspect.prepared_file import FileBytes, LeftOut, PreparedContents, ProgramReport
-from armpy.cli.load_request import LoadRequest, registry_of
+from armpy.cli.load_request import CliLoadRequest, registry_of
 from armpy.cli.printer import Printer
 from armpy.compiler import OptimizedNetwork
 from armpy.compiler.files.reading import NetworkContents, read_contents
@@ -29,7 +29,7 @@ from armpy.plugins import BackendRegistry
 from armpy.store.archive.container import VERSION, Container
 from armpy.store.archive.signing import (
     NO_KEY,
-    Signature,
+    FileSignature,
     WrongSignatureError,
     key_text,
     trusted_keys,
@@ -111,13 +111,13 @@ class FileReport:
 
 
 def inspect_prepared(
-    request: LoadRequest, dot: str | None = None
-) -> tuple[ModelReport, FileReport]:
+    request: CliLoadRequest, dot: str | None = None
+) -> tuple[InspectionReport, FileReport]:
     """Describe a prepared file, without loading it.
 
     Parameters
     ----------
-    request : LoadRequest
+    request : CliLoadRequest
     dot : str, optional
         File to draw the network to, in Graphviz's language.
 
@@ -158,9 +158,9 @@ def inspect_prepared(
     return _model(contents, chosen, networks, registry), report
 
 
-def _check_asked(request: LoadRequest) -> None:
+def _check_asked(request: CliLoadRequest) -> None:
     """Check that nothing is asked that a file has decided already."""
-    default = LoadRequest(request.model)
+    default = CliLoadRequest(request.model)
     asked = {
         "--backends": request.backends != default.backends,
         "--num-threads": request.num_threads != default.num_threads,
@@ -209,7 +209,7 @@ def _model(
     chosen: NetworkContents[OptimizedNetwork],
     networks: tuple[NetworkReport, ...],
     registry: BackendRegistry,
-) -> ModelReport:
+) -> InspectionReport:
     """What the chosen network takes and gives, and where it runs."""
     evaluator = None if chosen.graph.is_fully_shaped else evaluator_of(registry)
     signatures = tuple(
@@ -242,7 +242,7 @@ def _shaped(tensors: Sequence[TensorReport]) -> str:
 def _signature(container: Container) -> str:
     """Whether the signature of a signed file is right."""
     try:
-        verify(container.signed, Signature(container.key, container.signature))
+        verify(container.signed, FileSignature(container.key, container.signature))
     except WrongSignatureError:
         return "wrong"
     except UnimplementedError:

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from armpy.cli.load_request import LoadRequest, find_origin, registry_of
+from armpy.cli.load_request import CliLoadRequest, find_origin, registry_of
 from armpy.cli.placement_table import PlacementReport, RefusedLayers, refused_layers
 from armpy.compiler import Alternative, Evaluator, OptimizedNetwork, Placement
 from armpy.errors import ParserError
@@ -130,7 +130,7 @@ class SectionReport:
 
 
 @dataclass(frozen=True, slots=True)
-class ModelReport:
+class InspectionReport:
     """Everything that `armpy inspect` shows.
 
     Parameters
@@ -175,13 +175,13 @@ class ModelReport:
     placed: PlacementReport | None = None
 
 
-def inspect_file(model: Model, request: LoadRequest) -> ModelReport:
+def inspect_file(model: Model, request: CliLoadRequest) -> InspectionReport:
     """Describe a model that was loaded from a file.
 
     Parameters
     ----------
     model : Model
-    request : LoadRequest
+    request : CliLoadRequest
         What it was loaded by.
 
     Raises
@@ -201,12 +201,12 @@ def inspect_file(model: Model, request: LoadRequest) -> ModelReport:
     )
 
 
-def inspect_unloadable(request: LoadRequest, problem: ParserError) -> ModelReport:
+def inspect_unloadable(request: CliLoadRequest, problem: ParserError) -> InspectionReport:
     """Describe a model file that could not be loaded.
 
     Parameters
     ----------
-    request : LoadRequest
+    request : CliLoadRequest
     problem : ParserError
         Why not; raised again if the file cannot be described either.
     """
@@ -224,7 +224,7 @@ def inspect_unloadable(request: LoadRequest, problem: ParserError) -> ModelRepor
         for places in (facts.inputs, facts.outputs)
     )
     constants = [t for t in facts.tensors if t.role in ("constant", "parameter")]
-    return ModelReport(
+    return InspectionReport(
         inputs,
         outputs,
         facts,
@@ -344,14 +344,14 @@ def _section(answer: Answer[ReportSection]) -> SectionReport:
     )
 
 
-def inspect_model(model: Model) -> ModelReport:
+def inspect_model(model: Model) -> InspectionReport:
     """Describe a model that is no file."""
     return _report(model.graph, model.placement, describe_model(model))
 
 
 def report_of(
     graph: Graph, optimized: OptimizedNetwork | None, evaluator: Evaluator | None = None
-) -> ModelReport:
+) -> InspectionReport:
     """Describe a network that is not loaded; without its placement if it is not optimised."""
     placement = None if optimized is None else optimized.placement
     networks = () if optimized is None else (optimized,)
@@ -359,9 +359,9 @@ def report_of(
     return _report(graph, placement, facts)
 
 
-def _report(graph: Graph, placement: Placement | None, facts: ModelFacts) -> ModelReport:
+def _report(graph: Graph, placement: Placement | None, facts: ModelFacts) -> InspectionReport:
     """Describe a network; the placement is None where it is not known yet."""
-    report = ModelReport(
+    report = InspectionReport(
         tuple([_tensor(value.name, value.info) for value in graph.inputs]),
         tuple([_tensor(*each) for each in _outputs(graph)]),
         facts,

@@ -12,7 +12,12 @@ from armpy.core.units import bytes_text, count_text
 from armpy.tensor import format_shape
 
 if TYPE_CHECKING:
-    from armpy.cli.inspect.describe import FormatReport, MetadataReport, ModelReport, TensorReport
+    from armpy.cli.inspect.describe import (
+        FormatReport,
+        InspectionReport,
+        MetadataReport,
+        TensorReport,
+    )
     from armpy.tools.inspect import LayerFacts, ModelFacts, TensorFacts
 
 _WIDE = 120
@@ -26,7 +31,7 @@ _SHORTEST = 20
 
 
 def print_model(
-    report: ModelReport, *, with_layers: bool = False, with_tensors: bool = False
+    report: InspectionReport, *, with_layers: bool = False, with_tensors: bool = False
 ) -> None:
     """Print the description of a model."""
     printer, facts = Printer(), report.facts
@@ -102,7 +107,7 @@ def _print_operators(printer: Printer, facts: ModelFacts) -> None:
         printer.table(columns, [row[:-1] for row in rows])
 
 
-def _print_placement(printer: Printer, report: ModelReport) -> None:
+def _print_placement(printer: Printer, report: InspectionReport) -> None:
     """Print who runs how many layers, and why not others."""
     if report.layers_by_backend:
         printer.heading("Placement")
@@ -249,7 +254,7 @@ def _print_edge(printer: Printer, title: str, tensors: Sequence[TensorReport]) -
     printer.table(["name", "shape", "type", "scale>", "zero point>"], rows)
 
 
-def model_document(model: str, report: ModelReport) -> dict[str, object]:
+def model_document(model: str, report: InspectionReport) -> dict[str, object]:
     """The description of a model as a JSON document: all of it."""
     document = asdict(report)
     facts = document.pop("facts")

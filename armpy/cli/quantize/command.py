@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from armpy.cli.load_request import LoadRequest
+from armpy.cli.load_request import CliLoadRequest
 from armpy.cli.options import (
     OUTPUT,
     WRITABLE_FILE,
@@ -100,7 +100,7 @@ from armpy.cli.values import FiniteRange
 @json_option
 @verbosity_options
 def quantize(
-    load_request: LoadRequest, as_json: bool, **options: Any
+    load_request: CliLoadRequest, as_json: bool, **options: Any
 ) -> None:  # Any: as click has it
     """Make a model of small integers of MODEL, and tell how accurate it is.
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from armpy.cli.load_request import LoadRequest, find_origin, make_runtime, registry_of
+from armpy.cli.load_request import CliLoadRequest, find_origin, make_runtime, registry_of
 from armpy.cli.pictures.file_metadata import FileMetadata
 from armpy.cli.pictures.find import find_pictures
 from armpy.cli.pictures.images import image_input, open_image, sized_shapes
@@ -89,7 +89,7 @@ class QuantizeResult:
     metadata: tuple[str, ...] = ()
 
 
-def quantize_file(load_request: LoadRequest, request: QuantizeRequest) -> QuantizeResult:
+def quantize_file(load_request: CliLoadRequest, request: QuantizeRequest) -> QuantizeResult:
     """Quantise a model's file and write what comes of it.
 
     Raises

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from armpy.cli.load_request import LoadRequest, load_model
+from armpy.cli.load_request import CliLoadRequest, load_model
 from armpy.cli.options import (
     EXIT_PROBLEMS,
     MODEL_FILE,
@@ -125,7 +125,7 @@ def _with_options(command: Command) -> Callable[..., object]:
 @json_option
 @verbosity_options
 def run(  # what is not a field of RunRequest
-    load_request: LoadRequest,
+    load_request: CliLoadRequest,
     *,
     pictures: tuple[str, ...],
     images: tuple[str, ...],

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from armpy.cli.pictures.detections import Findings
     from armpy.cli.placement_table import PlacementReport
     from armpy.cli.run.results import OutputReport
-    from armpy.cli.run.run_model import RunReport, Timing
+    from armpy.cli.run.run_model import RunReport, RunTiming
     from armpy.compiler import Alternative
 
 _KIB = 1024
@@ -75,7 +75,7 @@ def _print_findings(printer: Printer, found: Findings) -> None:
         printer.table(["score>", "x>", "y>", "point"], points)
 
 
-def print_timing(printer: Printer, timing: Timing) -> None:
+def print_timing(printer: Printer, timing: RunTiming) -> None:
     """Print how long executions took."""
     runs = f"{timing.runs} run" + ("s" if timing.runs > 1 else "")
     printer.line(

@@ -89,7 +89,7 @@ class RunRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Timing:
+class RunTiming:
     """Duration of executions after a first one that does not count.
 
     Parameters
@@ -116,7 +116,7 @@ class RunReport:
         Which backend took how many layers.
     layers_by_backend : dict of str to int
     outputs : tuple of OutputReport
-    timing : Timing, optional
+    timing : RunTiming, optional
     files : tuple of str
         Paths of written files.
     hints : tuple of str
@@ -139,7 +139,7 @@ class RunReport:
     placement: str
     layers_by_backend: dict[str, int]
     outputs: tuple[OutputReport, ...]
-    timing: Timing | None = None
+    timing: RunTiming | None = None
     files: tuple[str, ...] = ()
     hints: tuple[str, ...] = ()
     steps: tuple[StepReport, ...] = ()
@@ -405,7 +405,7 @@ def _random(generator: np.random.Generator, info: TensorInfo, shape: Sequence[in
     return generator.integers(0, 2, shape).astype(data_type.dtype)
 
 
-def time_runs(model: Model, arrays: dict[str, Array], repeat: int) -> Timing:
+def time_runs(model: Model, arrays: dict[str, Array], repeat: int) -> RunTiming:
     """Time executions one by one; the model has been executed before."""
     import statistics
 
@@ -414,6 +414,6 @@ def time_runs(model: Model, arrays: dict[str, Array], repeat: int) -> Timing:
         begin = time.perf_counter()
         model.run(arrays)
         durations_ms.append(1000 * (time.perf_counter() - begin))
-    return Timing(
+    return RunTiming(
         repeat, min(durations_ms), statistics.median(durations_ms), statistics.fmean(durations_ms)
     )

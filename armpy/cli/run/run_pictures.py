@@ -22,7 +22,7 @@ from armpy.cli.profile.report import ProfileReport, StepReport
 from armpy.cli.run.output_reader import OutputReader, ReadOutputs
 from armpy.cli.run.picture_result import PictureResult
 from armpy.cli.run.results import Array
-from armpy.cli.run.run_model import RunRequest, Timing, profiled, time_runs
+from armpy.cli.run.run_model import RunRequest, RunTiming, profiled, time_runs
 from armpy.errors import InvalidArgumentError, LayerValidationError
 from armpy.execution import TensorSpec
 from armpy.execution.arrays.conversion import dequantize_array
@@ -51,7 +51,7 @@ class PicturesReport:
     accuracy : Accuracy, optional
         Where it is known what pictures show.
     placed : PlacementReport, optional
-    timing : Timing, optional
+    timing : RunTiming, optional
         Of runs on the first pictures.
     files : tuple of str
         Paths of written files.
@@ -67,7 +67,7 @@ class PicturesReport:
     duration_s: float
     accuracy: Accuracy | None = None
     placed: PlacementReport | None = None
-    timing: Timing | None = None
+    timing: RunTiming | None = None
     files: tuple[str, ...] = ()
     hints: tuple[str, ...] = ()
     metadata: tuple[str, ...] = ()

@@ -19,7 +19,7 @@ MIXED = "mixed"
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class PlacementCandidate:
     """A placement that is worth looking at.
 
     Parameters
@@ -97,16 +97,16 @@ class Candidates:
         self._graph = graph
         self._costs = costs
         self._choices = choices
-        self._found: dict[tuple[BackendId, ...], Candidate] = {}
+        self._found: dict[tuple[BackendId, ...], PlacementCandidate] = {}
         for backend in backends:
             self._add_first(backend.backend_id)
 
     @property
-    def all(self) -> tuple[Candidate, ...]:
+    def all(self) -> tuple[PlacementCandidate, ...]:
         """Every candidate so far, in the order in which they were found."""
         return tuple(self._found.values())
 
-    def cheapest(self) -> Candidate:
+    def cheapest(self) -> PlacementCandidate:
         """The one that costs least, of equal ones the first."""
         return min(self._found.values(), key=lambda candidate: candidate.cost)
 
@@ -131,4 +131,4 @@ class Candidates:
         is_named = name == MIXED or name in key or set(key) <= {HOST}
         if key not in self._found and is_named:
             cost = cost_of(self._graph, backends, self._costs)
-            self._found[key] = Candidate(name, dict(backends), cost)
+            self._found[key] = PlacementCandidate(name, dict(backends), cost)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from armpy.compiler.cost.candidates import Candidate
+from armpy.compiler.cost.candidates import PlacementCandidate
 from armpy.compiler.optimized import OptimizedNetwork
 from armpy.compiler.placement import Alternative
 from armpy.types import BackendId, Preference
@@ -16,7 +16,7 @@ ESTIMATED, MEASURED, REMEMBERED = "estimated", "measured", "remembered"
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class PlacementDecision:
     """A placement that was chosen.
 
     Parameters
@@ -54,7 +54,7 @@ class Decision:
         }
 
     @classmethod
-    def from_json(cls, kept: Mapping[str, Any], preference: Preference) -> Decision:
+    def from_json(cls, kept: Mapping[str, Any], preference: Preference) -> PlacementDecision:
         """A decision that was kept.
 
         Raises
@@ -73,9 +73,11 @@ class Decision:
 _FIELDS = tuple(Alternative.__dataclass_fields__)
 
 
-def estimated(candidates: Sequence[Candidate], preference: Preference) -> Decision:
+def estimated(
+    candidates: Sequence[PlacementCandidate], preference: Preference
+) -> PlacementDecision:
     """The candidate that costs least by the figures of the devices, of equal ones the first."""
     chosen = min(candidates, key=lambda candidate: candidate.cost)
     ordered = sorted(candidates, key=lambda candidate: candidate.cost)
     lines = tuple(one.alternative(is_chosen=one is chosen) for one in ordered)
-    return Decision(chosen.backends, preference, ESTIMATED, lines)
+    return PlacementDecision(chosen.backends, preference, ESTIMATED, lines)

@@ -63,7 +63,7 @@ def device_facts(backend: IBackendInternal, store: FiguresStore | None = None) -
     Parameters
     ----------
     backend : IBackendInternal
-        Guarded, as `armpy.plugins.GuardedBackend` has it.
+        In its proxy, see `armpy.plugins.proxy.guard.BackendProxy`.
     store : FiguresStore, optional
         Where measured figures are; this machine's if left out.
 

@@ -82,7 +82,7 @@ def read_contents(
     with _located(container.where):
         document = container.document(section)
         record = PlainReader().read(ModelRecord, document, section)
-        return _Reader(record.arrays, container.section, make).contents(record)
+        return _GraphReader(record.arrays, container.section, make).contents(record)
 
 
 @contextmanager
@@ -98,7 +98,7 @@ def _located(name: str) -> Iterator[None]:
         raise ParserError(f"the file is damaged: {error}", where=name) from error
 
 
-class _Reader(Generic[NetworkT]):
+class _GraphReader(Generic[NetworkT]):
     """Makes graphs of records."""
 
     def __init__(

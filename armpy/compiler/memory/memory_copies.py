@@ -19,18 +19,18 @@ from armpy.backend import (
 from armpy.graph import Graph, Value
 from armpy.graph.network import Network
 from armpy.ops.backend_internal import MemCopy
-from armpy.plugins.proxy.guard import GuardedHandleFactory
+from armpy.plugins.proxy.guard import HandleFactoryProxy
 from armpy.plugins.proxy.guarded_call import ask_method
 from armpy.profiling import phase
 from armpy.types import HOST, BackendId
 
-Factories: TypeAlias = Sequence[GuardedHandleFactory]
+Factories: TypeAlias = Sequence[HandleFactoryProxy]
 """What makes a backend's tensors, the preferred one first."""
 
 ImportRefusals: TypeAlias = dict[tuple[str, BackendId], Support]
 """Why a backend has not imported a value of a name."""
 
-HOST_FACTORIES: Factories = (GuardedHandleFactory(HOST, HostTensorHandleFactory()),)
+HOST_FACTORIES: Factories = (HandleFactoryProxy(HOST, HostTensorHandleFactory()),)
 """What makes the core's own tensors."""
 
 
@@ -51,7 +51,7 @@ class PlannedImport:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Bridged:
+class PlacedGraph:
     """A graph whose every layer can read its inputs where they lie.
 
     Parameters
@@ -84,7 +84,7 @@ def handle_factories(
 
     Returns
     -------
-    factories : sequence of GuardedHandleFactory
+    factories : sequence of HandleFactoryProxy
         The preferred ones that the backend registered, in order; the host's if none.
     managers : tuple of IMemoryManager
         What it registered beside the factories.
@@ -96,7 +96,7 @@ def handle_factories(
     wanted = [registry.get_factory(factory_id) for factory_id in dict.fromkeys(preferences)]
     found = [factory for factory in wanted if factory is not None]
     chosen: list[ITensorHandleFactory] = found or [registry.first_of(())]
-    factories = tuple([GuardedHandleFactory(backend_id, factory) for factory in chosen])
+    factories = tuple([HandleFactoryProxy(backend_id, factory) for factory in chosen])
     return factories, registry.memory_managers
 
 
@@ -106,14 +106,14 @@ def bridge(
     backends: Mapping[int, IBackendInternal],
     factories: Mapping[BackendId, Factories],
     refused: Mapping[tuple[str, BackendId], Support] | None = None,
-) -> Bridged:
+) -> PlacedGraph:
     """Copy each value into every memory in which it is read and cannot be shared.
 
     Parameters
     ----------
     backends : mapping of int to IBackendInternal
         By layer id.
-    factories : mapping of str to sequence of GuardedHandleFactory
+    factories : mapping of str to sequence of HandleFactoryProxy
         By backend id.
     refused : mapping of (str, str) to Support, optional
         By value's name and backend's id, what could not be imported.
@@ -137,23 +137,23 @@ def bridge(
             for layer in graph.layers
             for value in layer.outputs
         }
-        return Bridged(graph, ids, 0, made)
+        return PlacedGraph(graph, ids, 0, made)
     return _Bridger(graph, {**used, HOST: HOST_FACTORIES}, ids, refused or {}).run()
 
 
-def _is_like_host(first: GuardedHandleFactory, others: Collection[MemorySource]) -> bool:
+def _is_like_host(first: HandleFactoryProxy, others: Collection[MemorySource]) -> bool:
     """Whether all can use a backend's tensors, and it those of all, as they are."""
     imports = first.imports_memory and any(source in first.import_sources for source in others)
     return _is_in_host_memory(first) and not imports
 
 
-def _is_in_host_memory(factory: GuardedHandleFactory) -> bool:
+def _is_in_host_memory(factory: HandleFactoryProxy) -> bool:
     """Whether its users can use host memory, and all others its tensors."""
     both = factory.import_sources & factory.export_sources
     return bool(both & MemorySource.MALLOC)
 
 
-def hands_on(writer: GuardedHandleFactory, reader: GuardedHandleFactory) -> bool:
+def hands_on(writer: HandleFactoryProxy, reader: HandleFactoryProxy) -> bool:
     """Whether one factory's handles can be given to another's users as they are.
 
     Notes
@@ -165,7 +165,7 @@ def hands_on(writer: GuardedHandleFactory, reader: GuardedHandleFactory) -> bool
     return writer == reader or (bool(common) and is_known)
 
 
-def imported_source(writer: GuardedHandleFactory, reader: GuardedHandleFactory) -> MemorySource:
+def imported_source(writer: HandleFactoryProxy, reader: HandleFactoryProxy) -> MemorySource:
     """The kind of memory in which one factory imports another's tensors; UNDEFINED for none."""
     common = writer.export_sources & reader.import_sources & ~MemorySource.MALLOC
     if not common or not reader.imports_memory:
@@ -178,7 +178,7 @@ class _Home:
     """Memory in which a value, or a copy of it, lies."""
 
     place: str
-    factory: GuardedHandleFactory
+    factory: HandleFactoryProxy
     value: Value
 
 
@@ -204,9 +204,9 @@ class _Bridger:
                 if value is not None:
                     self._readers.setdefault(value, {})[ids[layer.id]] = None
         self._results = set(graph.results)
-        self._made = Bridged(graph, ids, 0, {})
+        self._made = PlacedGraph(graph, ids, 0, {})
 
-    def run(self) -> Bridged:
+    def run(self) -> PlacedGraph:
         """Walk the layers and add copies before the readers that need them."""
         graph, net, ids = self._graph, self._net, self._made.backend_ids
         host = HOST_FACTORIES[0]
@@ -235,7 +235,7 @@ class _Bridger:
             net.assign(source, self._at(variable.next_value, HOST))
         made_of = self._made
         copies = len(ids) - len(graph.layers)
-        return Bridged(
+        return PlacedGraph(
             net.build(), ids, copies, made_of.factory_ids, made_of.imports, made_of.refusals
         )
 
@@ -251,13 +251,13 @@ class _Bridger:
         self._made.factory_ids[new] = best.factory_id
         self._homes[old] = [_Home(place, self._written_in(old, best), new)]
 
-    def _written_in(self, value: Value, factory: GuardedHandleFactory) -> GuardedHandleFactory:
+    def _written_in(self, value: Value, factory: HandleFactoryProxy) -> HandleFactoryProxy:
         """Whose memory a layer writes in; results are written to the caller's where that works."""
         in_place = value in self._results and _is_in_host_memory(factory)
         return HOST_FACTORIES[0] if in_place else factory
 
     def _reading(
-        self, value: Value, writer: GuardedHandleFactory, place: str
+        self, value: Value, writer: HandleFactoryProxy, place: str
     ) -> PlannedImport | bool | None:
         """How a place reads a value of a factory: by import, as it is (True) or not (None)."""
         if place == HOST and value in self._results and not _is_in_host_memory(writer):
@@ -306,7 +306,7 @@ class _Bridger:
             if all(self._reading(value, home.factory, reader) is None for home in homes)
         ]
 
-        def copies_left(factory: GuardedHandleFactory) -> int:
+        def copies_left(factory: HandleFactoryProxy) -> int:
             return sum(self._reading(value, factory, reader) is None for reader in waiting)
 
         factory = min(self._factories[place], key=copies_left)  # the first of several

@@ -40,7 +40,7 @@ _SWALLOWING = -1e30
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class _Term:
+class _ScoreTerm:
     """Term that is added to scores, or takes their place where it hides them.
 
     Parameters
@@ -79,14 +79,14 @@ class _Scores:
     ----------
     product : BatchMatMul
     factor : float
-    terms : tuple of _Term
+    terms : tuple of _ScoreTerm
     layers : tuple of Layer
         What computes them, the last one first.
     """
 
     product: BatchMatMul
     factor: float
-    terms: tuple[_Term, ...]
+    terms: tuple[_ScoreTerm, ...]
     layers: tuple[Layer, ...]
 
 
@@ -105,7 +105,7 @@ class _Operand:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class _Found:
+class _FoundAttention:
     """Attention that is written out.
 
     Parameters
@@ -113,7 +113,7 @@ class _Found:
     operation : Attention
     operands : tuple of _Operand
         Query, key and value.
-    terms : tuple of _Term
+    terms : tuple of _ScoreTerm
         Whose sum is the mask.
     layers : tuple of Layer
         Those that it stands for, the last one first.
@@ -121,7 +121,7 @@ class _Found:
 
     operation: Attention
     operands: tuple[_Operand, ...]
-    terms: tuple[_Term, ...]
+    terms: tuple[_ScoreTerm, ...]
     layers: tuple[Layer, ...]
 
 
@@ -135,7 +135,7 @@ def join_attention(graph: Graph, context: PassContext) -> Graph:
     that see nothing give 0, and keys and values that a query does not see leave it alone. A
     constant mask that hides what lies behind each query becomes an attribute.
     """
-    joined: dict[Layer, _Found] = {}
+    joined: dict[Layer, _FoundAttention] = {}
     for layer in graph.layers:
         found = _find(graph, layer)
         if found is not None and _can_join(graph, context, found):
@@ -152,7 +152,7 @@ def join_attention(graph: Graph, context: PassContext) -> Graph:
     return rebuild.finish()
 
 
-def _find(graph: Graph, last: Layer) -> _Found | None:
+def _find(graph: Graph, last: Layer) -> _FoundAttention | None:
     """Attention that ends with a layer, the product of weights and values."""
     product = _product(last)
     guarded = graph.producers.get(last["x"]) if product is not None else None
@@ -179,7 +179,7 @@ def _find(graph: Graph, last: Layer) -> _Found | None:
     if not all(term.is_sum(is_first=term is scores.terms[0]) for term in terms):
         return None
     layers = (last, *guard, softmax, *scores.layers, *of_query, *of_key)
-    return _Found(operation, operands, terms, layers)
+    return _FoundAttention(operation, operands, terms, layers)
 
 
 def _product(layer: Layer | None) -> BatchMatMul | None:
@@ -235,7 +235,7 @@ def _scores(graph: Graph, value: Value, depth: int) -> _Scores | None:
     return None
 
 
-def _steps(graph: Graph, layer: Layer) -> Sequence[tuple[Value, float, _Term | None]]:
+def _steps(graph: Graph, layer: Layer) -> Sequence[tuple[Value, float, _ScoreTerm | None]]:
     """What a layer may do to scores: which these are, a factor, and a term."""
     scaled = _scaled(graph, layer.output)
     if scaled is not None:
@@ -243,14 +243,14 @@ def _steps(graph: Graph, layer: Layer) -> Sequence[tuple[Value, float, _Term | N
     total = binary(graph, layer.output, BinaryOperation.ADD)
     if total is not None:
         _, lhs, rhs = total
-        return [(lhs, 1.0, _Term(rhs)), (rhs, 1.0, _Term(lhs))]
+        return [(lhs, 1.0, _ScoreTerm(rhs)), (rhs, 1.0, _ScoreTerm(lhs))]
     if not isinstance(layer.operation, Select):
         return []
     condition, kept, other = layer["condition"], layer["lhs"], layer["rhs"]
     if (number := number_of(other)) is not None and number <= _HIDING:
-        return [(kept, 1.0, _Term(condition, number))]
+        return [(kept, 1.0, _ScoreTerm(condition, number))]
     if (number := number_of(kept)) is not None and number <= _HIDING:
-        return [(other, 1.0, _Term(condition, number, hides=True))]
+        return [(other, 1.0, _ScoreTerm(condition, number, hides=True))]
     return []
 
 
@@ -289,7 +289,7 @@ def _fits(operands: Sequence[_Operand], last: Layer) -> bool:
 
 def _seen(
     operation: Attention, scores: _Scores, shape: Sequence[int]
-) -> tuple[Attention, tuple[_Term, ...]]:
+) -> tuple[Attention, tuple[_ScoreTerm, ...]]:
     """Attention that sees what constant terms say, and the terms that are left.
 
     Notes
@@ -325,7 +325,7 @@ def _last_seen(elements: Array, shape: Sequence[int], hiding: float) -> int | No
     return last_seen if is_known and np.array_equal(sees, expected) else None
 
 
-def _can_join(graph: Graph, context: PassContext, found: _Found) -> bool:
+def _can_join(graph: Graph, context: PassContext, found: _FoundAttention) -> bool:
     """Whether nothing else reads what lies between, and the backend takes the layer."""
     last, layers = found.layers[0], set(found.layers)
     for layer in layers - {last}:
@@ -363,7 +363,7 @@ class _Masks:
         self._rebuild = rebuild
         self._made: dict[tuple[object, ...], Value] = {}
 
-    def of(self, found: _Found) -> Value | None:
+    def of(self, found: _FoundAttention) -> Value | None:
         """The mask of attention."""
         if not found.terms:
             return None
@@ -388,7 +388,7 @@ class _Masks:
             self._made[key] = total_value
         return self._made[key]
 
-    def _term(self, term: _Term, name: str) -> Value:
+    def _term(self, term: _ScoreTerm, name: str) -> Value:
         """One that is computed."""
         value = self._rebuild.mapped(term.value)
         if term.number is None:
@@ -401,7 +401,7 @@ class _Masks:
         return self._rebuild.insert(Select(), [value, *sides], name).output
 
 
-def _replace(rebuild: Rebuild, found: _Found, mask: Value | None) -> None:
+def _replace(rebuild: Rebuild, found: _FoundAttention, mask: Value | None) -> None:
     """Add attention, and what gives its operands the axes that it wants."""
     last, inputs = found.layers[0], []
     for operand, role in zip(found.operands, ("query", "key", "value"), strict=True):

@@ -31,7 +31,7 @@ FILTER_AXIS = {
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class _Folded:
+class _FoldedNorm:
     """Weighted layer folded with the elementwise ones behind it.
 
     Parameters
@@ -60,7 +60,7 @@ def fold_batch_norm(graph: Graph, context: PassContext) -> Graph:
     Arm NN FuseBatchNormIntoConvolution2D and FuseBatchNormIntoDepthwiseConvolution2D. Files have
     batch normalisation as multiplications and additions.
     """
-    found: dict[Layer, _Folded] = {}
+    found: dict[Layer, _FoldedNorm] = {}
     for layer in graph.layers:
         folded = _folded(graph, layer)
         if folded is not None and _fits(folded, layer["weights"].info):
@@ -77,7 +77,7 @@ def fold_batch_norm(graph: Graph, context: PassContext) -> Graph:
     return rebuild.finish()
 
 
-def _add(rebuild: Rebuild, layer: Layer, folded: _Folded) -> None:
+def _add(rebuild: Rebuild, layer: Layer, folded: _FoldedNorm) -> None:
     """Add a layer with what is folded into it."""
     weights, info = layer["weights"], layer["weights"].info
     bias_info = TensorInfo(folded.bias.shape, info.data_type)
@@ -94,7 +94,7 @@ def _add(rebuild: Rebuild, layer: Layer, folded: _Folded) -> None:
     rebuild.alias(folded.layers[-1].output, made.output)
 
 
-def _folded(graph: Graph, layer: Layer) -> _Folded | None:
+def _folded(graph: Graph, layer: Layer) -> _FoldedNorm | None:
     """A weighted layer with the elementwise ones behind it; None if there are none."""
     axis = FILTER_AXIS.get(type(layer.operation))
     if axis is None or layer.operation.attributes()["activation"] is not FusedActivation.NONE:
@@ -110,7 +110,7 @@ def _folded(graph: Graph, layer: Layer) -> _Folded | None:
     shape[axis] = -1
     given = None if bias is None else bias.data
     terms = np.zeros(weights.shape[axis]) if given is None else given.astype(np.float64)
-    folded = _Folded((), weights.astype(np.float64), terms, FusedActivation.NONE)
+    folded = _FoldedNorm((), weights.astype(np.float64), terms, FusedActivation.NONE)
     value = layer.output
     while folded.activation is FusedActivation.NONE:
         following = only_reader(graph, value)
@@ -166,7 +166,7 @@ def per_channel(data: _Floats, layer: Layer, channels: int) -> _Floats | None:
     return np.broadcast_to(data.reshape(-1), channels)
 
 
-def _fits(folded: _Folded, info: TensorInfo) -> bool:
+def _fits(folded: _FoldedNorm, info: TensorInfo) -> bool:
     """Whether weights and biases can be stored."""
     is_half = info.data_type is DataType.FLOAT16
     largest = float(np.finfo(np.float16 if is_half else np.float32).max)

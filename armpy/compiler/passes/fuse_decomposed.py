@@ -27,7 +27,7 @@ from armpy.types import DataType
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class _Found:
+class _FusedLayer:
     """One layer that does the work of several.
 
     Parameters
@@ -57,7 +57,7 @@ def join_written_out(graph: Graph, context: PassContext) -> Graph:
     2016.
     """
     taken: set[Layer] = set()
-    joined: dict[Layer, _Found] = {}
+    joined: dict[Layer, _FusedLayer] = {}
     for layer in reversed(graph.layers):
         if layer in taken:
             continue
@@ -88,7 +88,7 @@ def join_written_out(graph: Graph, context: PassContext) -> Graph:
     return rebuild.finish()
 
 
-def _can_join(graph: Graph, context: PassContext, found: _Found, taken: set[Layer]) -> bool:
+def _can_join(graph: Graph, context: PassContext, found: _FusedLayer, taken: set[Layer]) -> bool:
     """Whether nothing else reads what lies between, and the backend takes the layer."""
     last, layers = found.layers[0], set(found.layers)
     if last.output.info.data_type is not DataType.FLOAT32 or not taken.isdisjoint(layers):
@@ -100,7 +100,7 @@ def _can_join(graph: Graph, context: PassContext, found: _Found, taken: set[Laye
     return context.stays(last, found.operation, found.inputs)
 
 
-def _find_bias(graph: Graph, layer: Layer) -> _Found | None:
+def _find_bias(graph: Graph, layer: Layer) -> _FusedLayer | None:
     """A constant per channel that is added to what has no bias."""
     pair = binary(graph, layer.outputs[0], BinaryOperation.ADD) if layer.outputs else None
     sides = beside(pair[1:]) if pair else None
@@ -121,10 +121,10 @@ def _find_bias(graph: Graph, layer: Layer) -> _Found | None:
     elements = np.ascontiguousarray(numbers, np.float32)
     info = sides[1].info.with_shape(elements.shape)
     bias = Value(sides[1].id, info, sides[1].name, elements)
-    return _Found(above.operation, (above["input"], above["weights"], bias), (layer, above))
+    return _FusedLayer(above.operation, (above["input"], above["weights"], bias), (layer, above))
 
 
-def _find_gelu(graph: Graph, layer: Layer) -> _Found | None:
+def _find_gelu(graph: Graph, layer: Layer) -> _FusedLayer | None:
     """``x / 2 (1 + erf(x / sqrt(2)))``, its factors in any order."""
     factors, layers = _factors(graph, layer)
     constants = [number for value in factors if (number := number_of(value)) is not None]
@@ -144,7 +144,7 @@ def _find_gelu(graph: Graph, layer: Layer) -> _Found | None:
         is_product = scaled[0].operation == ElementwiseBinary(BinaryOperation.MUL)
         if is_near(number_of(inner[1]), math.sqrt(0.5) if is_product else math.sqrt(2)):
             gelu = Activation(ActivationFunction.GELU)
-            return _Found(gelu, (x,), (*layers, total[0], error, scaled[0]))
+            return _FusedLayer(gelu, (x,), (*layers, total[0], error, scaled[0]))
     return None
 
 
@@ -165,7 +165,7 @@ def _factors(graph: Graph, layer: Layer) -> tuple[list[Value], tuple[Layer, ...]
     return factors, layers
 
 
-def _find_layer_norm(graph: Graph, layer: Layer) -> _Found | None:
+def _find_layer_norm(graph: Graph, layer: Layer) -> _FusedLayer | None:
     """``(x - mean) / sqrt(mean((x - mean)^2) + eps) gamma + beta``; see also `_normalised`."""
     total = binary(graph, layer.outputs[0], BinaryOperation.ADD) if layer.outputs else None
     beta = beside(total[1:]) if total else None
@@ -178,10 +178,10 @@ def _find_layer_norm(graph: Graph, layer: Layer) -> _Found | None:
     if found is None or layer.output.info.shape != inner.output.info.shape:
         return None
     layers = (total[0], scaled[0], *found.layers)
-    return _Found(found.operation, (*found.inputs, gamma[1], beta[1]), layers)
+    return _FusedLayer(found.operation, (*found.inputs, gamma[1], beta[1]), layers)
 
 
-def _normalised(graph: Graph, layer: Layer) -> _Found | None:
+def _normalised(graph: Graph, layer: Layer) -> _FusedLayer | None:
     """Layer normalisation without factors and terms."""
     ratio = binary(graph, layer.output, BinaryOperation.DIV) if layer.outputs else None
     if ratio is None:
@@ -204,7 +204,7 @@ def _normalised(graph: Graph, layer: Layer) -> _Found | None:
     if square is None or eps is None or eps < 0 or not alike:
         return None
     layers = (layer, root, shifted[0], variance, square, difference[0], mean)
-    return _Found(LayerNormalization(tuple(axes), eps), (difference[1],), layers)
+    return _FusedLayer(LayerNormalization(tuple(axes), eps), (difference[1],), layers)
 
 
 def _mean(graph: Graph, value: Value) -> Layer | None:
@@ -229,7 +229,7 @@ def _squared(graph: Graph, value: Value, root: Value) -> Layer | None:
     return pair[0] if is_square else None
 
 
-_FINDERS: tuple[Callable[[Graph, Layer], _Found | None], ...] = (
+_FINDERS: tuple[Callable[[Graph, Layer], _FusedLayer | None], ...] = (
     _find_layer_norm,
     _find_gelu,
     _find_bias,

@@ -19,7 +19,7 @@ Permutation = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class PermutedLayer:
     """A layer with its axes in another order.
 
     Parameters
@@ -51,12 +51,12 @@ def identity(perm: Permutation) -> bool:
     return perm == tuple(range(len(perm)))
 
 
-def turned_info(info: TensorInfo, perm: Permutation) -> TensorInfo:
+def permuted_info(info: TensorInfo, perm: Permutation) -> TensorInfo:
     """A tensor with its axes in the other order."""
     return info.with_shape(tuple(info.known_shape[axis] for axis in perm))
 
 
-def turned_constant(value: Value, perm: Permutation) -> Value:
+def permuted_constant(value: Value, perm: Permutation) -> Value:
     """A constant with its axes in the other order; it is broadcast as before."""
     assert value.data is not None
     data = value.data.reshape((1,) * (len(perm) - value.data.ndim) + value.data.shape)
@@ -64,7 +64,7 @@ def turned_constant(value: Value, perm: Permutation) -> Value:
     return Value(value.id, value.info.with_shape(data.shape), value.name, data)
 
 
-def turn_from_input(layer: Layer, perm: Permutation) -> Turn | None:
+def permuted_from_input(layer: Layer, perm: Permutation) -> PermutedLayer | None:
     """What a layer computes if its first input has its axes in another order.
 
     Parameters
@@ -75,7 +75,7 @@ def turn_from_input(layer: Layer, perm: Permutation) -> Turn | None:
 
     Returns
     -------
-    Turn or None
+    PermutedLayer or None
         None if it cannot be.
     """
     kind = kind_of(layer)
@@ -85,13 +85,13 @@ def turn_from_input(layer: Layer, perm: Permutation) -> Turn | None:
     if any(value.info.has_per_axis_quantization for value in values):
         return None
     if kind in ELEMENTWISE:
-        return _turned_elementwise(layer, perm)
+        return _permuted_elementwise(layer, perm)
     if kind in RESHAPES:
-        return _turned_reshape(layer, perm)
-    return _TURNS[kind](layer, perm)
+        return _permuted_reshape(layer, perm)
+    return _PERMUTED[kind](layer, perm)
 
 
-def turn_from_output(layer: Layer, perm: Permutation) -> Turn | None:
+def permuted_from_output(layer: Layer, perm: Permutation) -> PermutedLayer | None:
     """What a layer computes so that its first output has its axes in another order."""
     first = layer.inputs[0] if layer.inputs else None
     if kind_of(layer) not in CARRYING or first is None:
@@ -105,19 +105,19 @@ def turn_from_output(layer: Layer, perm: Permutation) -> Turn | None:
         source = found
     elif kind_of(layer) not in ELEMENTWISE and first.info.rank != len(perm):
         return None
-    turn = turn_from_input(layer, source)
-    return turn if turn is not None and turn.outputs[0] == perm else None
+    permuted = permuted_from_input(layer, source)
+    return permuted if permuted is not None and permuted.outputs[0] == perm else None
 
 
-def _all_outputs(layer: Layer, operation: Operation, perm: Permutation) -> Turn | None:
-    """A turn of a layer whose first input and outputs have the same axes."""
+def _all_outputs(layer: Layer, operation: Operation, perm: Permutation) -> PermutedLayer | None:
+    """A layer in another order whose first input and outputs have the same axes."""
     if any(value.info.rank != len(perm) for value in layer.outputs):
         return None
     others: tuple[None, ...] = (None,) * (len(layer.inputs) - 1)
-    return Turn(operation, (perm, *others), (perm,) * len(layer.outputs))
+    return PermutedLayer(operation, (perm, *others), (perm,) * len(layer.outputs))
 
 
-def _turned_elementwise(layer: Layer, perm: Permutation) -> Turn | None:
+def _permuted_elementwise(layer: Layer, perm: Permutation) -> PermutedLayer | None:
     """Every tensor with the same axes; constants are broadcast as before."""
     if layer.outputs[0].info.rank != len(perm):
         return None
@@ -129,10 +129,10 @@ def _turned_elementwise(layer: Layer, perm: Permutation) -> Turn | None:
             return None
         else:
             orders.append(perm)
-    return Turn(layer.operation, tuple(orders), (perm,) * len(layer.outputs))
+    return PermutedLayer(layer.operation, tuple(orders), (perm,) * len(layer.outputs))
 
 
-def _turned_reshape(layer: Layer, perm: Permutation) -> Turn | None:
+def _permuted_reshape(layer: Layer, perm: Permutation) -> PermutedLayer | None:
     """Blocks of axes that become each other move as wholes."""
     if len(layer.inputs) != 1 or layer.inputs[0] is None:
         return None
@@ -141,7 +141,7 @@ def _turned_reshape(layer: Layer, perm: Permutation) -> Turn | None:
     if found is None:
         return None
     shape = tuple(after[axis] for axis in found)
-    return Turn(Reshape(shape), (perm,), (found,))
+    return PermutedLayer(Reshape(shape), (perm,), (found,))
 
 
 Block = tuple[tuple[int, ...], tuple[int, ...]]
@@ -191,7 +191,7 @@ def _through_blocks(
     return tuple(axis for _, block in sorted(placed) for axis in block[1])
 
 
-def _with_axis(layer: Layer, perm: Permutation) -> Turn | None:
+def _with_axis(layer: Layer, perm: Permutation) -> PermutedLayer | None:
     """An operation along one axis."""
     axis = layer.operation.attributes()["axis"]
     if axis is None:
@@ -200,41 +200,43 @@ def _with_axis(layer: Layer, perm: Permutation) -> Turn | None:
     return _all_outputs(layer, layer.operation.with_attributes(axis=moved), perm)
 
 
-def _turned_concat(layer: Layer, perm: Permutation) -> Turn | None:
+def _permuted_concat(layer: Layer, perm: Permutation) -> PermutedLayer | None:
     """All inputs with the same axes."""
-    turn = _with_axis(layer, perm)
-    return turn and Turn(turn.operation, (perm,) * len(layer.inputs), turn.outputs)
+    permuted = _with_axis(layer, perm)
+    return permuted and PermutedLayer(
+        permuted.operation, (perm,) * len(layer.inputs), permuted.outputs
+    )
 
 
-def _per_axis(*names: str) -> Callable[[Layer, Permutation], Turn | None]:
+def _per_axis(*names: str) -> Callable[[Layer, Permutation], PermutedLayer | None]:
     """An operation whose attributes have one entry per axis."""
 
-    def turned(layer: Layer, perm: Permutation) -> Turn | None:
+    def permuted(layer: Layer, perm: Permutation) -> PermutedLayer | None:
         attributes = layer.operation.attributes()
         if any(attributes[name] is None or len(attributes[name]) != len(perm) for name in names):
             return None
         moved = {name: tuple(attributes[name][axis] for axis in perm) for name in names}
         return _all_outputs(layer, layer.operation.with_attributes(**moved), perm)
 
-    return turned
+    return permuted
 
 
-def _turned_strided_slice(layer: Layer, perm: Permutation) -> Turn | None:
+def _permuted_strided_slice(layer: Layer, perm: Permutation) -> PermutedLayer | None:
     """One entry per axis, and one bit of each mask."""
     attributes = layer.operation.attributes()
     if any(attributes[f"{mask}_mask"] for mask in ("shrink_axis", "ellipsis", "new_axis")):
         return None
-    turn = _per_axis("begin", "end", "stride")(layer, perm)
-    if turn is None:
+    permuted = _per_axis("begin", "end", "stride")(layer, perm)
+    if permuted is None:
         return None
     masks = {
         name: sum((attributes[name] >> axis & 1) << index for index, axis in enumerate(perm))
         for name in ("begin_mask", "end_mask")
     }
-    return _all_outputs(layer, turn.operation.with_attributes(**masks), perm)
+    return _all_outputs(layer, permuted.operation.with_attributes(**masks), perm)
 
 
-def _turned_reverse(layer: Layer, perm: Permutation) -> Turn | None:
+def _permuted_reverse(layer: Layer, perm: Permutation) -> PermutedLayer | None:
     """Axes that are counted from the front."""
     axes = layer.operation.attributes()["axes"]
     if axes is None:
@@ -243,7 +245,7 @@ def _turned_reverse(layer: Layer, perm: Permutation) -> Turn | None:
     return _all_outputs(layer, layer.operation.with_attributes(axes=moved), perm)
 
 
-def _turned_reduce(layer: Layer, perm: Permutation) -> Turn | None:
+def _permuted_reduce(layer: Layer, perm: Permutation) -> PermutedLayer | None:
     """Axes that vanish, or keep one element; their elements have to come in the same order."""
     attributes = layer.operation.attributes()
     rank = len(perm)
@@ -255,17 +257,17 @@ def _turned_reduce(layer: Layer, perm: Permutation) -> Turn | None:
     operation = layer.operation.with_attributes(axes=tuple(moved))
     if attributes["keep_dims"]:
         return _all_outputs(layer, operation, perm)
-    return Turn(operation, (perm,), (_without(perm, gone),))
+    return PermutedLayer(operation, (perm,), (_without(perm, gone),))
 
 
-def _turned_extreme(layer: Layer, perm: Permutation) -> Turn | None:
+def _permuted_extreme(layer: Layer, perm: Permutation) -> PermutedLayer | None:
     """The axis along which the extreme is searched vanishes."""
     axis = layer.operation.attributes()["axis"]
     if axis is None or layer.output.info.rank != len(perm) - 1:
         return None
     gone = axis % len(perm)
     operation = layer.operation.with_attributes(axis=perm.index(gone))
-    return Turn(operation, (perm,), (_without(perm, (gone,)),))
+    return PermutedLayer(operation, (perm,), (_without(perm, (gone,)),))
 
 
 def _without(perm: Permutation, gone: Sequence[int]) -> Permutation:
@@ -274,19 +276,19 @@ def _without(perm: Permutation, gone: Sequence[int]) -> Permutation:
     return tuple(left.index(axis) for axis in perm if axis not in gone)
 
 
-_TURNS: Mapping[str, Callable[[Layer, Permutation], Turn | None]] = MappingProxyType(
+_PERMUTED: Mapping[str, Callable[[Layer, Permutation], PermutedLayer | None]] = MappingProxyType(
     {
-        "ArgMinMax": _turned_extreme,
+        "ArgMinMax": _permuted_extreme,
         "BroadcastTo": _per_axis("broadcast_to_shape"),
-        "Concat": _turned_concat,
+        "Concat": _permuted_concat,
         "LogSoftmax": _with_axis,
         "Pad": _per_axis("pad_list"),
-        "Reduce": _turned_reduce,
-        "ReverseV2": _turned_reverse,
+        "Reduce": _permuted_reduce,
+        "ReverseV2": _permuted_reverse,
         "Slice": _per_axis("begin", "size"),
         "Softmax": _with_axis,
         "Splitter": _with_axis,
-        "StridedSlice": _turned_strided_slice,
+        "StridedSlice": _permuted_strided_slice,
         "Tile": _per_axis("multiples"),
     }
 )

@@ -21,7 +21,7 @@ _Windows = Convolution2d | DepthwiseConvolution2d | Pooling2d
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class _Folded:
+class _FoldedPadding:
     """A layer together with the padding that it reads.
 
     Parameters
@@ -48,7 +48,7 @@ def fold_pad(graph: Graph, context: PassContext) -> Graph:
     ----------
     Arm NN FoldPadIntoConvolution2d, FoldPadIntoDepthwiseConvolution2d, FoldPadIntoPooling2d.
     """
-    found: dict[Layer, _Folded] = {}
+    found: dict[Layer, _FoldedPadding] = {}
     for layer in graph.layers:
         folded = _folded(graph, layer)
         if folded is not None:
@@ -70,7 +70,7 @@ def fold_pad(graph: Graph, context: PassContext) -> Graph:
     return rebuild.finish()
 
 
-def _folded(graph: Graph, layer: Layer) -> _Folded | None:
+def _folded(graph: Graph, layer: Layer) -> _FoldedPadding | None:
     """A layer together with the padding that it reads; None if there is none that can go."""
     operation = layer.operation
     if not isinstance(operation, _Windows):
@@ -89,7 +89,7 @@ def _folded(graph: Graph, layer: Layer) -> _Folded | None:
     if not _is_neutral(graph, pad, operation):
         return None
     around = tuple(pads[axis] for axis in axes)
-    return _Folded(pad, _padded(operation, layer, pad, around))
+    return _FoldedPadding(pad, _padded(operation, layer, pad, around))
 
 
 def _is_neutral(graph: Graph, pad: Layer, operation: _Windows) -> bool:

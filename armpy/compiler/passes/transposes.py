@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from armpy.compiler.passes.context import PassContext
 from armpy.compiler.passes.layout_propagation import (
     Permutation,
-    Turn,
+    PermutedLayer,
     composed,
     identity,
     inverse,
-    turn_from_input,
-    turn_from_output,
-    turned_constant,
-    turned_info,
+    permuted_constant,
+    permuted_from_input,
+    permuted_from_output,
+    permuted_info,
 )
 from armpy.compiler.passes.min_cut import Cost, cheapest, total
 from armpy.compiler.passes.rebuild import Rebuild
@@ -40,7 +40,7 @@ def cancel_transposes(graph: Graph, context: PassContext) -> Graph:
     Arm NN OptimizeInversePermutes, OptimizeInverseTransposes, MovePermuteUp, MoveTransposeUp.
     """
     if any(_follows_transpose(graph, layer) for layer in graph.layers):
-        graph = _Turning(graph, {}).graph()
+        graph = _Permuting(graph, {}).graph()
     while (better := _better(graph, context)) is not None:
         graph = better
     return graph
@@ -49,12 +49,12 @@ def cancel_transposes(graph: Graph, context: PassContext) -> Graph:
 def _better(graph: Graph, context: PassContext) -> Graph | None:
     """A graph that transposes less; None if none is found."""
     choices = _choices(graph, context)
-    together = {layer: turn for choice in choices for layer, turn in choice.items()}
-    # Costs of a choice do not tell of transposes that read what others turn.
-    for turns in (together, *choices) if len(choices) > 1 else choices:
-        made = _Turning(graph, turns).graph()
+    together = {layer: permuted for choice in choices for layer, permuted in choice.items()}
+    # Costs of a choice do not tell of transposes that read what others permute.
+    for permuted_layers in (together, *choices) if len(choices) > 1 else choices:
+        made = _Permuting(graph, permuted_layers).graph()
         if any(_follows_transpose(made, layer) for layer in made.layers):
-            made = _Turning(made, {}).graph()
+            made = _Permuting(made, {}).graph()
         (before, number), (after, fewer) = _transposed(graph), _transposed(made)
         if after < before and fewer <= number:
             return made
@@ -91,16 +91,16 @@ class _Region:
     Parameters
     ----------
     orders : dict of Value to tuple of int
-    turns : dict of Layer to Turn
+    permuted_layers : dict of Layer to PermutedLayer
     """
 
     orders: dict[Value, Permutation] = field(default_factory=dict)
-    turns: dict[Layer, Turn] = field(default_factory=dict)
+    permuted_layers: dict[Layer, PermutedLayer] = field(default_factory=dict)
 
 
-def _choices(graph: Graph, context: PassContext) -> list[dict[Layer, Turn]]:
+def _choices(graph: Graph, context: PassContext) -> list[dict[Layer, PermutedLayer]]:
     """Layers that are better computed with their axes in another order, region by region."""
-    choices: list[dict[Layer, Turn]] = []
+    choices: list[dict[Layer, PermutedLayer]] = []
     tried: set[tuple[Value, Permutation]] = set()
     taken: set[Value] = set()
     for layer in graph.layers:
@@ -111,11 +111,19 @@ def _choices(graph: Graph, context: PassContext) -> list[dict[Layer, Turn]]:
             tried.update(region.orders.items())
             costs = list(_costs(graph, region))
             layers = cheapest(costs)
-            values = {value for one in region.turns if one in layers for value in _values(one)}
+            values = {
+                value for one in region.permuted_layers if one in layers for value in _values(one)
+            }
             (less, fewer), (most, number) = total(costs, layers), total(costs, frozenset())
             if less < most and fewer <= number and taken.isdisjoint(values):
                 taken |= values
-                choices.append({one: turn for one, turn in region.turns.items() if one in layers})
+                choices.append(
+                    {
+                        one: permuted
+                        for one, permuted in region.permuted_layers.items()
+                        if one in layers
+                    }
+                )
     return choices
 
 
@@ -143,32 +151,36 @@ def _region(graph: Graph, context: PassContext, value: Value, perm: Permutation)
         perm = region.orders[value]
         producer = graph.producers.get(value)
         found = []
-        if producer is not None and producer not in region.turns and producer.outputs[0] is value:
-            found.append((producer, turn_from_output(producer, perm)))
+        if (
+            producer is not None
+            and producer not in region.permuted_layers
+            and producer.outputs[0] is value
+        ):
+            found.append((producer, permuted_from_output(producer, perm)))
         found += [
-            (layer, turn_from_input(layer, perm))
+            (layer, permuted_from_input(layer, perm))
             for layer in dict.fromkeys(graph.consumers.get(value, ()))
-            if layer not in region.turns
+            if layer not in region.permuted_layers
         ]
-        for layer, turn in found:
-            if turn is None or layer in region.turns:
+        for layer, permuted in found:
+            if permuted is None or layer in region.permuted_layers:
                 continue
-            orders = _orders(layer, turn)
+            orders = _orders(layer, permuted)
             if orders is None or orders.get(value) != perm:
                 continue
             if any(region.orders.get(one, order) != order for one, order in orders.items()):
                 continue
-            if _stays(context, layer, turn):
-                region.turns[layer] = turn
+            if _stays(context, layer, permuted):
+                region.permuted_layers[layer] = permuted
                 waiting += [one for one in orders if one not in region.orders]
                 region.orders |= orders
     return region
 
 
-def _orders(layer: Layer, turn: Turn) -> dict[Value, Permutation] | None:
-    """The orders that a turned layer's values have; None if one would have two."""
+def _orders(layer: Layer, permuted: PermutedLayer) -> dict[Value, Permutation] | None:
+    """The orders that a permuted layer's values have; None if one would have two."""
     orders: dict[Value, Permutation] = {}
-    pairs = zip((*layer.inputs, *layer.outputs), (*turn.inputs, *turn.outputs), strict=True)
+    pairs = zip((*layer.inputs, *layer.outputs), (*permuted.inputs, *permuted.outputs), strict=True)
     for value, perm in pairs:
         if value is None or value.data is not None:
             continue
@@ -177,23 +189,23 @@ def _orders(layer: Layer, turn: Turn) -> dict[Value, Permutation] | None:
     return orders
 
 
-def _stays(context: PassContext, layer: Layer, turn: Turn) -> bool:
+def _stays(context: PassContext, layer: Layer, permuted: PermutedLayer) -> bool:
     """Whether a layer stays on its backend with its axes in the other order."""
     inputs: list[Value | None] = []
-    for value, perm in zip(layer.inputs, turn.inputs, strict=True):
+    for value, perm in zip(layer.inputs, permuted.inputs, strict=True):
         if value is None or perm is None:
             inputs.append(value)
         elif value.data is not None:
-            inputs.append(turned_constant(value, perm))
+            inputs.append(permuted_constant(value, perm))
         else:
-            inputs.append(Value(value.id, turned_info(value.info, perm), value.name))
-    return context.stays(layer, turn.operation, inputs, _turned_outputs(layer, turn))
+            inputs.append(Value(value.id, permuted_info(value.info, perm), value.name))
+    return context.stays(layer, permuted.operation, inputs, _permuted_outputs(layer, permuted))
 
 
-def _turned_outputs(layer: Layer, turn: Turn) -> list[TensorInfo]:
+def _permuted_outputs(layer: Layer, permuted: PermutedLayer) -> list[TensorInfo]:
     """A layer's outputs with their axes in the other order."""
-    pairs = zip(layer.outputs, turn.outputs, strict=True)
-    return [turned_info(value.info, perm) for value, perm in pairs]
+    pairs = zip(layer.outputs, permuted.outputs, strict=True)
+    return [permuted_info(value.info, perm) for value, perm in pairs]
 
 
 def _weight(info: TensorInfo, perm: Permutation) -> int:
@@ -205,7 +217,7 @@ def _weight(info: TensorInfo, perm: Permutation) -> int:
 
 
 def _costs(graph: Graph, region: _Region) -> Iterator[Cost]:
-    """What has to be transposed, by the layers of a region that are turned."""
+    """What has to be transposed, by the layers of a region that are permuted."""
     for value, perm in region.orders.items():
         costs = _costs_of(graph, region, value, perm)
         yield from (one for one in costs if one.weight and (one.chosen or one.other))
@@ -219,52 +231,55 @@ def _costs_of(graph: Graph, region: _Region, value: Value, perm: Permutation) ->
     Whoever writes it gives it in one order; it is transposed at most once for those who read it
     in the other one. A transpose reads whichever there is.
     """
-    readers, is_plain, is_turned = [], value in graph.result_set, False
+    readers, is_plain, is_permuted = [], value in graph.result_set, False
     producer = graph.producers.get(value)
-    is_inside = producer in region.turns
+    is_inside = producer in region.permuted_layers
     for layer in dict.fromkeys(graph.consumers.get(value, ())):
         order = _perm(layer)
-        if layer in region.turns:
+        if layer in region.permuted_layers:
             readers.append(layer)
         elif order == perm:
-            is_turned = True
+            is_permuted = True
         elif order is None:
             is_plain = True
         elif is_inside:
             rest = composed(inverse(perm), order)
-            turned = turned_info(value.info, perm)
-            yield Cost(_weight(turned, rest), (producer,), ())
+            permuted = permuted_info(value.info, perm)
+            yield Cost(_weight(permuted, rest), (producer,), ())
             yield Cost(_weight(value.info, order), (), (producer,))
-    plain, turned_readers = tuple(() if is_plain else readers), tuple(() if is_turned else readers)
+    plain, permuted_readers = (
+        tuple(() if is_plain else readers),
+        tuple(() if is_permuted else readers),
+    )
     weight = _weight(value.info, perm)
     above = _perm(producer)
     if is_inside:
         if is_plain or readers:
             yield Cost(weight, (producer,), plain)
-        if is_turned or readers:
-            yield Cost(weight, turned_readers, (producer,))
+        if is_permuted or readers:
+            yield Cost(weight, permuted_readers, (producer,))
     elif producer is not None and above is not None:
         source = producer["input"].info
-        yield Cost(_weight(source, composed(above, perm)), turned_readers, ())
+        yield Cost(_weight(source, composed(above, perm)), permuted_readers, ())
         yield Cost(_weight(source, above), (), plain)
     else:
-        yield Cost(weight, turned_readers, ())
+        yield Cost(weight, permuted_readers, ())
 
 
-class _Turning:
+class _Permuting:
     """A graph in which some layers are computed with their axes in another order.
 
     Parameters
     ----------
     graph : Graph
-    turns : dict of Layer to Turn
+    permuted_layers : dict of Layer to PermutedLayer
     """
 
-    def __init__(self, graph: Graph, turns: Mapping[Layer, Turn]) -> None:
+    def __init__(self, graph: Graph, permuted_layers: Mapping[Layer, PermutedLayer]) -> None:
         self._graph = graph
-        self._turns = turns
+        self._permuted_layers = permuted_layers
         self._rebuild = Rebuild(graph)
-        # The order in which a turned layer gives a value, and what was transposed of values.
+        # The order in which a permuted layer gives a value, and what was transposed of values.
         self._given: dict[Value, tuple[Value, Permutation]] = {}
         self._made: dict[tuple[Value, Permutation], Value] = {}
 
@@ -272,8 +287,8 @@ class _Turning:
         """The new graph."""
         for layer in self._graph.layers:
             perm = _perm(layer)
-            if layer in self._turns:
-                self._add_turned(layer, self._turns[layer])
+            if layer in self._permuted_layers:
+                self._add_permuted(layer, self._permuted_layers[layer])
             elif perm is not None:
                 self._rebuild.alias(layer.output, self._in_order(layer["input"], perm, layer))
             else:
@@ -284,17 +299,19 @@ class _Turning:
             self._make_plain(value)
         return self._rebuild.finish()
 
-    def _add_turned(self, layer: Layer, turn: Turn) -> None:
+    def _add_permuted(self, layer: Layer, permuted: PermutedLayer) -> None:
         """Add a layer with its axes in the other order."""
         inputs: list[Value | None] = []
-        for value, perm in zip(layer.inputs, turn.inputs, strict=True):
+        for value, perm in zip(layer.inputs, permuted.inputs, strict=True):
             if value is None or perm is None:
                 self._make_plain(value)
                 inputs.append(value and self._rebuild.mapped(value))
             else:
                 inputs.append(self._in_order(value, perm))
-        made = self._rebuild.replace(layer, turn.operation, inputs, _turned_outputs(layer, turn))
-        for value, new, perm in zip(layer.outputs, made.outputs, turn.outputs, strict=True):
+        made = self._rebuild.replace(
+            layer, permuted.operation, inputs, _permuted_outputs(layer, permuted)
+        )
+        for value, new, perm in zip(layer.outputs, made.outputs, permuted.outputs, strict=True):
             self._given[value] = new, perm
 
     def _make_plain(self, value: Value | None) -> None:
@@ -307,9 +324,9 @@ class _Turning:
     def _in_order(self, value: Value, perm: Permutation, layer: Layer | None = None) -> Value:
         """A value with its axes in an order; `layer` is the transpose that gives it so."""
         if value.data is not None:
-            turned = turned_constant(value, perm)
-            assert turned.data is not None
-            return self._rebuild.constant(turned.data, turned.info, value.name)
+            permuted = permuted_constant(value, perm)
+            assert permuted.data is not None
+            return self._rebuild.constant(permuted.data, permuted.info, value.name)
         producer = self._graph.producers.get(value)
         above = _perm(producer)
         if producer is not None and above is not None:
@@ -326,7 +343,7 @@ class _Turning:
             if layer is not None:
                 made = self._rebuild.replace(layer, operation, [given])
             else:
-                info = turned_info(given.info, rest)
+                info = permuted_info(given.info, rest)
                 made = self._rebuild.insert(operation, [given], f"{value.name}/turned", [info])
             self._made[value, perm] = made.output
         return self._made[value, perm]

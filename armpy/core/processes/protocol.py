@@ -47,7 +47,7 @@ def send_request(connection: socket.socket, request: object, descriptors: Sequen
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class WorkerRequest:
     """A question of the application's.
 
     Parameters
@@ -64,7 +64,7 @@ class Request:
     are_whole: bool
 
 
-def receive_request(connection: socket.socket) -> Request:
+def receive_request(connection: socket.socket) -> WorkerRequest:
     """The next request with its descriptors; raises EOFError when there are no more."""
     start, descriptors, flags, _ = socket.recv_fds(connection, _LENGTH.size, _MAX_DESCRIPTORS)
     if not start:
@@ -73,7 +73,7 @@ def receive_request(connection: socket.socket) -> Request:
         os.set_inheritable(descriptor, False)
     start += _received(connection, _LENGTH.size - len(start))
     content = pickle.loads(_received(connection, *_LENGTH.unpack(start)))
-    return Request(content, descriptors, not flags & socket.MSG_CTRUNC)
+    return WorkerRequest(content, descriptors, not flags & socket.MSG_CTRUNC)
 
 
 def send_answer(connection: socket.socket, answer: Mapping[str, object]) -> None:

@@ -15,7 +15,7 @@ from armpy.execution.memory.imported_tensor import ImportedTensor, ToImport, ove
 if TYPE_CHECKING:
     from armpy.execution.loaded_network import LoadedNetwork
     from armpy.execution.memory.network_memory import NetworkMemory
-    from armpy.execution.programs.bound_program import Prepared
+    from armpy.execution.programs.bound_program import BoundProgram
     from armpy.execution.programs.quick_network import QuickNetwork
     from armpy.execution.wrappers.debugging import DebuggedNetwork
     from armpy.ops.operation import Array
@@ -191,16 +191,16 @@ def wrong_names(
 
 def settle(
     network: LoadedNetwork | QuickNetwork | NetworkMemory | DebuggedNetwork,
-    prepared: Prepared,
+    prepared: BoundProgram,
     inputs: list[Array],
     targets: list[Array | None],
     outputs: Mapping[str, object],
-) -> Prepared:
+) -> BoundProgram:
     """Check output arrays, also against each other, and copy the inputs that they overlap.
 
     Returns
     -------
-    Prepared
+    BoundProgram
         The one to run: `prepared`, or another one if outputs are imported.
     """
     written: list[Array] = []
@@ -267,12 +267,12 @@ def read_inputs(
     return [slot.converted(named[slot.name], quantize=quantize_inputs) for slot in slots]
 
 
-class Call(NamedTuple):
+class CheckedCall(NamedTuple):
     """A call whose arrays have been checked.
 
     Parameters
     ----------
-    prepared : Prepared
+    prepared : BoundProgram
     sources : list of ndarray
         Inputs, which no output overlaps.
     copies : list of (ndarray, ndarray)
@@ -283,7 +283,7 @@ class Call(NamedTuple):
         What the caller has given for outputs.
     """
 
-    prepared: Prepared
+    prepared: BoundProgram
     sources: list[Array]
     copies: list[tuple[Array, Array]]
     targets: list[Array | None]
@@ -314,7 +314,7 @@ def checked_call(
     network: LoadedNetwork | DebuggedNetwork,
     arrays: Sequence[Array],
     outputs: Mapping[str, object] | None,
-) -> Call:
+) -> CheckedCall:
     """Check outputs given by name for inputs that have been read; errors as for `run_by_name`."""
     read = [*arrays]
     prepared = network.prepared_for(read)  # which looks into imported tensors
@@ -323,4 +323,4 @@ def checked_call(
     sources = [*read]
     prepared = settle(network, prepared, sources, targets, given)
     copies = [(s, a) for s, a in zip(sources, read, strict=True) if s is not a]
-    return Call(prepared, sources, copies, targets, given)
+    return CheckedCall(prepared, sources, copies, targets, given)

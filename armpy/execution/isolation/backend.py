@@ -37,7 +37,7 @@ from armpy.execution.isolation.messages import SUPPORT
 from armpy.execution.isolation.parts import graph_of_layer, graph_of_view, is_sendable
 from armpy.execution.isolation.source import BackendSource
 from armpy.execution.isolation.status import IsolationStatus
-from armpy.execution.isolation.supervisor import Part, Supervisor
+from armpy.execution.isolation.supervisor import IsolatedPart, Supervisor
 from armpy.execution.isolation.worker_process import WorkerProcess
 from armpy.execution.isolation.workload import IsolatedWorkload, PartRunner
 from armpy.graph import SubgraphView
@@ -66,7 +66,7 @@ _NOT_ACROSS = (
 class IsolatedProgram:
     """A part that a worker has prepared; known to the proxy of its backend alone."""
 
-    part: Part
+    part: IsolatedPart
     supervisor: Supervisor
 
     def __str__(self) -> str:
@@ -283,7 +283,9 @@ def _unreadable(backend_id: BackendId, name: str, said: object, expected: str = 
     )
 
 
-def _prepared(supervisor: Supervisor, view: SubgraphView, request: PreparationRequest) -> Part:
+def _prepared(
+    supervisor: Supervisor, view: SubgraphView, request: PreparationRequest
+) -> IsolatedPart:
     """A part that a worker has prepared.
 
     Raises
@@ -291,7 +293,7 @@ def _prepared(supervisor: Supervisor, view: SubgraphView, request: PreparationRe
     ArmpyError
         If it cannot be prepared.
     """
-    part = Part(graph_of_view(view), request.model_options, relaxed=request.relaxed)
+    part = IsolatedPart(graph_of_view(view), request.model_options, relaxed=request.relaxed)
     supervisor.add(part)
     for is_last in (False, True):
         timeout_s = None
@@ -359,7 +361,7 @@ class _Factory(IWorkloadFactory):
         if isinstance(operation, PreCompiled) and isinstance(operation.program, IsolatedProgram):
             return IsolatedWorkload(PartRunner(operation.program.part, self._supervisor))
         graph, taken = graph_of_layer(operation, info)
-        part = Part(graph, self._options, relaxed=self._relaxed)
+        part = IsolatedPart(graph, self._options, relaxed=self._relaxed)
         self._supervisor.add(part)
         self._supervisor.prepare(part, self._supervisor.worker())
         return IsolatedWorkload(PartRunner(part, self._supervisor), taken)

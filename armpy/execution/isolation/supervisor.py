@@ -29,7 +29,7 @@ _numbers = itertools.count(1)
 T = TypeVar("T")
 
 
-class Part:
+class IsolatedPart:
     """A part of a network, to be prepared by whichever worker is there.
 
     Parameters
@@ -90,7 +90,7 @@ class Supervisor:
         self.limits = limits
         self._source = source
         self._options = dict(options)
-        self._parts: weakref.WeakSet[Part] = weakref.WeakSet()
+        self._parts: weakref.WeakSet[IsolatedPart] = weakref.WeakSet()
         self._begin()
         self._failures: deque[float] = deque()
         self._num_failures = 0
@@ -144,7 +144,7 @@ class Supervisor:
             dict(self._in_force),
         )
 
-    def add(self, part: Part) -> None:
+    def add(self, part: IsolatedPart) -> None:
         """Let the worker forget a part when nobody has it any more."""
         self._parts.add(part)
 
@@ -165,7 +165,9 @@ class Supervisor:
             assert self.current is not None  # just taken over
             return self.current
 
-    def prepare(self, part: Part, worker: WorkerProcess, timeout_s: float | None = None) -> None:
+    def prepare(
+        self, part: IsolatedPart, worker: WorkerProcess, timeout_s: float | None = None
+    ) -> None:
         """Let a worker prepare a part, if it has not.
 
         Raises
@@ -192,7 +194,7 @@ class Supervisor:
         if worker is self.current and self.limits.keep_spare:
             self._start_spare()  # which is to have it, too
 
-    def _send(self, part: Part, worker: WorkerProcess, timeout_s: float) -> None:
+    def _send(self, part: IsolatedPart, worker: WorkerProcess, timeout_s: float) -> None:
         """Send a worker a part, and let it forget what nobody has any more."""
         for number in worker.prepared - {other.number for other in [*self._parts]}:
             worker.prepared.discard(number)
@@ -363,7 +365,7 @@ class Supervisor:
         if hurry.is_set() and self._spare is None:  # it has been taken, and this was in its way
             self._start_spare()
 
-    def _missing(self, worker: WorkerProcess) -> Part | None:
+    def _missing(self, worker: WorkerProcess) -> IsolatedPart | None:
         """A part that a worker has not prepared; None if it has all."""
         return next((p for p in [*self._parts] if p.number not in worker.prepared), None)
 

@@ -34,7 +34,7 @@ from armpy.execution.isolation.messages import (
     parse_failure,
 )
 from armpy.execution.isolation.shared_block import create_block, device_time, map_block, stop_flag
-from armpy.execution.isolation.supervisor import Part, Supervisor
+from armpy.execution.isolation.supervisor import IsolatedPart, Supervisor
 from armpy.execution.isolation.worker_process import UNKNOWN, WorkerProcess
 from armpy.ops.operation import Array
 
@@ -61,7 +61,7 @@ class Place:
 
     Parameters
     ----------
-    part : Part
+    part : IsolatedPart
         Which the worker has prepared.
     worker : WorkerProcess
     timeout_s : float
@@ -82,7 +82,7 @@ class Place:
         The worker's thread for it, as fault reports call it.
     """
 
-    def __init__(self, part: Part, worker: WorkerProcess, timeout_s: float) -> None:
+    def __init__(self, part: IsolatedPart, worker: WorkerProcess, timeout_s: float) -> None:
         self.worker = worker
         with ExitStack() as opened:
             mine, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -218,11 +218,11 @@ class PartRunner:
 
     Parameters
     ----------
-    part : Part
+    part : IsolatedPart
     supervisor : Supervisor
     """
 
-    def __init__(self, part: Part, supervisor: Supervisor) -> None:
+    def __init__(self, part: IsolatedPart, supervisor: Supervisor) -> None:
         self._part = part
         self._supervisor = supervisor
         self._idle: list[Place] = []

@@ -52,7 +52,7 @@ from armpy.execution.runtime import Runtime
 from armpy.graph import Graph
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.plugins import BackendRegistry
-from armpy.plugins.proxy.guard import GuardedBackend
+from armpy.plugins.proxy.guard import BackendProxy
 from armpy.tensor import TensorInfo
 
 _log = logging.getLogger("armpy.execution.isolation.worker")
@@ -86,7 +86,7 @@ class BackendServer:
         self._registry: BackendRegistry | None = None
         self._source: BackendSource | None = None
         self._runtime: Runtime | None = None
-        self._backend: GuardedBackend | None = None
+        self._backend: BackendProxy | None = None
         self._parts: dict[int, int] = {}
         self._does: dict[str, Callable[..., Mapping[str, object]]] = {
             LOAD: self._load,
@@ -107,7 +107,7 @@ class BackendServer:
         """Load the backend."""
         self._registry, backend = source.load()
         self._source = source
-        return describe(GuardedBackend(backend)) | {"in_force": in_force()}
+        return describe(BackendProxy(backend)) | {"in_force": in_force()}
 
     def _configure(self, options: Mapping[str, object]) -> Mapping[str, object]:
         """Make the runtime that has the backend alone."""

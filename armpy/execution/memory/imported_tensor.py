@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from armpy.ops.operation import Array
-    from armpy.plugins.proxy.guard import GuardedHandleFactory
+    from armpy.plugins.proxy.guard import HandleFactoryProxy
 
 
 class Import(NamedTuple):
@@ -29,11 +29,11 @@ class Import(NamedTuple):
 
     Parameters
     ----------
-    factory : GuardedHandleFactory
+    factory : HandleFactoryProxy
     handle : ITensorHandle
     """
 
-    factory: GuardedHandleFactory
+    factory: HandleFactoryProxy
     handle: ITensorHandle
 
 
@@ -151,7 +151,7 @@ class ImportedTensor:
         return tuple(self._imports)
 
     @property
-    def factories(self) -> dict[BackendId, GuardedHandleFactory]:
+    def factories(self) -> dict[BackendId, HandleFactoryProxy]:
         """What has imported it, by backend id."""
         return {name: found.factory for name, found in self._imports.items()}
 

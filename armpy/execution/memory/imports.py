@@ -28,7 +28,7 @@ from armpy.types import HOST, BackendId
 
 if TYPE_CHECKING:
     from armpy.execution.loaded_network import LoadedNetwork
-    from armpy.execution.programs.bound_program import Plan, Prepared
+    from armpy.execution.programs.bound_program import BoundProgram, Plan
 
 _log = logging.getLogger("armpy.execution")
 
@@ -284,7 +284,7 @@ def import_by_name(
 
 def import_given(
     network: LoadedNetwork,
-    prepared: Prepared,
+    prepared: BoundProgram,
     inputs: Sequence[Array],
     targets: Sequence[Array | None],
 ) -> None:
@@ -313,7 +313,7 @@ def import_given(
 
 def imports_in(
     network: object,
-    prepared: Prepared,
+    prepared: BoundProgram,
     inputs: Sequence[Array],
     targets: Sequence[Array | None],
 ) -> tuple[object, ...]:

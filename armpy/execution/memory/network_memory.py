@@ -13,7 +13,7 @@ from armpy.execution.arrays.slots import InputSlot
 from armpy.execution.memory.imported_tensor import ImportedTensor
 from armpy.execution.memory.imports import import_given, imports_in
 from armpy.execution.memory.working_memory import WorkingMemory
-from armpy.execution.programs.bound_program import Plan, Prepared
+from armpy.execution.programs.bound_program import BoundProgram, Plan
 from armpy.execution.programs.control_flow import Shapes, Targets
 from armpy.execution.programs.stepwise_plan import StepwiseMemory
 from armpy.graph import Graph
@@ -107,13 +107,13 @@ class NetworkMemory:
     Parameters
     ----------
     network : LoadedNetwork
-    prepared : Prepared
+    prepared : BoundProgram
         The network prepared for the shapes, with this memory.
     held : HeldMemory
 
     Attributes
     ----------
-    latest : Prepared
+    latest : BoundProgram
 
     Notes
     -----
@@ -135,7 +135,7 @@ class NetworkMemory:
 
     __slots__ = ("__weakref__", "_held", "_network", "graph", "latest")
 
-    def __init__(self, network: LoadedNetwork, prepared: Prepared, held: HeldMemory) -> None:
+    def __init__(self, network: LoadedNetwork, prepared: BoundProgram, held: HeldMemory) -> None:
         self.graph: Graph = network.graph
         self.latest = prepared
         self._held = held
@@ -195,7 +195,7 @@ class NetworkMemory:
 
     def prepared_for(
         self, inputs: Sequence[Array], targets: Sequence[Array | None] = ()
-    ) -> Prepared:
+    ) -> BoundProgram:
         """`latest`, if it is for the shapes of some inputs.
 
         Parameters

@@ -51,7 +51,7 @@ class Bind(Protocol):
         """
 
 
-class Prepared:
+class BoundProgram:
     """A loaded network prepared for some input shapes.
 
     Parameters
@@ -69,7 +69,7 @@ class Prepared:
 
     Attributes
     ----------
-    importing : dict of tuple to Prepared
+    importing : dict of tuple to BoundProgram
         The same network with some inputs and outputs imported, by what these are.
     """
 
@@ -101,4 +101,4 @@ class Prepared:
         self.stops_in_place = stops_in_place
         self.inputs = inputs
         self.outputs = outputs
-        self.importing: dict[tuple[object, ...], Prepared] = {}
+        self.importing: dict[tuple[object, ...], BoundProgram] = {}

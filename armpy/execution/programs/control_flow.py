@@ -43,7 +43,7 @@ _NUM_USUAL_TURNS = 2
 """Loops whose shapes settle have done so after the first turn."""
 
 
-class Plan(Protocol):
+class NetworkPlan(Protocol):
     """A prepared network for some input shapes."""
 
     result_infos: tuple[TensorInfo, ...]
@@ -63,7 +63,7 @@ class Subnetworks(Protocol):
     def prepare(self, graph: Graph, shapes: Shapes) -> None:
         """Prepare a graph soon; what goes wrong is told when it has to run."""
 
-    def plan_of(self, graph: Graph) -> Callable[[Shapes], Plan]:
+    def plan_of(self, graph: Graph) -> Callable[[Shapes], NetworkPlan]:
         """What gives the plans of a graph."""
 
 
@@ -90,7 +90,7 @@ class NestedGraph:
         self.name = name
         self._graph = graph
         self._subnetworks = subnetworks
-        self._plan_of: Callable[[Shapes], Plan] | None = None
+        self._plan_of: Callable[[Shapes], NetworkPlan] | None = None
         read = {value for layer in graph.layers for value in layer.inputs} | set(graph.outputs)
         self._unread = tuple(i for i, value in enumerate(graph.inputs) if value not in read)
         self._shapes_of_unread: dict[int, tuple[int, ...]] = {}
@@ -98,7 +98,7 @@ class NestedGraph:
         if all(info.is_fully_shaped for info in infos):
             subnetworks.prepare(graph, tuple(info.known_shape for info in infos))
 
-    def plan(self, sources: Sequence[Array]) -> Plan:
+    def plan(self, sources: Sequence[Array]) -> NetworkPlan:
         """The plan for the shapes of some arrays.
 
         Notes
@@ -278,7 +278,7 @@ class WhileWorkload(IWorkload):
         return values[:num_carried]
 
 
-def _plan(graph: NestedGraph, values: Sequence[Array], num_turns: int) -> Plan:
+def _plan(graph: NestedGraph, values: Sequence[Array], num_turns: int) -> NetworkPlan:
     """The plan for a turn; what shapes come behind the first turns' will hardly come again."""
     if num_turns < _NUM_USUAL_TURNS:
         return graph.plan(values)
@@ -297,13 +297,13 @@ def _is_true(condition: Array) -> bool:
     return bool(condition.item())
 
 
-def _keeps_shapes(turn: Plan, values: Sequence[Array]) -> bool:
+def _keeps_shapes(turn: NetworkPlan, values: Sequence[Array]) -> bool:
     """Whether what a turn gives has the shapes of what it takes."""
     carried = zip(turn.result_infos, values, strict=False)
     return all(info.shape == array.shape for info, array in carried)
 
 
-def _fit(plan: Plan, outputs: Sequence[ITensorHandle]) -> bool:
+def _fit(plan: NetworkPlan, outputs: Sequence[ITensorHandle]) -> bool:
     """Whether a plan can write into a layer's outputs directly."""
     return all(
         info.shape == handle.info.shape and not isinstance(handle, DynamicTensorHandle)

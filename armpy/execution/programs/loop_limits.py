@@ -28,7 +28,7 @@ from armpy.execution.memory.working_memory import HoldingMemory
 from armpy.execution.programs.control_flow import Targets, timed_out
 from armpy.execution.programs.session import BackendSession
 from armpy.execution.programs.steps import Inputs, Outputs, Step, finish
-from armpy.execution.scheduling.stop_signal import StopSignal
+from armpy.execution.scheduling.stop_signal import CancellationToken
 from armpy.graph import Layer, graphs_of, nested_graphs
 from armpy.ops.control_flow import While
 from armpy.ops.operation import Array, Operation
@@ -40,9 +40,9 @@ from armpy.types import BackendId
 
 if TYPE_CHECKING:
     from armpy.execution.scheduling.executors import Executors
-    from armpy.execution.scheduling.tasks import ExecutionFuture, Job
+    from armpy.execution.scheduling.tasks import ExecutionFuture, ExecutionTask
 
-_job: ContextVar[Job[list[Array]] | None] = ContextVar("job", default=None)
+_task: ContextVar[ExecutionTask[list[Array]] | None] = ContextVar("task", default=None)
 """The execution that a loop belongs to, for who has to stop it."""
 
 _SLICE_S = 0.002
@@ -116,11 +116,11 @@ def _stopped_at(end_s: float, error: ArmpyError) -> Iterator[None]:
     """Stop the execution that this belongs to with an error when the time is up."""
     from armpy.execution.scheduling.deadlines import Watch, deadlines
 
-    job = _job.get()
+    task = _task.get()
 
     def stop() -> None:
-        if job is not None:
-            job.stop(reason=error)
+        if task is not None:
+            task.stop(reason=error)
 
     watch = Watch(end_s, stop)
     deadlines.begin(watch)
@@ -155,27 +155,27 @@ def run_apart(
     ExecutionTimeoutError
         If a loop takes longer than it may.
     """
-    from armpy.execution.scheduling.tasks import Job
+    from armpy.execution.scheduling.tasks import ExecutionTask
 
-    def in_job(job: Job[list[Array]]) -> list[Array]:
-        token = _job.set(job)
+    def in_task(task: ExecutionTask[list[Array]]) -> list[Array]:
+        token = _task.set(task)
         try:
             if in_place:
-                job.enter_place()
-            made = work(job.signal)
-            job.signal.commit()
+                task.enter_place()
+            made = work(task.signal)
+            task.signal.commit()
             return made
         finally:
-            _job.reset(token)
+            _task.reset(token)
 
-    job = Job(in_job, StopSignal())
-    future = job.submitted()
+    task = ExecutionTask(in_task, CancellationToken())
+    future = task.submitted()
     try:
-        executors.run_apart(job)
+        executors.run_apart(task)
     except BaseException:
-        job.stop()
+        task.stop()
         raise
-    return _wait(job, future, cancellation or current_cancellation())
+    return _wait(task, future, cancellation or current_cancellation())
 
 
 class LimitedMemory(HoldingMemory):
@@ -272,13 +272,15 @@ def _taken(results: Targets, made: Sequence[Array]) -> list[Array]:
 
 
 def _wait(
-    job: Job[list[Array]], future: ExecutionFuture[list[Array]], outer: Cancellation | None
+    task: ExecutionTask[list[Array]],
+    future: ExecutionFuture[list[Array]],
+    outer: Cancellation | None,
 ) -> list[Array]:
     """Wait for an execution, and stop it if the one around it is stopped."""
     from armpy.execution.scheduling.tasks import wait
 
     if outer is None:
-        return wait(job, future)
+        return wait(task, future)
     try:
         while True:
             try:
@@ -286,8 +288,8 @@ def _wait(
                 break
             except TimeoutError:
                 if outer.is_cancelled:
-                    job.stop(reason=outer.error)
+                    task.stop(reason=outer.error)
     except BaseException:
-        job.stop()
+        task.stop()
         raise
     return future.result()

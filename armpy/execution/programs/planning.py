@@ -28,14 +28,14 @@ from armpy.execution.programs.importing_plan import ImportingPlan, importing_pla
 from armpy.execution.programs.session import HandleFactories, SessionError
 from armpy.execution.programs.static_plan import StaticPlan
 from armpy.execution.programs.steps import PreparationError, PreparationFailure
-from armpy.execution.subgraph_networks import NetworkFamily
+from armpy.execution.subgraph_networks import SubgraphNetworks
 from armpy.execution.wrappers.profiled import measure_for
 from armpy.graph import Graph, graphs_of
 from armpy.ops.operation import Array, located
 from armpy.types import HOST, BackendId, DeviceType
 
 if TYPE_CHECKING:
-    from armpy.compiler.cost.decision import Decision
+    from armpy.compiler.cost.decision import PlacementDecision
     from armpy.execution.programs.bound_program import Plan
 
 _log = logging.getLogger("armpy.execution")
@@ -47,11 +47,11 @@ AnyPlan = TypeVar("AnyPlan", StaticPlan, DynamicPlan)
 
 
 class Planner:
-    """Makes the plans of graphs for a family of networks.
+    """Makes the plans of graphs for a network and those of its subgraphs.
 
     Parameters
     ----------
-    family : NetworkFamily
+    subgraphs : SubgraphNetworks
     name : str
         What the control flow that runs a graph calls it; empty for the outermost one.
     wanted : mapping of int to str, optional
@@ -63,27 +63,27 @@ class Planner:
 
     def __init__(
         self,
-        family: NetworkFamily,
+        subgraphs: SubgraphNetworks,
         name: str = "",
         wanted: Mapping[int, BackendId] | None = None,
         *,
         is_inner: bool = False,
     ) -> None:
-        self._family = family
+        self._subgraphs = subgraphs
         self._is_inner = is_inner
         self._wanted = wanted
-        self._settings = family.settings
-        self._measure = measure_for(family.settings.profiler, name)
+        self._settings = subgraphs.settings
+        self._measure = measure_for(subgraphs.settings.profiler, name)
         if is_on.cpuexe:
             from armpy.execution.wrappers.logged import logged_steps  # noqa: PLC0415 - few log
 
-            types = {backend.backend_id: backend.device_type for backend in family.backends}
+            types = {backend.backend_id: backend.device_type for backend in subgraphs.backends}
             on_host = {HOST, *(name for name, kind in types.items() if kind in _PROCESSORS)}
             self._measure = logged_steps(self._measure, on_host)
 
     def static_plan(self, graph: Graph) -> StaticPlan:
         """Optimise and prepare."""
-        sessions, backends = self._family.sessions, self._family.backends
+        sessions, backends = self._subgraphs.sessions, self._subgraphs.backends
         executors = self._settings.executors
         factories = HandleFactories(sessions)
         options = self._settings.optimizer
@@ -111,27 +111,27 @@ class Planner:
         return self._prepared(graph, optimize, make)
 
     def resized_plan(self, network: OptimizedNetwork) -> StaticPlan:
-        """Prepare a network that is optimised already, as `Templates` makes it.
+        """Prepare a network that is optimised already, as `SymbolicPrograms` makes it.
 
         Raises
         ------
         PreparationError
             If a backend fails.
         """
-        sessions, executors = self._family.sessions, self._settings.executors
+        sessions, executors = self._subgraphs.sessions, self._settings.executors
         return self._made(
             network, lambda made: StaticPlan(made, sessions, executors, self._measure)
         )
 
-    def _decide(self, graph: Graph) -> Decision | None:
+    def _decide(self, graph: Graph) -> PlacementDecision | None:
         """Where layers are to run, if that does not go by the order of the backends."""
-        family = self._family
+        subgraphs = self._subgraphs
         return decide(
             graph,
-            family.backends,
-            family.evaluator,
+            subgraphs.backends,
+            subgraphs.evaluator,
             self._settings,
-            family.excluded(graph),
+            subgraphs.excluded(graph),
             measures=not self._is_inner,
         )
 
@@ -143,17 +143,17 @@ class Planner:
     ) -> ImportingPlan:
         """The plan for calls with tensors imported as these are; errors as of that module's."""
         strategies = self._settings.optimizer.memory_strategies
-        sessions = self._family.sessions
+        sessions = self._subgraphs.sessions
         executors = self._settings.executors
         return importing_plan(plan, inputs, targets, sessions, strategies, executors, self._measure)
 
     def dynamic_plan(self, graph: Graph) -> DynamicPlan:
         """Place and prepare layers whose output shapes only their workloads can tell."""
-        sessions, limit = self._family.sessions, self._settings.memory_limit_bytes
+        sessions, limit = self._subgraphs.sessions, self._settings.memory_limit_bytes
         options, executors = self._settings.optimizer, self._settings.executors
         return self._prepared(
             graph,
-            lambda excluded: place_layers(graph, self._family.backends, options, excluded),
+            lambda excluded: place_layers(graph, self._subgraphs.backends, options, excluded),
             lambda network: DynamicPlan(network, sessions, limit, executors, self._measure),
         )
 
@@ -169,16 +169,16 @@ class Planner:
         -----
         What fails for these shapes is no reason to leave the backend out for others.
         """
-        excluded = self._family.excluded(graph)
+        excluded = self._subgraphs.excluded(graph)
         while True:
             try:
                 with model_named(self._settings.name), given_parts(self._settings.saved):
                     network = optimize(excluded)
-                self._family.name_graphs(network.graph)
+                self._subgraphs.name_graphs(network.graph)
                 plan = self._made(network, make)
             except SessionError as error:
-                self._family.refuse(error)
-                excluded.update(self._family.excluded(graph))
+                self._subgraphs.refuse(error)
+                excluded.update(self._subgraphs.excluded(graph))
                 continue
             except PreparationError as error:
                 for failure in error.failures:
@@ -233,7 +233,7 @@ class Planner:
         """
         cause = failure.cause
         is_control_flow = bool(graphs_of(failure.layers[0].operation))
-        last_id = HOST if is_control_flow else self._family.backends[-1].backend_id
+        last_id = HOST if is_control_flow else self._subgraphs.backends[-1].backend_id
         is_last = failure.backend_id == last_id
         if is_last and not isinstance(cause, BackendError):
             cause.where = cause.where.removeprefix(f"{failure.backend_id} / ")

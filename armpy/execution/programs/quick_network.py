@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from armpy.execution.arrays.slots import InputSlot, OutputSlot
-from armpy.execution.programs.bound_program import Prepared
+from armpy.execution.programs.bound_program import BoundProgram
 from armpy.tensor import format_shape
 
 if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepared model
@@ -83,13 +83,13 @@ class QuickNetwork:
         named = zip(graph.outputs, graph.results, strict=True)
         outputs = tuple([OutputSlot(value.name, info) for value, info in named])
         prepared_plan: Any = plan  # Any: nobody asks it for more than `run`
-        self.latest = Prepared(
+        self.latest = BoundProgram(
             graph.shapes, prepared_plan, plan.run, _bind, True, self.inputs, outputs
         )
 
     def prepared_for(
         self, inputs: Sequence[Array], targets: Sequence[Array | None] = ()
-    ) -> Prepared:
+    ) -> BoundProgram:
         """The network prepared for the shapes of some inputs; as of `LoadedNetwork`."""
         latest = self.latest
         if latest.shapes == tuple([array.shape for array in inputs]):

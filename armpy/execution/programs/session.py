@@ -27,7 +27,7 @@ from armpy.execution.memory.allocators import CheckedAllocator
 from armpy.execution.memory.shared_memory import SharedMemory
 from armpy.execution.programs.constants import ConstantHandles
 from armpy.execution.wrappers.backend_profiling import open_profiling
-from armpy.plugins.proxy.guard import GuardedBackend, GuardedHandleFactory
+from armpy.plugins.proxy.guard import BackendProxy, HandleFactoryProxy
 from armpy.profiling import Profiler
 from armpy.types import BackendId
 
@@ -40,7 +40,7 @@ class BackendSession:
     ----------
     backend_id : str
     workloads : IWorkloadFactory
-    factories : sequence of GuardedHandleFactory
+    factories : sequence of HandleFactoryProxy
         What makes its tensors, the preferred one first.
     allocator : ICustomAllocator
         Gives the arenas; checks what it gives.
@@ -62,7 +62,7 @@ class BackendSession:
     model_context: ModelContext | None = None
     constants: ConstantHandles = field(default_factory=ConstantHandles)
 
-    def factory(self, factory_id: str) -> GuardedHandleFactory:
+    def factory(self, factory_id: str) -> HandleFactoryProxy:
         """The factory of an id.
 
         Raises
@@ -155,7 +155,7 @@ class HandleFactories(Mapping[BackendId, Factories]):
 
 
 def open_session(
-    backend: GuardedBackend,
+    backend: BackendProxy,
     model_options: OptionValues | None = None,
     allocator: ICustomAllocator | None = None,
     profiler: Profiler | None = None,
@@ -211,7 +211,7 @@ def open_session(
         raise
 
 
-def _session(backend: GuardedBackend, resources: NetworkResources) -> BackendSession:
+def _session(backend: BackendProxy, resources: NetworkResources) -> BackendSession:
     """Let a backend make what it makes from the resources of a network."""
     manager = resources.memory_manager
     workloads = backend.create_workload_factory_for_network(resources)

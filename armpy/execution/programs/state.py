@@ -18,7 +18,7 @@ class SharedState:
     ----------
     lock : Lock
         Held while one of the networks runs.
-    latest : State or None
+    latest : VariableState or None
         That of the network which ran last: it knows what the variables hold.
 
     Notes
@@ -31,11 +31,11 @@ class SharedState:
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.latest: State | None = None
+        self.latest: VariableState | None = None
         self._infos: dict[Hashable, TensorInfo] = {}
         self._arrays: dict[Hashable, Array] = {}
 
-    def open(self, variables: Sequence[Variable]) -> State:
+    def open(self, variables: Sequence[Variable]) -> VariableState:
         """The state of one more network.
 
         Raises
@@ -54,9 +54,9 @@ class SharedState:
                     actual=str(info),
                 )
         self._infos.update(infos)
-        return State(variables)
+        return VariableState(variables)
 
-    def hand_over(self, state: State) -> None:
+    def hand_over(self, state: VariableState) -> None:
         """Let a network's variables hold what they were left with, for it to run."""
         if self.latest is not None:
             self.latest.give(self._arrays)
@@ -69,7 +69,7 @@ class SharedState:
         self.latest = None
 
 
-class State:
+class VariableState:
     """The arrays of a network's variables, and arrays for what they will hold next.
 
     Parameters

@@ -25,7 +25,7 @@ LARGEST_KEY_ELEMENTS = 4096
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class GraphPart:
     """A part of a graph as a graph of its own.
 
     Parameters
@@ -46,13 +46,13 @@ class Split:
 
     Parameters
     ----------
-    head : Part
+    head : GraphPart
         The layers whose inputs and outputs are fully shaped. Its results are those of the
         whole graph that it makes, and the values that the other parts read.
-    dynamic : Part, optional
+    dynamic : GraphPart, optional
         Layers that read what the head gives and whose outputs' shapes only their workloads
         can tell.
-    rest : Part, optional
+    rest : GraphPart, optional
         The other layers. They read what head and dynamic layers give.
     decisive : tuple of bool
         Per source of `rest`, whether its elements decide on shapes.
@@ -60,9 +60,9 @@ class Split:
         Those of the whole graph.
     """
 
-    head: Part
-    dynamic: Part | None
-    rest: Part | None
+    head: GraphPart
+    dynamic: GraphPart | None
+    rest: GraphPart | None
     decisive: tuple[bool, ...]
     results: tuple[Value, ...]
 
@@ -130,9 +130,9 @@ def _read(layers: Sequence[Layer], known: set[Value]) -> list[Value]:
     return [value for value in dict.fromkeys(read) if value in known]
 
 
-def _part(sources: Sequence[Value], layers: Sequence[Layer], results: Sequence[Value]) -> Part:
+def _part(sources: Sequence[Value], layers: Sequence[Layer], results: Sequence[Value]) -> GraphPart:
     """Some layers of a graph."""
-    return Part(_graph_of(sources, layers, results), tuple(sources), tuple(results))
+    return GraphPart(_graph_of(sources, layers, results), tuple(sources), tuple(results))
 
 
 def _graph_of(inputs: Sequence[Value], layers: Sequence[Layer], outputs: Sequence[Value]) -> Graph:
@@ -275,7 +275,7 @@ class StepwisePlan:
         return self._hand_over(by_value, results)
 
     def _run_rest(
-        self, rest: Part, arrays: Sequence[Array], cancellation: Cancellation | None
+        self, rest: GraphPart, arrays: Sequence[Array], cancellation: Cancellation | None
     ) -> list[Array]:
         """Plan the rest for what its sources have turned out to be, and run it."""
         pairs = zip(arrays, self._split.decisive, strict=True)

@@ -1,10 +1,10 @@
-"""Plan templates: plans of a network for new input shapes, without specialising or compiling anew.
+"""Symbolic programs: plans for new input shapes, without specialising or compiling anew.
 
 Notes
 -----
-A template comes of preparing the network once more for shapes whose open dimensions are traced
-(`armpy.core.symbolic`). It holds for all shapes that meet the conditions which that has found, and
-makes a plan of numbers alone. Shapes that meet those of no template are traced themselves.
+A symbolic program comes of preparing the network once more for shapes whose open dimensions are
+traced (`armpy.core.symbolic`). It holds for all shapes that meet the conditions which that has
+found, and makes a plan of numbers alone. Shapes that meet those of none are traced themselves.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from armpy.backend import Capability, IResizableProgram, has_matching_capability
 from armpy.backend.control_flow import for_one_turn
 from armpy.compiler import Evaluator, OptimizedNetwork, optimize_graph, specialize
 from armpy.compiler.optimize import simplified
-from armpy.core.symbolic import Formula, Number, Size, Trace
+from armpy.core.symbolic import Formula, Number, Size, SymbolicTrace
 from armpy.errors import ArmpyError, BackendError
 from armpy.execution.memory_limits import check_layers
 from armpy.execution.programs.control_flow import Shapes
 from armpy.graph import Graph, Layer, Value
 from armpy.ops.backend_internal import PreCompiled
 from armpy.ops.operation import Operation
-from armpy.plugins.proxy.guard import GuardedBackend
+from armpy.plugins.proxy.guard import BackendProxy
 from armpy.plugins.proxy.guarded_call import ask_method, describe
 from armpy.profiling import phase
 from armpy.tensor import TensorInfo
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from armpy.execution.programs.bound_program import Plan
     from armpy.execution.settings import NetworkSettings
 
-MOST_TEMPLATES = 16
+MOST_SYMBOLIC = 16
 """Kept for one network; the one that was used longest ago goes first."""
 
 ORDINARY_PLANS = 2
@@ -47,7 +47,7 @@ _MOST_FAILURES = 2
 """Traces that come to nothing, after which no more are tried."""
 
 ENOUGH_TRACES = 12
-"""After which more are made only if templates have been of use as often: else they hold for single
+"""After which more are made only if they have been of use as often: else they hold for single
 shapes, which backends had better compile and keep on disk."""
 
 _UNTRACEABLE = (
@@ -64,14 +64,14 @@ _UNTRACEABLE = (
 _log = logging.getLogger("armpy.execution")
 
 
-class Templates:
+class SymbolicPrograms:
     """Templates from which plans of one loaded network are made for new shapes.
 
     Parameters
     ----------
     graph : Graph
         Dimensions are open.
-    backends : sequence of GuardedBackend
+    backends : sequence of BackendProxy
     evaluator : Evaluator, optional
     settings : NetworkSettings
     is_possible : bool
@@ -86,7 +86,7 @@ class Templates:
     def __init__(
         self,
         graph: Graph,
-        backends: Sequence[GuardedBackend],
+        backends: Sequence[BackendProxy],
         evaluator: Evaluator | None,
         settings: NetworkSettings,
         *,
@@ -96,19 +96,19 @@ class Templates:
         self._backends = backends
         self._evaluator = evaluator
         self._settings = settings
-        self._templates: list[Template] = []
+        self._symbolic: list[SymbolicProgram] = []
         self.error: ArmpyError | None = None
         self._num_plans = self._num_failures = self._num_traces = self._num_uses = 0
         self._is_possible = is_possible and self._may_be_traced()
 
     def network(self, shapes: Shapes) -> OptimizedNetwork | None:
         """The optimised network for some shapes; None if it is to be made the ordinary way."""
-        for number, template in enumerate(self._templates):
-            made = self._resized(template, shapes)
+        for number, symbolic in enumerate(self._symbolic):
+            made = self._resized(symbolic, shapes)
             if made is not None:
                 self._num_uses += 1
                 if number:  # the one that will be tried first
-                    self._templates.insert(0, self._templates.pop(number))
+                    self._symbolic.insert(0, self._symbolic.pop(number))
                 return made
         is_in_vain = self._num_traces >= ENOUGH_TRACES and self._num_uses < self._num_traces
         if not self._is_possible or self._num_plans < ORDINARY_PLANS or is_in_vain:
@@ -118,14 +118,14 @@ class Templates:
             with phase("trace"), for_one_turn():
                 traced = self._traced(shapes)
         except _UNTRACEABLE as error:
-            _log.info("no template for %s: %r", shapes, error)
+            _log.info("no symbolic program for %s: %r", shapes, error)
             traced = None
         made = None if traced is None else self._resized(traced, shapes)
         if traced is None or made is None:
             self._num_failures += 1
             self._is_possible = self._is_possible and self._num_failures < _MOST_FAILURES
             return None
-        self._templates = [traced, *self._templates[: MOST_TEMPLATES - 1]]
+        self._symbolic = [traced, *self._symbolic[: MOST_SYMBOLIC - 1]]
         return made
 
     def add(self, plan: Plan) -> None:
@@ -140,19 +140,19 @@ class Templates:
 
     def forget(self) -> None:
         """Forget everything: a backend has lost its layers."""
-        self._templates.clear()
+        self._symbolic.clear()
         self._is_possible = False
 
-    def _resized(self, template: Template, shapes: Shapes) -> OptimizedNetwork | None:
-        """What a template makes for some shapes; None, and no more templates, if that fails."""
+    def _resized(self, symbolic: SymbolicProgram, shapes: Shapes) -> OptimizedNetwork | None:
+        """What one makes for some shapes; None, and no more of them, if that fails."""
         try:
-            return template.network(shapes)
+            return symbolic.network(shapes)
         except ArmpyError as error:
             self._fail(error)
             return None
 
     def _fail(self, error: ArmpyError) -> None:
-        """Go on without templates, as the backend's program breaks the contract."""
+        """Go on without, as the backend's program breaks the contract."""
         _log.warning("sizes are no longer traced, new shapes are compiled each: %s", error)
         self.forget()
         self.error = error
@@ -174,15 +174,15 @@ class Templates:
             )
         )
 
-    def _traced(self, shapes: Shapes) -> Template | None:
-        """The template that comes of some shapes, if there is one."""
+    def _traced(self, shapes: Shapes) -> SymbolicProgram | None:
+        """The symbolic program that comes of some shapes, if there is one."""
         open_sizes = [
             size
             for value, shape in zip(self._graph.inputs, shapes, strict=True)
             for dim, size in zip(value.info.shape or (), shape, strict=True)
             if dim is None
         ]
-        trace = Trace(open_sizes)
+        trace = SymbolicTrace(open_sizes)
         sizes = iter(trace.given)
         given = [
             tuple([next(sizes) if dim is None else dim for dim in value.info.shape or ()])
@@ -198,12 +198,12 @@ class Templates:
             return None
         shaped = partial(self._shaped, backends=self._backends)
         try:
-            return Template(network, trace, self._positions(), shaped, self._settings)
+            return SymbolicProgram(network, trace, self._positions(), shaped, self._settings)
         except ArmpyError as error:
             self._fail(error)
             return None
 
-    def _shaped(self, shapes: Shapes, backends: Sequence[GuardedBackend]) -> Graph:
+    def _shaped(self, shapes: Shapes, backends: Sequence[BackendProxy]) -> Graph:
         """The graph for some shapes, after the optimiser's passes."""
         graph = specialize(self._graph, shapes, (), self._evaluator)
         return simplified(graph, backends, self._settings.optimizer)
@@ -223,14 +223,14 @@ def _is_resizable(operation: Operation) -> bool:
     return isinstance(operation, PreCompiled) and isinstance(operation.program, IResizableProgram)
 
 
-class Template:
+class SymbolicProgram:
     """An optimised network for all shapes of a kind.
 
     Parameters
     ----------
     network : OptimizedNetwork
         For traced sizes.
-    trace : Trace
+    trace : SymbolicTrace
     positions : sequence of (int, int)
         Input and axis of each first size.
     shaped : callable
@@ -241,7 +241,7 @@ class Template:
     def __init__(
         self,
         network: OptimizedNetwork,
-        trace: Trace,
+        trace: SymbolicTrace,
         positions: Sequence[tuple[int, int]],
         shaped: Callable[[Shapes], Graph],
         settings: NetworkSettings,

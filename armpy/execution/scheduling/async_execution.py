@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from armpy.execution.arrays.calls import Call, checked_call, shown
-from armpy.execution.scheduling.stop_signal import StopSignal, deadline_in
-from armpy.execution.scheduling.tasks import ExecutionFuture, Job, wait
+from armpy.execution.arrays.calls import CheckedCall, checked_call, shown
+from armpy.execution.scheduling.stop_signal import CancellationToken, deadline_in
+from armpy.execution.scheduling.tasks import ExecutionFuture, ExecutionTask, wait
 from armpy.ops.operation import Array
 from armpy.types import Priority
 
@@ -55,14 +55,14 @@ def start(
     InvalidArgumentError
         If the runtime is closed. What is wrong with the outputs, the future tells.
     """
-    job = _job(network, arrays, outputs, priority, deadline_in(deadline_s), finish)
-    job.keep_alive = keep_alive
-    future = job.submitted()
+    task = _task(network, arrays, outputs, priority, deadline_in(deadline_s), finish)
+    task.keep_alive = keep_alive
+    future = task.submitted()
     try:
-        network.executors.submit(job)
-        job.watch()
+        network.executors.submit(task)
+        task.watch()
     except BaseException:
-        job.stop()  # it may run by now, or wait, and nobody has the future
+        task.stop()  # it may run by now, or wait, and nobody has the future
         raise
     return future
 
@@ -81,46 +81,46 @@ def run(
     ExecutionTimeoutError
         If it takes longer.
     """
-    job = _job(network, arrays, outputs, Priority.MEDIUM, deadline_in(deadline_s))
+    task = _task(network, arrays, outputs, Priority.MEDIUM, deadline_in(deadline_s))
     ready = network.find_prepared(arrays)
     if ready is not None and ready.stops_in_place:
-        return job.call()
-    future = job.submitted()
+        return task.call()
+    future = task.submitted()
     try:
-        network.executors.run_apart(job)
+        network.executors.run_apart(task)
     except BaseException:
-        job.stop()
+        task.stop()
         raise
-    return wait(job, future)
+    return wait(task, future)
 
 
-def _job(
+def _task(
     network: LoadedNetwork,
     arrays: Sequence[Array],
     outputs: Mapping[str, object] | None,
     priority: Priority,
     deadline: float | None,
     finish: Finish | None = None,
-) -> Job[Named]:
+) -> ExecutionTask[Named]:
     """What executes once."""
 
-    def work(job: Job[Named]) -> Named:
+    def work(task: ExecutionTask[Named]) -> Named:
         # Shapes that are new are planned here, which may take long and cannot be stopped.
         call = checked_call(network, arrays, outputs)
-        made = shown(call.given, dict(zip(call.names, _made(call, job), strict=True)))
+        made = shown(call.given, dict(zip(call.names, _made(call, task), strict=True)))
         return made if finish is None else finish(made)
 
-    signal = StopSignal()
+    signal = CancellationToken()
     signal.reset(deadline)
-    return Job(work, signal, priority, network.number)
+    return ExecutionTask(work, signal, priority, network.number)
 
 
-def _made(call: Call, job: Job[Named]) -> Sequence[Array]:
+def _made(call: CheckedCall, task: ExecutionTask[Named]) -> Sequence[Array]:
     """Execute a call; its results."""
     run = call.prepared.run
     if call.prepared.stops_in_place or call.writes_imported:
-        job.enter_place()
-        return run(call.sources, call.targets, job.signal)
-    made = run(call.sources, None, job.signal)
-    job.signal.commit()
+        task.enter_place()
+        return run(call.sources, call.targets, task.signal)
+    made = run(call.sources, None, task.signal)
+    task.signal.commit()
     return call.write(made)

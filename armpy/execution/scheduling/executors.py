@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from armpy.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
-    from armpy.execution.scheduling.fair_queue import AnyJob
-    from armpy.execution.scheduling.thread_pool import Crew
+    from armpy.execution.scheduling.fair_queue import AnyTask
+    from armpy.execution.scheduling.thread_pool import ThreadPool
 
 
 def default_num_executors() -> int:
@@ -20,12 +20,12 @@ def default_num_executors() -> int:
 
 
 class Executors:
-    """Threads that run jobs; they start when there is something to do.
+    """Threads that run tasks; they start when there is something to do.
 
     Parameters
     ----------
     num_threads : int, optional
-        How many jobs run at the same time, those that were abandoned and those of `run_apart` not
+        How many tasks run at the same time, those that were abandoned and those of `run_apart` not
         counted.
 
     Notes
@@ -35,42 +35,42 @@ class Executors:
 
     def __init__(self, num_threads: int | None = None) -> None:
         self._num_threads = num_threads or default_num_executors()
-        self._crew: Crew | None = None
+        self._pool: ThreadPool | None = None
         self._is_closed = False
         self._lock = threading.Lock()
 
-    def submit(self, job: AnyJob) -> None:
-        """Run a job when it is its turn.
+    def submit(self, task: AnyTask) -> None:
+        """Run a task when it is its turn.
 
         Raises
         ------
         InvalidArgumentError
             If they are closed.
         """
-        self._open().submit(job)
+        self._open().submit(task)
 
-    def run_apart(self, job: AnyJob) -> None:
-        """Run a job now, for a caller who waits and may give it up; errors as for `submit`."""
-        self._open().run_apart(job)
+    def run_apart(self, task: AnyTask) -> None:
+        """Run a task now, for a caller who waits and may give it up; errors as for `submit`."""
+        self._open().run_apart(task)
 
-    def _open(self) -> Crew:
+    def _open(self) -> ThreadPool:
         """The threads, which most programs do not need."""
-        crew = self._crew
-        if crew is None:
-            from armpy.execution.scheduling.thread_pool import Crew  # noqa: PLC0415 - futures are slow to import
+        pool = self._pool
+        if pool is None:
+            from armpy.execution.scheduling.thread_pool import ThreadPool  # noqa: PLC0415 - futures are slow to import
 
             with self._lock:
                 if self._is_closed:
                     raise InvalidArgumentError("the runtime is closed", fix="Make another one")
-                crew = self._crew
-                if crew is None:
-                    crew = self._crew = Crew(self._num_threads)
-                    weakref.finalize(self, crew.close)
-        return crew
+                pool = self._pool
+                if pool is None:
+                    pool = self._pool = ThreadPool(self._num_threads)
+                    weakref.finalize(self, pool.close)
+        return pool
 
     def close(self) -> None:
-        """Take no more jobs; those that wait are still run."""
+        """Take no more tasks; those that wait are still run."""
         with self._lock:
             self._is_closed = True
-            if self._crew is not None:
-                self._crew.close()
+            if self._pool is not None:
+                self._pool.close()

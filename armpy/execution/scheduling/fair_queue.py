@@ -1,11 +1,11 @@
-"""Queue of jobs with priorities, and fair shares between the networks of each."""
+"""Queue of tasks with priorities, and fair shares between the networks of each."""
 
 from __future__ import annotations
 
 from collections import deque
 from typing import Any
 
-from armpy.execution.scheduling.tasks import Job
+from armpy.execution.scheduling.tasks import ExecutionTask
 from armpy.types import Priority
 
 MOST_IN_A_ROW = 3
@@ -16,11 +16,11 @@ _MOST_OWNERS = 256
 
 _LEVELS = (Priority.HIGH, Priority.MEDIUM, Priority.LOW)
 
-AnyJob = Job[Any]  # Any: jobs of all results wait in one queue
+AnyTask = ExecutionTask[Any]  # Any: tasks of all results wait in one queue
 
 
-class _Level:
-    """The jobs of one priority, by owner.
+class _PriorityLevel:
+    """The tasks of one priority, by owner.
 
     Notes
     -----
@@ -29,50 +29,50 @@ class _Level:
     """
 
     def __init__(self) -> None:
-        self._waiting: dict[object, deque[AnyJob]] = {}
+        self._waiting: dict[object, deque[AnyTask]] = {}
         self._used_s: dict[object, float] = {}
         self._least_s = 0.0
 
     def __bool__(self) -> bool:
         return bool(self._waiting)
 
-    def put(self, job: AnyJob) -> None:
-        """Add a job behind its owner's others."""
-        owner = job.owner
+    def put(self, task: AnyTask) -> None:
+        """Add a task behind its owner's others."""
+        owner = task.owner
         if owner not in self._waiting:
             used_s = max(self._used_s.get(owner, 0.0), self._least_s)
             if len(self._used_s) > _MOST_OWNERS:  # most of them are gone
                 waiting = [*self._waiting]
                 self._used_s = {one: self._used_s[one] for one in waiting}
             self._used_s[owner] = used_s  # before it waits, as whoever waits has a time
-        self._waiting.setdefault(owner, deque()).append(job)
+        self._waiting.setdefault(owner, deque()).append(task)
 
-    def take(self) -> AnyJob | None:
-        """The next job; None if who was next has none after all."""
+    def take(self) -> AnyTask | None:
+        """The next task; None if who was next has none after all."""
         owner = min(self._waiting, key=self._used_s.__getitem__)
-        jobs = self._waiting[owner]
-        job = jobs.popleft() if jobs else None
+        tasks = self._waiting[owner]
+        task = tasks.popleft() if tasks else None
         self._least_s = self._used_s[owner]
-        if not jobs:
+        if not tasks:
             del self._waiting[owner]
-        return job
+        return task
 
     def add_time(self, owner: object, duration_s: float) -> None:
-        """Say how long an owner's job has had a thread."""
+        """Say how long an owner's task has had a thread."""
         if owner in self._used_s:
             self._used_s[owner] += duration_s
 
 
 class FairQueue:
-    """Jobs that wait for a thread.
+    """Tasks that wait for a thread.
 
     Notes
     -----
-    Higher priorities come first, but not for ever: behind `MOST_IN_A_ROW` jobs of one comes
+    Higher priorities come first, but not for ever: behind `MOST_IN_A_ROW` tasks of one comes
     one of a lower priority, so that nobody waits without end.
 
-    Jobs are put on any thread, of which the main one may be interrupted by a signal handler that
-    raises, at any call: `put` leaves everything in order then. They are taken on the crew's.
+    Tasks are put on any thread, of which the main one may be interrupted by a signal handler that
+    raises, at any call: `put` leaves everything in order then. They are taken on the pool's.
 
     References
     ----------
@@ -80,26 +80,26 @@ class FairQueue:
     """
 
     def __init__(self) -> None:
-        self._levels = {priority: _Level() for priority in _LEVELS}
+        self._levels = {priority: _PriorityLevel() for priority in _LEVELS}
         self._in_a_row = dict.fromkeys(_LEVELS, 0)
 
     def __bool__(self) -> bool:
         return any(self._levels.values())
 
-    def put(self, job: AnyJob) -> None:
-        """Add a job."""
-        self._levels[job.priority].put(job)
+    def put(self, task: AnyTask) -> None:
+        """Add a task."""
+        self._levels[task.priority].put(task)
 
-    def take(self) -> AnyJob | None:
-        """The next job that somebody still wants; None if there is none."""
+    def take(self) -> AnyTask | None:
+        """The next task that somebody still wants; None if there is none."""
         while True:
             priority = self._next_priority()
             if priority is None:
                 return None
-            job = self._levels[priority].take()
-            if job is not None and job.is_waiting:
+            task = self._levels[priority].take()
+            if task is not None and task.is_waiting:
                 self._count(priority)
-                return job
+                return task
 
     def _next_priority(self) -> Priority | None:
         """Whose turn it is."""
@@ -115,6 +115,6 @@ class FairQueue:
             self._in_a_row[higher] = 0
         self._in_a_row[priority] += 1
 
-    def add_time(self, job: AnyJob, duration_s: float) -> None:
-        """Say how long a job has had a thread."""
-        self._levels[job.priority].add_time(job.owner, duration_s)
+    def add_time(self, task: AnyTask, duration_s: float) -> None:
+        """Say how long a task has had a thread."""
+        self._levels[task.priority].add_time(task.owner, duration_s)

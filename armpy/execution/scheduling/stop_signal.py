@@ -17,7 +17,7 @@ from armpy.errors import (
 from armpy.profiling import WatchedLock
 
 
-class StopSignal(Cancellation):
+class CancellationToken(Cancellation):
     """A cancellation that can be used for one execution after the other.
 
     Attributes
@@ -82,8 +82,8 @@ class StopSignal(Cancellation):
 
 
 def commit(cancellation: Cancellation | None) -> None:
-    """Let an execution come to its end, unless it has been stopped; errors as of `StopSignal`."""
-    if isinstance(cancellation, StopSignal):
+    """Let an execution come to its end, unless stopped; errors as of `CancellationToken`."""
+    if isinstance(cancellation, CancellationToken):
         cancellation.commit()
     elif cancellation is not None:
         cancellation.check()

@@ -1,4 +1,4 @@
-"""Jobs: executions that somebody waits for, and that can be stopped."""
+"""Tasks: executions that somebody waits for, and that can be stopped."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from armpy.errors import (
 )
 from armpy.execution.memory.exhaustion import is_without_memory, without_memory
 from armpy.execution.scheduling.deadlines import Watch, deadlines
-from armpy.execution.scheduling.stop_signal import StopSignal
+from armpy.execution.scheduling.stop_signal import CancellationToken
 from armpy.profiling import note_queue
 from armpy.types import Priority
 
@@ -28,8 +28,8 @@ _log = logging.getLogger("armpy.execution")
 T = TypeVar("T")
 
 
-class _State(enum.Enum):
-    """State of a job."""
+class _TaskState(enum.Enum):
+    """State of a task."""
 
     WAITING = enum.auto()
     RUNNING = enum.auto()
@@ -56,14 +56,14 @@ def check_priority(given: object) -> Priority:
         ) from error
 
 
-class Job(Generic[T]):
+class ExecutionTask(Generic[T]):
     """One execution, run by whichever thread, that its caller or its deadline can stop.
 
     Parameters
     ----------
     work : callable
         Does it; is given this.
-    signal : StopSignal
+    signal : CancellationToken
         Reset, with the deadline.
     priority : Priority
     owner : object
@@ -74,8 +74,8 @@ class Job(Generic[T]):
 
     Notes
     -----
-    Until `enter_place` or `StopSignal.commit` are called, the work writes to nothing that the
-    caller has. A job that is stopped before is over at once for the caller, and its work is
+    Until `enter_place` or `CancellationToken.commit` are called, the work writes to nothing that
+    the caller has. A task that is stopped before is over at once for the caller, and its work is
     abandoned: it goes on until it looks or ends.
     """
 
@@ -97,15 +97,15 @@ class Job(Generic[T]):
 
     def __init__(
         self,
-        work: Callable[[Job[T]], T],
-        signal: StopSignal,
+        work: Callable[[ExecutionTask[T]], T],
+        signal: CancellationToken,
         priority: Priority = Priority.MEDIUM,
         owner: object = None,
         when_over: Callable[[bool], None] | None = None,
     ) -> None:
-        self._work: Callable[[Job[T]], T] | None = work
+        self._work: Callable[[ExecutionTask[T]], T] | None = work
         self._when_over = when_over
-        self._state = _State.WAITING
+        self._state = _TaskState.WAITING
         self._context: Context | None = None
         self._submitted_s = 0.0
         self._future: ExecutionFuture[T] | None = None
@@ -137,12 +137,12 @@ class Job(Generic[T]):
     @property
     def is_waiting(self) -> bool:
         """Whether nobody has begun with it, and somebody still wants it."""
-        return self._state is _State.WAITING
+        return self._state is _TaskState.WAITING
 
     @property
     def is_over(self) -> bool:
         """Whether its caller has been told what it came to."""
-        return self._state is _State.OVER
+        return self._state is _TaskState.OVER
 
     def run(self) -> None:
         """Do the work on this thread for whoever has the future, unless it was stopped before."""
@@ -160,7 +160,7 @@ class Job(Generic[T]):
         work = self._work
         if work is None:
             raise InvalidArgumentError("the job has been done")
-        self._state = _State.IN_PLACE
+        self._state = _TaskState.IN_PLACE
         self.watch()
         try:
             with cancellable(self.signal):
@@ -172,16 +172,16 @@ class Job(Generic[T]):
             raise explained from error
         finally:
             with self.signal.lock:
-                self._state = _State.OVER
+                self._state = _TaskState.OVER
             self._clear(is_abandoned=False)
 
     def _run(self) -> None:
         """Do the work in the caller's context."""
         with self.signal.lock:
             work = self._work
-            if self._state is not _State.WAITING or work is None:
+            if self._state is not _TaskState.WAITING or work is None:
                 return
-            self._state = _State.RUNNING
+            self._state = _TaskState.RUNNING
             self.was_begun = True
         note_queue(self._submitted_s)  # in a context of its own
         try:
@@ -202,24 +202,24 @@ class Job(Generic[T]):
         """
         with self.signal.lock:
             self.signal.check()
-            self._state = _State.IN_PLACE
+            self._state = _TaskState.IN_PLACE
 
     def stop(self, *, is_late: bool = False, reason: ArmpyError | None = None) -> bool:
         """Stop it, with an error of its own or the usual ones; whether it could be stopped."""
         with self.signal.lock:
             state = self._state
-            if state is _State.OVER or not self.signal.set(is_late=is_late, reason=reason):
+            if state is _TaskState.OVER or not self.signal.set(is_late=is_late, reason=reason):
                 return False
-            if state is _State.IN_PLACE:
+            if state is _TaskState.IN_PLACE:
                 return True  # it ends by itself as soon as it looks
-            self._state = _State.OVER
+            self._state = _TaskState.OVER
             error = self.signal.error
         when_abandoned = self.when_abandoned
         try:
-            if state is _State.RUNNING and when_abandoned is not None:
+            if state is _TaskState.RUNNING and when_abandoned is not None:
                 when_abandoned()
         finally:  # who waits is told, whatever a signal handler raises
-            self._tell(None, error, is_abandoned=state is _State.RUNNING)
+            self._tell(None, error, is_abandoned=state is _TaskState.RUNNING)
         return True
 
     def _explained(self, error: BaseException) -> BaseException:
@@ -235,15 +235,16 @@ class Job(Generic[T]):
     def _end(self, result: T | None, error: BaseException | None) -> None:
         """Come to an end."""
         with self.signal.lock:
-            if self._state is _State.OVER:
+            if self._state is _TaskState.OVER:
                 _log.debug("an execution that was abandoned has come to its end: %s", error)
                 return
-            self._state = _State.OVER
+            self._state = _TaskState.OVER
         self._tell(result, error, is_abandoned=False)
 
     def _tell(self, result: T | None, error: BaseException | None, *, is_abandoned: bool) -> None:
         """Tell whoever waits; only one thread comes here."""
-        # An error keeps the frames that it came by, and these the job: it is not to keep the error.
+        # An error keeps the frames that it came by, and these the task: it is not to keep the
+        # error.
         future, self._future = self._future, None
         self._clear(is_abandoned=is_abandoned)
         if future is None:
@@ -271,13 +272,13 @@ class ExecutionFuture(Future[T]):
     `result` raises `armpy.errors.ExecutionCancelledError` then.
     """
 
-    def __init__(self, job: Job[T]) -> None:
+    def __init__(self, task: ExecutionTask[T]) -> None:
         super().__init__()
-        self._job = job
+        self._task = task
 
     def cancel(self) -> bool:
         """Stop the execution; whether it could still be stopped."""
-        return self._job.stop()
+        return self._task.stop()
 
     def cancelled(self) -> bool:
         """Whether it was stopped by `cancel`."""
@@ -286,28 +287,28 @@ class ExecutionFuture(Future[T]):
     @property
     def was_begun(self) -> bool:
         """Whether somebody has begun with it, be it that it was stopped later."""
-        return self._job.was_begun
+        return self._task.was_begun
 
     def running(self) -> bool:
         """Whether somebody has begun with it."""
-        return not self.done() and not self._job.is_waiting
+        return not self.done() and not self._task.is_waiting
 
 
-def wait(job: Job[T], future: ExecutionFuture[T]) -> T:
-    """Wait for a job until its deadline, and stop it if that comes, or the user interrupts.
+def wait(task: ExecutionTask[T], future: ExecutionFuture[T]) -> T:
+    """Wait for a task until its deadline, and stop it if that comes, or the user interrupts.
 
     Raises
     ------
     ExecutionCancelledError, ExecutionTimeoutError
         If it was stopped; else what the work raises.
     """
-    deadline_s = job.signal.deadline_s
+    deadline_s = task.signal.deadline_s
     left_s = None if deadline_s is None else max(deadline_s - time.perf_counter(), 0.0)
     try:
         future.exception(left_s)
     except TimeoutError:
-        job.stop(is_late=True)
+        task.stop(is_late=True)
     except BaseException:
-        job.stop()
+        task.stop()
         raise
     return future.result()

@@ -1,4 +1,4 @@
-"""Crew: the threads behind `armpy.execution.scheduling.executors`."""
+"""Thread pool: the threads behind `armpy.execution.scheduling.executors`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from itertools import count
 
 from armpy.errors import InvalidArgumentError, QueueFullError
 from armpy.execution.scheduling.daemons import start_daemon
-from armpy.execution.scheduling.fair_queue import AnyJob, FairQueue
+from armpy.execution.scheduling.fair_queue import AnyTask, FairQueue
 
 _log = logging.getLogger("armpy.execution")
 
@@ -25,19 +25,19 @@ _BEGIN_S = 5.0
 """How long is waited for a new thread to run."""
 
 
-class Crew:
-    """Threads that run jobs, and end when there is nothing to do for a while.
+class ThreadPool:
+    """Threads that run tasks, and end when there is nothing to do for a while.
 
     Parameters
     ----------
     num_threads : int
-        How many jobs run at the same time, those that were abandoned and those of `run_apart` not
+        How many tasks run at the same time, those that were abandoned and those of `run_apart` not
         counted.
 
     Notes
     -----
     A signal handler of the application's may raise at any call that the main thread makes in here,
-    or start executions itself. So jobs are only put where the threads look for them, and a thread
+    or start executions itself. So tasks are only put where the threads look for them, and a thread
     is woken; all counting is the threads' own, on which no handler runs. What `abandon` changes, it
     changes without a call in between.
     """
@@ -52,7 +52,7 @@ class Crew:
         self._process_id = os.getpid()
         self._lock = threading.RLock()  # which a handler can have once more
         self._queue = FairQueue()
-        self._apart: deque[AnyJob] = deque()
+        self._apart: deque[AnyTask] = deque()
         self._idle: list[_Worker] = []
         self._woken: frozenset[_Worker] = frozenset()  # and have not looked yet
         self._num_busy = 0
@@ -60,8 +60,8 @@ class Crew:
         self._num_threads = 0
         self._numbers = count(1)
 
-    def submit(self, job: AnyJob) -> None:
-        """Run a job when it is its turn.
+    def submit(self, task: AnyTask) -> None:
+        """Run a task when it is its turn.
 
         Raises
         ------
@@ -73,20 +73,20 @@ class Crew:
         self._check_process()
         with self._lock:
             self._check_open()
-            self._queue.put(job)
+            self._queue.put(task)
             made = self._wake_for_place()
         self._await_begin(made)
 
-    def run_apart(self, job: AnyJob) -> None:
-        """Run a job now, for a caller who waits and may give it up; errors as for `submit`."""
+    def run_apart(self, task: AnyTask) -> None:
+        """Run a task now, for a caller who waits and may give it up; errors as for `submit`."""
         self._check_process()
         with self._lock:
             self._check_open()
             if self._num_abandoned < MOST_ABANDONED:
-                self._apart.append(job)
+                self._apart.append(task)
                 made = self._wake()
             else:  # it waits like others, and its deadline counts
-                self._queue.put(job)
+                self._queue.put(task)
                 made = self._wake_for_place()
         self._await_begin(made)
 
@@ -101,7 +101,7 @@ class Crew:
             self._reset()
 
     def close(self) -> None:
-        """Take no more jobs; those that wait are still run."""
+        """Take no more tasks; those that wait are still run."""
         with self._lock:
             self._is_closed = True
             while self._idle:
@@ -119,7 +119,7 @@ class Crew:
         return self._wake() if self._num_busy + num_coming < self.num_threads else None
 
     def _wake(self) -> _Worker | None:
-        """Let an idle thread look for a job, or a new one; the lock is held."""
+        """Let an idle thread look for a task, or a new one; the lock is held."""
         if not self._idle:
             return self._add_worker()
         worker = self._idle[-1]
@@ -129,7 +129,7 @@ class Crew:
         return None
 
     def _add_worker(self) -> _Worker | None:
-        """Start one more thread, which looks for a job at once; the lock is held."""
+        """Start one more thread, which looks for a task at once; the lock is held."""
         worker = _Worker(self)
         try:
             start_daemon(worker.work, f"armpy-executor-{next(self._numbers)}")
@@ -155,10 +155,10 @@ class Crew:
             if self._num_threads == 0:
                 raise _no_thread()
 
-    def abandon(self, worker: _Worker, job: AnyJob) -> None:
-        """Let somebody else work in the place of a thread whose job nobody waits for any more."""
+    def abandon(self, worker: _Worker, task: AnyTask) -> None:
+        """Let somebody else work in the place of a thread whose task nobody waits for any more."""
         with self._lock:
-            is_over = worker.job is not job or worker.is_abandoned
+            is_over = worker.task is not task or worker.is_abandoned
             if is_over or self._num_abandoned >= MOST_ABANDONED:
                 return
             worker.is_abandoned = True
@@ -183,11 +183,11 @@ class Crew:
             if worker in self._idle:
                 self._idle.remove(worker)
 
-    def next_job(self, worker: _Worker, duration_s: float) -> AnyJob | None:
-        """What a thread does next that has done its job, if there is anything."""
+    def next_task(self, worker: _Worker, duration_s: float) -> AnyTask | None:
+        """What a thread does next that has done its task, if there is anything."""
         with self._lock:
-            if worker.job is not None:
-                self._queue.add_time(worker.job, duration_s)
+            if worker.task is not None:
+                self._queue.add_time(worker.task, duration_s)
             if worker.is_abandoned:  # its place is somebody else's by now
                 worker.is_abandoned = False
                 self._num_abandoned -= 1
@@ -196,33 +196,33 @@ class Crew:
                 self._num_busy -= 1
             return self.look(worker)
 
-    def look(self, worker: _Worker, *, may_leave: bool = False) -> AnyJob | None:
+    def look(self, worker: _Worker, *, may_leave: bool = False) -> AnyTask | None:
         """What a thread does that has nothing to do; it rests or leaves if there is nothing."""
         with self._lock:
             worker.wake.acquire(blocking=False)  # it is awake, if it woke by itself as well
             self._woken -= {worker}
             if worker in self._idle:
                 self._idle.remove(worker)
-            worker.job = self._apart.popleft() if self._apart else None
-            if worker.job is None and self._num_busy < self.num_threads:
-                worker.job = self._queue.take()
-                worker.is_counted = worker.job is not None
+            worker.task = self._apart.popleft() if self._apart else None
+            if worker.task is None and self._num_busy < self.num_threads:
+                worker.task = self._queue.take()
+                worker.is_counted = worker.task is not None
                 self._num_busy += worker.is_counted
-            if worker.job is None:
+            if worker.task is None:
                 worker.is_dismissed = self._is_closed or may_leave
                 if not worker.is_dismissed:
                     self._idle.append(worker)
             elif self._queue:  # whoever put it may have been interrupted
                 self._wake_for_place()
-            return worker.job
+            return worker.task
 
 
 class _Worker:
     """The work of one thread."""
 
-    def __init__(self, crew: Crew) -> None:
-        self._crew = crew
-        self.job: AnyJob | None = None
+    def __init__(self, pool: ThreadPool) -> None:
+        self._pool = pool
+        self.task: AnyTask | None = None
         self.is_counted = False
         self.is_abandoned = False
         self.is_dismissed = False
@@ -232,40 +232,40 @@ class _Worker:
         self.begun.acquire()
 
     def work(self) -> None:
-        """Be one of the crew."""
-        self._crew.begin()
+        """Be one of the pool's threads."""
+        self._pool.begin()
         self.begun.release()
         try:
-            self._run_jobs()
-        finally:  # also where there is no memory even to look for the next job
-            self._crew.end(self)
+            self._run_tasks()
+        finally:  # also where there is no memory even to look for the next task
+            self._pool.end(self)
 
-    def _run_jobs(self) -> None:
-        """Run jobs until there are none for a while."""
-        job = self._crew.look(self)
+    def _run_tasks(self) -> None:
+        """Run tasks until there are none for a while."""
+        task = self._pool.look(self)
         while not self.is_dismissed:
-            while job is not None:
+            while task is not None:
                 started = time.perf_counter()
-                job.when_abandoned = partial(self._crew.abandon, self, job)
-                _run(job)
-                job.when_abandoned = None  # which keeps it
-                job = self._crew.next_job(self, time.perf_counter() - started)
+                task.when_abandoned = partial(self._pool.abandon, self, task)
+                _run(task)
+                task.when_abandoned = None  # which keeps it
+                task = self._pool.next_task(self, time.perf_counter() - started)
             if not self.is_dismissed:
                 is_woken = self.wake.acquire(timeout=_IDLE_S)
-                job = self._crew.look(self, may_leave=not is_woken)
+                task = self._pool.look(self, may_leave=not is_woken)
 
 
 def _no_thread() -> QueueFullError:
-    """The error for a job that there is no thread for."""
+    """The error for a task that there is no thread for."""
     return QueueFullError(
         "the execution cannot be started: there is no thread for it",
         fix="Let the process have more threads (ulimit -u), or memory for them",
     )
 
 
-def _run(job: AnyJob) -> None:
-    """Run a job; what a callback of its future raises does not cost the others a thread."""
+def _run(task: AnyTask) -> None:
+    """Run a task; what a callback of its future raises does not cost the others a thread."""
     try:
-        job.run()
+        task.run()
     except BaseException:  # noqa: BLE001 - even SystemExit, which would end the thread
         _log.exception("a callback of an execution's future has failed")

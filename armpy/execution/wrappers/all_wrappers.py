@@ -12,16 +12,16 @@ from armpy.errors import InvalidArgumentError
 from armpy.execution.arrays.importing_slots import ImportingInputSlot, ImportingOutputSlot
 from armpy.execution.arrays.slots import InputSlot, OutputSlot
 from armpy.execution.memory.network_memory import HeldMemory
-from armpy.execution.programs.bound_program import Plan, PlanKey, Prepared, Run
+from armpy.execution.programs.bound_program import BoundProgram, Plan, PlanKey, Run
 from armpy.execution.programs.control_flow import Shapes
-from armpy.execution.programs.state import SharedState, State
+from armpy.execution.programs.state import SharedState, VariableState
 from armpy.execution.programs.static_plan import StaticPlan
 from armpy.execution.settings import NetworkSettings
 from armpy.execution.wrappers.protected import binds_protected, check_plan, protected
 from armpy.execution.wrappers.state_runs import binds_plan, binds_run, observed, with_state
 from armpy.graph import Graph
 from armpy.ops.backend_internal import MemCopy
-from armpy.plugins.proxy.guard import GuardedBackend
+from armpy.plugins.proxy.guard import BackendProxy
 
 # What few networks need is imported by those.
 # ruff: noqa: PLC0415
@@ -40,7 +40,7 @@ def _refuse(*_: object) -> NoReturn:
     )
 
 
-class Surroundings:
+class ExecutionWrappers:
     """Wrappers of every execution of a loaded network.
 
     Parameters
@@ -48,9 +48,9 @@ class Surroundings:
     graph : Graph
     settings : NetworkSettings
     shared_state : SharedState
-    state : State
+    state : VariableState
         The network's part of it.
-    backends : sequence of GuardedBackend
+    backends : sequence of BackendProxy
     number : int
         That tells the loaded network from others.
 
@@ -64,8 +64,8 @@ class Surroundings:
         graph: Graph,
         settings: NetworkSettings,
         shared_state: SharedState,
-        state: State,
-        backends: Sequence[GuardedBackend] = (),
+        state: VariableState,
+        backends: Sequence[BackendProxy] = (),
         number: int = 0,
     ) -> None:
         self._graph = graph
@@ -83,7 +83,7 @@ class Surroundings:
         *,
         falls_back: tuple[LoadedNetwork, PlanKey] | None = None,
         debug: tuple[Graph, DebugCallback] | None = None,
-    ) -> Prepared:
+    ) -> BoundProgram:
         """Surround a plan.
 
         Parameters
@@ -142,7 +142,7 @@ class Surroundings:
         )
         # Callbacks are the application's own code, which is not run elsewhere.
         stops = debug is not None or (falls_back_now is None and self._stops_in_place(plan))
-        return Prepared(shapes, plan, run, bind, stops, self.input_slots(shapes), outputs)
+        return BoundProgram(shapes, plan, run, bind, stops, self.input_slots(shapes), outputs)
 
     def _stops_in_place(self, plan: Plan) -> bool:
         """Whether all that a plan runs stops soon when it is told so."""
@@ -165,7 +165,7 @@ class Surroundings:
         return tuple([InputSlot(v.name, v.info, shape, limit_bytes) for v, shape in pairs])
 
 
-def _is_cancellable(backend: GuardedBackend) -> bool:
+def _is_cancellable(backend: BackendProxy) -> bool:
     """Whether a backend's executions stop soon when they are told so."""
     capabilities = backend.get_capabilities()
     return has_matching_capability(Capability.CANCELLABLE_EXECUTION, True, capabilities)

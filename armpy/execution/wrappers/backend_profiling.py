@@ -18,7 +18,7 @@ from armpy.backend import (
 )
 from armpy.core.logs import wants_traceback
 from armpy.errors import ArmpyError, InvalidArgumentError
-from armpy.plugins.proxy.guard import GuardedBackend
+from armpy.plugins.proxy.guard import BackendProxy
 from armpy.plugins.proxy.guarded_call import ask_backend, call_method, plain_text
 from armpy.profiling import Profiler, ProfilingEvent
 from armpy.types import BackendId
@@ -61,7 +61,7 @@ class BackendProfiling(IBackendProfiling):
 
 
 def open_profiling(
-    backend: GuardedBackend, options: OptionValues, profiler: Profiler | None
+    backend: BackendProxy, options: OptionValues, profiler: Profiler | None
 ) -> tuple[IBackendProfiling | None, IBackendProfilingContext | None]:
     """Let a backend begin to measure one network, if that is profiled.
 

@@ -11,7 +11,7 @@ from armpy.errors import InvalidArgumentError
 from armpy.execution.arrays.slots import InputSlot
 from armpy.execution.memory.imported_tensor import ImportedTensor
 from armpy.execution.memory.imports import import_given, imports_in
-from armpy.execution.programs.bound_program import Prepared, Run
+from armpy.execution.programs.bound_program import BoundProgram, Run
 from armpy.execution.programs.control_flow import Targets
 from armpy.graph import Graph, Layer
 from armpy.ops.operation import Array
@@ -139,7 +139,7 @@ class DebuggedNetwork:
         If the callback cannot be called.
     """
 
-    latest: Prepared | None = None
+    latest: BoundProgram | None = None
     """Each execution is prepared with its own callback."""
 
     def __init__(self, network: LoadedNetwork, callback: DebugCallback) -> None:
@@ -162,7 +162,7 @@ class DebuggedNetwork:
 
     def prepared_for(
         self, inputs: Sequence[Array], targets: Sequence[Array | None] = ()
-    ) -> Prepared:
+    ) -> BoundProgram:
         """The network prepared for the shapes of some inputs, and with the callback.
 
         Raises

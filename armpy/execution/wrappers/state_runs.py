@@ -9,7 +9,7 @@ from armpy.backend import Cancellation, cancellable, current_cancellation
 from armpy.errors import InvalidArgumentError
 from armpy.execution.programs.bound_program import Bind, Run
 from armpy.execution.programs.control_flow import Targets
-from armpy.execution.programs.state import SharedState, State
+from armpy.execution.programs.state import SharedState, VariableState
 from armpy.execution.scheduling.stop_signal import acquire, commit
 from armpy.graph import Variable
 from armpy.ops.operation import Array
@@ -23,7 +23,7 @@ def with_state(
     is_static: bool,
     variables: Sequence[Variable],
     shared_state: SharedState,
-    state: State,
+    state: VariableState,
     *,
     is_profiled: bool = False,
 ) -> Run:

@@ -13,7 +13,7 @@ from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
 
 
-class NetworkBuilder:
+class NodeBuilder:
     """Adds layers to a network, each under a name of its own.
 
     Parameters

@@ -5,7 +5,7 @@ from __future__ import annotations
 import onnx
 
 from armpy.errors import InvalidArgumentError, LayerValidationError, ParserError
-from armpy.frontends.onnx.building import NetworkBuilder
+from armpy.frontends.onnx.building import NodeBuilder
 from armpy.frontends.onnx.element_types import DATA_TYPES, data_type_of
 from armpy.frontends.onnx.external_data import ExternalData
 from armpy.frontends.onnx.folding import fold_pairs
@@ -67,7 +67,7 @@ def _parsed(
     """The network of a model's graph."""
     graph, network, refusals = model.graph, Network(name), Refusals()
     scope = Scope({"": None}, versions_of(model), {}, name=name)
-    walker = Walker(NetworkBuilder(network), Functions(model, ExternalData(file)), refusals)
+    walker = Walker(NodeBuilder(network), Functions(model, ExternalData(file)), refusals)
     walker.initialize(graph, scope)
     inputs = Inputs(network, settings)
     inputs.check_names(graph)

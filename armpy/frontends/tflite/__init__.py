@@ -1,6 +1,6 @@
 """Front-end for .tflite files."""
 
 from armpy.frontends.tflite.parser import parse_tflite, signatures
-from armpy.frontends.tflite.signatures import Signature
+from armpy.frontends.tflite.signatures import TfliteSignature
 
-__all__ = ["Signature", "parse_tflite", "signatures"]
+__all__ = ["TfliteSignature", "parse_tflite", "signatures"]

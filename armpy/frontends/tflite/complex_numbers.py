@@ -13,8 +13,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from armpy.frontends.tflite.composed import Parts, composed
-from armpy.frontends.tflite.node import Converter, ConverterTable, Node, fused_activation
+from armpy.frontends.tflite.composed import ComposedOperator, composed
+from armpy.frontends.tflite.node import BoundOperator, Converter, ConverterTable, fused_activation
 from armpy.graph import Value
 from armpy.graph.network import Network
 from armpy.ops.activations import FusedActivation
@@ -45,7 +45,7 @@ _READERS = ("COMPLEX_ABS", "IMAG", "REAL")
 """Operators of one complex tensor that give real ones."""
 
 
-def pairs(parts: Parts, value: Value) -> Value:
+def pairs(parts: ComposedOperator, value: Value) -> Value:
     """Real and imaginary parts along a last axis of 2, float32."""
     require(
         value.info.data_type is CARRIER,
@@ -56,12 +56,12 @@ def pairs(parts: Parts, value: Value) -> Value:
     return parts.layer(BitCast(DataType.FLOAT32), value)
 
 
-def part(parts: Parts, value: Value, index: int) -> Value:
+def part(parts: ComposedOperator, value: Value, index: int) -> Value:
     """Real (0) or imaginary (1) parts of complex numbers."""
     return parts.layer(Gather(-1), pairs(parts, value), parts.constant(np.int64(index)))
 
 
-def joined(parts: Parts, real: Value, imaginary: Value) -> Value:
+def joined(parts: ComposedOperator, real: Value, imaginary: Value) -> Value:
     """Complex numbers of their parts."""
     both = [parts.layer(ExpandDims(-1), value) for value in (real, imaginary)]
     return parts.layer(BitCast(CARRIER), parts.layer(Concat(-1), *both))
@@ -108,11 +108,11 @@ def converter_for(
     return None
 
 
-def _product(node: Node) -> Sequence[Value]:
+def _product(node: BoundOperator) -> Sequence[Value]:
     if fused_activation(node.options("MulOptions")) is not FusedActivation.NONE:
         raise node.error("complex numbers have no activation")
 
-    def expand(parts: Parts) -> Value:
+    def expand(parts: ComposedOperator) -> Value:
         (a, b), (c, d) = (
             [part(parts, parts.value(side), index) for index in (0, 1)] for side in (0, 1)
         )
@@ -128,8 +128,8 @@ def _product(node: Node) -> Sequence[Value]:
     return composed(node, expand)
 
 
-def _to_complex(node: Node) -> Sequence[Value]:
-    def expand(parts: Parts) -> Value:
+def _to_complex(node: BoundOperator) -> Sequence[Value]:
+    def expand(parts: ComposedOperator) -> Value:
         real = parts.cast(parts.value(0), DataType.FLOAT32)
         none = parts.layer(ElementwiseBinary(BinaryOperation.SUB), real, real)
         return joined(parts, real, none)
@@ -137,8 +137,8 @@ def _to_complex(node: Node) -> Sequence[Value]:
     return composed(node, expand)
 
 
-def _to_real(node: Node) -> Sequence[Value]:
-    def expand(parts: Parts) -> Value:
+def _to_real(node: BoundOperator) -> Sequence[Value]:
+    def expand(parts: ComposedOperator) -> Value:
         return parts.cast(part(parts, parts.value(0), 0), parts.outputs[0].data_type)
 
     return composed(node, expand)

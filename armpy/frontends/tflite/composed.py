@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from armpy.frontends.building import Layers, NetworkBuilder
-from armpy.frontends.tflite.node import Node
+from armpy.frontends.building import Layers, OperatorBuilder
+from armpy.frontends.tflite.node import BoundOperator
 from armpy.graph import Value
 from armpy.ops.composite import Composite, LayerBuilder
 from armpy.ops.operation import Array, require
@@ -23,7 +23,7 @@ _STORED = {
 """Types of stored integers of quantised types that have one scale."""
 
 
-class Parts(Layers):
+class ComposedOperator(Layers):
     """An operator with its inputs in place, all of known shape, while its layers are added.
 
     Parameters
@@ -108,7 +108,7 @@ class Parts(Layers):
         return found[0]
 
 
-Expansion: TypeAlias = Callable[[Parts], "Value | Sequence[Value]"]
+Expansion: TypeAlias = Callable[[ComposedOperator], "Value | Sequence[Value]"]
 """Adds the layers of an operator and returns its outputs."""
 
 
@@ -165,7 +165,7 @@ class TfliteOperator(Composite):
         LayerValidationError
             If their outputs are not as many as the file has, or of other types.
         """
-        made = self.expansion(Parts(build, inputs, self.declared, self.options))
+        made = self.expansion(ComposedOperator(build, inputs, self.declared, self.options))
         outputs = [made] if isinstance(made, Value) else list(made)
         types = tuple(value.info.data_type for value in outputs)
         expected = tuple(info.data_type for info in self.declared)
@@ -179,13 +179,13 @@ class TfliteOperator(Composite):
 
 
 def composed(
-    node: Node, expansion: Expansion, decides: Sequence[int] = (), options: bytes = b""
+    node: BoundOperator, expansion: Expansion, decides: Sequence[int] = (), options: bytes = b""
 ) -> Sequence[Value]:
     """Convert an operator into several layers, at once if enough is known.
 
     Parameters
     ----------
-    node : Node
+    node : BoundOperator
     expansion : callable
     decides : sequence of int
         Inputs whose elements must be known: what says *how*.
@@ -195,7 +195,7 @@ def composed(
     declared = tuple(info.with_shape(None) for info in node.outputs)
     operation = TfliteOperator(node.operator, expansion, tuple(decides), declared, options)
     if operation.is_ready(node.inputs):
-        return operation.expand(NetworkBuilder(node.network, node.name), node.inputs)
+        return operation.expand(OperatorBuilder(node.network, node.name), node.inputs)
     layer = node.network.add_layer(
         operation,
         node.inputs,

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from armpy.errors import ParserError
-from armpy.frontends.tflite.composed import Expansion, Parts
+from armpy.frontends.tflite.composed import ComposedOperator, Expansion
 from armpy.frontends.tflite.flexible import read_options
 from armpy.graph import Value
 from armpy.ops.detection import DetectionPostProcess
@@ -29,7 +29,7 @@ _NAMES = {
 _USUAL_PER_CLASS = 100
 
 
-def _detection(parts: Parts) -> Sequence[Value]:
+def _detection(parts: ComposedOperator) -> Sequence[Value]:
     """Boxes around anchors.
 
     References

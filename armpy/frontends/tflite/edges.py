@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from armpy.errors import ParserError
-from armpy.frontends.tflite.reader import Table
+from armpy.frontends.tflite.reader import TableReader
 from armpy.frontends.tflite.tensors import Tensors
 
 MAX_EDGE_TENSORS = 1024
@@ -16,7 +16,7 @@ Edge: TypeAlias = list[tuple[str, int]]
 """Name and tensor index of each input, or of each output."""
 
 
-def tensor_edge(subgraph: Table, field: str, tensors: Tensors) -> Edge:
+def tensor_edge(subgraph: TableReader, field: str, tensors: Tensors) -> Edge:
     """Inputs or outputs with their tensors' names, made unique.
 
     Parameters
@@ -32,7 +32,7 @@ def tensor_edge(subgraph: Table, field: str, tensors: Tensors) -> Edge:
     ]
 
 
-def signature_edge(subgraph: Table, field: str, names: Mapping[str, int], where: str) -> Edge:
+def signature_edge(subgraph: TableReader, field: str, names: Mapping[str, int], where: str) -> Edge:
     """Inputs or outputs with the names that a signature gives them.
 
     Raises
@@ -57,7 +57,7 @@ def signature_edge(subgraph: Table, field: str, names: Mapping[str, int], where:
     return sorted(names.items(), key=lambda item: positions[item[1]])
 
 
-def _indexes(subgraph: Table, field: str) -> Sequence[int]:
+def _indexes(subgraph: TableReader, field: str) -> Sequence[int]:
     """Tensor indexes of the inputs or outputs."""
     indexes: list[int] = subgraph.numbers(field)
     if len(indexes) > MAX_EDGE_TENSORS:

@@ -19,7 +19,7 @@ from armpy.errors import ParserError
 from armpy.frontends.tflite.edges import signature_edge, tensor_edge
 from armpy.frontends.tflite.metadata_schema import ENUMERATIONS, TABLES
 from armpy.frontends.tflite.packed_files import MOST_FILE_BYTES, PackedFiles
-from armpy.frontends.tflite.reader import Ledger, Schema, Table, read_model
+from armpy.frontends.tflite.reader import Ledger, Schema, TableReader, read_model
 from armpy.frontends.tflite.signatures import choose_signature
 from armpy.frontends.tflite.tensors import Tensors, stored_bytes
 from armpy.ops.operation import located
@@ -42,7 +42,7 @@ _CONTENTS = {
 _LABELS = {"TENSOR_AXIS_LABELS": "axis", "TENSOR_VALUE_LABELS": "value"}
 
 
-class _MetadataTable(Table):
+class _MetadataTable(TableReader):
     """A table of metadata."""
 
     schema: ClassVar[Schema] = Schema(TABLES, ENUMERATIONS)
@@ -103,7 +103,7 @@ def _read(file: ModelFile, signature: str | None) -> ModelMetadata:
     )
 
 
-def stored_metadata(model: Table) -> dict[str, bytes]:
+def stored_metadata(model: TableReader) -> dict[str, bytes]:
     """The metadata that armpy knows, by name."""
     buffers = model.tables("Buffers", "buffer")
     found: dict[str, bytes] = {}
@@ -131,7 +131,9 @@ def _root(content: bytes) -> _MetadataTable:
     )
 
 
-def _edges(model: Table, signature: str | None) -> tuple[int, list[list[str]], list[list[str]]]:
+def _edges(
+    model: TableReader, signature: str | None
+) -> tuple[int, list[list[str]], list[list[str]]]:
     """The subgraph that is called, and the names of each of its inputs and outputs."""
     chosen = None if signature is None else choose_signature(model, signature)
     index = 0 if chosen is None else chosen.subgraph
@@ -178,7 +180,7 @@ class _LabelFiles:
 
 
 def _tensors(
-    subgraph: Table | None, field: str, kind: str, names: list[list[str]], labels: _LabelFiles
+    subgraph: TableReader | None, field: str, kind: str, names: list[list[str]], labels: _LabelFiles
 ) -> dict[str, TensorMetadata]:
     """What is said of inputs or outputs, which are in the subgraph's order."""
     found: dict[str, TensorMetadata] = {}
@@ -189,7 +191,7 @@ def _tensors(
     return found
 
 
-def _tensor(table: Table, labels: _LabelFiles) -> TensorMetadata:
+def _tensor(table: TableReader, labels: _LabelFiles) -> TensorMetadata:
     """What is said of one tensor."""
     title = table.text("Name")
     if title:
@@ -225,7 +227,7 @@ def _tensor(table: Table, labels: _LabelFiles) -> TensorMetadata:
     )
 
 
-def _content(content: Table | None, properties: dict[str, str]) -> tuple[str, str]:
+def _content(content: TableReader | None, properties: dict[str, str]) -> tuple[str, str]:
     """What elements are, and the colour space of an image; other properties are added."""
     kind = "" if content is None else content.union_kind("ContentProperties")
     if content is None or not kind:
@@ -247,7 +249,9 @@ def _content(content: Table | None, properties: dict[str, str]) -> tuple[str, st
     return _CONTENTS[kind], "" if color_space == "UNKNOWN" else color_space
 
 
-def _normalization(options: Table, tensor: Table) -> tuple[tuple[float, ...], tuple[float, ...]]:
+def _normalization(
+    options: TableReader, tensor: TableReader
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Mean and standard deviation, each one number or one for each channel."""
     mean, std = _reals(options, "Mean", tensor), _reals(options, "Std", tensor)
     counts = {len(mean), len(std)} - {1}
@@ -260,7 +264,7 @@ def _normalization(options: Table, tensor: Table) -> tuple[tuple[float, ...], tu
     return mean, std
 
 
-def _reals(table: Table, field: str, tensor: Table) -> tuple[float, ...]:
+def _reals(table: TableReader, field: str, tensor: TableReader) -> tuple[float, ...]:
     """Finite numbers."""
     numbers = tuple(float(number) for number in table.numbers(field))
     if not np.all(np.isfinite(numbers)):
@@ -268,7 +272,7 @@ def _reals(table: Table, field: str, tensor: Table) -> tuple[float, ...]:
     return numbers
 
 
-def _labels(table: Table, labels: _LabelFiles) -> tuple[dict[str, tuple[str, ...]], str]:
+def _labels(table: TableReader, labels: _LabelFiles) -> tuple[dict[str, tuple[str, ...]], str]:
     """Labels by locale, and what their indexes are; the first kind that there is."""
     found: dict[str, tuple[str, ...]] = {}
     kind = ""
@@ -280,44 +284,44 @@ def _labels(table: Table, labels: _LabelFiles) -> tuple[dict[str, tuple[str, ...
     return found, kind
 
 
-def _calibration(options: Table) -> Iterator[tuple[str, str]]:
+def _calibration(options: TableReader) -> Iterator[tuple[str, str]]:
     """How scores are to be calibrated."""
     kind = options.enumerator("ScoreTransformation", "ScoreTransformationType")
     yield "score transformation", kind
     yield "default score", f"{options.real('DefaultScore'):g}"
 
 
-def _threshold(options: Table) -> Iterator[tuple[str, str]]:
+def _threshold(options: TableReader) -> Iterator[tuple[str, str]]:
     """Below which score an answer does not count."""
     yield "score threshold", f"{options.real('GlobalScoreThreshold'):g}"
 
 
-def _bert(options: Table) -> Iterator[tuple[str, str]]:
+def _bert(options: TableReader) -> Iterator[tuple[str, str]]:
     """BERT's tokenizer."""
     yield "tokenizer", "BERT"
     yield "vocabulary", _names(options, "VocabFile")
 
 
-def _sentence_piece(options: Table) -> Iterator[tuple[str, str]]:
+def _sentence_piece(options: TableReader) -> Iterator[tuple[str, str]]:
     """SentencePiece's tokenizer."""
     yield "tokenizer", "SentencePiece"
     yield "tokenizer model", _names(options, "SentencePieceModel")
     yield "vocabulary", _names(options, "VocabFile")
 
 
-def _regex(options: Table) -> Iterator[tuple[str, str]]:
+def _regex(options: TableReader) -> Iterator[tuple[str, str]]:
     """A tokenizer that splits at matches of a regular expression."""
     yield "tokenizer", "regular expression"
     yield "delimiter", options.text("DelimRegexPattern")
     yield "vocabulary", _names(options, "VocabFile")
 
 
-def _names(options: Table, field: str) -> str:
+def _names(options: TableReader, field: str) -> str:
     """Names of associated files."""
     return ", ".join(file.text("Name") for file in options.tables(field, "associated file"))
 
 
-_UNITS: Mapping[str, Callable[[Table], Iterator[tuple[str, str]]]] = MappingProxyType(
+_UNITS: Mapping[str, Callable[[TableReader], Iterator[tuple[str, str]]]] = MappingProxyType(
     {
         "ScoreCalibrationOptions": _calibration,
         "ScoreThresholdingOptions": _threshold,

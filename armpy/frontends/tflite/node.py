@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from armpy.errors import ParserError
-from armpy.frontends.tflite.reader import Table, enumerators
+from armpy.frontends.tflite.reader import TableReader, enumerators
 from armpy.graph import Graph, Value
 from armpy.graph.network import Network
 from armpy.ops.activations import FusedActivation
@@ -25,7 +25,7 @@ _FUSED_ACTIVATIONS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class BoundOperator:
     """One operator with its tensors in place.
 
     Parameters
@@ -43,7 +43,7 @@ class Node:
     intermediates : sequence of TensorInfo
         Tensors that exist only for their quantisation.
     output_names : sequence of str
-    table : Table
+    table : TableReader
         The operator in the file.
     graph : callable
         Builds a subgraph, given its index, for the shapes of its inputs.
@@ -65,7 +65,7 @@ class Node:
     outputs: Sequence[TensorInfo]
     intermediates: Sequence[TensorInfo]
     output_names: Sequence[str]
-    table: Table
+    table: TableReader
     graph: Callable[[int, Sequence[Shape | None]], Graph]
     inline: Callable[[int, Sequence[Value | None]], Sequence[Value]]
     operators: Callable[[int], Sequence[str]]
@@ -76,7 +76,7 @@ class Node:
         """An input; None if it is left out, or behind the end of the list."""
         return self.inputs[index] if index < len(self.inputs) else None
 
-    def options(self, name: str, union: str = "BuiltinOptions") -> Table:
+    def options(self, name: str, union: str = "BuiltinOptions") -> TableReader:
         """The operator's options; those that the file leaves out have their defaults.
 
         Parameters
@@ -142,14 +142,14 @@ class Node:
         return self.table.error(failed, expected=expected, actual=actual)
 
 
-Converter: TypeAlias = Callable[[Node], Sequence[Value]]
+Converter: TypeAlias = Callable[[BoundOperator], Sequence[Value]]
 """Adds the layers of one operator and returns its outputs."""
 
 ConverterTable: TypeAlias = Mapping[str, Converter]
 """Converters by the operators' names in the schema's BuiltinOperator."""
 
 
-def direct(operation: Operation | Callable[[Node], Operation]) -> Converter:
+def direct(operation: Operation | Callable[[BoundOperator], Operation]) -> Converter:
     """Converter of an operator that is one operation with the same operands in the same order.
 
     Parameters
@@ -158,14 +158,14 @@ def direct(operation: Operation | Callable[[Node], Operation]) -> Converter:
         The operation, or what makes it from the operator's options.
     """
 
-    def convert(node: Node) -> Sequence[Value]:
+    def convert(node: BoundOperator) -> Sequence[Value]:
         chosen = operation if isinstance(operation, Operation) else operation(node)
         return node.layer(chosen, *node.inputs)
 
     return convert
 
 
-def fused_activation(options: Table) -> FusedActivation:
+def fused_activation(options: TableReader) -> FusedActivation:
     """The activation that an operator's options name.
 
     Raises
@@ -176,7 +176,7 @@ def fused_activation(options: Table) -> FusedActivation:
     return options.choice("FusedActivationFunction", _FUSED_ACTIVATIONS, "ActivationFunctionType")
 
 
-def require_no_activation(options: Table) -> None:
+def require_no_activation(options: TableReader) -> None:
     """Refuse an activation of an operator that TFLite computes none for.
 
     Raises

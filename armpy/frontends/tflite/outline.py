@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from armpy.errors import ParserError
-from armpy.frontends.tflite.reader import Table, Tables, enumerators, read_model
+from armpy.frontends.tflite.reader import TableReader, Tables, enumerators, read_model
 from armpy.frontends.tflite.signatures import choose_signature
-from armpy.frontends.tflite.subgraphs import Operator, Subgraphs
+from armpy.frontends.tflite.subgraphs import SubgraphOperator, Subgraphs
 from armpy.frontends.tflite.tensors import stored_bytes
 from armpy.ops.operation import located
 from armpy.plugins.hooks.model_file import ModelFile
@@ -32,7 +32,7 @@ _NAMES = {
     "CALL_ONCE": ("initialisation",),
     "STABLEHLO_COMPOSITE": ("decomposition",),
 }
-"""What the graphs of operators are called, in the order of `Operator.subgraphs`."""
+"""What the graphs of operators are called, in the order of `SubgraphOperator.subgraphs`."""
 
 
 def read_outline(file: ModelFile, signature: str | None) -> FileOutline:
@@ -56,7 +56,7 @@ def read_outline(file: ModelFile, signature: str | None) -> FileOutline:
         raise
 
 
-def _outline(model: Table, signature: str | None) -> FileOutline:
+def _outline(model: TableReader, signature: str | None) -> FileOutline:
     """The main subgraph, and those that it runs, each once."""
     subgraphs = Subgraphs(model, DEFAULT_MEMORY_LIMIT_BYTES)
     buffers = model.tables("Buffers", "buffer")
@@ -90,7 +90,7 @@ def _graph(subgraphs: Subgraphs, index: int, places: dict[int, int], buffers: Ta
 
 
 def _operator(
-    operator: Operator, tensors: tuple[FileTensor, ...], places: dict[int, int]
+    operator: SubgraphOperator, tensors: tuple[FileTensor, ...], places: dict[int, int]
 ) -> FileOperator:
     """One operator, named after its first output as its layers are."""
     table = operator.table
@@ -108,7 +108,7 @@ def _operator(
 
 
 def _checked(
-    table: Table, field: str, tensors: tuple[FileTensor, ...], lowest: int
+    table: TableReader, field: str, tensors: tuple[FileTensor, ...], lowest: int
 ) -> tuple[int, ...]:
     """Indexes of tensors, each of which is there."""
     found: list[int] = table.numbers(field)
@@ -122,7 +122,7 @@ def _checked(
     return tuple(found)
 
 
-def _tensor(table: Table, buffers: Tables) -> FileTensor:
+def _tensor(table: TableReader, buffers: Tables) -> FileTensor:
     """One tensor."""
     number = table.integer("Type")
     kind = enumerators("TensorType").get(number, f"type {number}")
@@ -148,7 +148,7 @@ def _tensor(table: Table, buffers: Tables) -> FileTensor:
     )
 
 
-def _shape(table: Table, *, is_known: bool) -> tuple[int | None, ...] | None:
+def _shape(table: TableReader, *, is_known: bool) -> tuple[int | None, ...] | None:
     """A tensor's shape, with None for what callers choose; None if its rank is not known.
 
     A constant without dimensions is a scalar.
@@ -159,7 +159,7 @@ def _shape(table: Table, *, is_known: bool) -> tuple[int | None, ...] | None:
     return tuple(None if dim < 0 else dim for dim in dims)
 
 
-def _quantization(table: Table) -> tuple[tuple[float, ...], tuple[int, ...], int]:
+def _quantization(table: TableReader) -> tuple[tuple[float, ...], tuple[int, ...], int]:
     """Scales, zero points and the axis that they are along."""
     found = table.table("Quantization")
     if found is None:

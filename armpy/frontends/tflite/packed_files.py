@@ -45,7 +45,7 @@ class PackedFiles:
 
     def __init__(self, data: memoryview) -> None:
         self._archive: zipfile.ZipFile | None = None
-        reader = _Reader(data)
+        reader = _MemoryFile(data)
         with _damage_told():
             if zipfile.is_zipfile(reader):
                 reader.left_bytes = MOST_DIRECTORY_BYTES
@@ -93,7 +93,7 @@ def _damage_told(where: str = "packed files") -> Iterator[None]:
         raise ParserError(f"the archive is damaged: {error}", where=where) from error
 
 
-class _Reader:
+class _MemoryFile:
     """File object over memory, through which `zipfile` reads without a copy.
 
     Parameters

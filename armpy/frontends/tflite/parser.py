@@ -9,17 +9,17 @@ from types import MappingProxyType
 from armpy.errors import ArmpyError, ParserError
 from armpy.frontends.tflite.composed import Expansion, composed
 from armpy.frontends.tflite.edges import Edge, signature_edge, tensor_edge
-from armpy.frontends.tflite.node import Converter, Node
+from armpy.frontends.tflite.node import BoundOperator, Converter
 from armpy.frontends.tflite.operators import CONVERTERS
-from armpy.frontends.tflite.reader import Table, read_model
+from armpy.frontends.tflite.reader import TableReader, read_model
 from armpy.frontends.tflite.resources import OPERATORS as RESOURCE_OPERATORS
 from armpy.frontends.tflite.resources import Resources, two_inputs
 from armpy.frontends.tflite.signatures import (
-    Signature,
+    TfliteSignature,
     choose_signature,
     read_signatures,
 )
-from armpy.frontends.tflite.subgraphs import Operator, Subgraphs, custom_name
+from armpy.frontends.tflite.subgraphs import SubgraphOperator, Subgraphs, custom_name
 from armpy.frontends.tflite.tensors import Tensor
 from armpy.graph import Graph, Value
 from armpy.graph.network import Network
@@ -93,7 +93,7 @@ def parse_file(
         raise
 
 
-def signatures(source: ModelSource) -> dict[str, Signature]:
+def signatures(source: ModelSource) -> dict[str, TfliteSignature]:
     """The signatures of a .tflite file by name; empty if it has none.
 
     Parameters
@@ -110,7 +110,7 @@ def signatures(source: ModelSource) -> dict[str, Signature]:
     return file_signatures(open_model_file(source))
 
 
-def file_signatures(file: ModelFile) -> dict[str, Signature]:
+def file_signatures(file: ModelFile) -> dict[str, TfliteSignature]:
     """`signatures` of a file that is open."""
     try:
         return read_signatures(read_model(file.data))
@@ -119,7 +119,7 @@ def file_signatures(file: ModelFile) -> dict[str, Signature]:
         raise
 
 
-def _with_own(model: Table, custom: Mapping[str, Expansion]) -> dict[str, Expansion]:
+def _with_own(model: TableReader, custom: Mapping[str, Expansion]) -> dict[str, Expansion]:
     """Converters of custom operators by their names; empty for files without such operators."""
     if not any(code.text("CustomCode") for code in model.tables("OperatorCodes", "operator code")):
         return {}
@@ -133,17 +133,17 @@ class _ModelParser:
 
     Parameters
     ----------
-    model : Table
+    model : TableReader
     memory_limit_bytes : int
     stands_in : bool
         Whether operators that armpy does not have become StandIn layers.
     custom : mapping of str to callable
-        Converters of custom operators, by what `Operator` calls these.
+        Converters of custom operators, by what `SubgraphOperator` calls these.
     """
 
     def __init__(
         self,
-        model: Table,
+        model: TableReader,
         memory_limit_bytes: int,
         stands_in: bool,
         custom: Mapping[str, Expansion],
@@ -154,7 +154,7 @@ class _ModelParser:
         self.subgraphs = Subgraphs(model, memory_limit_bytes)
         self._graphs: dict[tuple[int, tuple[Shape | None, ...]], Graph] = {}
 
-    def parse(self, name: str, signature: Signature | None) -> Network:
+    def parse(self, name: str, signature: TfliteSignature | None) -> Network:
         """Build the network."""
         index = signature.subgraph if signature else 0
         self.subgraphs.check(index, CONVERTERS, self.custom, RESOURCE_OPERATORS, self.stands_in)
@@ -184,7 +184,7 @@ class _SubgraphParser:
         Of the subgraph.
     name : str
         Of the network.
-    signature : Signature, optional
+    signature : TfliteSignature, optional
     shapes : sequence of (Shape or None), optional
         Of the inputs, for a subgraph that control flow runs; the file says them otherwise.
     network : Network, optional
@@ -197,7 +197,7 @@ class _SubgraphParser:
         index: int,
         name: str,
         *,
-        signature: Signature | None = None,
+        signature: TfliteSignature | None = None,
         shapes: Sequence[Shape | None] | None = None,
         network: Network | None = None,
     ) -> None:
@@ -294,7 +294,7 @@ class _SubgraphParser:
         value = self._network.input(name, pair_info(shape), default_shape=default)
         return bits_of(self._network, value, f"{name}:bits")
 
-    def _add_operator(self, operator: Operator) -> None:
+    def _add_operator(self, operator: SubgraphOperator) -> None:
         """Add the layers of one operator."""
         table = operator.table
         table.where = f"operator {operator.number} {operator.name}"
@@ -310,7 +310,7 @@ class _SubgraphParser:
             table.where = f"{table.where} '{name}'"
         for index, tensor in zip(outputs, tensors, strict=True):
             self._check_output(table, index, tensor)
-        node = Node(
+        node = BoundOperator(
             self._network,
             operator.name,
             name or table.where,
@@ -327,7 +327,7 @@ class _SubgraphParser:
         self._values.update(zip(outputs, self._convert(node, inputs, converter), strict=True))
 
     def _converter(
-        self, operator: Operator, inputs: Sequence[int], outputs: Sequence[int]
+        self, operator: SubgraphOperator, inputs: Sequence[int], outputs: Sequence[int]
     ) -> Converter | None:
         """What converts an operator of the schema; None if armpy does not have it."""
         complex_inputs = [i != _LEFT_OUT and self._tensors[i].is_complex for i in inputs]
@@ -341,7 +341,7 @@ class _SubgraphParser:
             return found
         return CONVERTERS.get(operator.name)
 
-    def _output_info(self, operator: Operator, tensor: Tensor) -> TensorInfo:
+    def _output_info(self, operator: SubgraphOperator, tensor: Tensor) -> TensorInfo:
         """What is declared of an output: its shape follows, where armpy knows the operator."""
         is_known = (
             operator.name in self._model.custom
@@ -351,7 +351,7 @@ class _SubgraphParser:
         return tensor.inferred_info if is_known else tensor.input_info()
 
     def _use_resource(
-        self, operator: Operator, inputs: Sequence[int], outputs: Sequence[int]
+        self, operator: SubgraphOperator, inputs: Sequence[int], outputs: Sequence[int]
     ) -> None:
         """Do what an operator says of variables that have handles; it is no layer."""
         table, resources = operator.table, self._resources
@@ -373,7 +373,7 @@ class _SubgraphParser:
             self._values[outputs[0]] = resources.read(table, inputs[0])
 
     def _convert(
-        self, node: Node, inputs: Sequence[int], converter: Converter | None
+        self, node: BoundOperator, inputs: Sequence[int], converter: Converter | None
     ) -> Sequence[Value]:
         """Add the layers of one operator and return its outputs.
 
@@ -391,7 +391,7 @@ class _SubgraphParser:
             self._tensors.check_size(node.table, value.info)
         return made
 
-    def _check_output(self, table: Table, index: int, tensor: Tensor) -> None:
+    def _check_output(self, table: TableReader, index: int, tensor: Tensor) -> None:
         """Check that an operator may write a tensor."""
         if index in self._values:
             raise table.error(f"{tensor.table.where} has been written or read already")
@@ -444,7 +444,7 @@ class _SubgraphParser:
         self._variables[index] = variable
         return variable
 
-    def _update_variable(self, node: Node, index: int, value: Value) -> None:
+    def _update_variable(self, node: BoundOperator, index: int, value: Value) -> None:
         """Let a variable hold a value from now on, and when the next execution begins."""
         if index not in self._variables:
             where = self._tensors[index].table.where
@@ -459,7 +459,7 @@ def _refuse_complex_state(tensor: Tensor) -> None:
         raise tensor.table.error("variables of complex numbers are not supported")
 
 
-def _stand_in(node: Node) -> Sequence[Value]:
+def _stand_in(node: BoundOperator) -> Sequence[Value]:
     """Add the layer that stands for an operator that armpy does not have."""
     from armpy.ops.stand_in import StandIn  # noqa: PLC0415 - few models have one
 
@@ -469,7 +469,7 @@ def _stand_in(node: Node) -> Sequence[Value]:
 
 
 @contextmanager
-def _parser_errors(table: Table) -> Iterator[None]:
+def _parser_errors(table: TableReader) -> Iterator[None]:
     """Whatever goes wrong while a file's operator is taken in is the file's fault."""
     try:
         yield

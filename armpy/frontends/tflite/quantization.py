@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from armpy.errors import InvalidArgumentError
-from armpy.frontends.tflite.reader import Table, enumerators
+from armpy.frontends.tflite.reader import TableReader, enumerators
 from armpy.tensor import Quantization
 from armpy.types import DataType
 
@@ -39,7 +39,7 @@ _KEEP_SCALE = (DataType.SIGNED32, DataType.SIGNED64)
 """Plain types whose scale is kept, because a bias has one."""
 
 
-def read_type(tensor: Table) -> str:
+def read_type(tensor: TableReader) -> str:
     """Name of a tensor's type in the schema.
 
     Raises
@@ -55,13 +55,13 @@ def read_type(tensor: Table) -> str:
 
 
 def read_element_type(
-    tensor: Table, type_name: str, shape: tuple[int, ...] | None
+    tensor: TableReader, type_name: str, shape: tuple[int, ...] | None
 ) -> tuple[DataType, Quantization | None]:
     """Data type and quantisation that a tensor's type and quantisation table stand for.
 
     Parameters
     ----------
-    tensor : Table
+    tensor : TableReader
     type_name : str
         As `read_type` gives it.
     shape : tuple of int, or None
@@ -95,7 +95,7 @@ def read_element_type(
 
 
 def _check_zero_points(
-    tensor: Table, zero_points: Sequence[int], quantized: DataType, axis: int | None
+    tensor: TableReader, zero_points: Sequence[int], quantized: DataType, axis: int | None
 ) -> None:
     """Check that zero points are stored integers of the type, and 0 where they have to be."""
     lowest, highest = quantized.integer_range if axis is None else (0, 0)
@@ -109,7 +109,7 @@ def _check_zero_points(
 
 
 def _checked_axis(
-    tensor: Table, axis: int, scales: Sequence[float], shape: tuple[int, ...] | None
+    tensor: TableReader, axis: int, scales: Sequence[float], shape: tuple[int, ...] | None
 ) -> int:
     """The axis that several scales run along."""
     if shape == (len(scales),):
@@ -129,7 +129,7 @@ def _checked_axis(
     return axis
 
 
-def _per_axis_type(tensor: Table, quantized: DataType) -> DataType:
+def _per_axis_type(tensor: TableReader, quantized: DataType) -> DataType:
     """The symmetric type of a per-axis quantised tensor."""
     if quantized is DataType.QASYMM_S8:
         return DataType.QSYMM_S8

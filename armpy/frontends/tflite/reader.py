@@ -114,7 +114,7 @@ class Schema:
         return _numbered(self.enumerations[kind])
 
 
-class Table:
+class TableReader:
     """One table of a file.
 
     Parameters
@@ -259,7 +259,7 @@ class Table:
         elements: list[Any] = view.tolist()  # Any: as above
         return elements
 
-    def table(self, field: str) -> Table | None:
+    def table(self, field: str) -> TableReader | None:
         """A table inside this one; None if the file leaves it out."""
         place = self._place(field)
         if not place:
@@ -279,12 +279,12 @@ class Table:
         self._check_length(field, length * _OFFSET_BYTES)
         return Tables(self, field, kind, start, length)
 
-    def item(self, field: str, place: int, where: str) -> Table:
+    def item(self, field: str, place: int, where: str) -> TableReader:
         """One table of a vector of tables, whose offset is at a place in the file."""
         self._ledger.charge(_TABLE_BYTES)
         return self._behind(field, place, self._fields[field][1][1:-1], where)
 
-    def union(self, field: str, name: str) -> Table:
+    def union(self, field: str, name: str) -> TableReader:
         """The table that a union field holds.
 
         Parameters
@@ -363,7 +363,7 @@ class Table:
         except _DAMAGE as error:
             raise self._damaged(field) from error
 
-    def _behind(self, field: str, place: int, kind: str, where: str) -> Table:
+    def _behind(self, field: str, place: int, kind: str, where: str) -> TableReader:
         """The table that the offset at a place leads to."""
         try:
             position = place + _OFFSET.unpack_from(self._data, place)[0]
@@ -405,14 +405,14 @@ class Tables:
 
     __slots__ = ("_field", "_kind", "_length", "_parent", "_start")
 
-    def __init__(self, parent: Table, field: str, kind: str, start: int, length: int) -> None:
+    def __init__(self, parent: TableReader, field: str, kind: str, start: int, length: int) -> None:
         self._parent = parent
         self._field = field
         self._kind = kind
         self._start = start
         self._length = length
 
-    def __getitem__(self, index: int) -> Table:
+    def __getitem__(self, index: int) -> TableReader:
         where = f"{self._kind} {index}"
         if not 0 <= index < self._length:
             raise self._parent.error(
@@ -425,11 +425,11 @@ class Tables:
     def __len__(self) -> int:
         return self._length
 
-    def __iter__(self) -> Iterator[Table]:
+    def __iter__(self) -> Iterator[TableReader]:
         return (self[index] for index in range(self._length))
 
 
-def read_model(data: memoryview) -> Table:
+def read_model(data: memoryview) -> TableReader:
     """The root table of a .tflite file.
 
     Raises
@@ -439,7 +439,7 @@ def read_model(data: memoryview) -> Table:
     """
     check_identifier(data)
     (position,) = _OFFSET.unpack_from(data)
-    model = Table(data, position, "Model", Ledger(len(data)), "")
+    model = TableReader(data, position, "Model", Ledger(len(data)), "")
     version = model.integer("Version")
     if version != SCHEMA_VERSION:
         raise ParserError(
@@ -452,7 +452,7 @@ def read_model(data: memoryview) -> Table:
 
 def enumerators(kind: str) -> dict[int, str]:
     """Names of the enumerators of one of the schema's enumerations, by number."""
-    return Table.schema.enumerators(kind)
+    return TableReader.schema.enumerators(kind)
 
 
 @cache

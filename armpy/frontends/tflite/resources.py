@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from armpy.frontends.tflite.reader import Table
-from armpy.frontends.tflite.subgraphs import Operator, Subgraphs
+from armpy.frontends.tflite.reader import TableReader
+from armpy.frontends.tflite.subgraphs import SubgraphOperator, Subgraphs
 from armpy.graph import Value
 from armpy.graph.network import Network
 from armpy.ops.operation import Array
@@ -40,11 +40,11 @@ class Resources:
     _current: dict[Key, Value] = field(default_factory=dict)
     _size_bytes: int = 0
 
-    def make_handle(self, table: Table) -> None:
+    def make_handle(self, table: TableReader) -> None:
         """Take in a VAR_HANDLE."""
         _add_handle(table, self._handles)
 
-    def read(self, table: Table, handle: int) -> Value:
+    def read(self, table: TableReader, handle: int) -> Value:
         """What a variable holds at this point.
 
         Raises
@@ -58,7 +58,7 @@ class Resources:
             raise table.error(f"the variable '{key[1]}' is read before it is assigned")
         return value
 
-    def assign(self, table: Table, handle: int, value: Value) -> None:
+    def assign(self, table: TableReader, handle: int, value: Value) -> None:
         """Let a variable hold a value from now on, and when the next execution begins."""
         key = _key_of(table, handle, self._handles)
         variable = self._variable(key)
@@ -118,7 +118,9 @@ class Resources:
                     actual=operator.name,
                 )
 
-    def _initialize_one(self, index: int, operator: Operator, handles: dict[int, Key]) -> None:
+    def _initialize_one(
+        self, index: int, operator: SubgraphOperator, handles: dict[int, Key]
+    ) -> None:
         """Take in a variable with its initial elements."""
         table = operator.table
         handle, source = two_inputs(table)
@@ -142,7 +144,7 @@ class Resources:
         self._initials[key] = info, data
 
 
-def two_inputs(table: Table) -> tuple[int, int]:
+def two_inputs(table: TableReader) -> tuple[int, int]:
     """The inputs of an ASSIGN_VARIABLE: handle and value."""
     inputs: list[int] = table.numbers("Inputs")
     if len(inputs) != 2:
@@ -150,7 +152,7 @@ def two_inputs(table: Table) -> tuple[int, int]:
     return inputs[0], inputs[1]
 
 
-def _add_handle(table: Table, handles: dict[int, Key]) -> None:
+def _add_handle(table: TableReader, handles: dict[int, Key]) -> None:
     """Remember which variable a VAR_HANDLE's output stands for."""
     outputs: list[int] = table.numbers("Outputs")
     if len(outputs) != 1:
@@ -159,7 +161,7 @@ def _add_handle(table: Table, handles: dict[int, Key]) -> None:
     handles[outputs[0]] = options.text("Container"), options.text("SharedName")
 
 
-def _key_of(table: Table, handle: int, handles: dict[int, Key]) -> Key:
+def _key_of(table: TableReader, handle: int, handles: dict[int, Key]) -> Key:
     """The variable that a handle stands for."""
     if handle not in handles:
         raise table.error(f"tensor {handle} is no handle of a variable")

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from armpy.errors import ParserError
-from armpy.frontends.tflite.reader import Table
+from armpy.frontends.tflite.reader import TableReader
 
 
 @dataclass(frozen=True, slots=True)
-class Signature:
+class TfliteSignature:
     """One way to call a model.
 
     Parameters
@@ -28,7 +28,7 @@ class Signature:
     outputs: Mapping[str, int]
 
 
-def read_signatures(model: Table) -> dict[str, Signature]:
+def read_signatures(model: TableReader) -> dict[str, TfliteSignature]:
     """Every signature by its name, in the file's order.
 
     Raises
@@ -36,13 +36,13 @@ def read_signatures(model: Table) -> dict[str, Signature]:
     ParserError
         If a name occurs twice.
     """
-    found: dict[str, Signature] = {}
+    found: dict[str, TfliteSignature] = {}
     for table in model.tables("SignatureDefs", "signature"):
         name = table.text("SignatureKey")
         table.where = f"signature '{name}'"
         if name in found:
             raise table.error("two signatures have this name")
-        found[name] = Signature(
+        found[name] = TfliteSignature(
             name,
             table.integer("SubgraphIndex"),
             _read_names(table, "Inputs"),
@@ -51,7 +51,7 @@ def read_signatures(model: Table) -> dict[str, Signature]:
     return found
 
 
-def choose_signature(model: Table, name: str) -> Signature:
+def choose_signature(model: TableReader, name: str) -> TfliteSignature:
     """The signature of a name.
 
     Raises
@@ -68,7 +68,7 @@ def choose_signature(model: Table, name: str) -> Signature:
     return found[name]
 
 
-def _read_names(signature: Table, field: str) -> dict[str, int]:
+def _read_names(signature: TableReader, field: str) -> dict[str, int]:
     """Tensor indexes by name."""
     names: dict[str, int] = {}
     for table in signature.tables(field, f"{signature.where} {field.lower()}"):

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from armpy.errors import ParserError
-from armpy.frontends.tflite.reader import Table, enumerators
+from armpy.frontends.tflite.reader import TableReader, enumerators
 from armpy.ops.operation import Array
 from armpy.tensor import MAX_RANK
 
@@ -19,7 +19,7 @@ Positions = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class _Level:
+class _SparseDimension:
     """One dimension in the order in which elements are stored.
 
     Parameters
@@ -30,24 +30,26 @@ class _Level:
         Of the dimension; where the axis is split into blocks, the number or the size of these.
     factor : int
         How far a step leads along the axis.
-    table : Table
+    table : TableReader
         How it is stored.
     """
 
     axis: int
     size: int
     factor: int
-    table: Table
+    table: TableReader
 
 
-def densified(where: Table, sparsity: Table, shape: tuple[int, ...], stored: Array) -> Array:
+def densified(
+    where: TableReader, sparsity: TableReader, shape: tuple[int, ...], stored: Array
+) -> Array:
     """All elements of a sparse constant.
 
     Parameters
     ----------
-    where : Table
+    where : TableReader
         The tensor, for messages.
-    sparsity : Table
+    sparsity : TableReader
     shape : tuple of int
     stored : ndarray, shape (n,)
         The elements that are stored.
@@ -80,7 +82,9 @@ def densified(where: Table, sparsity: Table, shape: tuple[int, ...], stored: Arr
     return dense
 
 
-def _levels(where: Table, sparsity: Table, shape: tuple[int, ...]) -> list[_Level]:
+def _levels(
+    where: TableReader, sparsity: TableReader, shape: tuple[int, ...]
+) -> list[_SparseDimension]:
     """The dimensions as they are stored, outermost first."""
     order: list[int] = sparsity.numbers("TraversalOrder")
     blocks: list[int] = sparsity.numbers("BlockMap")
@@ -104,14 +108,16 @@ def _levels(where: Table, sparsity: Table, shape: tuple[int, ...]) -> list[_Leve
     for table, dimension in zip(tables, order, strict=True):
         if dimension < rank:
             block = sizes.get(dimension, 1)
-            levels.append(_Level(dimension, shape[dimension] // block, block, table))
+            levels.append(_SparseDimension(dimension, shape[dimension] // block, block, table))
         else:
             axis = blocks[dimension - rank]
-            levels.append(_Level(axis, sizes[axis], 1, table))
+            levels.append(_SparseDimension(axis, sizes[axis], 1, table))
     return levels
 
 
-def _children(where: Table, level: _Level, count: int) -> tuple[Positions, Positions]:
+def _children(
+    where: TableReader, level: _SparseDimension, count: int
+) -> tuple[Positions, Positions]:
     """For each element behind a level its place before that, and the step along the level."""
     table = level.table
     form = table.integer("Format")
@@ -137,7 +143,7 @@ def _children(where: Table, level: _Level, count: int) -> tuple[Positions, Posit
     return np.repeat(np.arange(count), lengths), indices
 
 
-def _vector(table: Table, field: str) -> Positions:
+def _vector(table: TableReader, field: str) -> Positions:
     """A vector of indices of 8, 16 or 32 bits."""
     names = enumerators("SparseIndexVector")
     number = table.integer(f"{field}Type")
@@ -148,6 +154,6 @@ def _vector(table: Table, field: str) -> Positions:
     return values.astype(np.int64)
 
 
-def _damaged(where: Table, expected: str, actual: str) -> ParserError:
+def _damaged(where: TableReader, expected: str, actual: str) -> ParserError:
     """An error about how a tensor is stored."""
     return where.error("the sparse constant is damaged", expected=expected, actual=actual)

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from armpy.errors import UnsupportedOperatorError
-from armpy.frontends.tflite.reader import Table, Tables, enumerators
+from armpy.frontends.tflite.reader import TableReader, Tables, enumerators
 from armpy.frontends.tflite.tensors import Tensors
 
 MAX_NESTING = 32
@@ -30,7 +30,7 @@ _REFERENCES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Operator:
+class SubgraphOperator:
     """One operator of a subgraph.
 
     Parameters
@@ -39,12 +39,12 @@ class Operator:
         Its place in the subgraph.
     name : str
         In the schema; a custom operator's with its custom code.
-    table : Table
+    table : TableReader
     """
 
     number: int
     name: str
-    table: Table
+    table: TableReader
 
     @property
     def subgraphs(self) -> tuple[int, ...]:
@@ -61,23 +61,23 @@ class Subgraphs:
 
     Parameters
     ----------
-    model : Table
+    model : TableReader
     memory_limit_bytes : int
         How much one tensor may take up.
     """
 
-    def __init__(self, model: Table, memory_limit_bytes: int) -> None:
+    def __init__(self, model: TableReader, memory_limit_bytes: int) -> None:
         self._tables = model.tables("Subgraphs", "subgraph")
         self._buffers = model.tables("Buffers", "buffer")
         self._codes = model.tables("OperatorCodes", "operator code")
         self._memory_limit_bytes = memory_limit_bytes
         self._names: dict[int, str] = {}
-        self._read: dict[int, Table] = {}
-        self._operators: dict[int, tuple[Operator, ...]] = {}
+        self._read: dict[int, TableReader] = {}
+        self._operators: dict[int, tuple[SubgraphOperator, ...]] = {}
         self._tensors: dict[int, Tensors] = {}
         self._built_operators = 0
 
-    def __getitem__(self, index: int) -> Table:
+    def __getitem__(self, index: int) -> TableReader:
         if index not in self._read:
             self._read[index] = self._tables[index]
         return self._read[index]
@@ -89,21 +89,21 @@ class Subgraphs:
             self._tensors[index] = Tensors(tables, self._buffers, self._memory_limit_bytes)
         return self._tensors[index]
 
-    def operators(self, index: int) -> tuple[Operator, ...]:
+    def operators(self, index: int) -> tuple[SubgraphOperator, ...]:
         """The operators of a subgraph, in the order in which they run."""
         if index not in self._operators:
             tables = self[index].tables("Operators", "operator")
             self._operators[index] = tuple(self._read_operators(tables))
         return self._operators[index]
 
-    def _read_operators(self, tables: Tables) -> Iterator[Operator]:
+    def _read_operators(self, tables: Tables) -> Iterator[SubgraphOperator]:
         """Every operator with its name."""
         for number, table in enumerate(tables):
             code = table.integer("OpcodeIndex")
             if code not in self._names:
                 self._names[code] = _operator_name(self._codes, code)
             table.where = f"operator {number} {self._names[code]}"
-            yield Operator(number, self._names[code], table)
+            yield SubgraphOperator(number, self._names[code], table)
 
     def check(
         self,

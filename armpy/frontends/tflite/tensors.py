@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from armpy.errors import InvalidArgumentError
 from armpy.frontends.tflite.quantization import read_element_type, read_type
-from armpy.frontends.tflite.reader import Table, Tables
+from armpy.frontends.tflite.reader import TableReader, Tables
 from armpy.frontends.tflite.sparsity import densified
 from armpy.ops.operation import Array
 from armpy.tensor import MAX_RANK, Quantization, TensorInfo, format_shape, merge_shapes
@@ -36,7 +36,7 @@ class Tensor:
     data_type : DataType
     quantization : Quantization, optional
     is_variable : bool
-    table : Table
+    table : TableReader
         For messages and for what is read later.
     is_packed : bool
         Whether two elements share a byte.
@@ -49,7 +49,7 @@ class Tensor:
     data_type: DataType
     quantization: Quantization | None
     is_variable: bool
-    table: Table
+    table: TableReader
     is_packed: bool
     is_complex: bool
 
@@ -116,7 +116,7 @@ class Tensors:
             self.check_size(tensor.table, tensor.inferred_info.with_shape(tensor.shape))
         return tensor
 
-    def check_size(self, table: Table, info: TensorInfo) -> None:
+    def check_size(self, table: TableReader, info: TensorInfo) -> None:
         """Check a tensor's size, as far as it is known, against the memory limit.
 
         Raises
@@ -164,7 +164,7 @@ class Tensors:
         return _as_elements(tensor, stored)
 
 
-def stored_bytes(buffers: Tables, table: Table) -> npt.NDArray[np.uint8]:
+def stored_bytes(buffers: Tables, table: TableReader) -> npt.NDArray[np.uint8]:
     """The bytes of the buffer that a tensor, or metadata, names."""
     buffer = buffers[table.integer("Buffer")]
     stored = buffer.vector("Data")
@@ -173,7 +173,7 @@ def stored_bytes(buffers: Tables, table: Table) -> npt.NDArray[np.uint8]:
     return stored
 
 
-def _read_tensor(table: Table, index: int) -> Tensor:
+def _read_tensor(table: TableReader, index: int) -> Tensor:
     """Read all that a file says of a tensor, but for its elements."""
     name = table.text("Name")
     if name:
@@ -193,7 +193,7 @@ def _read_tensor(table: Table, index: int) -> Tensor:
     )
 
 
-def _read_shape(table: Table) -> tuple[int, ...] | None:
+def _read_shape(table: TableReader) -> tuple[int, ...] | None:
     """A tensor's shape; None if the file says that its rank is not known."""
     dims: list[int] = table.numbers("Shape")
     if not dims and table.leaves_out("Shape") and not table.flag("HasRank"):
@@ -201,7 +201,7 @@ def _read_shape(table: Table) -> tuple[int, ...] | None:
     return _checked_shape(table, dims, lowest=0)
 
 
-def _checked_shape(table: Table, dims: list[int], lowest: int) -> tuple[int, ...]:
+def _checked_shape(table: TableReader, dims: list[int], lowest: int) -> tuple[int, ...]:
     """Dimensions, neither too many nor too small."""
     if len(dims) > MAX_RANK:
         raise table.error(
@@ -228,7 +228,7 @@ def _as_elements(tensor: Tensor, stored: npt.NDArray[np.uint8]) -> Array:
     return copied
 
 
-def _dense_elements(tensor: Tensor, sparsity: Table, stored: npt.NDArray[np.uint8]) -> Array:
+def _dense_elements(tensor: Tensor, sparsity: TableReader, stored: npt.NDArray[np.uint8]) -> Array:
     """All elements of a constant that is stored sparsely."""
     size = tensor.data_type.size_bytes
     if tensor.is_packed or stored.size % size:

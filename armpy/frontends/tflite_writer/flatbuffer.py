@@ -29,19 +29,19 @@ _LARGEST_BYTES = 2**31 - 1
 _OFFSET = "I"
 
 Field: TypeAlias = Union[
-    bool, int, float, str, bytes, npt.NDArray[np.generic], "Table", Sequence["Table"]
+    bool, int, float, str, bytes, npt.NDArray[np.generic], "FlatTable", Sequence["FlatTable"]
 ]
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class FlatTable:
     """A table to be written.
 
     Parameters
     ----------
     name : str
         In the schema.
-    fields : mapping of str to (number, str, bytes, ndarray, Table or sequence of Table)
+    fields : mapping of str to (number, str, bytes, ndarray, FlatTable or sequence of FlatTable)
         Fields left out have their defaults. Vectors of numbers are arrays; bytes are aligned as
         TFLite wants a tensor's elements to be.
     """
@@ -50,12 +50,12 @@ class Table:
     fields: Mapping[str, Field]
 
 
-def write_flatbuffer(root: Table, identifier: bytes) -> bytes:
+def write_flatbuffer(root: FlatTable, identifier: bytes) -> bytes:
     """A file that holds a table.
 
     Parameters
     ----------
-    root : Table
+    root : FlatTable
     identifier : bytes
         Four of them, which tell what kind of file it is.
 
@@ -75,7 +75,7 @@ class _Writer:
     def __init__(self, identifier: bytes) -> None:
         self.data = bytearray(4) + identifier
 
-    def finish(self, root: Table) -> None:
+    def finish(self, root: FlatTable) -> None:
         """Write everything."""
         self._fill(0, self._table(root))
 
@@ -94,7 +94,7 @@ class _Writer:
             )
         struct.pack_into("<" + _OFFSET, self.data, at, target - at)
 
-    def _table(self, table: Table) -> int:
+    def _table(self, table: FlatTable) -> int:
         """Write a table and what it points to; where it is."""
         entries = sorted(_entries(table), key=lambda entry: -struct.calcsize(entry[1]))
         offsets: dict[int, int] = {}
@@ -125,7 +125,7 @@ class _Writer:
 
     def _child(self, value: Field) -> int:
         """Write what a field points to; where it is."""
-        if isinstance(value, Table):
+        if isinstance(value, FlatTable):
             return self._table(value)
         if isinstance(value, str):
             return self._vector(value.encode() + b"\0", 1, len(value.encode()))
@@ -151,14 +151,14 @@ class _Writer:
         return start
 
 
-def _entries(table: Table) -> list[tuple[int, str, Field]]:
+def _entries(table: FlatTable) -> list[tuple[int, str, Field]]:
     """Number, code and value of each field that is written; a union has one for its type."""
     known = TABLES.get(table.name, {})
     found: list[tuple[int, str, Field]] = []
     for name, value in table.fields.items():
         number, kind, default = known[name]
         if kind == "union":
-            assert isinstance(value, Table)
+            assert isinstance(value, FlatTable)
             names = ENUMERATIONS[name].split()
             found.append((number - 1, "B", names.index(value.name)))
             found.append((number, _OFFSET, value))

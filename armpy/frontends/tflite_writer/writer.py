@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from armpy.errors import UnimplementedError
 from armpy.frontends.tflite.schema import ENUMERATIONS
-from armpy.frontends.tflite_writer.flatbuffer import Field, Table, write_flatbuffer
+from armpy.frontends.tflite_writer.flatbuffer import Field, FlatTable, write_flatbuffer
 from armpy.graph import Layer, Value
 from armpy.ops.operation import Array
 from armpy.tensor import Quantization, TensorInfo
@@ -44,9 +44,9 @@ class TfliteWriter:
     """Collects the tensors and operators of one subgraph."""
 
     def __init__(self) -> None:
-        self._tensors: list[Table] = []
-        self._operators: list[Table] = []
-        self._buffers: list[Table] = [Table("Buffer", {})]
+        self._tensors: list[FlatTable] = []
+        self._operators: list[FlatTable] = []
+        self._buffers: list[FlatTable] = [FlatTable("Buffer", {})]
         self._codes: dict[tuple[str, int], int] = {}
         self._known: dict[Value, int] = {}
         self._names: dict[str, int] = {}
@@ -88,7 +88,7 @@ class TfliteWriter:
             fields["Quantization"] = _quantization(info.quantization)
         if data is not None:
             fields["Buffer"] = self._buffer(data)
-        self._tensors.append(Table("Tensor", fields))
+        self._tensors.append(FlatTable("Tensor", fields))
         return len(self._tensors) - 1
 
     def integers(self, numbers: Sequence[int] | npt.NDArray[np.integer] | int, name: str) -> int:
@@ -123,8 +123,8 @@ class TfliteWriter:
             "Outputs": np.array(outputs, np.int32),
         }
         if options is not None:
-            fields["BuiltinOptions"] = Table(*options)
-        self._operators.append(Table("Operator", fields))
+            fields["BuiltinOptions"] = FlatTable(*options)
+        self._operators.append(FlatTable("Operator", fields))
 
     def file(
         self,
@@ -145,10 +145,10 @@ class TfliteWriter:
             What else is told of it.
         """
         described = [
-            Table("Metadata", {"Name": name, "Buffer": self._content_buffer(content)})
+            FlatTable("Metadata", {"Name": name, "Buffer": self._content_buffer(content)})
             for name, content in (metadata or {}).items()
         ]
-        subgraph = Table(
+        subgraph = FlatTable(
             "SubGraph",
             {
                 "Tensors": self._tensors,
@@ -158,7 +158,7 @@ class TfliteWriter:
                 "Name": "main",
             },
         )
-        signature = Table(
+        signature = FlatTable(
             "SignatureDef",
             {
                 "Inputs": _maps(inputs),
@@ -166,7 +166,7 @@ class TfliteWriter:
                 "SignatureKey": "serving_default",
             },
         )
-        model = Table(
+        model = FlatTable(
             "Model",
             {
                 "Version": 3,
@@ -195,7 +195,7 @@ class TfliteWriter:
         """The buffer of some bytes."""
         if content not in self._contents:
             self._contents[content] = len(self._buffers)
-            self._buffers.append(Table("Buffer", {"Data": content}))
+            self._buffers.append(FlatTable("Buffer", {"Data": content}))
         return self._contents[content]
 
 
@@ -209,7 +209,7 @@ def _size(size: int | None) -> int:
     return 1 if size is None else size
 
 
-def _quantization(scales: Quantization) -> Table:
+def _quantization(scales: Quantization) -> FlatTable:
     """The table of a quantisation."""
     fields: dict[str, Field] = {
         "Scale": np.array(scales.scales, np.float32),
@@ -217,13 +217,13 @@ def _quantization(scales: Quantization) -> Table:
     }
     if scales.axis:
         fields["QuantizedDimension"] = scales.axis
-    return Table("QuantizationParameters", fields)
+    return FlatTable("QuantizationParameters", fields)
 
 
-def _operator_code(code: str, version: int) -> Table:
+def _operator_code(code: str, version: int) -> FlatTable:
     """The table of an operator's code."""
     number = _CODES.index(code)
-    return Table(
+    return FlatTable(
         "OperatorCode",
         {
             "DeprecatedBuiltinCode": min(number, _LARGEST_OLD_CODE),
@@ -233,6 +233,8 @@ def _operator_code(code: str, version: int) -> Table:
     )
 
 
-def _maps(tensors: Mapping[str, int]) -> list[Table]:
+def _maps(tensors: Mapping[str, int]) -> list[FlatTable]:
     """The tables of a signature's names."""
-    return [Table("TensorMap", {"Name": name, "TensorIndex": at}) for name, at in tensors.items()]
+    return [
+        FlatTable("TensorMap", {"Name": name, "TensorIndex": at}) for name, at in tensors.items()
+    ]

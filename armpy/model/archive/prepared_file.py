@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from armpy.errors import ParserError
 from armpy.model.signatures import Signatures
 from armpy.store.archive.container import Container
-from armpy.store.archive.trust import Verdict
+from armpy.store.archive.trust import CodeVerdict
 
 # What is imported here is paid for at every start of a prepared model.
 
@@ -26,7 +26,7 @@ class PreparedFile(NamedTuple):
     """A prepared file that was opened, checked and judged."""
 
     container: Container
-    verdict: Verdict
+    verdict: CodeVerdict
     request: LoadRequest
 
     @property

@@ -6,7 +6,7 @@ from functools import partial
 
 from armpy.backend.caches import model_named
 from armpy.compiler import OptimizedNetwork
-from armpy.compiler.compiled_parts import SavedPart, SavedParts, given_parts
+from armpy.compiler.compiled_parts import ArchivedPart, ArchivedParts, given_parts
 from armpy.compiler.files.reading import read_contents
 from armpy.errors import ParserError
 from armpy.execution.runtime import Runtime
@@ -64,7 +64,10 @@ def _loaded(
     if contents.optimized is not None and network.is_fully_shaped and keeps_places(file, runtime):
         network = contents.optimized  # type: ignore[assignment]  # loaded as it is placed
     first = shares_state_with
-    with model_named(str(file.container.manifest.get("title", ""))), given_parts(saved_parts(file)):
+    with (
+        model_named(str(file.container.manifest.get("title", ""))),
+        given_parts(archived_parts(file)),
+    ):
         model = Model(
             network,
             runtime,
@@ -101,14 +104,14 @@ def keeps_places(file: PreparedFile, runtime: Runtime) -> bool:
     return same_order and wanted.preference.value == saved.get("preference")
 
 
-def saved_parts(file: PreparedFile) -> SavedParts:
+def archived_parts(file: PreparedFile) -> ArchivedParts:
     """The compiled parts of the file, those of the targets that come first before others."""
     parts = []
     for record in file.programs:
         try:
             shapes = tuple([tuple(map(int, shape)) for shape in record["shapes"]])
             about = dict(record["about"])
-            part = SavedPart(
+            part = ArchivedPart(
                 str(record["backend"]),
                 str(record["digest"]),
                 shapes,
@@ -126,4 +129,4 @@ def saved_parts(file: PreparedFile) -> SavedParts:
     kept = file.container.manifest.get("kept")
     if not isinstance(kept, dict) or not all(isinstance(ids, list) for ids in kept.values()):
         file.container.refuse("what backends have left as it is cannot be read")
-    return SavedParts(parts, problem, {name: frozenset(ids) for name, ids in kept.items()})
+    return ArchivedParts(parts, problem, {name: frozenset(ids) for name, ids in kept.items()})

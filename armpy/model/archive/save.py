@@ -28,7 +28,7 @@ from armpy.graph import Layer, SubgraphView
 from armpy.model.archive.quick_loading import KIND_MODEL
 from armpy.ops.backend_internal import PreCompiled
 from armpy.ops.operation import Array
-from armpy.plugins.proxy.guard import GuardedBackend
+from armpy.plugins.proxy.guard import BackendProxy
 from armpy.plugins.proxy.guarded_call import ask_method
 from armpy.store.archive.container import ALIGNMENT_BYTES, write_container, written_document
 from armpy.tensor import TensorInfo
@@ -36,7 +36,7 @@ from armpy.types import BackendId
 
 if TYPE_CHECKING:
     from armpy.model.model import Model
-    from armpy.store.archive.signing import Signature
+    from armpy.store.archive.signing import FileSignature
 
 _LEAST_SHARED_BYTES = 512
 """A view takes some bytes of text itself."""
@@ -49,7 +49,7 @@ def save_model(
     path: str | os.PathLike[str],
     *,
     targets: Sequence[str] = (),
-    sign: Callable[[bytes], Signature] | None = None,
+    sign: Callable[[bytes], FileSignature] | None = None,
     shares: bool = True,
     entry: str | None = None,
 ) -> int:
@@ -180,7 +180,7 @@ class _Programs:
         self.records: list[dict[str, object]] = []
         self.left_out: list[dict[str, object]] = []
 
-    def add(self, plan: StaticPlan, backends: Sequence[GuardedBackend]) -> None:
+    def add(self, plan: StaticPlan, backends: Sequence[BackendProxy]) -> None:
         """Save the programs of a plan."""
         by_id = {backend.backend_id: backend for backend in backends}
         network = plan.network
@@ -199,7 +199,7 @@ class _Programs:
         key = network.backend_ids[layer.id], part_digest(_view(network, layer))
         return self._known.get(key)
 
-    def _add(self, network: OptimizedNetwork, layer: Layer, backend: GuardedBackend) -> None:
+    def _add(self, network: OptimizedNetwork, layer: Layer, backend: BackendProxy) -> None:
         """Save the program of a layer."""
         view, operation = _view(network, layer), layer.operation
         assert isinstance(operation, PreCompiled)
@@ -229,7 +229,7 @@ class _Programs:
                 self._known[key] = number
 
     def _leave_out(
-        self, backend: GuardedBackend, view: SubgraphView, target: str | None, reason: str
+        self, backend: BackendProxy, view: SubgraphView, target: str | None, reason: str
     ) -> None:
         """Note that a part has no program in the file, for a target or for all (None)."""
         about: dict[str, object] = {

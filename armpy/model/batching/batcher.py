@@ -21,7 +21,7 @@ from armpy.execution.scheduling.deadlines import Watch
 from armpy.execution.scheduling.stop_signal import deadline_in
 from armpy.model.batching.item import Answer, Item, too_late
 from armpy.model.batching.rows import batch_sizes, read_item, with_open_batch
-from armpy.model.batching.statistics import BatcherStatistics, Tally
+from armpy.model.batching.statistics import BatchCounter, BatcherStatistics
 from armpy.model.batching.waiting_items import WaitingItems
 from armpy.model.batching.workers import Workers
 from armpy.model.model import Model
@@ -109,7 +109,7 @@ class Batcher:
         except BaseException:
             self._close_model()
             raise
-        self._tally = Tally()
+        self._tally = BatchCounter()
         self._items = WaitingItems(
             max_batch, self._max_wait_ms / 1e3, waiting, refuses=when_full == "error"
         )
@@ -346,7 +346,7 @@ def _take_back(items: WaitingItems, item: Item, future: Future[Answer]) -> None:
         items.remove(item)
 
 
-def _expire(items: WaitingItems, item: Item, tally: Tally) -> None:
+def _expire(items: WaitingItems, item: Item, tally: BatchCounter) -> None:
     """End an item whose deadline has passed; one that is being executed, for its caller alone."""
     items.remove(item)
     if not item.future.done():

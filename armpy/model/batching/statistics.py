@@ -49,7 +49,7 @@ class BatcherStatistics:
     execution_ms_p99: float
 
 
-class Tally:
+class BatchCounter:
     """Counts what a batcher does, from several threads."""
 
     def __init__(self) -> None:

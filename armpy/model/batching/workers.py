@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from armpy.errors import QueueFullError
 from armpy.model.batching.item import Item
 from armpy.model.batching.rows import answers, stacked
-from armpy.model.batching.statistics import Tally
+from armpy.model.batching.statistics import BatchCounter
 from armpy.model.batching.waiting_items import WaitingItems
 from armpy.model.model import Model
 
@@ -23,7 +23,7 @@ class Workers:
     items : WaitingItems
     sizes : sequence of int
         The numbers of rows that are executed, smallest first.
-    tally : Tally
+    tally : BatchCounter
     num_threads : int
     """
 
@@ -32,7 +32,7 @@ class Workers:
         model: Model,
         items: WaitingItems,
         sizes: Sequence[int],
-        tally: Tally,
+        tally: BatchCounter,
         num_threads: int,
     ) -> None:
         self._model = model

@@ -37,7 +37,7 @@ from armpy.nnapi.results import (
     result_codes,
     unexpected_null,
 )
-from armpy.nnapi.run.arguments import Signature
+from armpy.nnapi.run.arguments import ExecutionSignature
 from armpy.ops.operation import Array
 from armpy.store.settings import TOKEN_BYTES, CompilationCaching
 from armpy.types import Preference, Priority
@@ -96,7 +96,7 @@ class Compilation:
         self._runtime: Runtime | None = None
         self._networks: dict[frozenset[int], int] = {}
         self._whole: LoadedNetwork | None = None
-        self._signature: Signature | None = None
+        self._signature: ExecutionSignature | None = None
         self._lock = threading.RLock()
         self._finalizer: weakref.finalize[[Runtime, dict[frozenset[int], int]], Compilation] | None
         self._finalizer = None
@@ -303,7 +303,7 @@ class Compilation:
         self._finalizer = weakref.finalize(self, _unload, runtime, self._networks)
         self._finalizer.atexit = False
         self._runtime = runtime
-        self._signature = Signature(self._description.main)
+        self._signature = ExecutionSignature(self._description.main)
         try:
             network = self.network(())
             shapes = self._signature.input_shapes
@@ -367,7 +367,7 @@ class Compilation:
         return self._priority
 
     @property
-    def signature(self) -> Signature:
+    def signature(self) -> ExecutionSignature:
         """What executions take and give; BAD_STATE before `finish`."""
         if self._signature is None:
             raise bad_state("the compilation is not ready", where="Compilation.signature")

@@ -70,7 +70,7 @@ class NnapiOperation(Composite):
 
     def expand(self, build: LayerBuilder, inputs: Sequence[Value | None]) -> Sequence[Value]:
         """Lower the operation, and check that what comes out is what the model declares."""
-        lowering = Lowering(build, self, inputs)
+        lowering = LoweringContext(build, self, inputs)
         lowering.check_inputs()
         made = self.definition.lower(lowering)
         outputs: Sequence[Value] = made if isinstance(made, Sequence) else (made,)
@@ -79,7 +79,7 @@ class NnapiOperation(Composite):
         return outputs
 
 
-class Lowering:
+class LoweringContext:
     """Context of a definition's `lower`: operands by name, and where to add layers.
 
     Parameters

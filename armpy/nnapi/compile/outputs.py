@@ -10,7 +10,7 @@ import numpy as np
 
 from armpy.errors import NnapiError, ResultCode
 from armpy.nnapi.results import check_index, require_data
-from armpy.nnapi.run.arguments import Slot
+from armpy.nnapi.run.arguments import ArgumentSlot
 from armpy.ops.operation import Array
 
 
@@ -19,13 +19,13 @@ class OutputShapes:
 
     Parameters
     ----------
-    slots : sequence of Slot
+    slots : sequence of ArgumentSlot
         The model's outputs.
     """
 
     __slots__ = ("_buffer_sizes", "_dimensions", "_expected", "_slots")
 
-    def __init__(self, slots: Sequence[Slot]) -> None:
+    def __init__(self, slots: Sequence[ArgumentSlot]) -> None:
         self._slots = slots
         self._expected = [slot.operand.dimensions for slot in slots]
         self._dimensions = self._expected

@@ -22,7 +22,7 @@ from armpy.ops.operation import Array
 
 if TYPE_CHECKING:
     from armpy.nnapi.compile.compilation import Compilation
-    from armpy.plugins.proxy.guard import GuardedDeviceMemory
+    from armpy.plugins.proxy.guard import DeviceMemoryProxy
 
 
 class Role(NamedTuple):
@@ -53,7 +53,7 @@ class DescribedMemory(Memory):
         Of the elements, with the dimensions as far as they are known.
     roles : collection of Role
         The only uses that it can be put to.
-    buffer : GuardedDeviceMemory, optional
+    buffer : DeviceMemoryProxy, optional
         Where the elements are; in ordinary memory if left out.
 
     Attributes
@@ -74,7 +74,7 @@ class DescribedMemory(Memory):
         self,
         operand: Operand,
         roles: Collection[Role],
-        buffer: GuardedDeviceMemory | None = None,
+        buffer: DeviceMemoryProxy | None = None,
     ) -> None:
         self._operand = operand
         self._roles = frozenset(roles)

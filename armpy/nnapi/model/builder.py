@@ -22,7 +22,7 @@ from armpy.nnapi.model.operation_functions import (
     FIXED_OUTPUTS,
     OUTPUTS,
     SIGNED_OFFSET,
-    Call,
+    OperationCall,
     documentation,
     functions,
     resolve,
@@ -312,7 +312,7 @@ class ModelBuilder:
         made = self._operation(definition.code, [v.index for v in values], types)
         return made[0] if len(made) == 1 else made
 
-    def _operand(self, call: Call, argument: Argument, value: object) -> Value:
+    def _operand(self, call: OperationCall, argument: Argument, value: object) -> Value:
         """The operand for what was given for an argument."""
         if isinstance(value, Value):
             require_data(
@@ -339,7 +339,7 @@ class ModelBuilder:
 
     def _output_types(
         self,
-        call: Call,
+        call: OperationCall,
         values: Sequence[Value],
         asked: Sequence[OperandType | None] | None,
         num_outputs: int | None,
@@ -355,7 +355,9 @@ class ModelBuilder:
             for argument, given in zip(arguments, wanted, strict=True)
         ]
 
-    def _inferred(self, call: Call, argument: Argument, values: Sequence[Value]) -> OperandType:
+    def _inferred(
+        self, call: OperationCall, argument: Argument, values: Sequence[Value]
+    ) -> OperandType:
         """Type of an output that follows from the inputs; its rank is mostly left open."""
         code = argument.code(call.row)
         if call.definition.code in _TRUTH_VALUES:

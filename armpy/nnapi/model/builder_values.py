@@ -6,12 +6,12 @@ import numpy as np
 
 from armpy.nnapi.codes import OPERAND_TRAITS, OperandCode
 from armpy.nnapi.model.operand_type import TENSOR_TYPES
-from armpy.nnapi.model.operation_functions import OUTPUTS, Call
+from armpy.nnapi.model.operation_functions import OUTPUTS, OperationCall
 from armpy.nnapi.results import bad_data, require_data
 from armpy.ops.operation import Array
 
 
-def number_of_outputs(call: Call) -> int:
+def number_of_outputs(call: OperationCall) -> int:
     """How many outputs a call means, where an argument says it.
 
     Raises

@@ -38,7 +38,7 @@ SIGNED_OFFSET = 128
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class OperationCall:
     """Call of an operation's function, matched to a form and a row of types.
 
     Parameters
@@ -148,7 +148,7 @@ def resolve(
     given: Mapping[str, object],
     num_outputs: int | None,
     code_of: CodeOf,
-) -> Call:
+) -> OperationCall:
     """Find the form and types that a call means.
 
     Parameters
@@ -177,7 +177,7 @@ def resolve(
         for row in sorted(definition.type_rows or (TypeRow({}),), key=lambda r: r.feature_level):
             pairs = tuple(_pairs(form, given))
             if all(_fits(argument.code(row), value, code_of) for argument, value in pairs):
-                return Call(definition, form, row, pairs)
+                return OperationCall(definition, form, row, pairs)
     types = ", ".join(
         f"{name} {found.name}"
         for name, value in given.items()

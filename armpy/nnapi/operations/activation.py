@@ -9,7 +9,7 @@ import numpy as np
 
 from armpy.graph import Value
 from armpy.nnapi.codes import OperandCode, OperationCode
-from armpy.nnapi.compile.lowering import Lowering
+from armpy.nnapi.compile.lowering import LoweringContext
 from armpy.nnapi.operations.definition import (
     Argument,
     Arguments,
@@ -67,7 +67,7 @@ def _rectifier(code: OperationCode) -> OperationDefinition:
     """The definition of a clamp, which keeps the input's quantisation."""
     operation, summary = _RECTIFIERS[code]
 
-    def lower_clamp(lower: Lowering) -> Value:
+    def lower_clamp(lower: LoweringContext) -> Value:
         info = lower["input"].info
         return lower.add(operation, lower["input"], output=info.with_shape(None))
 
@@ -76,26 +76,26 @@ def _rectifier(code: OperationCode) -> OperationDefinition:
     )
 
 
-def _lower_logistic(lower: Lowering) -> Value:
+def _lower_logistic(lower: LoweringContext) -> Value:
     """LOGISTIC."""
     _check_fine_scale(lower, 27)
     output = lower.fixed_output(1 / 256, -128 if lower.output_operand().type == _SIGNED else 0)
     return lower.add(Activation(_F.SIGMOID), lower["input"], output=output)
 
 
-def _lower_tanh(lower: Lowering) -> Value:
+def _lower_tanh(lower: LoweringContext) -> Value:
     """TANH."""
     _check_fine_scale(lower, 27)
     output = lower.fixed_output(1 / 128, _zero_point_of_128ths(lower))
     return lower.add(Activation(_F.TANH, 1.0, 1.0), lower["input"], output=output)
 
 
-def _zero_point_of_128ths(lower: Lowering) -> int:
+def _zero_point_of_128ths(lower: LoweringContext) -> int:
     """The zero point of an output between -1 and 1."""
     return 0 if lower.output_operand().type == _SIGNED else 128
 
 
-def _check_fine_scale(lower: Lowering, bits: int, factor: float = 1.0) -> None:
+def _check_fine_scale(lower: LoweringContext, bits: int, factor: float = 1.0) -> None:
     """Check that a quantised input's scale is above ``2**-bits``, fixed point's smallest step."""
     info = lower["input"].info
     if not info.data_type.is_quantized or not info.num_elements:
@@ -108,7 +108,7 @@ def _check_fine_scale(lower: Lowering, bits: int, factor: float = 1.0) -> None:
     )
 
 
-def _lower_elu(lower: Lowering) -> Value:
+def _lower_elu(lower: LoweringContext) -> Value:
     """``max(0, x) + min(0, alpha (exp(x) - 1))``; core's ELU where alpha is not negative."""
     alpha = float(lower.number("alpha"))
     values, info = lower["input"], lower["input"].info
@@ -123,7 +123,7 @@ def _lower_elu(lower: Lowering) -> Value:
     return lower.add(ElementwiseBinary(BinaryOperation.SUB), kept, dropped)
 
 
-def _lower_hard_swish(lower: Lowering) -> Value:
+def _lower_hard_swish(lower: LoweringContext) -> Value:
     """HARD_SWISH."""
     source, target = lower["input"].info, lower.output_info()
     if source.data_type.is_quantized and source.num_elements:
@@ -136,7 +136,7 @@ def _lower_hard_swish(lower: Lowering) -> Value:
     return lower.add(Activation(_F.HARD_SWISH), lower["input"])
 
 
-def _lower_softmax(lower: Lowering) -> Value:
+def _lower_softmax(lower: LoweringContext) -> Value:
     """SOFTMAX."""
     beta, axis = float(lower.number("beta")), lower.integer("axis")
     operand = lower.output_operand()
@@ -170,13 +170,13 @@ def _level_by_rank(arguments: Arguments, first_ranks: tuple[int, ...]) -> int:
     return level if not rank or rank in first_ranks else max(level, 29)
 
 
-def _lower_log_softmax(lower: Lowering) -> Value:
+def _lower_log_softmax(lower: LoweringContext) -> Value:
     """LOG_SOFTMAX."""
     operation = LogSoftmax(float(lower.number("beta")), lower.integer("axis"))
     return lower.add(operation, lower["input"])
 
 
-def _lower_l2_normalization(lower: Lowering) -> Value:
+def _lower_l2_normalization(lower: LoweringContext) -> Value:
     """L2_NORMALIZATION."""
     output: TensorInfo = lower.fixed_output(1 / 128, _zero_point_of_128ths(lower))
     return lower.add(L2Normalization(lower.integer("axis")), lower["input"], output=output)

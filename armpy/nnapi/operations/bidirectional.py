@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from armpy.graph import Value
 from armpy.nnapi.codes import OperandCode, OperationCode
-from armpy.nnapi.compile.lowering import Lowering
+from armpy.nnapi.compile.lowering import LoweringContext
 from armpy.nnapi.operations.definition import Argument, Form, OperationDefinition, forms, rows
 from armpy.nnapi.operations.shared import (
     add_by_name,
@@ -39,7 +39,7 @@ def _output_forms(inputs: tuple[Argument, ...], outputs: tuple[Operand, ...]) ->
     )
 
 
-def _lower_lstm(lower: Lowering) -> Sequence[Value]:
+def _lower_lstm(lower: LoweringContext) -> Sequence[Value]:
     """BIDIRECTIONAL_SEQUENCE_LSTM."""
     operation = BidirectionalSequenceLstm(
         recurrent_activation(lower),
@@ -51,7 +51,7 @@ def _lower_lstm(lower: Lowering) -> Sequence[Value]:
     return add_by_name(lower, operation)
 
 
-def _lower_rnn(lower: Lowering) -> Sequence[Value]:
+def _lower_rnn(lower: LoweringContext) -> Sequence[Value]:
     """BIDIRECTIONAL_SEQUENCE_RNN."""
     operation = BidirectionalSequenceRnn(
         recurrent_activation(lower),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from armpy.graph import Value
 from armpy.nnapi.codes import OperandCode, OperationCode
-from armpy.nnapi.compile.lowering import Lowering
+from armpy.nnapi.compile.lowering import LoweringContext
 from armpy.nnapi.operations.definition import Argument, OperationDefinition, forms
 from armpy.nnapi.operations.padding import PADDINGS, check_zero_point, padding_pairs
 from armpy.nnapi.operations.shared import data_layout, quantized_like, vector
@@ -20,20 +20,20 @@ _BLOCK_SHAPE = Argument(
 _OUTPUTS = (Argument("output", "T"),)
 
 
-def _lower_depth(lower: Lowering, kind: type[DepthToSpace] | type[SpaceToDepth]) -> Value:
+def _lower_depth(lower: LoweringContext, kind: type[DepthToSpace] | type[SpaceToDepth]) -> Value:
     """DEPTH_TO_SPACE, SPACE_TO_DEPTH."""
     operation = kind(lower.integer("block_size"), data_layout(lower))
     return lower.add(operation, lower["input"], output=quantized_like(lower))
 
 
-def _lower_batch_to_space(lower: Lowering) -> Value:
+def _lower_batch_to_space(lower: LoweringContext) -> Value:
     """BATCH_TO_SPACE_ND."""
     block = vector(lower, "block_shape", 2)
     operation = BatchToSpaceNd(block, ((0, 0), (0, 0)), data_layout(lower))
     return lower.add(operation, lower["input"], output=quantized_like(lower))
 
 
-def _lower_space_to_batch(lower: Lowering) -> Value:
+def _lower_space_to_batch(lower: LoweringContext) -> Value:
     """SPACE_TO_BATCH_ND."""
     block = vector(lower, "block_shape", 2)
     operation = SpaceToBatchNd(block, padding_pairs(lower), data_layout(lower))

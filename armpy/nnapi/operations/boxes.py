@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from armpy.nnapi.codes import OperandCode
-from armpy.nnapi.compile.lowering import Lowering
+from armpy.nnapi.compile.lowering import LoweringContext
 from armpy.nnapi.operations.definition import Argument
 from armpy.ops.operation import require
 from armpy.tensor import TensorInfo
@@ -16,7 +16,7 @@ BATCH_INDICES = Argument(
 )
 
 
-def require_box_scale(lower: Lowering, *names: str) -> None:
+def require_box_scale(lower: LoweringContext, *names: str) -> None:
     """Check the quantisation of boxes and image sizes, if they are quantised.
 
     Raises
@@ -34,7 +34,7 @@ def require_box_scale(lower: Lowering, *names: str) -> None:
         )
 
 
-def box_output(lower: Lowering, index: int = 0) -> TensorInfo:
+def box_output(lower: LoweringContext, index: int = 0) -> TensorInfo:
     """Info of an output that holds boxes.
 
     Raises
@@ -45,7 +45,7 @@ def box_output(lower: Lowering, index: int = 0) -> TensorInfo:
     return lower.fixed_output(BOX_SCALE, 0, index)
 
 
-def output_like(lower: Lowering, name: str, index: int = 0) -> TensorInfo:
+def output_like(lower: LoweringContext, name: str, index: int = 0) -> TensorInfo:
     """Info of an output that is quantised like an input.
 
     Raises

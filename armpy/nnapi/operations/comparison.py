@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from armpy.graph import Value
 from armpy.nnapi.codes import OperandCode, OperationCode
-from armpy.nnapi.compile.lowering import Lowering
+from armpy.nnapi.compile.lowering import LoweringContext
 from armpy.nnapi.operations.definition import Argument, OperationDefinition, forms, rows
 from armpy.ops.elementwise import (
     Comparison,
@@ -55,7 +55,7 @@ _LOGIC: Mapping[OperationCode, tuple[LogicalBinaryOperation, str]] = MappingProx
 )
 
 
-def _lower_comparison(lower: Lowering, kind: ComparisonOperation) -> Value:
+def _lower_comparison(lower: LoweringContext, kind: ComparisonOperation) -> Value:
     """A comparison; quantised elements are compared as the float32 numbers they stand for."""
     sides = [lower["input0"], lower["input1"]]
     if sides[0].info.data_type.is_quantized:

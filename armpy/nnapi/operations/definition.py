@@ -12,7 +12,7 @@ from armpy.nnapi.model.model_description import Operand
 from armpy.ops.operation import Array, require
 
 if TYPE_CHECKING:
-    from armpy.nnapi.compile.lowering import Lowering
+    from armpy.nnapi.compile.lowering import LoweringContext
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ def forms(
 Check: TypeAlias = Callable[["Arguments"], int]
 """Checks what types alone do not say; returns the lowest feature level that allows it."""
 
-Lower: TypeAlias = Callable[["Lowering"], Any]  # Any: a Value, or a sequence of them
+Lower: TypeAlias = Callable[["LoweringContext"], Any]  # Any: a Value, or a sequence of them
 """Adds the layers that an operation is made of; returns its output or outputs."""
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from armpy.errors import LayerValidationError
 from armpy.graph import Value
 from armpy.nnapi.codes import OperandCode, OperationCode
-from armpy.nnapi.compile.lowering import Lowering
+from armpy.nnapi.compile.lowering import LoweringContext
 from armpy.nnapi.operations.boxes import (
     BATCH_INDICES,
     box_output,
@@ -30,7 +30,7 @@ _CORNERS = "Corners x1, y1, x2, y2"
 _IMAGE_INFO = Argument("image_info", "B", "Height and width of each image.", ranks=(2,))
 
 
-def _lower_transform(lower: Lowering) -> Value:
+def _lower_transform(lower: LoweringContext) -> Value:
     """AXIS_ALIGNED_BBOX_TRANSFORM."""
     require_box_scale(lower, "rois", "image_info")
     images = lower.shape("image_info")
@@ -74,7 +74,7 @@ def _nms_kernel(code: int) -> NmsKernel:
     return NmsKernel(code)
 
 
-def _lower_nms_limit(lower: Lowering) -> Sequence[Value]:
+def _lower_nms_limit(lower: LoweringContext) -> Sequence[Value]:
     """BOX_WITH_NMS_LIMIT."""
     require_box_scale(lower, "rois")
     operation = BoxWithNmsLimit(
@@ -125,7 +125,7 @@ _NMS_LIMIT = OperationDefinition(
 )
 
 
-def _lower_proposals(lower: Lowering) -> Sequence[Value]:
+def _lower_proposals(lower: LoweringContext) -> Sequence[Value]:
     """GENERATE_PROPOSALS."""
     require_box_scale(lower, "anchors", "image_info")
     operation = GenerateProposals(
@@ -188,7 +188,7 @@ _PROPOSALS = OperationDefinition(
 )
 
 
-def _lower_post_process(lower: Lowering) -> Sequence[Value]:
+def _lower_post_process(lower: LoweringContext) -> Sequence[Value]:
     """DETECTION_POSTPROCESSING, whose outputs come in another order."""
     for name in ("score_threshold", "iou_threshold"):
         number = lower.number(name)

@@ -9,7 +9,7 @@ import numpy as np
 
 from armpy.graph import Value
 from armpy.nnapi.codes import OperandCode, OperationCode
-from armpy.nnapi.compile.lowering import Lowering
+from armpy.nnapi.compile.lowering import LoweringContext
 from armpy.nnapi.operations.definition import (
     Argument,
     Arguments,
@@ -71,7 +71,7 @@ _ARITHMETIC: Mapping[OperationCode, tuple[BinaryOperation, tuple[TypeRow, ...]]]
 )
 
 
-def _lower_arithmetic(lower: Lowering, kind: BinaryOperation) -> Value:
+def _lower_arithmetic(lower: LoweringContext, kind: BinaryOperation) -> Value:
     """ADD, SUB, MUL, DIV."""
     activation = fused_activation(lower)
     data_type = lower["input0"].info.data_type
@@ -93,7 +93,7 @@ def _lower_arithmetic(lower: Lowering, kind: BinaryOperation) -> Value:
     return lower.add(ElementwiseBinary(kind, activation), lower["input0"], lower["input1"])
 
 
-def _lower_float_division(lower: Lowering, activation: FusedActivation) -> Value:
+def _lower_float_division(lower: LoweringContext, activation: FusedActivation) -> Value:
     """DIV of float32: quotients by 0 become the largest numbers, as no activation lets more out."""
     low, high = activation.bounds
     bounds = Activation(
@@ -105,7 +105,7 @@ def _lower_float_division(lower: Lowering, activation: FusedActivation) -> Value
     return lower.add(bounds, quotient)
 
 
-def _check_rescaling(lower: Lowering, kind: BinaryOperation) -> None:
+def _check_rescaling(lower: LoweringContext, kind: BinaryOperation) -> None:
     """Check that scales can be brought to the output's by a fixed-point factor below 1."""
     require(kind is not BinaryOperation.DIV, "quantised tensors cannot be divided")
     scales = [np.float32(lower[name].info.scale) for name in ("input0", "input1")]
@@ -213,7 +213,7 @@ def _pair(
     )
 
 
-def _lower_select(lower: Lowering) -> Value:
+def _lower_select(lower: LoweringContext) -> Value:
     """SELECT, which does not broadcast."""
     names = ("condition", "input0", "input1")
     shapes = [lower.shape(name) for name in names]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from armpy.errors import LayerValidationError
 from armpy.graph import Value
 from armpy.nnapi.codes import OperandCode, OperationCode
-from armpy.nnapi.compile.lowering import Lowering
+from armpy.nnapi.compile.lowering import LoweringContext
 from armpy.nnapi.operations.boxes import output_like
 from armpy.nnapi.operations.definition import Argument, OperationDefinition, forms, rows
 from armpy.ops.lookup import HashtableLookup, LshProjection, LshProjectionType
@@ -19,14 +19,14 @@ from armpy.ops.sampling import RandomMultinomial
 _C = OperandCode
 
 
-def _lower_hashtable(lower: Lowering) -> Sequence[Value]:
+def _lower_hashtable(lower: LoweringContext) -> Sequence[Value]:
     """HASHTABLE_LOOKUP."""
     outputs = [output_like(lower, "values"), lower.fixed_output(1.0, 0, 1)]
     inputs = [lower[name] for name in ("lookups", "keys", "values")]
     return lower.add_layer(HashtableLookup(), inputs, outputs)
 
 
-def _lower_projection(lower: Lowering) -> Value:
+def _lower_projection(lower: LoweringContext) -> Value:
     """LSH_PROJECTION."""
     code = lower.integer("projection_type")
     if code not in {kind.value for kind in LshProjectionType}:
@@ -47,13 +47,13 @@ def _lower_projection(lower: Lowering) -> Value:
     return lower.add(LshProjection(kind), *inputs)
 
 
-def _lower_multinomial(lower: Lowering) -> Value:
+def _lower_multinomial(lower: LoweringContext) -> Value:
     """RANDOM_MULTINOMIAL."""
     operation = RandomMultinomial(lower.integer("num_samples"))
     return lower.add(operation, lower["logits"], lower["seeds"])
 
 
-def _lower_topk(lower: Lowering) -> Sequence[Value]:
+def _lower_topk(lower: LoweringContext) -> Sequence[Value]:
     """TOPK_V2."""
     k = lower.integer("k")
     require(k >= 1, "k is too small", expected="1 or more", actual=k)
@@ -61,7 +61,7 @@ def _lower_topk(lower: Lowering) -> Sequence[Value]:
     return lower.add_layer(TopkV2(k, larger_index_first=True), [lower["input"]], outputs)
 
 
-def _lower_shuffle(lower: Lowering) -> Value:
+def _lower_shuffle(lower: LoweringContext) -> Value:
     """CHANNEL_SHUFFLE."""
     operation = ChannelShuffle(lower.integer("num_groups"), lower.integer("axis"))
     return lower.add(operation, lower["input"], output=output_like(lower, "input"))

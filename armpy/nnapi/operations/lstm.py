@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from armpy.graph import Value
 from armpy.nnapi.codes import OperandCode, OperationCode
-from armpy.nnapi.compile.lowering import Lowering
+from armpy.nnapi.compile.lowering import LoweringContext
 from armpy.nnapi.operations.definition import Argument, OperationDefinition, forms, rows
 from armpy.nnapi.operations.shared import (
     add_by_name,
@@ -67,7 +67,7 @@ def _typed_arguments(
     return made[0], made[1]
 
 
-def _lower_lstm(lower: Lowering) -> Sequence[Value]:
+def _lower_lstm(lower: LoweringContext) -> Sequence[Value]:
     """LSTM."""
     operation = Lstm(
         recurrent_activation(lower),
@@ -77,7 +77,7 @@ def _lower_lstm(lower: Lowering) -> Sequence[Value]:
     return add_by_name(lower, operation)
 
 
-def _lower_sequence(lower: Lowering) -> Sequence[Value]:
+def _lower_sequence(lower: LoweringContext) -> Sequence[Value]:
     """UNIDIRECTIONAL_SEQUENCE_LSTM."""
     operation = UnidirectionalSequenceLstm(
         recurrent_activation(lower),
@@ -96,7 +96,7 @@ _SCALES = (
 )
 
 
-def _lower_quantized(lower: Lowering) -> Sequence[Value]:
+def _lower_quantized(lower: LoweringContext) -> Sequence[Value]:
     """QUANTIZED_LSTM."""
     names = ("cell_clip", "projection_clip", *_SCALES, "hidden_state_scale")
     reals = {name: float(lower.number(name)) for name in names}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from armpy.graph import Value
 from armpy.nnapi.codes import OperandCode, OperationCode
-from armpy.nnapi.compile.lowering import Lowering
+from armpy.nnapi.compile.lowering import LoweringContext
 from armpy.nnapi.operations.definition import (
     Argument,
     Arguments,
@@ -52,33 +52,33 @@ def _check_concatenation(arguments: Arguments) -> int:
     return level if same else max(level, 29)
 
 
-def _lower_concatenation(lower: Lowering) -> Value:
+def _lower_concatenation(lower: LoweringContext) -> Value:
     """CONCATENATION, whose axis does not count from the end."""
     axis = lower.integer("axis")
     require(axis >= 0, "the axis is negative", expected="0 or more", actual=axis)
     return lower.add(Concat(axis), *lower.all("inputs"))
 
 
-def _lower_reshape(lower: Lowering) -> Value:
+def _lower_reshape(lower: LoweringContext) -> Value:
     """RESHAPE."""
     reshape = Reshape(vector(lower, "shape"))
     return lower.add(reshape, lower["input"], output=quantized_like(lower))
 
 
-def _lower_squeeze(lower: Lowering) -> Value:
+def _lower_squeeze(lower: LoweringContext) -> Value:
     """SQUEEZE."""
     axes = vector(lower, "axes") if "axes" in lower else None
     squeezed = lower.add(Squeeze(axes), lower["input"], output=quantized_like(lower))
     return with_an_axis(lower, squeezed)
 
 
-def _lower_expand_dims(lower: Lowering) -> Value:
+def _lower_expand_dims(lower: LoweringContext) -> Value:
     """EXPAND_DIMS."""
     expand = ExpandDims(lower.integer("axis"))
     return lower.add(expand, lower["input"], output=quantized_like(lower))
 
 
-def _lower_transpose(lower: Lowering) -> Value:
+def _lower_transpose(lower: LoweringContext) -> Value:
     """TRANSPOSE."""
     rank = len(lower.shape("input"))
     if "perm" in lower:
@@ -95,13 +95,13 @@ def _lower_transpose(lower: Lowering) -> Value:
     return lower.add(Transpose(perm), lower["input"], output=quantized_like(lower))
 
 
-def _lower_tile(lower: Lowering) -> Value:
+def _lower_tile(lower: LoweringContext) -> Value:
     """TILE."""
     multiples = vector(lower, "multiples", len(lower.shape("input")))
     return lower.add(Tile(multiples), lower["input"], output=quantized_like(lower))
 
 
-def _lower_fill(lower: Lowering) -> Value:
+def _lower_fill(lower: LoweringContext) -> Value:
     """FILL."""
     return lower.add(Fill(vector(lower, "dimensions")), lower["value"])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from armpy.graph import Value
 from armpy.nnapi.codes import OperandCode, OperationCode
-from armpy.nnapi.compile.lowering import Lowering
+from armpy.nnapi.compile.lowering import LoweringContext
 from armpy.nnapi.operations.definition import (
     Argument,
     Arguments,
@@ -24,7 +24,7 @@ def _check_rank(arguments: Arguments) -> int:
     return level if len(arguments["input"].dimensions) == 4 else max(level, 29)
 
 
-def _lower_local_response(lower: Lowering) -> Value:
+def _lower_local_response(lower: LoweringContext) -> Value:
     """LOCAL_RESPONSE_NORMALIZATION."""
     operation = Normalization(
         radius=lower.integer("radius"),
@@ -36,7 +36,7 @@ def _lower_local_response(lower: Lowering) -> Value:
     return lower.add(operation, lower["input"])
 
 
-def _lower_instance(lower: Lowering) -> Value:
+def _lower_instance(lower: LoweringContext) -> Value:
     """INSTANCE_NORMALIZATION."""
     operation = InstanceNormalization(
         gamma=float(lower.number("gamma")),

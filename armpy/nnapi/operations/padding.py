@@ -6,7 +6,7 @@ import numpy as np
 
 from armpy.graph import Value
 from armpy.nnapi.codes import OperandCode, OperationCode
-from armpy.nnapi.compile.lowering import Lowering
+from armpy.nnapi.compile.lowering import LoweringContext
 from armpy.nnapi.operations.definition import (
     Argument,
     Arguments,
@@ -45,7 +45,7 @@ def check_zero_point(arguments: Arguments) -> int:
     return level
 
 
-def padding_pairs(lower: Lowering) -> tuple[tuple[int, int], ...]:
+def padding_pairs(lower: LoweringContext) -> tuple[tuple[int, int], ...]:
     """The paddings: before and after, axis by axis.
 
     Raises
@@ -63,7 +63,7 @@ def padding_pairs(lower: Lowering) -> tuple[tuple[int, int], ...]:
     return tuple((int(before), int(after)) for before, after in given)
 
 
-def _lower(lower: Lowering) -> Value:
+def _lower(lower: LoweringContext) -> Value:
     """PAD and PAD_V2; what is added is real 0, or a stored element."""
     inputs = [lower["input"]]
     if "value" in lower:
@@ -71,7 +71,7 @@ def _lower(lower: Lowering) -> Value:
     return lower.add(Pad(padding_pairs(lower)), *inputs, output=quantized_like(lower))
 
 
-def _stored_value(lower: Lowering) -> Value:
+def _stored_value(lower: LoweringContext) -> Value:
     """The value to add as an element of the input's type."""
     info, value = lower["input"].info, lower.array("value").reshape(())
     if info.data_type.is_quantized:

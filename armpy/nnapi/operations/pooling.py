@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from armpy.graph import Value
 from armpy.nnapi.codes import OperandCode, OperationCode
-from armpy.nnapi.compile.lowering import Lowering
+from armpy.nnapi.compile.lowering import LoweringContext
 from armpy.nnapi.operations.definition import Argument, OperationDefinition, TypeRow, rows
 from armpy.nnapi.operations.shared import data_layout, fused_activation, quantized_like
 from armpy.nnapi.operations.windows import (
@@ -35,7 +35,7 @@ _FORMS = window_forms(
 _FLOAT_ROWS = rows("T", (_C.TENSOR_FLOAT32, 27), (_C.TENSOR_FLOAT16, 29))
 
 
-def _lower(lower: Lowering, algorithm: PoolingAlgorithm) -> Value:
+def _lower(lower: LoweringContext, algorithm: PoolingAlgorithm) -> Value:
     """The pooling; padding does not count."""
     require_image(lower)
     sizes = lower.integer("filter_height"), lower.integer("filter_width")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from armpy.graph import Value
 from armpy.nnapi.codes import OperandCode, OperationCode
-from armpy.nnapi.compile.lowering import Lowering
+from armpy.nnapi.compile.lowering import LoweringContext
 from armpy.nnapi.operations.definition import (
     Argument,
     OperationDefinition,
@@ -41,7 +41,7 @@ _MEAN = rows(
 )
 
 
-def _lower_reduction(lower: Lowering, kind: ReduceOperation) -> Value:
+def _lower_reduction(lower: LoweringContext, kind: ReduceOperation) -> Value:
     """MEAN and REDUCE_*."""
     info = quantized_like(lower)
     reduce = Reduce(
@@ -81,7 +81,7 @@ def _reduction(
     )
 
 
-def _lower_search(lower: Lowering, function: ArgMinMaxFunction) -> Value:
+def _lower_search(lower: LoweringContext, function: ArgMinMaxFunction) -> Value:
     """ARGMAX and ARGMIN."""
     search = ArgMinMax(function, lower.integer("axis"))
     found = lower.add(search, lower["input"], output=lower.output_info().with_shape(None))

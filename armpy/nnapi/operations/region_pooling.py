@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from armpy.graph import Value
 from armpy.nnapi.codes import OperandCode, OperationCode
-from armpy.nnapi.compile.lowering import Lowering
+from armpy.nnapi.compile.lowering import LoweringContext
 from armpy.nnapi.operations.boxes import (
     BATCH_INDICES,
     box_output,
@@ -43,7 +43,7 @@ _REGION_ROWS = rows(
 )
 
 
-def _lower_regions(lower: Lowering, operation: RoiAlign | RoiPooling) -> Value:
+def _lower_regions(lower: LoweringContext, operation: RoiAlign | RoiPooling) -> Value:
     """What ROI_ALIGN and ROI_POOLING have in common."""
     require_box_scale(lower, "rois")
     shape = lower.shape("input")
@@ -60,14 +60,14 @@ def _lower_regions(lower: Lowering, operation: RoiAlign | RoiPooling) -> Value:
     return lower.add(complete, *inputs, output=output)
 
 
-def _lower_align(lower: Lowering) -> Value:
+def _lower_align(lower: LoweringContext) -> Value:
     """ROI_ALIGN."""
     rows_per_bin, columns_per_bin = lower.integer("height_samples"), lower.integer("width_samples")
     operation = RoiAlign(height_samples=rows_per_bin, width_samples=columns_per_bin)
     return _lower_regions(lower, operation)
 
 
-def _lower_keypoints(lower: Lowering) -> Sequence[Value]:
+def _lower_keypoints(lower: LoweringContext) -> Sequence[Value]:
     """HEATMAP_MAX_KEYPOINT."""
     require_box_scale(lower, "rois")
     outputs = [lower.output_info(0), box_output(lower, 1)]

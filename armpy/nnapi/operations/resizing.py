@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from armpy.graph import Value
 from armpy.nnapi.codes import OperandCode, OperationCode
-from armpy.nnapi.compile.lowering import Lowering
+from armpy.nnapi.compile.lowering import LoweringContext
 from armpy.nnapi.operations.definition import Argument, OperationDefinition, forms, rows
 from armpy.nnapi.operations.shared import data_layout, float32_product, quantized_like
 from armpy.nnapi.operations.windows import DEFAULT_NCHW, IMAGE, NCHW, require_image
@@ -40,7 +40,7 @@ _ROWS = rows(
 _LARGEST_SIZE = 2**31 - 1
 
 
-def _lower(lower: Lowering, method: ResizeMethod) -> Value:
+def _lower(lower: LoweringContext, method: ResizeMethod) -> Value:
     """The resizing."""
     require_image(lower)
     layout = data_layout(lower)
@@ -56,7 +56,7 @@ def _lower(lower: Lowering, method: ResizeMethod) -> Value:
     return lower.add(operation, source, output=quantized_like(lower))
 
 
-def _interpolate_signed(lower: Lowering, operation: Resize) -> Value:
+def _interpolate_signed(lower: LoweringContext, operation: Resize) -> Value:
     """Interpolate int8 elements as the same numbers in uint8.
 
     Notes
@@ -73,7 +73,7 @@ def _interpolate_signed(lower: Lowering, operation: Resize) -> Value:
     return lower.add(Quantize(), resized, output=quantized_like(lower))
 
 
-def _size(lower: Lowering, name: str, size: int) -> int:
+def _size(lower: LoweringContext, name: str, size: int) -> int:
     """One size of the output, given as it is or as a factor."""
     given = lower.number(name)
     # Products are rounded to float32 before they are rounded down, whatever the factor's type.

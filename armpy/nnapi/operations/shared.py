@@ -9,7 +9,7 @@ import numpy as np
 from armpy.errors import LayerValidationError
 from armpy.graph import Value
 from armpy.nnapi.codes import FuseCode, OperandCode, PaddingCode
-from armpy.nnapi.compile.lowering import Lowering
+from armpy.nnapi.compile.lowering import LoweringContext
 from armpy.nnapi.operations.definition import Argument, rows
 from armpy.ops.activations import FusedActivation
 from armpy.ops.operation import Operand, Operation, require
@@ -30,7 +30,7 @@ ANY_NUMBERS_FROM_29 = rows(
 """Types of operations that came with feature level 29."""
 
 
-def fused_activation(lower: Lowering, name: str = "activation") -> FusedActivation:
+def fused_activation(lower: LoweringContext, name: str = "activation") -> FusedActivation:
     """The fused activation that a FuseCode argument names.
 
     Raises
@@ -46,12 +46,12 @@ def fused_activation(lower: Lowering, name: str = "activation") -> FusedActivati
     return FusedActivation(code)
 
 
-def data_layout(lower: Lowering, name: str = "nchw") -> DataLayout:
+def data_layout(lower: LoweringContext, name: str = "nchw") -> DataLayout:
     """The layout of image tensors: NHWC unless a boolean argument says NCHW."""
     return DataLayout.NCHW if lower.number(name) else DataLayout.NHWC
 
 
-def implicit_padding(lower: Lowering, name: str = "padding") -> Padding:
+def implicit_padding(lower: LoweringContext, name: str = "padding") -> Padding:
     """The padding that a PaddingCode argument names.
 
     Raises
@@ -69,7 +69,7 @@ def implicit_padding(lower: Lowering, name: str = "padding") -> Padding:
     )
 
 
-def recurrent_activation(lower: Lowering, name: str = "activation") -> RecurrentActivation:
+def recurrent_activation(lower: LoweringContext, name: str = "activation") -> RecurrentActivation:
     """The activation that an argument of a recurrent operation names.
 
     Raises
@@ -104,7 +104,7 @@ def operand_arguments(operands: Iterable[Operand], column: str = "T") -> tuple[A
     return tuple(Argument(o.name, column, optional=o.optional) for o in operands)
 
 
-def add_by_name(lower: Lowering, operation: Operation) -> tuple[Value, ...]:
+def add_by_name(lower: LoweringContext, operation: Operation) -> tuple[Value, ...]:
     """Add the one layer that an operation is, whose operands have the arguments' names.
 
     Returns
@@ -129,7 +129,7 @@ def add_by_name(lower: Lowering, operation: Operation) -> tuple[Value, ...]:
     return tuple(made[names.index(name)] for name in wanted)
 
 
-def quantized_like(lower: Lowering, name: str = "input", index: int = 0) -> TensorInfo:
+def quantized_like(lower: LoweringContext, name: str = "input", index: int = 0) -> TensorInfo:
     """Info of an output that is quantised like an input; the layer tells its shape.
 
     Raises
@@ -143,14 +143,14 @@ def quantized_like(lower: Lowering, name: str = "input", index: int = 0) -> Tens
     return lower.output_info(index).with_shape(None)
 
 
-def with_an_axis(lower: Lowering, value: Value) -> Value:
+def with_an_axis(lower: LoweringContext, value: Value) -> Value:
     """A value of rank 1 in place of one of rank 0, which NNAPI does not have."""
     if value.info.rank != 0:
         return value
     return lower.add(Reshape((1,)), value, output=value.info.with_shape(None))
 
 
-def vector(lower: Lowering, name: str, length: int | None = None) -> tuple[int, ...]:
+def vector(lower: LoweringContext, name: str, length: int | None = None) -> tuple[int, ...]:
     """The elements of a decisive argument of rank 1.
 
     Parameters

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from armpy.graph import Value
 from armpy.nnapi.codes import OperandCode, OperationCode
-from armpy.nnapi.compile.lowering import Lowering
+from armpy.nnapi.compile.lowering import LoweringContext
 from armpy.nnapi.operations.definition import (
     Argument,
     Arguments,
@@ -25,7 +25,7 @@ _C = OperandCode
 _OUTPUT = (Argument("output", "T"),)
 
 
-def _lower_embedding_lookup(lower: Lowering) -> Value:
+def _lower_embedding_lookup(lower: LoweringContext) -> Value:
     """EMBEDDING_LOOKUP."""
     lookups, values = lower.shape("lookups"), lower.shape("values")
     require(
@@ -38,13 +38,13 @@ def _lower_embedding_lookup(lower: Lowering) -> Value:
     return lower.add(Gather(0), lower["values"], lower["lookups"], output=info)
 
 
-def _lower_gather(lower: Lowering) -> Value:
+def _lower_gather(lower: LoweringContext) -> Value:
     """GATHER."""
     gather = Gather(lower.integer("axis"))
     return lower.add(gather, lower["input"], lower["indices"], output=quantized_like(lower))
 
 
-def _lower_slice(lower: Lowering) -> Value:
+def _lower_slice(lower: LoweringContext) -> Value:
     """SLICE."""
     rank = len(lower.shape("input"))
     taken = Slice(vector(lower, "begin", rank), vector(lower, "size", rank))
@@ -69,7 +69,7 @@ def _require_num_splits(num_splits: int, num_outputs: int) -> None:
     )
 
 
-def _lower_split(lower: Lowering) -> Sequence[Value]:
+def _lower_split(lower: LoweringContext) -> Sequence[Value]:
     """SPLIT."""
     num_splits = lower.integer("num_splits")
     _require_num_splits(num_splits, len(lower.arguments.outputs))
@@ -78,7 +78,7 @@ def _lower_split(lower: Lowering) -> Sequence[Value]:
     return lower.add_layer(Splitter(num_splits, axis), [lower["input"]], infos)
 
 
-def _lower_strided_slice(lower: Lowering) -> Value:
+def _lower_strided_slice(lower: LoweringContext) -> Value:
     """STRIDED_SLICE; unlike the core's, an axis to be shrunk must come out with one element."""
     shape = lower.shape("input")
     begin, end, strides = (vector(lower, name, len(shape)) for name in ("begin", "end", "strides"))

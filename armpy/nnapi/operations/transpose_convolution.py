@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from armpy.graph import Value
 from armpy.nnapi.codes import OperandCode, OperationCode
-from armpy.nnapi.compile.lowering import Lowering
+from armpy.nnapi.compile.lowering import LoweringContext
 from armpy.nnapi.operations.definition import Argument, OperationDefinition, forms
 from armpy.nnapi.operations.shared import data_layout, fused_activation, implicit_padding, vector
 from armpy.nnapi.operations.weighted import (
@@ -41,7 +41,7 @@ _OUTPUT_SHAPE = Argument(
 _OUTPUT = Argument("output", "T")
 
 
-def _lower(lower: Lowering) -> Value:
+def _lower(lower: LoweringContext) -> Value:
     """A transpose convolution to the size that the padding leaves."""
     require_image(lower)
     require_filter(lower)
@@ -76,7 +76,7 @@ def _lower(lower: Lowering) -> Value:
 
 
 def _implicit_padding(
-    lower: Lowering, kernel: tuple[int, ...], steps: tuple[int, int]
+    lower: LoweringContext, kernel: tuple[int, ...], steps: tuple[int, int]
 ) -> tuple[tuple[int, int], ...]:
     """Padding per spatial axis that makes the output as large as it is asked to be."""
     padding, sizes = implicit_padding(lower), vector(lower, "output_shape", 4)

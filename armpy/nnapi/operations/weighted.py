@@ -8,7 +8,7 @@ import numpy as np
 
 from armpy.graph import Value
 from armpy.nnapi.codes import OperandCode, OperationCode
-from armpy.nnapi.compile.lowering import Lowering
+from armpy.nnapi.compile.lowering import LoweringContext
 from armpy.nnapi.operations.definition import Argument, Arguments, OperationDefinition, forms, rows
 from armpy.nnapi.operations.shared import data_layout, float32_product, fused_activation
 from armpy.nnapi.operations.windows import (
@@ -112,7 +112,7 @@ def _level_of_scales(arguments: Arguments, scale: float, level: int) -> int:
     return level
 
 
-def check_bias_scale(lower: Lowering) -> None:
+def check_bias_scale(lower: LoweringContext) -> None:
     """Check that a quantised bias counts in steps of the products.
 
     Raises
@@ -134,7 +134,7 @@ def check_bias_scale(lower: Lowering) -> None:
 
 
 def _lower_windows(
-    lower: Lowering,
+    lower: LoweringContext,
     kind: type[Convolution2d] | type[DepthwiseConvolution2d],
     dilation: tuple[int, int] = (1, 1),
 ) -> Value:
@@ -154,17 +154,17 @@ def _lower_windows(
     return lower.add(operation, lower["input"], lower["filter"], lower["bias"])
 
 
-def _channels(lower: Lowering) -> int:
+def _channels(lower: LoweringContext) -> int:
     """Number of the input's channels."""
     return lower.shape("input")[data_layout(lower).channel_axis]
 
 
-def _dilation(lower: Lowering) -> tuple[int, int]:
+def _dilation(lower: LoweringContext) -> tuple[int, int]:
     """The dilation; vertical, horizontal."""
     return lower.integer("dilation_height"), lower.integer("dilation_width")
 
 
-def _lower_convolution(lower: Lowering) -> Value:
+def _lower_convolution(lower: LoweringContext) -> Value:
     """CONV_2D."""
     channels = _channels(lower)
     require(
@@ -176,7 +176,7 @@ def _lower_convolution(lower: Lowering) -> Value:
     return _lower_windows(lower, Convolution2d, _dilation(lower))
 
 
-def _lower_grouped(lower: Lowering) -> Value:
+def _lower_grouped(lower: LoweringContext) -> Value:
     """GROUPED_CONV_2D; a core convolution sees the groups by the filter's depth."""
     channels, groups = _channels(lower), lower.integer("num_groups")
     require(
@@ -188,7 +188,7 @@ def _lower_grouped(lower: Lowering) -> Value:
     return _lower_windows(lower, Convolution2d)
 
 
-def _lower_depthwise(lower: Lowering) -> Value:
+def _lower_depthwise(lower: LoweringContext) -> Value:
     """DEPTHWISE_CONV_2D; a core convolution sees the multiplier by the filter's channels."""
     channels, multiplier = _channels(lower), lower.integer("depth_multiplier")
     require(
@@ -200,7 +200,7 @@ def _lower_depthwise(lower: Lowering) -> Value:
     return _lower_windows(lower, DepthwiseConvolution2d, _dilation(lower))
 
 
-def _lower_fully_connected(lower: Lowering) -> Value:
+def _lower_fully_connected(lower: LoweringContext) -> Value:
     """FULLY_CONNECTED."""
     require_filter(lower)
     check_bias_scale(lower)

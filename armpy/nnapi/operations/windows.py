@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from armpy.nnapi.codes import OperandCode
-from armpy.nnapi.compile.lowering import Lowering
+from armpy.nnapi.compile.lowering import LoweringContext
 from armpy.nnapi.operations.definition import Argument, Form, forms, rows
 from armpy.nnapi.operations.shared import implicit_padding
 from armpy.ops.operation import require
@@ -61,7 +61,7 @@ def window_forms(
     )
 
 
-def require_image(lower: Lowering) -> None:
+def require_image(lower: LoweringContext) -> None:
     """Check that no size of the input but the batch is 0.
 
     Raises
@@ -78,7 +78,7 @@ def require_image(lower: Lowering) -> None:
     )
 
 
-def require_filter(lower: Lowering) -> None:
+def require_filter(lower: LoweringContext) -> None:
     """Check that the filter has elements.
 
     Raises
@@ -90,12 +90,12 @@ def require_filter(lower: Lowering) -> None:
     require(all(shape), "the filter has no elements", expected="sizes of 1 or more", actual=shape)
 
 
-def stride(lower: Lowering) -> tuple[int, int]:
+def stride(lower: LoweringContext) -> tuple[int, int]:
     """The stride; vertical, horizontal."""
     return lower.integer("stride_height"), lower.integer("stride_width")
 
 
-def window_padding(lower: Lowering, extents: tuple[int, ...]) -> PaddingSpec:
+def window_padding(lower: LoweringContext, extents: tuple[int, ...]) -> PaddingSpec:
     """The padding, of either form.
 
     Parameters
@@ -121,7 +121,7 @@ def window_padding(lower: Lowering, extents: tuple[int, ...]) -> PaddingSpec:
     return padding
 
 
-def explicit_padding(lower: Lowering) -> tuple[tuple[int, int], tuple[int, int]]:
+def explicit_padding(lower: LoweringContext) -> tuple[tuple[int, int], tuple[int, int]]:
     """Explicit padding as it is given: ((top, bottom), (left, right))."""
     return (
         (lower.integer("padding_top"), lower.integer("padding_bottom")),

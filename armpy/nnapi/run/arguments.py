@@ -21,7 +21,7 @@ Renew: TypeAlias = Callable[[], "Array | None"]
 """Makes the elements of an input from what its buffer holds now."""
 
 
-class Slot:
+class ArgumentSlot:
     """One input or output of a compiled model.
 
     Parameters
@@ -161,7 +161,7 @@ def check_length(
     )
 
 
-class Signature:
+class ExecutionSignature:
     """Inputs and outputs of a compiled model's executions.
 
     Parameters
@@ -171,14 +171,14 @@ class Signature:
 
     Attributes
     ----------
-    inputs, outputs : tuple of Slot
+    inputs, outputs : tuple of ArgumentSlot
     has_control_flow : bool
     """
 
     def __init__(self, main: Subgraph) -> None:
         self._main = main
-        self.inputs = tuple(Slot(main.operands[i], is_written=False) for i in main.inputs)
-        self.outputs = tuple(Slot(main.operands[i], is_written=True) for i in main.outputs)
+        self.inputs = tuple(ArgumentSlot(main.operands[i], is_written=False) for i in main.inputs)
+        self.outputs = tuple(ArgumentSlot(main.operands[i], is_written=True) for i in main.outputs)
         self.has_control_flow = any(node.type in CONTROL_FLOW_CODES for node in main.operations)
 
     @property
@@ -211,7 +211,7 @@ class Arguments:
     ----------
     what : str
         ``"input"`` or ``"output"``, for messages.
-    slots : tuple of Slot
+    slots : tuple of ArgumentSlot
 
     Attributes
     ----------
@@ -223,7 +223,7 @@ class Arguments:
 
     __slots__ = ("_num_unset", "_renewed", "_slots", "_what", "are_in_place", "arrays")
 
-    def __init__(self, what: str, slots: tuple[Slot, ...]) -> None:
+    def __init__(self, what: str, slots: tuple[ArgumentSlot, ...]) -> None:
         self._what = what
         self._slots = slots
         self._num_unset = len(slots)
@@ -265,7 +265,7 @@ class Arguments:
         for index, make in self._renewed or ():
             self.arrays[index] = make()
 
-    def slot(self, index: int, where: str) -> Slot:
+    def slot(self, index: int, where: str) -> ArgumentSlot:
         """The slot of a position.
 
         Raises

@@ -9,7 +9,7 @@ from armpy.errors import NnapiError, ResultCode
 from armpy.nnapi.codes import DurationCode
 from armpy.nnapi.compile.compilation import Compilation
 from armpy.nnapi.results import bad_data, bad_state
-from armpy.nnapi.run.execution_setup import ExecutionSetup, State
+from armpy.nnapi.run.execution_setup import ExecutionSetup, ExecutionState
 
 DURATION_UNAVAILABLE = 2**64 - 1
 """Stands for a duration that was not measured."""
@@ -74,7 +74,7 @@ class ExecutionResults(ExecutionSetup):
         error: NnapiError | None = None
         if duration_code not in tuple(DurationCode):
             error = bad_data("there is no such duration", where=where, actual=str(duration_code))
-        elif self._state is not State.FINISHED or self._result is not ResultCode.NO_ERROR:
+        elif self._state is not ExecutionState.FINISHED or self._result is not ResultCode.NO_ERROR:
             error = bad_state("the execution has not ended well", where=where)
         elif not self._is_timed:
             error = bad_state(
@@ -107,5 +107,5 @@ class ExecutionResults(ExecutionSetup):
         # NNAPI tells dimensions after OUTPUT_INSUFFICIENT_SIZE, too: for a second execution with
         # buffers that are large enough.
         known = (ResultCode.NO_ERROR, ResultCode.OUTPUT_INSUFFICIENT_SIZE)
-        if self._state is not State.FINISHED or self._result not in known:
+        if self._state is not ExecutionState.FINISHED or self._result not in known:
             raise bad_state("the execution has not ended well", where=where)

@@ -22,7 +22,7 @@ from armpy.nnapi.results import (
     require_data,
     unexpected_null,
 )
-from armpy.nnapi.run.arguments import Arguments, Renew, Slot
+from armpy.nnapi.run.arguments import Arguments, ArgumentSlot, Renew
 from armpy.nnapi.run.buffers import readable_bytes, writable_bytes
 from armpy.nnapi.run.request import check_dimensions
 from armpy.ops.operation import Array
@@ -36,7 +36,7 @@ MAXIMUM_LOOP_TIMEOUT_NS = 15_000_000_000
 """The longest time that a WHILE may be given."""
 
 
-class State(enum.Enum):
+class ExecutionState(enum.Enum):
     """State of an execution."""
 
     BUILDING = "building"
@@ -58,7 +58,7 @@ class ExecutionSetup:
         self._inputs = Arguments("input", signature.inputs)
         self._outputs = Arguments("output", signature.outputs)
         self._shapes = OutputShapes(signature.outputs)
-        self._state = State.BUILDING
+        self._state = ExecutionState.BUILDING
         self._loop_timeout_ns: int | None = None
         self._timeout_ns = 0
         self._is_timed = False
@@ -98,7 +98,7 @@ class ExecutionSetup:
         -----
         The C function ``ANeuralNetworksExecution_setInput`` takes the type before the buffer.
         """
-        is_plain = operand_type is None and self._state is State.BUILDING
+        is_plain = operand_type is None and self._state is ExecutionState.BUILDING
         if is_plain and self._inputs.take(index, value):
             return
         where = f"Execution.set_input({index})"
@@ -108,7 +108,7 @@ class ExecutionSetup:
 
     def _input_read(
         self,
-        slot: Slot,
+        slot: ArgumentSlot,
         value: object,
         operand_type: OperandType | None,
         where: str,
@@ -153,7 +153,7 @@ class ExecutionSetup:
         NnapiError
             As for `set_input`.
         """
-        is_plain = operand_type is None and self._state is State.BUILDING
+        is_plain = operand_type is None and self._state is ExecutionState.BUILDING
         if is_plain and self._outputs.take(index, buffer):
             return
         where = f"Execution.set_output({index})"
@@ -165,7 +165,7 @@ class ExecutionSetup:
     def _put_output(
         self,
         index: int,
-        slot: Slot,
+        slot: ArgumentSlot,
         data: memoryview | None,
         operand_type: OperandType | None,
         where: str,
@@ -252,7 +252,7 @@ class ExecutionSetup:
         """
         devices = self._compilation.devices
         # Asked here first, as what is measured is to take no longer.
-        if devices is None or len(devices) != 1 or self._state is not State.BUILDING:
+        if devices is None or len(devices) != 1 or self._state is not ExecutionState.BUILDING:
             where = "Execution.set_measure_timing"
             self._check_one_device("only executions on one chosen device are measured", where)
             self._check_building(where)
@@ -355,7 +355,7 @@ class ExecutionSetup:
 
     def _check_building(self, where: str) -> None:
         """Check that the execution has not been started."""
-        if self._state is not State.BUILDING:
+        if self._state is not ExecutionState.BUILDING:
             raise bad_state(
                 "the execution has been started", where=where, fix="Make another one for each run"
             )

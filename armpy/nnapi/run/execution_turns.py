@@ -21,7 +21,7 @@ from armpy.execution.scheduling.stop_signal import deadline_in
 from armpy.nnapi.compile.compilation import Compilation
 from armpy.nnapi.results import as_nnapi_error, bad_state
 from armpy.nnapi.run.execution_results import ExecutionResults
-from armpy.nnapi.run.execution_setup import State
+from armpy.nnapi.run.execution_setup import ExecutionState
 from armpy.ops.operation import Array
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class ExecutionTurns(ExecutionResults):
         try:
             self._turn.pop()
         except IndexError:
-            if self._state is State.STARTED:
+            if self._state is ExecutionState.STARTED:
                 raise self._not_free("Execution.close") from None
         self._is_closed = True
         self.release()
@@ -107,7 +107,7 @@ class ExecutionTurns(ExecutionResults):
 
     def _begin(self, where: str, *, is_fenced: bool = False) -> None:
         """Start, unless something is missing: it can be set still, and computed then."""
-        if self._state is State.BUILDING:
+        if self._state is ExecutionState.BUILDING:
             self._inputs.check_complete(where)
             self._outputs.check_complete(where)
         if self._memories is not None and not is_fenced:
@@ -120,7 +120,7 @@ class ExecutionTurns(ExecutionResults):
             self._turn.pop()
         except IndexError:
             raise self._not_free(where) from None
-        self._state = State.STARTED
+        self._state = ExecutionState.STARTED
 
     def _check_free(self, where: str) -> None:
         """Check that it could start."""
@@ -131,7 +131,7 @@ class ExecutionTurns(ExecutionResults):
         """Why it cannot start."""
         if self._is_closed:
             return bad_state("the execution is closed", where=where)
-        if self._is_reusable and self._state is State.STARTED:
+        if self._is_reusable and self._state is ExecutionState.STARTED:
             return bad_state("the execution is under way", where=where, fix="Wait for its end")
         return bad_state(
             "the execution has been started",
@@ -147,7 +147,7 @@ class ExecutionTurns(ExecutionResults):
         if self._memories is not None:
             is_right = result is ResultCode.NO_ERROR
             self._memories.end(self._shapes.noted if is_right else None)
-        self._state = State.FINISHED
+        self._state = ExecutionState.FINISHED
         if self._is_reusable:
             self._turn.append(None)
 

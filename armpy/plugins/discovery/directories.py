@@ -66,7 +66,7 @@ class ModuleFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundModules:
     """Modules found in directories, and paths that were skipped.
 
     Parameters
@@ -153,7 +153,7 @@ def backend_paths(
     return valid, skipped
 
 
-def find_modules(paths: Iterable[str]) -> Found:
+def find_modules(paths: Iterable[str]) -> FoundModules:
     """Every backend module in some directories, in their order and then sorted by name.
 
     Notes
@@ -184,7 +184,7 @@ def find_modules(paths: Iterable[str]) -> Found:
                 is_spare = module_name(name) in taken and is_library(name)
                 entry = os.path.join(directory, name)
                 skipped.append(_skip(entry, reasons[name], is_spare=is_spare))
-    return Found(tuple(modules.values()), tuple(skipped))
+    return FoundModules(tuple(modules.values()), tuple(skipped))
 
 
 def module_files(path: str) -> list[tuple[str, str]]:

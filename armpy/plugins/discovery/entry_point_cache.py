@@ -86,7 +86,7 @@ class Installed(NamedTuple):
     distributions: str
 
 
-class _State(NamedTuple):
+class _InstalledState(NamedTuple):
     """State of all that `importlib.metadata` would look at.
 
     `places` is a digest of where distributions are, `names` of what they are called there, `all` of
@@ -122,7 +122,7 @@ def installed() -> Installed:
     return Installed(_entry_points(state), state.names)
 
 
-def _entry_points(state: _State) -> tuple[InstalledEntryPoint, ...]:
+def _entry_points(state: _InstalledState) -> tuple[InstalledEntryPoint, ...]:
     """What was kept of a state, else what is found now and may be kept."""
     folder = None if is_switched_off(os.environ) else _folder()
     if folder is None:
@@ -184,7 +184,7 @@ def _folder() -> str | None:
         return None
 
 
-def _state() -> _State | None:
+def _state() -> _InstalledState | None:
     """What decides what `importlib.metadata` would find; None if more than ``sys.path`` does."""
     if not _is_path_all() or not all(type(place) is str for place in sys.path):
         return None
@@ -198,7 +198,7 @@ def _state() -> _State | None:
             places.append(os.path.abspath(place))
     named = _digest(places)
     names = _digest([named, seen.names])
-    return _State(named, names, _digest([names, seen.facts]), seen.latest_ns)
+    return _InstalledState(named, names, _digest([names, seen.facts]), seen.latest_ns)
 
 
 def _is_path_all() -> bool:
@@ -276,7 +276,7 @@ def _digest(parts: Sequence[object]) -> str:
     return hashlib.sha256(repr(parts).encode(errors="surrogatepass")).hexdigest()[:32]
 
 
-def _recall(path: str, state: _State) -> tuple[InstalledEntryPoint, ...] | None:
+def _recall(path: str, state: _InstalledState) -> tuple[InstalledEntryPoint, ...] | None:
     """What was kept of this state; None if there is nothing that can be believed."""
     with (
         suppress(OSError, UnusableError, ValueError, TypeError, RecursionError),
@@ -291,7 +291,7 @@ def _recall(path: str, state: _State) -> tuple[InstalledEntryPoint, ...] | None:
     return None
 
 
-def _remember(path: str, state: _State, found: tuple[InstalledEntryPoint, ...]) -> None:
+def _remember(path: str, state: _InstalledState, found: tuple[InstalledEntryPoint, ...]) -> None:
     """Keep what was found, if that can be done; few files are kept."""
     text = json.dumps([state.all, found]).encode()
     with suppress(OSError):

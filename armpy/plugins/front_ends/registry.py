@@ -44,7 +44,7 @@ class FrontEnds:
 
     def __init__(self, plugins: HookPlugins) -> None:
         self._plugins = plugins
-        self._found: list[GuardedFrontEnd] = []
+        self._found: list[FrontEndProxy] = []
         for answer in plugins.ask(_HOOK, FrontEnd, exactly=True):
             self._add(answer.candidate, answer.value)
 
@@ -59,12 +59,12 @@ class FrontEnds:
         if taken:
             self._plugins.complain(candidate, _HOOK, Failure(taken, ""))
         else:
-            self._found.append(GuardedFrontEnd(front_end, candidate, self._plugins))
+            self._found.append(FrontEndProxy(front_end, candidate, self._plugins))
 
-    def __iter__(self) -> Iterator[GuardedFrontEnd]:
+    def __iter__(self) -> Iterator[FrontEndProxy]:
         return iter(self._found)
 
-    def choose(self, file: ModelFile, name: str | None = None) -> GuardedFrontEnd:
+    def choose(self, file: ModelFile, name: str | None = None) -> FrontEndProxy:
         """The front-end that takes a file.
 
         Parameters
@@ -86,7 +86,7 @@ class FrontEnds:
         found = self._by_magic(file) or self._by_contents(file) or self._by_suffix(file)
         return found or self._fallback()
 
-    def _named(self, name: str) -> GuardedFrontEnd:
+    def _named(self, name: str) -> FrontEndProxy:
         """The front-end of a name."""
         for front_end in self._found:
             if front_end.name == name:
@@ -98,7 +98,7 @@ class FrontEnds:
             fix=self._left_out(),
         )
 
-    def _by_magic(self, file: ModelFile) -> GuardedFrontEnd | None:
+    def _by_magic(self, file: ModelFile) -> FrontEndProxy | None:
         """The front-end with the longest magic number that fits; armpy's own go first."""
         fitting = [
             ((front_end.is_own, len(magic.pattern)), front_end)
@@ -108,11 +108,11 @@ class FrontEnds:
         ]
         return max(fitting, key=lambda pair: pair[0])[1] if fitting else None
 
-    def _by_contents(self, file: ModelFile) -> GuardedFrontEnd | None:
+    def _by_contents(self, file: ModelFile) -> FrontEndProxy | None:
         """The first front-end that recognises what is in a file."""
         return next((f for f in self._found if self._recognizes(f, file)), None)
 
-    def _recognizes(self, front_end: GuardedFrontEnd, file: ModelFile) -> bool:
+    def _recognizes(self, front_end: FrontEndProxy, file: ModelFile) -> bool:
         """Whether a front-end recognises what is in a file."""
         recognizes = front_end.recognizes
         if recognizes is None:
@@ -122,7 +122,7 @@ class FrontEnds:
             front_end.candidate, _HOOK, lambda: recognizes(view) is True, default=False
         )
 
-    def _by_suffix(self, file: ModelFile) -> GuardedFrontEnd | None:
+    def _by_suffix(self, file: ModelFile) -> FrontEndProxy | None:
         """The front-end with the longest suffix that a file's name ends in."""
         if file.path is None:
             return None
@@ -135,7 +135,7 @@ class FrontEnds:
         ]
         return max(fitting, key=lambda pair: pair[0])[1] if fitting else None
 
-    def _fallback(self) -> GuardedFrontEnd:
+    def _fallback(self) -> FrontEndProxy:
         """The first of armpy's own front-ends, which says of other files what they look like."""
         if not self._found or not self._found[0].is_own:
             raise ParserError("there is no front-end", fix=self._left_out())
@@ -143,7 +143,7 @@ class FrontEnds:
         others = [f"{f.name} ({', '.join(f.suffixes)})" for f in self._found if not f.is_own]
         hints = [f"Other front-ends are {', '.join(others)}"] if others else []
         hints += filter(None, [self._left_out()])
-        return GuardedFrontEnd(own.front_end, own.candidate, self._plugins, ". ".join(hints))
+        return FrontEndProxy(own.front_end, own.candidate, self._plugins, ". ".join(hints))
 
     def _left_out(self) -> str:
         """Which plugins may have brought another one, and why they did not."""
@@ -160,7 +160,7 @@ class FrontEnds:
         return "Left out is " + "; ".join(lost) if lost else ""
 
 
-class GuardedFrontEnd:
+class FrontEndProxy:
     """A front-end behind the plugin boundary.
 
     Parameters
@@ -325,7 +325,7 @@ def _facts(given: Mapping[str, str]) -> dict[str, str]:
     return {plain_text(str(name)): plain_text(str(fact)) for name, fact in given.items()}
 
 
-def _why_taken(front_end: FrontEnd, others: Iterable[GuardedFrontEnd]) -> str:
+def _why_taken(front_end: FrontEnd, others: Iterable[FrontEndProxy]) -> str:
     """Why a front-end cannot stand beside others; empty if it can."""
     for other in others:
         if front_end.name == other.name:

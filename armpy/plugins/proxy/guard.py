@@ -81,7 +81,7 @@ NNAPI ``Constant::MAX_NUMBER_OF_CACHE_FILES``.
 """
 
 
-class GuardedBackend(IBackendInternal):
+class BackendProxy(IBackendInternal):
     """Another backend, behind the plugin boundary.
 
     Parameters
@@ -329,10 +329,10 @@ class GuardedBackend(IBackendInternal):
             return super().can_use_allocator(allocator)
         return self._ask(Support, "can_use_allocator", allocator)
 
-    def for_runtime(self, options: OptionValues) -> GuardedBackend:
+    def for_runtime(self, options: OptionValues) -> BackendProxy:
         """The backend for one runtime, behind a guard of its own."""
         made = self._ask(IBackendInternal, "for_runtime", options)
-        guarded = self if made is self._backend else GuardedBackend(made)
+        guarded = self if made is self._backend else BackendProxy(made)
         guarded.runtime_options = options
         return guarded
 
@@ -416,10 +416,10 @@ class GuardedBackend(IBackendInternal):
     ) -> OptimizationViews:
         return self._ask(OptimizationViews, "load_compiled", view, files, request)
 
-    def allocate_device_memory(self, request: DeviceMemoryRequest) -> GuardedDeviceMemory | None:
+    def allocate_device_memory(self, request: DeviceMemoryRequest) -> DeviceMemoryProxy | None:
         """What the backend makes, behind a guard of its own."""
         made = self._ask_or_none(IDeviceMemory, "allocate_device_memory", request)
-        return None if made is None else GuardedDeviceMemory(self._id, made)
+        return None if made is None else DeviceMemoryProxy(self._id, made)
 
     def get_default_allocator(self) -> ICustomAllocator | None:
         return self._ask_or_none(ICustomAllocator, "get_default_allocator")
@@ -427,7 +427,7 @@ class GuardedBackend(IBackendInternal):
 
 def overrides(backend: IBackendInternal, name: str) -> bool:
     """Whether a backend has a method of its own in the place of the contract's."""
-    if isinstance(backend, GuardedBackend):
+    if isinstance(backend, BackendProxy):
         return backend.overrides(name)
     method = getattr(backend, name, None)
     return getattr(method, "__func__", None) is not getattr(IBackendInternal, name)
@@ -448,7 +448,7 @@ def _why_unusable(option: BackendOption) -> str:
     return ""
 
 
-class GuardedHandleFactory(ITensorHandleFactory):
+class HandleFactoryProxy(ITensorHandleFactory):
     """A backend's tensor handle factory, behind the plugin boundary.
 
     Parameters
@@ -501,7 +501,7 @@ class GuardedHandleFactory(ITensorHandleFactory):
         arena: ITensorArena | None = ask_method(
             self._backend_id, kinds, self._factory, "create_arena", size_bytes
         )
-        return None if arena is None else GuardedArena(self._backend_id, arena)
+        return None if arena is None else ArenaProxy(self._backend_id, arena)
 
     def create_constant_handle(self, info: TensorInfo, elements: Array) -> ITensorHandle:
         """Ask the factory."""
@@ -528,13 +528,13 @@ class GuardedHandleFactory(ITensorHandleFactory):
 
     def __eq__(self, other: object) -> bool:
         """Two backends may register one factory."""
-        return isinstance(other, GuardedHandleFactory) and other._factory is self._factory
+        return isinstance(other, HandleFactoryProxy) and other._factory is self._factory
 
     def __hash__(self) -> int:
         return id(self._factory)
 
 
-class GuardedArena(ITensorArena):
+class ArenaProxy(ITensorArena):
     """A backend's arena, behind the plugin boundary.
 
     Parameters
@@ -559,7 +559,7 @@ class GuardedArena(ITensorArena):
         call_method(self._backend_id, self._arena, "release")
 
 
-class GuardedDeviceMemory(IDeviceMemory):
+class DeviceMemoryProxy(IDeviceMemory):
     """A backend's own buffer, behind the plugin boundary.
 
     Parameters

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from armpy.store.archive.packed_views import Array
     from armpy.store.archive.word_index import WordIndex
-    from armpy.store.archive.word_layouts import Layout
+    from armpy.store.archive.word_layouts import WordLayout
 
 Integers: TypeAlias = "npt.NDArray[np.int64]"
 Bools: TypeAlias = "npt.NDArray[np.bool_]"
@@ -73,12 +73,12 @@ class BoxSearch:
     Parameters
     ----------
     index : WordIndex
-    layout : Layout
+    layout : WordLayout
     shift : int
         What is added to elements that are stored.
     """
 
-    def __init__(self, index: WordIndex, layout: Layout, shift: int) -> None:
+    def __init__(self, index: WordIndex, layout: WordLayout, shift: int) -> None:
         self._index = index
         self._layout = layout
         self._shift = shift

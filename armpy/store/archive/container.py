@@ -26,7 +26,7 @@ from armpy.store.archive.magic import MAGIC
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from armpy.store.archive.signing import Signature
+    from armpy.store.archive.signing import FileSignature
 
     Bytes: TypeAlias = npt.NDArray[np.uint8]
     Source: TypeAlias = str | os.PathLike[str] | bytes | bytearray | memoryview | mmap.mmap
@@ -53,7 +53,7 @@ _DIGEST_TEXT = 64
 _UNFINISHED = ".tmp"
 
 
-class Section(NamedTuple):
+class FileSection(NamedTuple):
     """Section of a file: its place, and the digest of its bytes."""
 
     offset: int
@@ -79,7 +79,7 @@ class Container:
     ----------
     manifest : dict
         What the file says of itself, as JSON holds it.
-    sections : dict of str to Section
+    sections : dict of str to FileSection
     digest : bytes
         SHA-256 of the manifest, and through it of everything.
     key, signature : bytes
@@ -201,12 +201,12 @@ class Container:
             self.refuse("the manifest is no object")
         return found
 
-    def _sections(self, begin: int) -> dict[str, Section]:
+    def _sections(self, begin: int) -> dict[str, FileSection]:
         """The table of sections: inside the file, in order, none over another."""
         table = self.manifest.get("sections")
         if not isinstance(table, list) or len(table) > _LARGEST_COUNT:
             self.refuse("there is no table of sections")
-        found: dict[str, Section] = {}
+        found: dict[str, FileSection] = {}
         for row in table:
             name, section = self._row(row)
             if name in found or section.offset < begin or section.offset % ALIGNMENT_BYTES:
@@ -219,7 +219,7 @@ class Container:
             self.refuse("there is something behind its last section")
         return found
 
-    def _row(self, row: object) -> tuple[str, Section]:
+    def _row(self, row: object) -> tuple[str, FileSection]:
         """A row of the table: name, offset, size, SHA-256 in hexadecimal digits."""
         kinds = (str, int, int, str)
         if not isinstance(row, list) or tuple(map(type, row)) != kinds:
@@ -228,7 +228,7 @@ class Container:
         if offset < 0 or size < 0 or len(digits) != _DIGEST_TEXT:
             self.refuse(f"the row of section '{name[:80]}' cannot be")
         try:
-            return name, Section(offset, size, bytes.fromhex(digits))
+            return name, FileSection(offset, size, bytes.fromhex(digits))
         except ValueError:
             self.refuse(f"the checksum of section '{name[:80]}' is none")
 
@@ -337,7 +337,7 @@ def write_container(
     path: str | os.PathLike[str],
     manifest: Mapping[str, object],
     sections: Mapping[str, bytes | Bytes],
-    sign: Callable[[bytes], Signature] | None = None,
+    sign: Callable[[bytes], FileSignature] | None = None,
 ) -> int:
     """Write a prepared file; it appears whole, by renaming.
 

@@ -71,7 +71,7 @@ class Segment(NamedTuple):
         return self.start + sum(max(0, (count - 1) * stride) for count, stride in self.digits)
 
 
-class Part(NamedTuple):
+class ViewPart(NamedTuple):
     """A box of the array."""
 
     offset: int
@@ -88,7 +88,7 @@ class Part(NamedTuple):
         return math.prod(len(axis) for axis in self.axes)
 
 
-class View(NamedTuple):
+class PackedView(NamedTuple):
     """A recipe that was checked."""
 
     dtype: np.dtype[Any]  # Any: one of `DTYPES`
@@ -96,7 +96,7 @@ class View(NamedTuple):
     stored: np.dtype[Any]  # Any: an unsigned integer
     add: int
     axis: int
-    parts: tuple[Part, ...]
+    parts: tuple[ViewPart, ...]
 
     @property
     def is_plain(self) -> bool:
@@ -140,7 +140,7 @@ def read_view(recipe: Recipe, blob: Bytes) -> Array:
     return found
 
 
-def _put_together(view: View, blob: Bytes) -> Array:
+def _put_together(view: PackedView, blob: Bytes) -> Array:
     """Copy all pieces to where they belong: unsigned integers of the type's size."""
     shape = list(view.parts[0].shape)
     shape[view.axis] = sum(part.shape[view.axis] for part in view.parts)
@@ -161,7 +161,7 @@ def _put_together(view: View, blob: Bytes) -> Array:
 
 
 def _pieces(
-    part: Part, stored: np.dtype[Any], blob: Bytes
+    part: ViewPart, stored: np.dtype[Any], blob: Bytes
 ) -> Iterator[tuple[tuple[slice, ...], Array]]:
     """Where each piece belongs in a part's box, and a view of it with an axis per digit."""
     named = []
@@ -178,7 +178,7 @@ def _pieces(
         )
 
 
-def checked(recipe: object, size_bytes: int) -> View:
+def checked(recipe: object, size_bytes: int) -> PackedView:
     """What a recipe says, of which nothing reads outside some bytes.
 
     Raises
@@ -216,10 +216,10 @@ def checked(recipe: object, size_bytes: int) -> View:
         highest = part.offset + sum(max(s.highest for s in axis) for axis in part.axes)
         if lowest < 0 or highest + stored_bytes > size_bytes:
             _refuse(f"places among {size_bytes} bytes", f"{lowest} to {highest + stored_bytes}")
-    return View(dtype, shape, np.dtype(f"<u{stored_bytes}"), add, axis, parts)
+    return PackedView(dtype, shape, np.dtype(f"<u{stored_bytes}"), add, axis, parts)
 
 
-def _part(given: object) -> Part:
+def _part(given: object) -> ViewPart:
     """A box, its form checked."""
     if type(given) is not dict or given.keys() != {"offset", "axes"}:
         _refuse("a part with offset and axes", given)
@@ -228,7 +228,7 @@ def _part(given: object) -> Part:
         axes.append(tuple([_segment(one) for one in _items(axis, 1, _MOST_PIECES)]))
     if sum(max(len(s.digits) for s in axis) for axis in axes) > _MOST_DIGITS:
         _refuse(f"at most {_MOST_DIGITS} digits", sum(len(axis) for axis in axes))
-    return Part(_number(given["offset"], 0), tuple(axes))
+    return ViewPart(_number(given["offset"], 0), tuple(axes))
 
 
 def _segment(given: object) -> Segment:

@@ -43,7 +43,7 @@ _PUBLIC_SUFFIX = ".pub"
 _INSTALL = "Run: pip install 'armpy[sign]'"
 
 
-class Signature(NamedTuple):
+class FileSignature(NamedTuple):
     """A signature, and the key that it can be checked with.
 
     Parameters
@@ -67,7 +67,7 @@ def key_text(public_key: bytes) -> str:
 
 def sign(
     message: bytes, key_file: str | os.PathLike[str], password: bytes | None = None
-) -> Signature:
+) -> FileSignature:
     """Sign a prepared file.
 
     Parameters
@@ -88,10 +88,10 @@ def sign(
     """
     private = _private_key(key_file, password)
     public = bytes(private.public_key().public_bytes_raw())
-    return Signature(public, bytes(private.sign(_PURPOSE + message)))
+    return FileSignature(public, bytes(private.sign(_PURPOSE + message)))
 
 
-def verify(message: bytes, signature: Signature) -> None:
+def verify(message: bytes, signature: FileSignature) -> None:
     """Check a signature; whether its key is to be trusted is another question.
 
     Raises

@@ -20,7 +20,7 @@ from armpy.store.archive.container import Container, open_container
 from armpy.store.archive.signing import (
     NO_KEY,
     NO_SIGNATURE,
-    Signature,
+    FileSignature,
     WrongSignatureError,
     key_text,
     verify,
@@ -43,7 +43,7 @@ CODE_CHOICES = (TRUSTED, SIGNED, NEVER)
 _GRAPH_ALONE = "code='never' takes the graph alone"
 
 
-class Verdict(NamedTuple):
+class CodeVerdict(NamedTuple):
     """Verdict on the code in a prepared file: used or not, and why.
 
     Parameters
@@ -74,7 +74,7 @@ def judge(
     container: Container,
     trusted_keys: Sequence[bytes] = (),
     code: str = TRUSTED,
-) -> Verdict:
+) -> CodeVerdict:
     """Judge whether the code in a file may be used.
 
     Parameters
@@ -105,7 +105,7 @@ def open_judged(
     source: Source,
     trusted_keys: Sequence[bytes] = (),
     code: str = TRUSTED,
-) -> tuple[Container, Verdict]:
+) -> tuple[Container, CodeVerdict]:
     """Open a file, and judge whether its code may be used; parameters and errors as of `judge`.
 
     Raises
@@ -144,11 +144,11 @@ def check_code_choice(code: str) -> None:
 
 def _judged(
     container: Container, exposed: str, trusted_keys: Sequence[bytes], code: str
-) -> Verdict:
+) -> CodeVerdict:
     """The verdict on a file, of which it is known why others can change it, if they can."""
     if code == NEVER:
-        return Verdict(False, "code is not wanted (code='never')")
-    signature = Signature(container.key, container.signature)
+        return CodeVerdict(False, "code is not wanted (code='never')")
+    signature = FileSignature(container.key, container.signature)
     signer = key_text(signature.public_key)
     if signature.public_key in trusted_keys:
         try:
@@ -160,7 +160,7 @@ def _judged(
                 f"a signature by the trusted key {signer}",
                 f"Get the file anew from whoever has signed it; {_GRAPH_ALONE}",
             )
-        return Verdict(True, f"it is signed by the trusted key {signer}")
+        return CodeVerdict(True, f"it is signed by the trusted key {signer}")
     without = _why_unsigned(signature, signer, has_keys=bool(trusted_keys))
     if code == SIGNED:
         return _refused(
@@ -170,7 +170,7 @@ def _judged(
             f"Sign it with armpy compile --sign, and give the key as trusted; {_GRAPH_ALONE}",
         )
     if not exposed:
-        return Verdict(True, f"it lies where nobody else can write ({without})")
+        return CodeVerdict(True, f"it lies where nobody else can write ({without})")
     return _refused(
         container.where,
         f"{exposed}, and {without}",
@@ -179,7 +179,7 @@ def _judged(
     )
 
 
-def _why_unsigned(signature: Signature, signer: str, *, has_keys: bool) -> str:
+def _why_unsigned(signature: FileSignature, signer: str, *, has_keys: bool) -> str:
     """Why a file counts as not signed."""
     if signature == (NO_KEY, NO_SIGNATURE):
         return "it is not signed"
@@ -195,7 +195,7 @@ def _why_exposed(container: Container) -> str:
     return why_exposed(container.path, container.info)
 
 
-def _refused(where: str, reason: str, expected: str, fix: str) -> Verdict:
+def _refused(where: str, reason: str, expected: str, fix: str) -> CodeVerdict:
     """The verdict on a file that is not taken, with the error that says so."""
     failed = f"the code in the prepared file may not be used: {reason}"
-    return Verdict(False, reason, ParserError(failed, where=where, expected=expected, fix=fix))
+    return CodeVerdict(False, reason, ParserError(failed, where=where, expected=expected, fix=fix))

@@ -24,7 +24,7 @@ _GROUPS = {1: (((0, 1, 2, 3),),), 2: (((0, 1),), ((0, 2), (1, 3))), 4: (((0,),),
 _MOST_AXES = 5
 
 
-class Layout(NamedTuple):
+class WordLayout(NamedTuple):
     """Layout of elements in words.
 
     Parameters
@@ -63,7 +63,7 @@ class Layout(NamedTuple):
         return members.reshape(-1, len(self.group[0]))
 
 
-def layouts_of(shape: tuple[int, ...], item_bytes: int) -> Iterator[Layout]:
+def layouts_of(shape: tuple[int, ...], item_bytes: int) -> Iterator[WordLayout]:
     """Every layout of an array, the most likely ones first."""
     shapes = _merged(tuple([n for n in shape if n != 1]))
     for stored_bytes in (1, 2, 4) if item_bytes < 8 else (8,):
@@ -73,7 +73,7 @@ def layouts_of(shape: tuple[int, ...], item_bytes: int) -> Iterator[Layout]:
             length = sum(len(word) for word in group)
             for axes in shapes:
                 for axis in reversed(range(len(axes))) if length > 1 else (0,):
-                    yield Layout(axes, axis, stored_bytes, group)
+                    yield WordLayout(axes, axis, stored_bytes, group)
 
 
 def _merged(shape: tuple[int, ...]) -> list[tuple[int, ...]]:
@@ -95,10 +95,10 @@ class Words:
     ----------
     array : ndarray, of the layout's shape
         Integers; floats by their bits.
-    layout : Layout
+    layout : WordLayout
     """
 
-    def __init__(self, array: Array, layout: Layout) -> None:
+    def __init__(self, array: Array, layout: WordLayout) -> None:
         self.layout = layout
         self._is_short = array.dtype.itemsize == 1
         self._is_signed = array.dtype.kind == "i"

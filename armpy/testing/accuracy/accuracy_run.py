@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
 
-from armpy.testing.accuracy.report import ModelReport, Status
+from armpy.testing.accuracy.report import ModelAccuracy, Status
 from armpy.types import BackendId
 
 
@@ -15,7 +15,7 @@ class AccuracyRun:
     Parameters
     ----------
     backend : str
-    models : tuple of ModelReport
+    models : tuple of ModelAccuracy
     machine : mapping of str to str
         What it ran on.
     settings : mapping of str to str
@@ -24,7 +24,7 @@ class AccuracyRun:
     """
 
     backend: BackendId
-    models: tuple[ModelReport, ...]
+    models: tuple[ModelAccuracy, ...]
     machine: dict[str, str] = field(default_factory=dict)
     settings: dict[str, str] = field(default_factory=dict)
     duration_s: float = field(default=0.0, compare=False)

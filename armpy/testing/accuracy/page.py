@@ -9,9 +9,9 @@ from pathlib import PurePath
 from typing import Protocol
 
 from armpy.testing.accuracy.engines import PEER
-from armpy.testing.accuracy.report import EngineReport, ModelReport, Status
+from armpy.testing.accuracy.report import EngineReport, ModelAccuracy, Status
 from armpy.testing.html import PAGE, STYLE
-from armpy.tools.compare.accuracy_measures import Errors, Latency
+from armpy.tools.compare.accuracy_measures import Errors, ExecutionTimes
 from armpy.types import REFERENCE_BACKEND_ID, BackendId
 
 _MORE_STYLE = """
@@ -49,7 +49,7 @@ class IAccuracyRun(Protocol):
         """What was measured."""
 
     @property
-    def models(self) -> tuple[ModelReport, ...]:
+    def models(self) -> tuple[ModelAccuracy, ...]:
         """What became of each model."""
 
     @property
@@ -158,7 +158,7 @@ def _number(value: float) -> str:
     return "0" if value == 0 else f"{value:.3g}"
 
 
-def _ratio(run: IAccuracyRun, model: ModelReport) -> str:
+def _ratio(run: IAccuracyRun, model: ModelAccuracy) -> str:
     """How many times longer the peer takes."""
     ours, theirs = model.engine(run.backend), model.engine(PEER)
     if not (ours and ours.latency and theirs and theirs.latency):
@@ -197,7 +197,7 @@ def _bars(run: IAccuracyRun) -> str:
     )
 
 
-def _details(run: IAccuracyRun, model: ModelReport) -> str:
+def _details(run: IAccuracyRun, model: ModelAccuracy) -> str:
     """All that is known of a model."""
     facts = {"file": model.model, "reference": model.reference, "samples": str(model.num_samples)}
     if model.text:
@@ -229,14 +229,14 @@ def _shown_errors(errors: Errors) -> list[str]:
     return [_number(e) for e in (errors.root_mean_square, errors.largest, errors.relative)]
 
 
-def _shown_latency(latency: Latency | None) -> list[str]:
+def _shown_latency(latency: ExecutionTimes | None) -> list[str]:
     """Four numbers."""
     if latency is None:
         return ["-"] * 4
     return [_number(t) for t in (latency.median, latency.mean, latency.deviation, latency.best)]
 
 
-def _plot(run: IAccuracyRun, model: ModelReport) -> str:
+def _plot(run: IAccuracyRun, model: ModelAccuracy) -> str:
     """Every execution's time as a dot, an engine in each row, on one logarithmic axis."""
     timed = [
         (engine, [time for time in engine.latency.times if time > 0])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
-from armpy.tools.compare.accuracy_measures import Errors, Latency
+from armpy.tools.compare.accuracy_measures import Errors, ExecutionTimes
 
 
 class Status(enum.StrEnum):
@@ -34,7 +34,7 @@ class EngineReport:
     name, version : str
     errors : Errors or None
         Against the float reference; None if there is no answer.
-    latency : Latency or None
+    latency : ExecutionTimes or None
         None if it was not timed.
     text : str
         Why something is missing.
@@ -43,12 +43,12 @@ class EngineReport:
     name: str
     version: str = ""
     errors: Errors | None = None
-    latency: Latency | None = None
+    latency: ExecutionTimes | None = None
     text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class ModelReport:
+class ModelAccuracy:
     """One model.
 
     Parameters

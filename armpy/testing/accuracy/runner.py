@@ -28,8 +28,8 @@ from armpy.ops.operation import Array
 from armpy.testing.accuracy.accuracy_run import AccuracyRun
 from armpy.testing.accuracy.engines import PEER, Engine, engine_of_model, peer_engine
 from armpy.testing.accuracy.float_twin import float_twin, real_info, real_numbers
-from armpy.testing.accuracy.report import EngineReport, ModelReport, Status
-from armpy.testing.workers import Lost, judge_in_workers
+from armpy.testing.accuracy.report import EngineReport, ModelAccuracy, Status
+from armpy.testing.workers import LostItem, judge_in_workers
 from armpy.tools.compare.accuracy_measures import Errors, errors_of, latency_of, take_turns
 from armpy.tools.compare.diff import input_arrays
 from armpy.types import REFERENCE_BACKEND_ID, BackendId
@@ -39,7 +39,7 @@ REAL_NUMBERS = "real numbers"
 _SLACK = 1e-4
 """Relative error that every backend may have: floats are added in other orders."""
 
-Progress = Callable[[ModelReport], None]
+Progress = Callable[[ModelAccuracy], None]
 """Is told about each model when it is through."""
 
 
@@ -92,7 +92,7 @@ def run_accuracy(
     timeout_s : float
         How long one model may take.
     progress : callable, optional
-        Is given each `ModelReport` as it comes.
+        Is given each `ModelAccuracy` as it comes.
 
     Raises
     ------
@@ -117,9 +117,13 @@ def run_accuracy(
     make_judge = partial(ModelJudge, backend_id, options, settings)
     reports = []
     for path in paths:  # one at a time, as they are timed, and each in a process of its own
-        (found,) = judge_in_workers([[path]], make_judge, ModelReport, jobs=1, timeout_s=timeout_s)
+        (found,) = judge_in_workers(
+            [[path]], make_judge, ModelAccuracy, jobs=1, timeout_s=timeout_s
+        )
         report = (
-            ModelReport(path, Status.CRASHED, found.reason) if isinstance(found, Lost) else found
+            ModelAccuracy(path, Status.CRASHED, found.reason)
+            if isinstance(found, LostItem)
+            else found
         )
         reports.append(report)
         if progress is not None:
@@ -171,16 +175,16 @@ class ModelJudge:
             replace(options, backends=[REFERENCE_BACKEND_ID], backend_options={})
         )
 
-    def __call__(self, path: str) -> ModelReport:
+    def __call__(self, path: str) -> ModelAccuracy:
         """Judge one model; errors of anybody are in the report."""
         try:
             return self._judge(path)
         except (UnsupportedOperatorError, UnimplementedError, BackendCapabilityError) as error:
-            return ModelReport(path, Status.UNSUPPORTED, str(error))
+            return ModelAccuracy(path, Status.UNSUPPORTED, str(error))
         except Exception as error:  # noqa: BLE001 - the report says it
-            return ModelReport(path, Status.FAILED, f"{type(error).__name__}: {error}")
+            return ModelAccuracy(path, Status.FAILED, f"{type(error).__name__}: {error}")
 
-    def _judge(self, path: str) -> ModelReport:
+    def _judge(self, path: str) -> ModelAccuracy:
         """Run a model on everything and compare."""
         with load(path, runtime=self._reference) as plain:
             samples = self._samples(Path(path), plain)
@@ -208,7 +212,7 @@ class ModelJudge:
         status, text = self._verdict(reports, taken)
         order = dict.fromkeys([self._backend_id, REFERENCE_BACKEND_ID, PEER])
         shown = tuple(reports[name] for name in order if name in reports)
-        return ModelReport(path, status, text, reference, num_layers, taken, shown, len(samples))
+        return ModelAccuracy(path, status, text, reference, num_layers, taken, shown, len(samples))
 
     def _version(self, is_tried: bool) -> str:
         """The version of the backend or of CpuRef."""

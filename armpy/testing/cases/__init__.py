@@ -36,7 +36,7 @@ from armpy.testing.cases import (
 )
 from armpy.testing.cases.variations import variations, without_elements
 from armpy.testing.definitions.expected import in_real_arithmetic, with_expected
-from armpy.testing.sampling.case_template import Sketch
+from armpy.testing.sampling.case_template import CaseTemplate
 from armpy.tools.compare.description import describe
 
 _FAMILIES = (
@@ -83,7 +83,7 @@ def operation_cases() -> tuple[Case, ...]:
     plain: list[Case] = []
     seen: set[tuple[str, bool]] = set()
     for family in _FAMILIES:
-        for case in (case for sketch in family.sketches() for case in sketch.cases()):
+        for case in (case for template in family.case_templates() for case in template.cases()):
             made.append(with_expected(case))
             name, label, types = case.id.split("/")
             key = (describe(case.operation), "16" in types)
@@ -94,11 +94,11 @@ def operation_cases() -> tuple[Case, ...]:
             if family not in _DELICATE:
                 plain.append(case)
     for family in _ON_PURPOSE:
-        made.extend(case for sketch in family.sketches() for case in sketch.cases())
+        made.extend(case for template in family.case_templates() for case in template.cases())
     return (*made, *variations(plain), *without_elements(made))
 
 
-def all_sketches() -> Iterator[Sketch]:
+def all_case_templates() -> Iterator[CaseTemplate]:
     """Every line of every family's table that other lines may be made of."""
     for family in _FAMILIES:
-        yield from family.sketches()
+        yield from family.case_templates()

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from armpy.ops import Attention, AttentionScores
-from armpy.testing.sampling.case_template import Sketch, every
+from armpy.testing.sampling.case_template import CaseTemplate, every
 from armpy.tools.compare.seeded_values import anything, exactly, small
 
 _VALUES = (small, small, anything, anything)
 _SHAPES = ((2, 4, 5, 8), (2, 2, 7, 8), (2, 2, 7, 6))
 
 
-def sketches() -> Iterator[Sketch]:
+def case_templates() -> Iterator[CaseTemplate]:
     """Lines of the table."""
     shapes = _SHAPES
     for label, operation, mask in (
@@ -28,18 +28,20 @@ def sketches() -> Iterator[Sketch]:
         ("cap", Attention(softcap=2.0, scale=0.5), None),
     ):
         operands = (*shapes, mask) if mask else shapes
-        yield Sketch(label, operation, operands, every, values=_VALUES)
+        yield CaseTemplate(label, operation, operands, every, values=_VALUES)
     for scores in AttentionScores:
         if scores is not AttentionScores.NONE:
             capped = Attention(softcap=2.0, is_causal=True, scores=scores)
-            yield Sketch(f"scores-{scores.name.lower()}", capped, (*shapes, (5, 7)), values=_VALUES)
+            yield CaseTemplate(
+                f"scores-{scores.name.lower()}", capped, (*shapes, (5, 7)), values=_VALUES
+            )
     lengths = (*_VALUES, exactly([5, 7]))
     for label, operation in (
         ("lengths", Attention()),
         ("lengths-causal", Attention(is_causal=True)),
         ("lengths-window", Attention(left_window=2)),
     ):
-        yield Sketch(label, operation, (*shapes, None, (2,)), every, values=lengths)
+        yield CaseTemplate(label, operation, (*shapes, None, (2,)), every, values=lengths)
     for label, operands in (
         ("one-head", ((1, 1, 3, 4), (1, 1, 3, 4), (1, 1, 3, 4))),
         ("one-query", ((2, 4, 1, 8), (2, 4, 33, 8), (2, 4, 33, 8))),
@@ -48,4 +50,4 @@ def sketches() -> Iterator[Sketch]:
         ("long-causal", ((1, 2, 200, 16), (1, 2, 200, 16), (1, 2, 200, 16))),
     ):
         is_causal = label.endswith("causal")
-        yield Sketch(label, Attention(is_causal=is_causal), operands, values=_VALUES)
+        yield CaseTemplate(label, Attention(is_causal=is_causal), operands, values=_VALUES)

@@ -23,7 +23,7 @@ from armpy.ops import (
 )
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
-from armpy.testing.sampling.case_template import Sketch
+from armpy.testing.sampling.case_template import CaseTemplate
 from armpy.tools.compare.seeded_values import Values, anything, exactly, reals
 from armpy.types import DataLayout
 
@@ -51,7 +51,7 @@ def _corners(repeat: int, height: int, width: int) -> Values:
     return make
 
 
-def sketches() -> Iterator[Sketch]:
+def case_templates() -> Iterator[CaseTemplate]:
     """Lines of the table."""
     yield from _post_processing()
     yield from _limits()
@@ -61,7 +61,7 @@ def sketches() -> Iterator[Sketch]:
     yield from _keypoints()
 
 
-def _post_processing() -> Iterator[Sketch]:
+def _post_processing() -> Iterator[CaseTemplate]:
     """DetectionPostProcess on 12 boxes in two images."""
     base = DetectionPostProcess(
         *(4, 2, 2, 0.25, 0.5), scale_y=8.0, scale_x=4.0, scale_h=2.0, scale_w=5.0
@@ -86,7 +86,7 @@ def _post_processing() -> Iterator[Sketch]:
             # Sizes of encodings are logarithms: only 0 gives whole numbers.
             still = _only_centres if not kind else encodings
             anchors = multiples(1.0, 1, 4)
-            yield Sketch(
+            yield CaseTemplate(
                 f"{label}{kind}",
                 operation,
                 ((2, 12, 5), (2, 12, 4), (12, 4)),
@@ -101,7 +101,7 @@ def _only_centres(rng: np.random.Generator, info: TensorInfo) -> Array:
     return reals(given)(rng, info)
 
 
-def _limits() -> Iterator[Sketch]:
+def _limits() -> Iterator[CaseTemplate]:
     """BoxWithNmsLimit on 14 boxes in three images."""
     base = BoxWithNmsLimit(0.25, 4, NmsKernel.HARD, 0.5, 0.5, 0.25)
     batches = exactly((0,) * 6 + (1,) * 2 + (3,) * 6)
@@ -113,7 +113,7 @@ def _limits() -> Iterator[Sketch]:
     }
     for kernel in NmsKernel:
         for label, options in variants.items():
-            yield Sketch(
+            yield CaseTemplate(
                 f"crowded-{kernel.name.lower()}{label}",
                 replace(base, kernel=kernel).with_attributes(**options),
                 ((14, 3), (14, 12), (14,)),
@@ -121,7 +121,7 @@ def _limits() -> Iterator[Sketch]:
             )
 
 
-def _proposals() -> Iterator[Sketch]:
+def _proposals() -> Iterator[CaseTemplate]:
     """GenerateProposals of two images with three anchors; sizes of exactly the least."""
     base = GenerateProposals(3.0, 2.0, 0, -1, 0.5, 1.0)
     anchors = reals(((-1, -1, 3, 2), (0, 0, 2, 4), (1, 1, 3, 2)))
@@ -136,7 +136,7 @@ def _proposals() -> Iterator[Sketch]:
         is_nchw = "data_layout" in options
         deltas = (2, 12, 3, 4) if is_nchw else (2, 3, 4, 12)
         for kind, values in (("crowded", multiples(0.0, 0, 0)), ("moved", anything)):
-            yield Sketch(
+            yield CaseTemplate(
                 f"{kind}{label}",
                 base.with_attributes(**options),
                 ((2, 3, 3, 4) if is_nchw else (2, 3, 4, 3), deltas, (3, 4), (2, 2)),
@@ -144,10 +144,10 @@ def _proposals() -> Iterator[Sketch]:
             )
 
 
-def _moved() -> Iterator[Sketch]:
+def _moved() -> Iterator[CaseTemplate]:
     """AxisAlignedBboxTransform of boxes that leave their images at every side."""
     batches = exactly(np.arange(12) % 3)
-    yield Sketch(
+    yield CaseTemplate(
         "many",
         AxisAlignedBboxTransform(),
         ((12, 4), (12, 8), (12,), (3, 2)),
@@ -155,7 +155,7 @@ def _moved() -> Iterator[Sketch]:
     )
 
 
-def _regions() -> Iterator[Sketch]:
+def _regions() -> Iterator[CaseTemplate]:
     """RoiAlign and RoiPooling of regions at and on the edges, most of them without area."""
     shape, batches = (3, 6, 5, 2), exactly(np.arange(14) % 3)
     for label, down, right in (("wide", 2.0, 4.0), ("fine", 0.5, 1.0)):
@@ -163,19 +163,19 @@ def _regions() -> Iterator[Sketch]:
         for samples in ((0, 0), (1, 2), (3, 0)):
             align = RoiAlign((5, 3), down, right, *samples)
             name = f"{label}-by-{samples[0]}-{samples[1]}"
-            yield Sketch(name, align, (shape, (14, 4), (14,)), values=values)
+            yield CaseTemplate(name, align, (shape, (14, 4), (14,)), values=values)
         # Quarters and halves of whole numbers are exact: no bound depends on rounding.
         for output_size in ((1, 4), (4, 2)):
             pool = RoiPooling(output_size, down, right)
             name = f"{label}-{output_size[0]}"
-            yield Sketch(name, pool, (shape, (14, 4), (14,)), values=values)
+            yield CaseTemplate(name, pool, (shape, (14, 4), (14,)), values=values)
 
 
-def _keypoints() -> Iterator[Sketch]:
+def _keypoints() -> Iterator[CaseTemplate]:
     """HeatmapMaxKeypoint of peaks at corners, at edges, inside, on plateaus."""
     for side in (2, 3, 5):
         for label, values in (("ties", multiples(0.5, 0, 2)), ("peaks", multiples(0.25, 0, 15))):
-            yield Sketch(
+            yield CaseTemplate(
                 f"{label}-{side}",
                 HeatmapMaxKeypoint(),
                 ((6, side, side, 5), (6, 4)),

@@ -22,7 +22,7 @@ from armpy.ops import (
 )
 from armpy.tensor import Quantization, TensorInfo
 from armpy.testing.cases import crowded_boxes
-from armpy.testing.sampling.case_template import Scale, Sketch, every, of
+from armpy.testing.sampling.case_template import CaseTemplate, Scale, every, of
 from armpy.tools.compare.seeded_values import anything, exactly, reals, small
 from armpy.types import DataLayout, DataType
 
@@ -36,12 +36,14 @@ _SCORES = (((0.125, 0.5, 0.875), (0.25, 0.75, 0.625), (0.5, 0.375, 0.9375), (0.0
 _IMAGES = ((16, 16), (12, 20))
 
 
-def _box_infos(sketch: Sketch, types: tuple[DataType, ...]) -> list[TensorInfo | None]:
+def _box_infos(template: CaseTemplate, types: tuple[DataType, ...]) -> list[TensorInfo | None]:
     """Infos of the inputs, boxes in eighths."""
     infos: list[TensorInfo | None] = []
-    for shape, data_type in zip(sketch.shapes, types, strict=True):
-        quantization = sketch.scales[0].of(data_type) if data_type.is_quantized else None
-        is_box = data_type in _BOX_TYPES and not isinstance(sketch.operation, DetectionPostProcess)
+    for shape, data_type in zip(template.shapes, types, strict=True):
+        quantization = template.scales[0].of(data_type) if data_type.is_quantized else None
+        is_box = data_type in _BOX_TYPES and not isinstance(
+            template.operation, DetectionPostProcess
+        )
         infos.append(TensorInfo(shape, data_type, _BOX_SCALE if is_box else quantization))
     return infos
 
@@ -54,28 +56,30 @@ def _box_output(inputs: Sequence[TensorInfo | None], data_type: DataType) -> Qua
     return next(found, None) or _BOX_SCALE
 
 
-def sketches() -> Iterator[Sketch]:
+def case_templates() -> Iterator[CaseTemplate]:
     """Lines of the table."""
-    for sketch in (*_on_boxes(), *_on_regions(), *crowded_boxes.sketches()):
-        yield replace(sketch, types=every, scales=_FINE, infos=_box_infos, output_scale=_box_output)
+    for template in (*_on_boxes(), *_on_regions(), *crowded_boxes.case_templates()):
+        yield replace(
+            template, types=every, scales=_FINE, infos=_box_infos, output_scale=_box_output
+        )
     yield from _on_free_regions()
 
 
-def _on_boxes() -> Iterator[Sketch]:
+def _on_boxes() -> Iterator[CaseTemplate]:
     """Operations that choose or move boxes."""
     batches, images = exactly((0, 0, 1, 1)), reals(_IMAGES)
-    yield Sketch(
+    yield CaseTemplate(
         "basic",
         AxisAlignedBboxTransform(),
         ((4, 4), (4, 8), (4,), (2, 2)),
         values=(reals(_BOXES), small, batches, images),
     )
-    yield Sketch(
+    yield CaseTemplate(
         "no-boxes", AxisAlignedBboxTransform(), ((0, 4), (0, 8), (0,), (1, 2)), values=(anything,)
     )
     limited = BoxWithNmsLimit(0.3, 3, NmsKernel.HARD, 0.5, 1.0, 0.1)
     for kernel in NmsKernel:
-        yield Sketch(
+        yield CaseTemplate(
             kernel.name.lower(),
             replace(limited, kernel=kernel),
             ((4, 3), (4, 12), (4,)),
@@ -88,7 +92,7 @@ def _on_boxes() -> Iterator[Sketch]:
     }.items():
         each = reals(np.swapaxes((_SCORES[0], _SCORES[0][::-1]), 1, 2))
         shapes = ((2, 4, 4), (2, 3, 4))
-        yield Sketch(label, chosen, shapes, values=(reals((_BOXES, _BOXES)), each))
+        yield CaseTemplate(label, chosen, shapes, values=(reals((_BOXES, _BOXES)), each))
     single = [row[0] for row in _SCORES[0]]
     for label, soft in {
         "hard": SoftNonMaxSuppression(3, 0.3, 0.1),
@@ -96,16 +100,16 @@ def _on_boxes() -> Iterator[Sketch]:
         "both": SoftNonMaxSuppression(4, 0.6, 0.0, 0.2),
         "none": SoftNonMaxSuppression(2, 0.5, 2.0),
     }.items():
-        yield Sketch(label, soft, ((4, 4), (4,)), values=(reals(_BOXES), reals(single)))
+        yield CaseTemplate(label, soft, ((4, 4), (4,)), values=(reals(_BOXES), reals(single)))
     proposals = GenerateProposals(8.0, 8.0, iou_threshold=0.3, min_size=1.0)
     scores, anchors = np.reshape(_SCORES, -1)[:8], reals(((0, 0, 8, 8), (2, 2, 6, 10)))
-    yield Sketch(
+    yield CaseTemplate(
         "basic",
         proposals,
         ((1, 2, 2, 2), (1, 2, 2, 8), (2, 4), (1, 2)),
         values=(reals(scores), small, anchors, reals((16, 16))),
     )
-    yield Sketch(
+    yield CaseTemplate(
         "nchw-limits",
         replace(proposals, pre_nms_max=6, post_nms_max=2, data_layout=DataLayout.NCHW),
         ((1, 2, 2, 2), (1, 8, 2, 2), (2, 4), (1, 2)),
@@ -114,7 +118,7 @@ def _on_boxes() -> Iterator[Sketch]:
     yield from _post_processing()
 
 
-def _post_processing() -> Iterator[Sketch]:
+def _post_processing() -> Iterator[CaseTemplate]:
     """DetectionPostProcess."""
     anchors = ((0.5, 0.5, 1, 1), (0.5, 0.625, 1, 1), (0.25, 0.25, 0.5, 0.5), (0.75, 0.5, 0.5, 1))
     post = DetectionPostProcess(2, 2, 2, 0.3, 0.5, scale_y=10.0, scale_x=10.0)
@@ -125,7 +129,7 @@ def _post_processing() -> Iterator[Sketch]:
         "no-background": replace(post, num_classes=3),
         "labels": replace(post, background_in_labels=True),
     }.items():
-        yield Sketch(
+        yield CaseTemplate(
             label,
             operation,
             ((1, 4, 4), (1, 4, 3), (4, 4)),
@@ -133,7 +137,7 @@ def _post_processing() -> Iterator[Sketch]:
         )
 
 
-def _on_free_regions() -> Iterator[Sketch]:
+def _on_free_regions() -> Iterator[CaseTemplate]:
     """RoiAlign in ONNX's forms, of floats."""
     corners = ((-9, 2, 7, 30), (3, 4, 3.5, 4.25), (50, 50, 60, 60), (8, 1, 20, 15))
     values = (anything, reals(corners), exactly((0, 1, 1, 0)))
@@ -145,10 +149,10 @@ def _on_free_regions() -> Iterator[Sketch]:
         "largest": replace(free, algorithm=PoolingAlgorithm.MAX, height_samples=3),
     }.items():
         floats = of(DataType.FLOAT32, DataType.FLOAT16)
-        yield Sketch(label, operation, ((2, 4, 5, 3), (4, 4), (4,)), floats, values)
+        yield CaseTemplate(label, operation, ((2, 4, 5, 3), (4, 4), (4,)), floats, values)
 
 
-def _on_regions() -> Iterator[Sketch]:
+def _on_regions() -> Iterator[CaseTemplate]:
     """Operations that look at regions of feature maps."""
     nchw = DataLayout.NCHW
     values = (anything, reals(_BOXES), exactly((0, 1, 1, 0)))
@@ -164,8 +168,8 @@ def _on_regions() -> Iterator[Sketch]:
         ("basic", pool, nhwc_shapes),
         ("nchw", replace(pool, data_layout=nchw), nchw_shapes),
     ):
-        yield Sketch(label, operation, shapes, values=values)
-    yield Sketch("no-regions", align, ((2, 4, 5, 3), (0, 4), (0,)), values=values[:1])
+        yield CaseTemplate(label, operation, shapes, values=values)
+    yield CaseTemplate("no-regions", align, ((2, 4, 5, 3), (0, 4), (0,)), values=values[:1])
     corners = (anything, reals(_BOXES))
-    yield Sketch("basic", HeatmapMaxKeypoint(), ((4, 4, 4, 2), (4, 4)), values=corners)
-    yield Sketch("nchw", HeatmapMaxKeypoint(nchw), ((4, 2, 4, 4), (4, 4)), values=corners)
+    yield CaseTemplate("basic", HeatmapMaxKeypoint(), ((4, 4, 4, 2), (4, 4)), values=corners)
+    yield CaseTemplate("nchw", HeatmapMaxKeypoint(nchw), ((4, 2, 4, 4), (4, 4)), values=corners)

@@ -42,7 +42,7 @@ from armpy.ops import (
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
 from armpy.testing.cases.weighted import line
-from armpy.testing.sampling.case_template import Scale, Sketch, of
+from armpy.testing.sampling.case_template import CaseTemplate, Scale, of
 from armpy.tools.compare.seeded_values import Values, anything, exactly, few, reals
 from armpy.types import DataType
 
@@ -55,7 +55,7 @@ _NEAR_HALVES = (0.49999997, -0.49999997, 8388609.0, -8388609.0, 4194304.5, -4194
 """What adding a half and cutting off rounds wrong."""
 
 
-def sketches() -> Iterator[Sketch]:
+def case_templates() -> Iterator[CaseTemplate]:
     """Lines of the table."""
     yield from _ties()
     yield from _boxes()
@@ -75,13 +75,13 @@ def plateaus(rng: np.random.Generator, info: TensorInfo) -> Array:
     return flat.reshape(info.known_shape).astype(info.data_type.dtype)
 
 
-def _ties() -> Iterator[Sketch]:
+def _ties() -> Iterator[CaseTemplate]:
     """The first of equal elements, or the last one, along each axis."""
     fills: dict[str, Values] = {"equal": equal, "plateaus": plateaus, "few": few}
     for label, values in fills.items():
         for function in ArgMinMaxFunction:
             for axis in (0, 1):
-                yield Sketch(
+                yield CaseTemplate(
                     f"{function.name.lower()}-{label}-axis_{axis}",
                     ArgMinMax(function, axis),
                     ((5, 8),),
@@ -90,7 +90,7 @@ def _ties() -> Iterator[Sketch]:
                 )
         for k, shape in ((4, (3, 9)), (17, (2, 40)), (1, (3, 8))):
             for largest in (True, False):
-                yield Sketch(
+                yield CaseTemplate(
                     f"{label}-{k}-{'largest' if largest else 'smallest'}",
                     TopkV2(k, largest=largest),
                     (shape,),
@@ -103,7 +103,7 @@ _PAIRED = ((0, 0, 2, 4), (0, 0, 2, 2), (0, 0, 4, 4), (8, 8, 10, 12), (8, 8, 10, 
 """Boxes that overlap by exactly a half, or by a quarter, of what both cover; one has no area."""
 
 
-def _boxes() -> Iterator[Sketch]:
+def _boxes() -> Iterator[CaseTemplate]:
     """Scores and overlaps on their thresholds, and scores that are equal."""
     scores = {
         "on-the-score": (0.5, 0.5, 0.75, 0.5, 0.25, 0.5),
@@ -115,21 +115,21 @@ def _boxes() -> Iterator[Sketch]:
     for label, given in scores.items():
         for threshold in (0.5, 0.25):
             name = f"{label}-{threshold:g}"
-            yield Sketch(
+            yield CaseTemplate(
                 name,
                 NonMaxSuppression(6, threshold, 0.5),
                 ((1, 6, 4), (1, 1, 6)),
                 floats,
                 (reals(_PAIRED), reals(given)),
             )
-            yield Sketch(
+            yield CaseTemplate(
                 name,
                 SoftNonMaxSuppression(6, threshold, 0.5),
                 ((6, 4), (6,)),
                 floats,
                 (reals(_PAIRED), reals(given)),
             )
-            yield Sketch(
+            yield CaseTemplate(
                 name,
                 BoxWithNmsLimit(0.5, 6, NmsKernel.HARD, threshold, 1.0, 0.5),
                 ((6, 2), (6, 8), (6,)),
@@ -141,7 +141,7 @@ def _boxes() -> Iterator[Sketch]:
                 ),
             )
             for is_regular in (False, True):
-                yield Sketch(
+                yield CaseTemplate(
                     f"{name}{'-regular' if is_regular else ''}",
                     DetectionPostProcess(6, 1, 6, 0.5, threshold, 1, use_regular_nms=is_regular),
                     ((1, 6, 4), (1, 6, 2), (6, 4)),
@@ -160,11 +160,11 @@ def _centred() -> Array:
     return np.stack([(y1 + y2) / 2, (x1 + x2) / 2, y2 - y1, x2 - x1], axis=1)
 
 
-def _halves() -> Iterator[Sketch]:
+def _halves() -> Iterator[CaseTemplate]:
     """Numbers that lie between two that can be stored."""
     numbers = (*_HALVES, *_NEAR_HALVES, -0.0)
     for function in (UnaryOperation.ROUND, UnaryOperation.FLOOR, UnaryOperation.CEIL):
-        yield Sketch(
+        yield CaseTemplate(
             f"{function.name.lower()}-halves",
             ElementwiseUnary(function),
             ((len(numbers),),),
@@ -172,7 +172,7 @@ def _halves() -> Iterator[Sketch]:
             (reals(numbers),),
         )
     for label, output in (("halves-around-0", Scale(1.0)), ("halves-at-the-end", Scale(1.0, 1.0))):
-        yield Sketch(
+        yield CaseTemplate(
             label,
             Quantize(),
             ((len(_HALVES),),),
@@ -190,7 +190,7 @@ def _halves() -> Iterator[Sketch]:
     )
     for operation, count in lines:
         # Of twice the scale: every odd element is a half.
-        yield Sketch(
+        yield CaseTemplate(
             f"stored-halves-{getattr(getattr(operation, 'function', None), 'name', 'all').lower()}",
             operation,
             ((40,),) * count,
@@ -201,16 +201,16 @@ def _halves() -> Iterator[Sketch]:
             (DataType.QASYMM_S8,) if isinstance(operation, Quantize) else None,
         )
     for kind, shape in ((ReduceOperation.MEAN, (12, 2)), (ReduceOperation.MEAN, (6, 4))):
-        yield Sketch(
+        yield CaseTemplate(
             f"mean-halves-of-{shape[1]}", Reduce(kind, (1,)), (shape,), _BYTES, (anything,)
         )
     average = Pooling2d(PoolingAlgorithm.AVERAGE, (1, 2), (1, 2))
-    yield Sketch("average-halves", average, ((1, 4, 10, 3),), _BYTES, (anything,), _EIGHTHS)
+    yield CaseTemplate("average-halves", average, ((1, 4, 10, 3),), _BYTES, (anything,), _EIGHTHS)
     for method in ResizeMethod:
         for corners, centres in ((False, False), (True, False), (False, True)):
             label = f"{method.name.lower()}{'-corners' * corners}{'-centres' * centres}"
             for height, width in ((8, 2), (3, 7)):
-                yield Sketch(
+                yield CaseTemplate(
                     f"{label}-halves-{height}-{width}",
                     Resize((height, width), method, corners, centres),
                     ((1, 4, 4, 2),),
@@ -220,7 +220,7 @@ def _halves() -> Iterator[Sketch]:
                 )
 
 
-def _bends() -> Iterator[Sketch]:
+def _bends() -> Iterator[CaseTemplate]:
     """Activations at the numbers where their functions bend, and beside them."""
     numbers = (-6.0, -3.0, -1.0, -0.125, 0.0, 0.125, 1.0, 3.0, 6.0, 6.125, -3.125, 2.875)
     for function, a, b in (
@@ -231,7 +231,7 @@ def _bends() -> Iterator[Sketch]:
         (ActivationFunction.HARD_SWISH, 0.0, 0.0),
         (ActivationFunction.ABS, 0.0, 0.0),
     ):
-        yield Sketch(
+        yield CaseTemplate(
             f"{function.name.lower()}-bends-{a:g}",
             Activation(function, a, b),
             ((12,),),
@@ -241,12 +241,12 @@ def _bends() -> Iterator[Sketch]:
         )
 
 
-def _square() -> Iterator[Sketch]:
+def _square() -> Iterator[CaseTemplate]:
     """Matrices with as many rows as columns: nothing but the elements tells which is which."""
-    yield Sketch("square", Transpose((1, 0)), ((9, 9),), _FLOAT_AND_BYTES, (anything,))
+    yield CaseTemplate("square", Transpose((1, 0)), ((9, 9),), _FLOAT_AND_BYTES, (anything,))
     for order in ((0, 2, 1), (1, 0, 2), (2, 1, 0), (1, 2, 0), (2, 0, 1)):
         name = "cube-" + "".join(map(str, order))
-        yield Sketch(name, Transpose(order), ((5, 5, 5),), _FLOAT_AND_BYTES, (anything,))
+        yield CaseTemplate(name, Transpose(order), ((5, 5, 5),), _FLOAT_AND_BYTES, (anything,))
     for x, y in ((True, False), (False, True), (True, True), (False, False)):
         yield line(
             f"square{'-x' * x}{'-y' * y}",

@@ -19,7 +19,7 @@ from armpy.ops import (
     UnaryOperation,
 )
 from armpy.testing.cases import functions
-from armpy.testing.sampling.case_template import Scale, Selection, Sketch, every, of
+from armpy.testing.sampling.case_template import CaseTemplate, Scale, Selection, every, of
 from armpy.tools.compare.seeded_values import Values, anything, between, far, few, positive, powers
 from armpy.types import DataType
 
@@ -67,7 +67,7 @@ _BINARY_COMMON = {
 }
 
 
-def sketches() -> Iterator[Sketch]:
+def case_templates() -> Iterator[CaseTemplate]:
     """Lines of the table."""
     yield from _binary()
     yield from _unary()
@@ -75,11 +75,11 @@ def sketches() -> Iterator[Sketch]:
     yield from _others()
 
 
-def _binary() -> Iterator[Sketch]:
+def _binary() -> Iterator[CaseTemplate]:
     """Arithmetic on two tensors."""
     for function in (f for f in BinaryOperation if f not in functions.BINARY):
         values = _BINARY_VALUES.get(function, (anything,))
-        line = Sketch(
+        line = CaseTemplate(
             function.name.lower(),
             ElementwiseBinary(function),
             ((2, 3, 5), (2, 3, 5)),
@@ -98,7 +98,9 @@ def _binary() -> Iterator[Sketch]:
             shapes=((3, 1, 5), (4, 1)),
             types=of(DataType.FLOAT32),
         )
-    add = Sketch("add", ElementwiseBinary(), ((2, 3), (2, 3)), scales=(_FINE,), output=_COARSE)
+    add = CaseTemplate(
+        "add", ElementwiseBinary(), ((2, 3), (2, 3)), scales=(_FINE,), output=_COARSE
+    )
     for label, shapes in BROADCASTS.items():
         yield replace(add, label=f"add-{label}", shapes=shapes)
     yield replace(add, label="add-constant", shapes=((2, 3, 5), (5,)), constants=(1,))
@@ -120,7 +122,7 @@ def _binary() -> Iterator[Sketch]:
             output=scale,
         )
     for function in (BinaryOperation.ADD, BinaryOperation.SUB):
-        yield Sketch(
+        yield CaseTemplate(
             f"{function.name.lower()}-power-of-two",
             ElementwiseBinary(function, power_of_two_scales=True),
             ((3, 4), (3, 4)),
@@ -130,7 +132,7 @@ def _binary() -> Iterator[Sketch]:
         )
 
 
-def _unary() -> Iterator[Sketch]:
+def _unary() -> Iterator[CaseTemplate]:
     """Functions of one element."""
     for function in (f for f in UnaryOperation if f not in functions.UNARY):
         values = _UNARY_VALUES.get(function, anything)
@@ -140,7 +142,7 @@ def _unary() -> Iterator[Sketch]:
         elif function in (UnaryOperation.ABS, UnaryOperation.NEG, UnaryOperation.SQUARE):
             types = lambda given: given[0] is not DataType.BOOLEAN  # noqa: E731
         for label, shape in (("", (3, 5)), ("-odd-size", (1, 7, 13)), ("-scalar", ())):
-            yield Sketch(
+            yield CaseTemplate(
                 f"{function.name.lower()}{label}",
                 ElementwiseUnary(function),
                 (shape,),
@@ -156,11 +158,11 @@ def _both(one: Selection, other: Selection) -> Selection:
     return lambda types: one(types) and other(types)
 
 
-def _comparisons() -> Iterator[Sketch]:
+def _comparisons() -> Iterator[CaseTemplate]:
     """Comparisons; scales are powers of two, so that rescaling does not decide."""
     scales = (Scale(1 / 32, -0.25), Scale(1 / 16, 0.5))
     for function in ComparisonOperation:
-        line = Sketch(
+        line = CaseTemplate(
             function.name.lower(),
             Comparison(function),
             ((3, 7), (3, 7)),
@@ -175,22 +177,22 @@ def _comparisons() -> Iterator[Sketch]:
             line, label=f"{function.name.lower()}-scales", scales=scales, values=(anything,)
         )
     for label, shapes in BROADCASTS.items():
-        yield Sketch(f"less-{label}", Comparison(ComparisonOperation.LESS), shapes)
+        yield CaseTemplate(f"less-{label}", Comparison(ComparisonOperation.LESS), shapes)
 
 
-def _others() -> Iterator[Sketch]:
+def _others() -> Iterator[CaseTemplate]:
     """Logic, selection, and slopes for what is negative."""
     for logic in LogicalBinaryOperation:
         for label, shapes in BROADCASTS.items():
-            yield Sketch(f"{logic.name.lower()}-{label}", LogicalBinary(logic), shapes, every)
-    yield Sketch("same", Select(), ((2, 3, 5), (2, 3, 5), (2, 3, 5)), every)
+            yield CaseTemplate(f"{logic.name.lower()}-{label}", LogicalBinary(logic), shapes, every)
+    yield CaseTemplate("same", Select(), ((2, 3, 5), (2, 3, 5), (2, 3, 5)), every)
     for label, shapes3 in {
         "rows": ((3, 1), (3, 5), (3, 5)),
         "scalars": ((4, 3), (), ()),
         "scalar-condition": ((), (2, 3), (2, 3)),
         "all-ways": ((3, 1, 1), (4, 1), (5,)),
     }.items():
-        yield Sketch(
+        yield CaseTemplate(
             label,
             Select(),
             shapes3,
@@ -201,7 +203,7 @@ def _others() -> Iterator[Sketch]:
         "same": ((2, 3), (2, 3)),
         "one": ((2, 5), (1,)),
     }.items():
-        yield Sketch(
+        yield CaseTemplate(
             label,
             Prelu(),
             shapes,
@@ -211,7 +213,7 @@ def _others() -> Iterator[Sketch]:
             Scale(1 / 8, 0.1),
             constants=(1,),
         )
-    yield Sketch(
+    yield CaseTemplate(
         "channels-run-time",
         Prelu(),
         ((1, 3, 3, 4), (1, 1, 4)),

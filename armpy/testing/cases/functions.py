@@ -11,7 +11,7 @@ from armpy.ops import (
     UnaryOperation,
 )
 from armpy.ops.elementwise import INTEGER_TYPES
-from armpy.testing.sampling.case_template import Sketch, of
+from armpy.testing.sampling.case_template import CaseTemplate, of
 from armpy.tools.compare.seeded_values import Values, anything, between, positive, thorough
 from armpy.types import DataType
 
@@ -55,7 +55,7 @@ BINARY = (*OF_FLOAT_PAIRS, *OF_INTEGER_PAIRS)
 """What has its lines here and in no other table."""
 
 
-def sketches() -> Iterator[Sketch]:
+def case_templates() -> Iterator[CaseTemplate]:
     """Lines of the table."""
     for function, values in OF_FLOATS.items():
         yield from _lines(ElementwiseUnary(function), _FLOATS, (values,))
@@ -71,12 +71,12 @@ def _lines(
     operation: ElementwiseUnary | ElementwiseBinary,
     types: Sequence[DataType],
     values: tuple[Values, ...],
-) -> Iterator[Sketch]:
+) -> Iterator[CaseTemplate]:
     """A whole tensor; one without axes and one without elements, of the usual type."""
     usual = [t for t in types if t in (DataType.FLOAT32, DataType.SIGNED32)]
     shapes: dict[str, tuple[int, ...]] = {"": (16, 17), "-rank-0": (), "-of-nothing": (2, 0, 3)}
     for label, shape in shapes.items():
-        yield Sketch(
+        yield CaseTemplate(
             f"{operation.operation.name.lower()}{label}",
             operation,
             (shape,) * len(operation.inputs),

@@ -18,7 +18,7 @@ from armpy.ops import (
     Unique,
 )
 from armpy.tensor import TensorInfo
-from armpy.testing.sampling.case_template import Selection, Sketch, Types, every, of
+from armpy.testing.sampling.case_template import CaseTemplate, Selection, Types, every, of
 from armpy.tools.compare.seeded_values import Values, below, distinct, exactly, few
 from armpy.types import DataType
 
@@ -64,12 +64,12 @@ TABLE: Sequence[tuple[str, Operation, Sequence[tuple[int, ...]], Selection, Valu
 """Operations with indices, in int32, that are filled as the last column says."""
 
 
-def sketches() -> Iterator[Sketch]:
+def case_templates() -> Iterator[CaseTemplate]:
     """Lines of the table."""
     for label, operation, shapes, types, indices in TABLE:
         combines = operation.attributes().get("reduction", ScatterReduction.NONE)
         values = distinct if combines is ScatterReduction.NONE else few
-        yield Sketch(
+        yield CaseTemplate(
             label,
             operation,
             shapes,
@@ -79,26 +79,28 @@ def sketches() -> Iterator[Sketch]:
         )
     for kind in (ReduceOperation.SUM, ReduceOperation.PROD):
         name = kind.name.lower()
-        yield Sketch(name, Cumulate(kind, 1), ((2, 5, 3),), every, (few,))
-        yield Sketch(f"{name}-reverse", Cumulate(kind, -1, reverse=True), ((3, 4),), values=(few,))
+        yield CaseTemplate(name, Cumulate(kind, 1), ((2, 5, 3),), every, (few,))
+        yield CaseTemplate(
+            f"{name}-reverse", Cumulate(kind, -1, reverse=True), ((3, 4),), values=(few,)
+        )
         for reverse in (False, True):
             label = f"{name}-exclusive{'-reverse' if reverse else ''}"
-            yield Sketch(label, Cumulate(kind, 0, True, reverse), ((4, 3),), values=(few,))
-    yield Sketch("basic", NonZero(), ((3, 4),), every, (few,))
-    yield Sketch("basic", Unique(), ((2, 7),), every, (few,))
-    yield Sketch("in-order", Unique(is_sorted=False), ((9,),), values=(few,))
-    yield Sketch("slices", Unique(1), ((2, 9),), values=(few,))
-    yield Sketch("smallest", TopkV2(3, largest=False), ((2, 6),), every, (distinct,))
-    yield Sketch("smallest-ties", TopkV2(4, largest=False), ((3, 6),), values=(few,))
-    yield Sketch("smallest-last", TopkV2(4, True, largest=False), ((3, 6),), values=(few,))
+            yield CaseTemplate(label, Cumulate(kind, 0, True, reverse), ((4, 3),), values=(few,))
+    yield CaseTemplate("basic", NonZero(), ((3, 4),), every, (few,))
+    yield CaseTemplate("basic", Unique(), ((2, 7),), every, (few,))
+    yield CaseTemplate("in-order", Unique(is_sorted=False), ((9,),), values=(few,))
+    yield CaseTemplate("slices", Unique(1), ((2, 9),), values=(few,))
+    yield CaseTemplate("smallest", TopkV2(3, largest=False), ((2, 6),), every, (distinct,))
+    yield CaseTemplate("smallest-ties", TopkV2(4, largest=False), ((3, 6),), values=(few,))
+    yield CaseTemplate("smallest-last", TopkV2(4, True, largest=False), ((3, 6),), values=(few,))
 
 
-def _infos(sketch: Sketch, types: Types) -> list[TensorInfo | None]:
+def _infos(template: CaseTemplate, types: Types) -> list[TensorInfo | None]:
     """Elements of some type, indices in int32, and updates."""
-    quantization = sketch.scales[0].of(types[0]) if types[0].is_quantized else None
+    quantization = template.scales[0].of(types[0]) if types[0].is_quantized else None
     return [
         TensorInfo(shape, DataType.SIGNED32)
         if number == 1
         else TensorInfo(shape, types[0], quantization)
-        for number, shape in enumerate(sketch.shapes)
+        for number, shape in enumerate(template.shapes)
     ]

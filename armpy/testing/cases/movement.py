@@ -31,7 +31,7 @@ from armpy.ops import (
     Unstack,
 )
 from armpy.tensor import TensorInfo
-from armpy.testing.sampling.case_template import Scale, Sketch, Types, every, of
+from armpy.testing.sampling.case_template import CaseTemplate, Scale, Types, every, of
 from armpy.tools.compare.seeded_values import anything, below, distinct, exactly
 from armpy.types import DataType
 
@@ -119,7 +119,7 @@ INDEXED: tuple[tuple[str, Operation, Sequence[tuple[int, ...]], int], ...] = (
 """Look-ups, with the number that indices stay below."""
 
 
-def sketches() -> Iterator[Sketch]:
+def case_templates() -> Iterator[CaseTemplate]:
     """Lines of the table."""
     seen: set[str] = set()
     for label, operation, shapes in TABLE:
@@ -127,8 +127,8 @@ def sketches() -> Iterator[Sketch]:
         if operation.name not in seen:
             types = every if operation.name in _WITH_EVERY_TYPE else _WIDTHS
         seen.add(operation.name)
-        yield Sketch(label, operation, shapes, types, (distinct,))
-    yield Sketch(
+        yield CaseTemplate(label, operation, shapes, types, (distinct,))
+    yield CaseTemplate(
         "requantizing",
         Concat(-1),
         ((3, 4), (3, 2)),
@@ -141,13 +141,13 @@ def sketches() -> Iterator[Sketch]:
     yield from _generation()
 
 
-def _padding() -> Iterator[Sketch]:
+def _padding() -> Iterator[CaseTemplate]:
     """Pad in each of its modes."""
     values = (distinct,)
     around = ((1, 0), (2, 1))
-    yield Sketch("basic", Pad(around), ((3, 4),), _WIDTHS, values)
-    yield Sketch("value", Pad(around, 1.5), ((3, 4),), of(DataType.FLOAT32), values)
-    yield Sketch(
+    yield CaseTemplate("basic", Pad(around), ((3, 4),), _WIDTHS, values)
+    yield CaseTemplate("value", Pad(around, 1.5), ((3, 4),), of(DataType.FLOAT32), values)
+    yield CaseTemplate(
         "value-operand",
         Pad(around),
         ((3, 4), ()),
@@ -155,17 +155,19 @@ def _padding() -> Iterator[Sketch]:
         (distinct, exactly(3)),
         constants=(1,),
     )
-    yield Sketch("image", Pad(((0, 0), (1, 2), (2, 1), (0, 0))), ((2, 3, 4, 2),), values=values)
+    yield CaseTemplate(
+        "image", Pad(((0, 0), (1, 2), (2, 1), (0, 0))), ((2, 3, 4, 2),), values=values
+    )
     for where, side in ((-1.0, "lowest"), (1.0, "highest")):
         scales = (Scale(1 / 16, where),)
-        yield Sketch(f"{side}-zero-point", Pad(around), ((3, 4),), _BYTES, values, scales)
+        yield CaseTemplate(f"{side}-zero-point", Pad(around), ((3, 4),), _BYTES, values, scales)
     for mode in PaddingMode:
         if mode is not PaddingMode.CONSTANT:
             operation = Pad(((1, 1), (2, 1)), padding_mode=mode)
-            yield Sketch(mode.name.lower(), operation, ((3, 4),), values=values)
+            yield CaseTemplate(mode.name.lower(), operation, ((3, 4),), values=values)
 
 
-def _lookups() -> Iterator[Sketch]:
+def _lookups() -> Iterator[CaseTemplate]:
     """Gather and GatherNd over types of elements and types of indices."""
     seen: set[str] = set()
     for label, operation, shapes, limit in INDEXED:
@@ -175,44 +177,44 @@ def _lookups() -> Iterator[Sketch]:
             if not first and index_type is not DataType.SIGNED32:
                 continue
             wide = "" if index_type is DataType.SIGNED32 else f"-{index_type.name.lower()}"
-            yield Sketch(
+            yield CaseTemplate(
                 f"{label}{wide}",
                 operation,
                 shapes,
                 _WIDTHS if first and not wide else of(DataType.FLOAT32, DataType.QASYMM_S8),
                 (distinct, below(limit)),
-                infos=lambda sketch, types, index_type=index_type: _indexed(  # type: ignore[misc]
-                    sketch, types, index_type
+                infos=lambda template, types, index_type=index_type: _indexed(  # type: ignore[misc]
+                    template, types, index_type
                 ),
             )
 
 
-def _indexed(sketch: Sketch, types: Types, index_type: DataType) -> list[TensorInfo | None]:
+def _indexed(template: CaseTemplate, types: Types, index_type: DataType) -> list[TensorInfo | None]:
     """Elements of some type, and indices of another."""
-    data, indices = sketch.shapes
-    quantization = sketch.scales[0].of(types[0]) if types[0].is_quantized else None
+    data, indices = template.shapes
+    quantization = template.scales[0].of(types[0]) if types[0].is_quantized else None
     return [TensorInfo(data, types[0], quantization), TensorInfo(indices, index_type)]
 
 
-def _generation() -> Iterator[Sketch]:
+def _generation() -> Iterator[CaseTemplate]:
     """Operations that make elements; the core knows the answers of most without a backend."""
-    yield Sketch("basic", Fill((2, 3)), ((),), _WIDTHS)
-    yield Sketch("vector", Fill((7,)), ((1,),))
-    yield Sketch("scalar", Fill(()), ((),))
-    yield Sketch("basic", Rank(), ((2, 3, 4),), every)
-    yield Sketch("scalar", Rank(), ((),))
+    yield CaseTemplate("basic", Fill((2, 3)), ((),), _WIDTHS)
+    yield CaseTemplate("vector", Fill((7,)), ((1,),))
+    yield CaseTemplate("scalar", Fill(()), ((),))
+    yield CaseTemplate("basic", Rank(), ((2, 3, 4),), every)
+    yield CaseTemplate("scalar", Rank(), ((),))
     for data_type, types in ((DataType.SIGNED32, every), (DataType.SIGNED64, of(DataType.FLOAT32))):
-        yield Sketch(f"to-{data_type.name.lower()}", Shape(data_type), ((2, 3, 4),), types)
+        yield CaseTemplate(f"to-{data_type.name.lower()}", Shape(data_type), ((2, 3, 4),), types)
     for data_type in (DataType.FLOAT32, DataType.SIGNED32, DataType.SIGNED64):
         for label, numbers in {"up": (1, 10, 2), "down": (5, 0, -1), "empty": (3, 3, 1)}.items():
-            yield Sketch(label, Range(*numbers, data_type), (), of(data_type))
+            yield CaseTemplate(label, Range(*numbers, data_type), (), of(data_type))
     for label, operation, shape in (
         ("basic", OneHot(4), (5,)),
         ("first", OneHot(4, 0), (2, 3)),
         ("middle", OneHot(3, 1), (2, 3)),
         ("scalar", OneHot(5), ()),
     ):
-        yield Sketch(
+        yield CaseTemplate(
             label,
             operation,
             (shape, (), ()),

@@ -37,7 +37,7 @@ from armpy.ops import (
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
 from armpy.testing.cases import weighted
-from armpy.testing.sampling.case_template import Scale, Sketch, of
+from armpy.testing.sampling.case_template import CaseTemplate, Scale, of
 from armpy.tools.compare.seeded_values import anything, grid, stored
 from armpy.types import DataType
 
@@ -77,7 +77,7 @@ def one(rng: np.random.Generator, info: TensorInfo) -> Array:
     return values
 
 
-def sketches() -> Iterator[Sketch]:
+def case_templates() -> Iterator[CaseTemplate]:
     """Lines of the table."""
     yield from _chosen()
     yield from _clamped()
@@ -85,32 +85,34 @@ def sketches() -> Iterator[Sketch]:
     yield from _reached()
 
 
-def _chosen() -> Iterator[Sketch]:
+def _chosen() -> Iterator[CaseTemplate]:
     """What is one of several elements, or its position."""
     for function in ArgMinMaxFunction:
         name = function.name.lower()
         for axis, shape in ((-1, (8, 37)), (1, (8, 5, 3))):
             values = rows if axis == -1 else unusual
             operation = Reduce(ReduceOperation[function.name], (axis,))
-            yield Sketch(f"no-numbers-{name}{axis}", operation, (shape,), _FLOATS, (values,))
+            yield CaseTemplate(f"no-numbers-{name}{axis}", operation, (shape,), _FLOATS, (values,))
             position = ArgMinMax(function, axis)
-            yield Sketch(f"no-numbers-{name}{axis}", position, (shape,), _FLOATS, (values,))
+            yield CaseTemplate(f"no-numbers-{name}{axis}", position, (shape,), _FLOATS, (values,))
     for largest in (False, True):
         top = TopkV2(5, largest=largest)
         label = f"no-numbers-{'largest' if largest else 'smallest'}"
-        yield Sketch(label, top, ((8, 11),), _F32, (rows,))
+        yield CaseTemplate(label, top, ((8, 11),), _F32, (rows,))
     for size, stride, channels in (((2, 2), (2, 2), 5), ((3, 3), (1, 1), 33), ((1, 4), (1, 3), 1)):
         pool = Pooling2d(PoolingAlgorithm.MAX, size, stride, Padding.SAME)
-        yield Sketch(f"no-numbers-{channels}", pool, ((1, 9, 8, channels),), _F32, (unusual,))
+        yield CaseTemplate(f"no-numbers-{channels}", pool, ((1, 9, 8, channels),), _F32, (unusual,))
     places = MaxPoolWithIndices((2, 2), (1, 1), (1, 1), Padding.SAME)
-    yield Sketch("no-numbers", places, ((1, 9, 8, 3),), _F32, (unusual,))
+    yield CaseTemplate("no-numbers", places, ((1, 9, 8, 3),), _F32, (unusual,))
     for extreme in (BinaryOperation.MAXIMUM, BinaryOperation.MINIMUM):
         label = f"no-numbers-{extreme.name.lower()}"
-        yield Sketch(label, ElementwiseBinary(extreme), ((9, 17), (9, 17)), _FLOATS, (unusual,))
-    yield Sketch("no-numbers", Softmax(), ((8, 37),), _F32, (rows,))
+        yield CaseTemplate(
+            label, ElementwiseBinary(extreme), ((9, 17), (9, 17)), _FLOATS, (unusual,)
+        )
+    yield CaseTemplate("no-numbers", Softmax(), ((8, 37),), _F32, (rows,))
 
 
-def _clamped() -> Iterator[Sketch]:
+def _clamped() -> Iterator[CaseTemplate]:
     """What is kept within bounds, alone and behind other layers."""
     for function, high, low in (
         (ActivationFunction.RELU, 0.0, 0.0),
@@ -120,14 +122,16 @@ def _clamped() -> Iterator[Sketch]:
         (ActivationFunction.LEAKY_RELU, 0.1, 0.0),
     ):
         label = f"no-numbers-{function.name.lower()}-{high:g}"
-        yield Sketch(label, Activation(function, high, low), ((5, 37),), _FLOATS, (unusual,))
+        yield CaseTemplate(label, Activation(function, high, low), ((5, 37),), _FLOATS, (unusual,))
     for clamp in _CLAMPS:
         label = f"no-numbers-{clamp.name.lower()}"
         added = ElementwiseBinary(BinaryOperation.ADD, clamp)
-        yield Sketch(label, added, ((5, 37), (5, 37)), _F32, (unusual,))
+        yield CaseTemplate(label, added, ((5, 37), (5, 37)), _F32, (unusual,))
         for algorithm in (PoolingAlgorithm.MAX, PoolingAlgorithm.AVERAGE):
             pool = Pooling2d(algorithm, (2, 2), (2, 2), activation=clamp)
-            yield Sketch(f"{label}-{algorithm.name.lower()}", pool, ((1, 6, 6, 19),), _F32, (one,))
+            yield CaseTemplate(
+                f"{label}-{algorithm.name.lower()}", pool, ((1, 6, 6, 19),), _F32, (one,)
+            )
         for operation, shapes in (
             (
                 Convolution2d(padding=Padding.SAME, activation=clamp),
@@ -145,9 +149,9 @@ def _clamped() -> Iterator[Sketch]:
             yield weighted.line(f"{label}-{where}", operation, shapes, _F32, values=(one, grid))
 
 
-def _converted() -> Iterator[Sketch]:
+def _converted() -> Iterator[CaseTemplate]:
     """What becomes an integer or a truth value."""
-    yield Sketch(
+    yield CaseTemplate(
         "no-numbers",
         Quantize(),
         ((5, 37),),
@@ -157,13 +161,13 @@ def _converted() -> Iterator[Sketch]:
         output_types=(DataType.QASYMM_S8, DataType.QASYMM_U8, DataType.QSYMM_S16),
     )
     integers = (DataType.SIGNED32, DataType.SIGNED64, DataType.BOOLEAN)
-    yield Sketch("no-numbers", Cast(), ((5, 37),), _F32, (unusual,), output_types=integers)
+    yield CaseTemplate("no-numbers", Cast(), ((5, 37),), _F32, (unusual,), output_types=integers)
     for comparison in ComparisonOperation:
         label = f"no-numbers-{comparison.name.lower()}"
-        yield Sketch(label, Comparison(comparison), ((9, 17), (9, 17)), _F32, (unusual,))
+        yield CaseTemplate(label, Comparison(comparison), ((9, 17), (9, 17)), _F32, (unusual,))
 
 
-def _reached() -> Iterator[Sketch]:
+def _reached() -> Iterator[CaseTemplate]:
     """Which elements one NaN reaches, and no others."""
     for stride, kernel in (((2, 2), (3, 3)), ((3, 2), (2, 2)), ((1, 1), (2, 3)), ((4, 4), (1, 1))):
         for padding in (Padding.VALID, Padding.SAME):
@@ -178,7 +182,9 @@ def _reached() -> Iterator[Sketch]:
     ):
         heads = ((2, 4, 5, 8), (2, 2, 7, 8), (2, 2, 7, 6))
         for odd, values in (("key", (grid, one, grid)), ("value", (grid, grid, one))):
-            yield Sketch(f"no-numbers-{name}-{odd}", seen, heads, _F32, values)
+            yield CaseTemplate(f"no-numbers-{name}-{odd}", seen, heads, _F32, values)
     for method in ResizeMethod:
         resize = Resize((9, 7), method)
-        yield Sketch(f"no-numbers-{method.name.lower()}", resize, ((1, 4, 5, 3),), _F32, (one,))
+        yield CaseTemplate(
+            f"no-numbers-{method.name.lower()}", resize, ((1, 4, 5, 3),), _F32, (one,)
+        )

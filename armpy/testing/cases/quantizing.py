@@ -10,7 +10,7 @@ import numpy as np
 from armpy.ops import BitCast, Cast, Dequantize, Quantize
 from armpy.ops.operation import Array
 from armpy.tensor import Quantization, TensorInfo
-from armpy.testing.sampling.case_template import Scale, Sketch, Types, every, of
+from armpy.testing.sampling.case_template import CaseTemplate, Scale, Types, every, of
 from armpy.tools.compare.seeded_values import anything, between
 from armpy.types import DataType
 
@@ -22,14 +22,14 @@ _HUBS = (DataType.FLOAT32, DataType.SIGNED32)
 """Types that every type is cast from and to."""
 
 
-def sketches() -> Iterator[Sketch]:
+def case_templates() -> Iterator[CaseTemplate]:
     """Lines of the table."""
     yield from _quantize()
     yield from _dequantize()
     yield from _bit_casts()
     for target in _CAST_TYPES:
         sources = _CAST_TYPES if target in _HUBS else _HUBS
-        yield Sketch(
+        yield CaseTemplate(
             f"to-{target.name.lower()}",
             Cast(),
             ((3, 5),),
@@ -37,7 +37,7 @@ def sketches() -> Iterator[Sketch]:
             (between(0, 2 if target is DataType.BOOLEAN else 100),),
             output_types=(target,),
         )
-    small = Sketch(
+    small = CaseTemplate(
         "to-small",
         Cast(),
         ((3, 5),),
@@ -50,7 +50,7 @@ def sketches() -> Iterator[Sketch]:
         small, label="to-infinity", operation=Cast(saturate=False), output_types=_SMALL[1:3]
     )
     yield replace(small, label="from-small", types=of(*_SMALL), output_types=(DataType.FLOAT32,))
-    yield Sketch(
+    yield CaseTemplate(
         "saturating",
         Cast(),
         ((3, 5),),
@@ -58,29 +58,31 @@ def sketches() -> Iterator[Sketch]:
         (between(-1e6, 1e6),),
         output_types=(DataType.SIGNED8, DataType.UNSIGNED8, DataType.SIGNED16),
     )
-    yield Sketch(
+    yield CaseTemplate(
         "truncating",
         Cast(),
         ((3, 5),),
         of(*_FLOATS),
         output_types=(DataType.SIGNED32, DataType.SIGNED8, DataType.SIGNED64),
     )
-    yield Sketch("scalar", Cast(), ((),), of(DataType.FLOAT32), output_types=(DataType.SIGNED32,))
+    yield CaseTemplate(
+        "scalar", Cast(), ((),), of(DataType.FLOAT32), output_types=(DataType.SIGNED32,)
+    )
 
 
-def _bit_casts() -> Iterator[Sketch]:
+def _bit_casts() -> Iterator[CaseTemplate]:
     """BitCast of every type to integers that are as large; hand-worked cases change the size."""
     whole = {t.bits: t for t in DataType if t.name.startswith("UNSIGNED")}
     for source in DataType:
         target = whole[source.bits]
         if source is target:
             target = DataType[source.name.removeprefix("UN")]
-        yield Sketch(f"to-{target.name.lower()}", BitCast(target), ((3, 5),), of(source))
+        yield CaseTemplate(f"to-{target.name.lower()}", BitCast(target), ((3, 5),), of(source))
 
 
-def _quantize() -> Iterator[Sketch]:
+def _quantize() -> Iterator[CaseTemplate]:
     """Quantize: every pair of types once or more."""
-    plain = Sketch(
+    plain = CaseTemplate(
         "floats",
         Quantize(),
         ((3, 5, 7),),
@@ -90,7 +92,7 @@ def _quantize() -> Iterator[Sketch]:
     )
     yield plain
     yield replace(plain, label="scalar", shapes=((),), output_types=(DataType.QASYMM_S8,))
-    yield Sketch(
+    yield CaseTemplate(
         "to-even",
         Quantize(rounds_to_even=True),
         ((3, 5, 7),),
@@ -108,7 +110,7 @@ def _quantize() -> Iterator[Sketch]:
             output_types=(DataType.QASYMM_S8, DataType.QASYMM_U8),
         )
     for label, output in (("coarser", Scale(1 / 8, 0.2)), ("finer", Scale(1 / 50, -0.3))):
-        yield Sketch(
+        yield CaseTemplate(
             f"requantize-{label}",
             Quantize(),
             ((3, 5, 7),),
@@ -116,7 +118,7 @@ def _quantize() -> Iterator[Sketch]:
             output=output,
             output_types=_QUANTIZED if label == "coarser" else (DataType.QASYMM_S8,),
         )
-    yield Sketch(
+    yield CaseTemplate(
         "integers",
         Quantize(),
         ((3, 5),),
@@ -126,7 +128,7 @@ def _quantize() -> Iterator[Sketch]:
         output_types=(DataType.QASYMM_S8, DataType.QASYMM_U8, DataType.QSYMM_S16),
         infos=_scaled_integers,
     )
-    yield Sketch(
+    yield CaseTemplate(
         "to-integers",
         Quantize(),
         ((3, 5),),
@@ -135,7 +137,7 @@ def _quantize() -> Iterator[Sketch]:
         output_scale=lambda inputs, data_type: Quantization.per_tensor(2.0**-12),
         infos=None,
     )
-    yield Sketch(
+    yield CaseTemplate(
         "per-axis",
         Quantize(),
         ((3, 5, 4),),
@@ -153,21 +155,23 @@ def halves(rng: np.random.Generator, info: TensorInfo) -> Array:
     return (rng.integers(-64, 64, info.known_shape) / 8).astype(info.data_type.dtype)
 
 
-def _scaled_integers(sketch: Sketch, types: Types) -> list[TensorInfo | None]:
+def _scaled_integers(template: CaseTemplate, types: Types) -> list[TensorInfo | None]:
     """An int32 tensor with a scale."""
-    return [TensorInfo(shape, types[0], Quantization.per_tensor(1 / 64)) for shape in sketch.shapes]
+    return [
+        TensorInfo(shape, types[0], Quantization.per_tensor(1 / 64)) for shape in template.shapes
+    ]
 
 
-def _dequantize() -> Iterator[Sketch]:
+def _dequantize() -> Iterator[CaseTemplate]:
     """Dequantize."""
-    yield Sketch(
+    yield CaseTemplate(
         "plain",
         Dequantize(),
         ((3, 5, 7),),
         lambda types: types[0].is_quantized,
         output_types=_FLOATS,
     )
-    yield Sketch(
+    yield CaseTemplate(
         "integers",
         Dequantize(),
         ((3, 5),),
@@ -175,11 +179,13 @@ def _dequantize() -> Iterator[Sketch]:
         output_types=_FLOATS,
         infos=_scaled_integers,
     )
-    yield Sketch(
+    yield CaseTemplate(
         "half", Dequantize(), ((3, 5),), of(DataType.FLOAT16), output_types=(DataType.FLOAT32,)
     )
-    yield Sketch("scalar", Dequantize(), ((),), of(DataType.QASYMM_S8), output_types=_FLOATS[:1])
-    yield Sketch(
+    yield CaseTemplate(
+        "scalar", Dequantize(), ((),), of(DataType.QASYMM_S8), output_types=_FLOATS[:1]
+    )
+    yield CaseTemplate(
         "per-axis",
         Dequantize(),
         ((2, 4, 3),),
@@ -188,7 +194,7 @@ def _dequantize() -> Iterator[Sketch]:
         output_types=_FLOATS[:1],
         infos=_per_axis,
     )
-    yield Sketch(
+    yield CaseTemplate(
         "highest-zero-point",
         Dequantize(),
         ((3, 5),),
@@ -198,7 +204,7 @@ def _dequantize() -> Iterator[Sketch]:
     )
 
 
-def _per_axis(sketch: Sketch, types: Types) -> list[TensorInfo | None]:
+def _per_axis(template: CaseTemplate, types: Types) -> list[TensorInfo | None]:
     """A tensor with scales along its second axis."""
     quantization = Quantization.per_axis((0.1, 0.05, 0.025, 1.0), 1)
-    return [TensorInfo(shape, types[0], quantization) for shape in sketch.shapes]
+    return [TensorInfo(shape, types[0], quantization) for shape in template.shapes]

@@ -10,7 +10,7 @@ import numpy as np
 from armpy.ops import Operation, RecurrentActivation, Svdf, UnidirectionalSequenceLstm
 from armpy.ops.operation import Array
 from armpy.tensor import Quantization, TensorInfo
-from armpy.testing.sampling.case_template import Sketch, Types, every, is_hybrid, of
+from armpy.testing.sampling.case_template import CaseTemplate, Types, every, is_hybrid, of
 from armpy.tools.compare.seeded_values import between, grid, small
 from armpy.types import DataType
 
@@ -21,16 +21,16 @@ _SVDF_STEPS = (1 / 32, 1 / 64, 1 / 64, None, 1 / 8)
 """Scales of an integer Svdf's operands; the bias's follows."""
 
 
-def sketches() -> Iterator[Sketch]:
+def case_templates() -> Iterator[CaseTemplate]:
     """Lines of the table."""
     yield from _svdf()
     yield from _lstm()
 
 
-def _svdf() -> Iterator[Sketch]:
+def _svdf() -> Iterator[CaseTemplate]:
     """Svdf."""
     shapes = ((2, 3), (4, 3), (4, 5), (2,), (2, 20))
-    line = Sketch(
+    line = CaseTemplate(
         "basic",
         Svdf(2),
         shapes,
@@ -72,10 +72,10 @@ def _float_or_wide_state(types: Types) -> bool:
     return types[0] is DataType.FLOAT32 or types[4] is DataType.QSYMM_S16
 
 
-def _svdf_infos(sketch: Sketch, types: Types) -> list[TensorInfo | None]:
+def _svdf_infos(template: CaseTemplate, types: Types) -> list[TensorInfo | None]:
     """Infos of an Svdf's operands; the bias has the scale of state times time weights."""
     infos: list[TensorInfo | None] = []
-    for shape, data_type, step in zip(sketch.shapes, types, _SVDF_STEPS, strict=True):
+    for shape, data_type, step in zip(template.shapes, types, _SVDF_STEPS, strict=True):
         quantization = None
         if data_type.is_quantized and step is not None:
             wide = data_type is DataType.QSYMM_S16
@@ -92,9 +92,9 @@ def _wide_state(types: Types) -> bool:
     return types[4] is DataType.QSYMM_S16
 
 
-def _uneven_svdf_infos(sketch: Sketch, types: Types) -> list[TensorInfo | None]:
+def _uneven_svdf_infos(template: CaseTemplate, types: Types) -> list[TensorInfo | None]:
     """Infos of an Svdf's operands with zero points and a bias that counts."""
-    infos = _svdf_infos(sketch, types)
+    infos = _svdf_infos(template, types)
     for index, zero_point in ((0, 11), (4, -9)):
         info = infos[index]
         if info is not None:
@@ -170,7 +170,7 @@ _CONSTANTS = tuple(
 )
 
 
-def _lstm() -> Iterator[Sketch]:
+def _lstm() -> Iterator[CaseTemplate]:
     """UnidirectionalSequenceLstm."""
     variants: Mapping[str, tuple[Operation, list[tuple[int, ...] | None]]] = {
         "basic": (_integer_lstm(), _lstm_shapes(left_out=_PLAIN)),
@@ -194,7 +194,7 @@ def _lstm() -> Iterator[Sketch]:
     }
     for label, (operation, shapes) in variants.items():
         # Weights are bounded so that what is lost in float16 stays small from step to step.
-        line = Sketch(
+        line = CaseTemplate(
             label,
             operation,
             shapes,
@@ -220,7 +220,7 @@ def _lstm() -> Iterator[Sketch]:
         )
         yield replace(line, label=f"{label}-loud", values=(loud,), types=_not_half)
     for activation in (RecurrentActivation.RELU, RecurrentActivation.SIGMOID):
-        yield Sketch(
+        yield CaseTemplate(
             activation.name.lower(),
             UnidirectionalSequenceLstm(activation),
             _lstm_shapes(left_out=_PLAIN),
@@ -247,9 +247,9 @@ _UNEVEN_STEPS = {
 }
 
 
-def uneven_lstm_infos(sketch: Sketch, types: Types) -> list[TensorInfo | None]:
+def uneven_lstm_infos(template: CaseTemplate, types: Types) -> list[TensorInfo | None]:
     """Infos of an LSTM's operands with scales that are no powers of two, and zero points."""
-    infos = lstm_infos(sketch, types)
+    infos = lstm_infos(template, types)
     for index, (name, info) in enumerate(zip(_NAMES, infos, strict=True)):
         if info is None or info.quantization is None:
             continue
@@ -282,10 +282,10 @@ def _integer_lstm(**options: object) -> UnidirectionalSequenceLstm:
     return UnidirectionalSequenceLstm(**scales, hidden_state_scale=1 / 128, **options)  # type: ignore[arg-type]  # by name
 
 
-def lstm_infos(sketch: Sketch, types: Types) -> list[TensorInfo | None]:
+def lstm_infos(template: CaseTemplate, types: Types) -> list[TensorInfo | None]:
     """Infos of an LSTM's operands with the scales that the integer kernel wants."""
     infos: list[TensorInfo | None] = []
-    for name, shape, data_type in zip(_NAMES, sketch.shapes, types, strict=True):
+    for name, shape, data_type in zip(_NAMES, template.shapes, types, strict=True):
         quantization = None
         if data_type.is_quantized:
             step = {"input": 1 / 64, "output_state_in": 1 / 128, "cell_state_in": 2.0**-11}.get(

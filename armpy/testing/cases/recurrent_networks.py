@@ -25,7 +25,7 @@ from armpy.testing.cases.recurrent import (
     uneven_lstm_infos,
     uneven_lstm_output,
 )
-from armpy.testing.sampling.case_template import Sketch, Types, every, of
+from armpy.testing.sampling.case_template import CaseTemplate, Types, every, of
 from armpy.tools.compare.seeded_values import small
 from armpy.types import DataType
 
@@ -48,17 +48,17 @@ _PREFIXES = {"input_to_": "ni", "recurrent_to_": "no", "aux_to_": "na"}
 Optional = Collection[str]
 
 
-def sketches() -> Iterator[Sketch]:
+def case_templates() -> Iterator[CaseTemplate]:
     """Lines of the table."""
     for operation, optional in _float_variants():
-        yield from _sketch(operation, optional, "-".join(optional) or "basic")
+        yield from _template(operation, optional, "-".join(optional) or "basic")
     for label, qlstm, sizes, optional in (
         ("basic", _qlstm(), {}, ("input_gate",)),
         ("no-input-gate", _qlstm(), {}, ()),
         ("everything", _qlstm(cell_clip=0.5), {"o": 3}, (*_PARTS, "layer_norm")),
     ):
         shapes = _shapes(qlstm, optional, "bi", sizes)
-        yield Sketch(
+        yield CaseTemplate(
             label,
             qlstm,
             shapes,
@@ -68,7 +68,7 @@ def sketches() -> Iterator[Sketch]:
             infos=lstm_infos,
             output_scale=lstm_output,
         )
-        yield Sketch(
+        yield CaseTemplate(
             f"{label}-uneven-scales",
             qlstm.with_attributes(**UNEVEN),
             shapes,
@@ -105,7 +105,7 @@ def _float_variants() -> Iterator[tuple[Operation, Optional]]:
         yield BidirectionalSequenceLstm(), (*aux, *_PARTS, "layer_norm")
 
 
-def _sketch(operation: Operation, optional: Optional, label: str) -> Iterator[Sketch]:
+def _template(operation: Operation, optional: Optional, label: str) -> Iterator[CaseTemplate]:
     """Lines of a float operation; the label says what it has."""
     time_major = getattr(operation, "time_major", None)
     axes = "bi" if time_major is None else ("tbi" if time_major else "bti")
@@ -114,7 +114,7 @@ def _sketch(operation: Operation, optional: Optional, label: str) -> Iterator[Sk
     shapes = _shapes(operation, optional, axes, sizes)
     constants = _constants(operation)
     label = "-".join((label, *flags)).replace("_", "-")
-    line = Sketch(label, operation, shapes, every, (small,), constants=constants)
+    line = CaseTemplate(label, operation, shapes, every, (small,), constants=constants)
     yield line
     # Values that activations bend and clips reach, and longer batches and sequences.
     sizes = {"b": 3, "t": 5, "i": 7} | sizes
@@ -159,7 +159,7 @@ def _axes(name: str, input_axes: str) -> str:
 
 
 def _is_there(name: str, optional: Optional) -> bool:
-    """Whether a sketch has an optional operand."""
+    """Whether a template has an optional operand."""
     belongs = {
         "aux_input": name == "aux_input",
         "aux_weights": name.startswith("aux_") and name != "aux_input",
@@ -177,16 +177,16 @@ def _is_there(name: str, optional: Optional) -> bool:
 
 
 def _qlstm(**options: float) -> Operation:
-    """Attributes of a QLstm with scales that suit the sketches' operands."""
+    """Attributes of a QLstm with scales that suit the templates' operands."""
     scales = {f"{gate}_intermediate_scale": 2.0**-12 for gate in _GATES}
     return QLstm(hidden_state_scale=1 / 128).with_attributes(**scales, **options)
 
 
-def _quantized() -> Iterator[Sketch]:
+def _quantized() -> Iterator[CaseTemplate]:
     """QuantizedLstm."""
     operation = QuantizedLstm()
     weights = _shapes(operation, (), "bi", {})
-    line = Sketch(
+    line = CaseTemplate(
         "basic",
         operation,
         weights,
@@ -200,11 +200,11 @@ def _quantized() -> Iterator[Sketch]:
     yield replace(line, label="loud", values=(loud,), shapes=_shapes(operation, (), "bi", {"b": 7}))
 
 
-def _quantized_infos(sketch: Sketch, types: Types) -> list[TensorInfo | None]:
+def _quantized_infos(template: CaseTemplate, types: Types) -> list[TensorInfo | None]:
     """Infos of a QuantizedLstm's operands with the quantisation that it prescribes."""
     infos: list[TensorInfo | None] = []
     for operand, shape, data_type in zip(
-        sketch.operation.inputs, sketch.shapes, types, strict=True
+        template.operation.inputs, template.shapes, types, strict=True
     ):
         if data_type is DataType.SIGNED32:
             quantization = Quantization.per_tensor(2.0**-15)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from armpy.ops import GateFunction, RecurrentCell, RecurrentSequence
-from armpy.testing.sampling.case_template import Sketch, every
+from armpy.testing.sampling.case_template import CaseTemplate, every
 from armpy.tools.compare.seeded_values import anything, exactly, small
 from armpy.types import DataType
 
@@ -13,28 +13,30 @@ _TIMES, _BATCHES, _DEPTH, _UNITS = 5, 3, 4, 6
 _VALUES = (anything, small, small, small, small, exactly([5, 2, 3]), small)
 
 
-def sketches() -> Iterator[Sketch]:
+def case_templates() -> Iterator[CaseTemplate]:
     """Lines of the table."""
     lstm, gru = RecurrentCell.LSTM, RecurrentCell.GRU
     for cell in RecurrentCell:
         name = cell.name.lower()
-        yield _sketch(name, RecurrentSequence(cell), "")
-        yield _sketch(f"{name}-states", RecurrentSequence(cell), "bh")
+        yield _template(name, RecurrentSequence(cell), "")
+        yield _template(f"{name}-states", RecurrentSequence(cell), "bh")
         backwards = RecurrentSequence(cell, is_reversed=True)
-        yield _sketch(f"{name}-reversed", backwards, "bh")
-        yield _sketch(f"{name}-lengths", RecurrentSequence(cell), "bhl")
-        yield _sketch(f"{name}-reversed-lengths", backwards, "bhl")
-        yield _sketch(f"{name}-limit", RecurrentSequence(cell, clip=0.5), "bh")
-        yield _sketch(f"{name}-units", RecurrentSequence(cell), "bh", 37)
-    yield _sketch("gru-resets-after", RecurrentSequence(gru, resets_after=True), "bh")
-    yield _sketch("lstm-peephole", RecurrentSequence(lstm), "bhp")
-    yield _sketch("lstm-coupled", RecurrentSequence(lstm, couples_gates=True), "bhp")
+        yield _template(f"{name}-reversed", backwards, "bh")
+        yield _template(f"{name}-lengths", RecurrentSequence(cell), "bhl")
+        yield _template(f"{name}-reversed-lengths", backwards, "bhl")
+        yield _template(f"{name}-limit", RecurrentSequence(cell, clip=0.5), "bh")
+        yield _template(f"{name}-units", RecurrentSequence(cell), "bh", 37)
+    yield _template("gru-resets-after", RecurrentSequence(gru, resets_after=True), "bh")
+    yield _template("lstm-peephole", RecurrentSequence(lstm), "bhp")
+    yield _template("lstm-coupled", RecurrentSequence(lstm, couples_gates=True), "bhp")
     for function in GateFunction:
         rnn = RecurrentSequence(RecurrentCell.RNN, (function,), (0.5,), (0.25,))
-        yield _sketch(f"rnn-{function.name.lower()}", rnn, "bh")
+        yield _template(f"rnn-{function.name.lower()}", rnn, "bh")
 
 
-def _sketch(label: str, operation: RecurrentSequence, parts: str, units: int = _UNITS) -> Sketch:
+def _template(
+    label: str, operation: RecurrentSequence, parts: str, units: int = _UNITS
+) -> CaseTemplate:
     """A line with some of the optional operands: biases, states, lengths, peephole."""
     rows, state = operation.cell.num_gates * units, (_BATCHES, units)
     is_lstm = operation.cell is RecurrentCell.LSTM
@@ -49,4 +51,4 @@ def _sketch(label: str, operation: RecurrentSequence, parts: str, units: int = _
     shapes = (*matrices, *biases, *optional)
     # Without lengths it is all the same of which type they are not.
     accepts = every if "l" in parts else lambda types: types[5] is DataType.SIGNED32
-    return Sketch(label, operation, shapes, accepts, _VALUES, constants=(1, 2, 3, 4, 8))
+    return CaseTemplate(label, operation, shapes, accepts, _VALUES, constants=(1, 2, 3, 4, 8))

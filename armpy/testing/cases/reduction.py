@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from armpy.ops import ArgMinMax, ArgMinMaxFunction, Reduce, ReduceOperation
-from armpy.testing.sampling.case_template import Scale, Selection, Sketch, every, of
+from armpy.testing.sampling.case_template import CaseTemplate, Scale, Selection, every, of
 from armpy.tools.compare.seeded_values import anything, distinct, grid, powers
 from armpy.types import DataType
 
@@ -28,7 +28,7 @@ AXES: dict[str, tuple[int, ...] | None] = {
 }
 
 
-def sketches() -> Iterator[Sketch]:
+def case_templates() -> Iterator[CaseTemplate]:
     """Lines of the table."""
     for operation in ReduceOperation:
         yield from _reductions(operation)
@@ -37,7 +37,7 @@ def sketches() -> Iterator[Sketch]:
         for output_type in (DataType.SIGNED32, DataType.SIGNED64):
             is_wide = output_type is DataType.SIGNED64
             wide, types = ("-wide", _COMMON) if is_wide else ("", every)
-            yield Sketch(
+            yield CaseTemplate(
                 f"{name}{wide}",
                 ArgMinMax(function, 1, output_type),
                 ((3, 7, 2),),
@@ -45,13 +45,13 @@ def sketches() -> Iterator[Sketch]:
                 (distinct,),
             )
         for axis in (0, 2, -1, -3):
-            yield Sketch(f"{name}-axis_{axis}", ArgMinMax(function, axis), ((3, 7, 2),))
-        yield Sketch(f"{name}-ties", ArgMinMax(function, -1), ((4, 33),), values=(powers,))
-        yield Sketch(f"{name}-vector", ArgMinMax(function, 0), ((9,),))
-        yield Sketch(f"{name}-one", ArgMinMax(function, 0), ((1,),))
+            yield CaseTemplate(f"{name}-axis_{axis}", ArgMinMax(function, axis), ((3, 7, 2),))
+        yield CaseTemplate(f"{name}-ties", ArgMinMax(function, -1), ((4, 33),), values=(powers,))
+        yield CaseTemplate(f"{name}-vector", ArgMinMax(function, 0), ((9,),))
+        yield CaseTemplate(f"{name}-one", ArgMinMax(function, 0), ((1,),))
 
 
-def _reductions(operation: ReduceOperation) -> Iterator[Sketch]:
+def _reductions(operation: ReduceOperation) -> Iterator[CaseTemplate]:
     """Lines of one kind of reduction."""
     name = operation.name.lower()
     values = powers if operation is ReduceOperation.PROD else grid
@@ -65,7 +65,7 @@ def _reductions(operation: ReduceOperation) -> Iterator[Sketch]:
         for keep_dims in (False, True):
             if keep_dims and label not in ("all", "two", "last"):
                 continue
-            yield Sketch(
+            yield CaseTemplate(
                 f"{name}-{label}{'-keep' if keep_dims else ''}",
                 Reduce(operation, axes, keep_dims),
                 ((2, 3, 2, 3),) if operation is ReduceOperation.PROD else ((2, 3, 4, 5),),
@@ -75,10 +75,10 @@ def _reductions(operation: ReduceOperation) -> Iterator[Sketch]:
                 output,
             )
     types = _types(operation, False)
-    yield Sketch(f"{name}-one", Reduce(operation, (0,)), ((1,),), types, (values,))
-    yield Sketch(f"{name}-scalar", Reduce(operation), ((),), types, (values,))
+    yield CaseTemplate(f"{name}-one", Reduce(operation, (0,)), ((1,),), types, (values,))
+    yield CaseTemplate(f"{name}-scalar", Reduce(operation), ((),), types, (values,))
     if operation is not ReduceOperation.PROD:
-        yield Sketch(
+        yield CaseTemplate(
             f"{name}-odd-size",
             Reduce(operation, (1,)),
             ((3, 67),),

@@ -30,7 +30,7 @@ from armpy.ops import (
 from armpy.ops.operation import Array
 from armpy.tensor import Quantization, TensorInfo
 from armpy.testing.cases.weighted import line, per_output
-from armpy.testing.sampling.case_template import Scale, Sketch, Types, of
+from armpy.testing.sampling.case_template import CaseTemplate, Scale, Types, of
 from armpy.tools.compare.seeded_values import anything, stored
 from armpy.types import DataType
 
@@ -49,7 +49,7 @@ def _float_and_bytes(types: Types) -> bool:
     return _FLOAT(types) or _bytes(types)
 
 
-def sketches() -> Iterator[Sketch]:
+def case_templates() -> Iterator[CaseTemplate]:
     """Lines of the table."""
     yield from _stretched()
     yield from _signs()
@@ -58,14 +58,14 @@ def sketches() -> Iterator[Sketch]:
     yield from _far_from_zero()
 
 
-def _stretched() -> Iterator[Sketch]:
+def _stretched() -> Iterator[CaseTemplate]:
     """Operands that are stretched in the middle, or in the batch alone."""
     for label, shapes in (
         ("middle", ((2, 3, 5), (2, 1, 5))),
         ("middle-left", ((2, 1, 5), (2, 3, 5))),
         ("batch", ((1, 3, 5), (2, 3, 5))),
     ):
-        yield Sketch(
+        yield CaseTemplate(
             f"sub-{label}", ElementwiseBinary(BinaryOperation.SUB), shapes, _FLOAT_AND_BYTES
         )
     for label, shapes in (
@@ -86,21 +86,23 @@ def _zeros_of_signs(rng: np.random.Generator, info: TensorInfo) -> Array:
     return stored(rng.choice((0.0, -0.0, 1.5, -1.5), info.known_shape), info)
 
 
-def _signs() -> Iterator[Sketch]:
+def _signs() -> Iterator[CaseTemplate]:
     """Numbers to be divided by, and coordinates, in all quadrants and on the axes."""
     kinds = BinaryOperation
     for kind in (kinds.DIV, kinds.FLOOR_DIV, kinds.FLOOR_MOD, kinds.TRUNC_MOD, kinds.ATAN2):
         is_angle = kind is kinds.ATAN2
         types = _FLOAT if is_angle else of(DataType.FLOAT32, DataType.SIGNED32)
         operation = ElementwiseBinary(kind)
-        yield Sketch(f"{kind.name.lower()}-signs", operation, ((9, 9),) * 2, types, (_signed,))
+        yield CaseTemplate(
+            f"{kind.name.lower()}-signs", operation, ((9, 9),) * 2, types, (_signed,)
+        )
     for kind in (kinds.DIV, kinds.ATAN2):
         operation = ElementwiseBinary(kind)
         values = (_zeros_of_signs,)
-        yield Sketch(f"{kind.name.lower()}-zeros", operation, ((9, 9),) * 2, _FLOAT, values)
+        yield CaseTemplate(f"{kind.name.lower()}-zeros", operation, ((9, 9),) * 2, _FLOAT, values)
 
 
-def _windows() -> Iterator[Sketch]:
+def _windows() -> Iterator[CaseTemplate]:
     """Windows that are even, of one element, larger than the image; padding at one side."""
     image = (2, 5, 6, 3)
     ends: dict[str, tuple[tuple[int, int], Operation, Operation]] = {}
@@ -119,19 +121,19 @@ def _windows() -> Iterator[Sketch]:
         )
         if label != "one-element-padding":  # windows of padding alone have no mean
             pool = Pooling2d(PoolingAlgorithm.AVERAGE, size, **options)
-            yield Sketch(f"average-{label}", pool, (image,), _FLOAT_AND_BYTES)
+            yield CaseTemplate(f"average-{label}", pool, (image,), _FLOAT_AND_BYTES)
     for label, (size, conv, depthwise) in ends.items():
         yield line(label, conv, (image, (4, *size, 3), (4,)), _float_and_bytes)
         yield line(label, depthwise, (image, (1, *size, 3), (3,)), _float_and_bytes)
     empty = (image, (4, 2, 2, 3), (4,))
     yield line("no-scale", Convolution2d(), empty, _bytes, infos=_without_a_channel)
     for label, pads in (("behind", ((0, 0), (0, 2))), ("before", ((0, 0), (2, 0)))):
-        yield Sketch(f"last-{label}", Pad(pads), ((3, 4),), _FLOAT_AND_BYTES)
+        yield CaseTemplate(f"last-{label}", Pad(pads), ((3, 4),), _FLOAT_AND_BYTES)
 
 
-def _without_a_channel(sketch: Sketch, types: Types) -> list[TensorInfo | None]:
+def _without_a_channel(template: CaseTemplate, types: Types) -> list[TensorInfo | None]:
     """Weights whose second channel has no scale, as nothing is in it."""
-    infos = per_output(sketch, types)
+    infos = per_output(template, types)
     weights, bias = infos[1], infos[2]
     assert weights is not None
     assert bias is not None
@@ -155,14 +157,14 @@ def _largest(rng: np.random.Generator, info: TensorInfo) -> Array:
     return anything(rng, info)
 
 
-def _ranges() -> Iterator[Sketch]:
+def _ranges() -> Iterator[CaseTemplate]:
     """Clamps at a zero point below 0, as converters choose it, and sums of many bits."""
     low = Scale(1 / 16, -1.0)
     for kind in (FusedActivation.RELU, FusedActivation.RELU6):
         name = f"{kind.name.lower()}-at-lowest"
         bytes_only = of(DataType.QASYMM_S8)
         added = ElementwiseBinary(BinaryOperation.ADD, kind)
-        yield Sketch(name, added, ((5, 9), (5, 9)), bytes_only, output=low)
+        yield CaseTemplate(name, added, ((5, 9), (5, 9)), bytes_only, output=low)
         conv, dense = Convolution2d(activation=kind), FullyConnected(kind)
         yield line(name, conv, ((1, 5, 5, 3), (4, 2, 2, 3), (4,)), _bytes, output=low)
         yield line(name, dense, ((3, 9), (5, 9), (5,)), _bytes, output=low)
@@ -170,7 +172,7 @@ def _ranges() -> Iterator[Sketch]:
     large = Scale(40.0)
     yield line("sums-of-24-bits", FullyConnected(), many, _bytes, values=(_largest,), output=large)
     mean = Reduce(ReduceOperation.MEAN, (1,))
-    yield Sketch("mean-of-many", mean, ((3, 600),), of(DataType.QASYMM_S8), (_largest,))
+    yield CaseTemplate("mean-of-many", mean, ((3, 600),), of(DataType.QASYMM_S8), (_largest,))
 
 
 def _around_a_thousand(rng: np.random.Generator, info: TensorInfo) -> Array:
@@ -178,7 +180,7 @@ def _around_a_thousand(rng: np.random.Generator, info: TensorInfo) -> Array:
     return stored(4096 + rng.integers(-8, 9, info.known_shape) / 8, info)
 
 
-def _far_from_zero() -> Iterator[Sketch]:
+def _far_from_zero() -> Iterator[CaseTemplate]:
     """Means that are large beside how numbers differ from them."""
     normalization = LayerNormalization()
-    yield Sketch("far-from-0", normalization, ((3, 40), None), _FLOAT, (_around_a_thousand,))
+    yield CaseTemplate("far-from-0", normalization, ((3, 40), None), _FLOAT, (_around_a_thousand,))

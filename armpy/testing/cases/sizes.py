@@ -48,7 +48,7 @@ from armpy.ops import (
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
 from armpy.testing.cases.weighted import line
-from armpy.testing.sampling.case_template import Scale, Sketch, Types, of
+from armpy.testing.sampling.case_template import CaseTemplate, Scale, Types, of
 from armpy.tools.compare.seeded_values import Values, anything
 from armpy.types import DataType
 
@@ -76,7 +76,7 @@ _WIDE_CACHE, _WIDEST_CACHE = 70_001, 530_017
 """Floats that take more than 256 KiB, and more than 2 MiB."""
 
 
-def sketches() -> Iterator[Sketch]:
+def case_templates() -> Iterator[CaseTemplate]:
     """Lines of the table."""
     yield from _long_dimensions()
     yield from _caches()
@@ -98,14 +98,14 @@ def _far_indices(_: np.random.Generator, info: TensorInfo) -> Array:
     )
 
 
-def _gathered(sketch: Sketch, types: Types) -> list[TensorInfo | None]:
+def _gathered(template: CaseTemplate, types: Types) -> list[TensorInfo | None]:
     """Elements, and where they are."""
-    data, indices = sketch.shapes
-    quantization = sketch.scales[0].of(types[0]) if types[0].is_quantized else None
+    data, indices = template.shapes
+    quantization = template.scales[0].of(types[0]) if types[0].is_quantized else None
     return [TensorInfo(data, types[0], quantization), TensorInfo(indices, DataType.SIGNED32)]
 
 
-def _long_dimensions() -> Iterator[Sketch]:
+def _long_dimensions() -> Iterator[CaseTemplate]:
     """Dimensions, and places in them, above 65,535."""
     column, row = (LONG, 1), (1, LONG)
     rows: tuple[tuple[str, Operation, tuple[tuple[int, ...], ...], Values], ...] = (
@@ -130,8 +130,8 @@ def _long_dimensions() -> Iterator[Sketch]:
         ("wide", Pooling2d(PoolingAlgorithm.MAX, (1, 3), (1, 2)), ((1, 1, LONG, 1),), anything),
     )
     for label, operation, shapes, values in rows:
-        yield Sketch(f"long-{label}", operation, shapes, _bytes, (values,))
-    yield Sketch(
+        yield CaseTemplate(f"long-{label}", operation, shapes, _bytes, (values,))
+    yield CaseTemplate(
         "long",
         Gather(0),
         ((LONG, 2), (5,)),
@@ -153,23 +153,23 @@ def _long_dimensions() -> Iterator[Sketch]:
     yield line("long-rows", BatchMatMul(), ((1, LONG, 2), (1, 2, 3)), _FLOAT, constants=())
 
 
-def _caches() -> Iterator[Sketch]:
+def _caches() -> Iterator[CaseTemplate]:
     """Tensors that no usual cache holds; the last elements tell."""
     for label, size in (("256-kib", _WIDE_CACHE), ("2-mib", _WIDEST_CACHE)):
         square = ElementwiseUnary(UnaryOperation.ABS)
-        yield Sketch(label, ElementwiseBinary(), ((size,), (size,)), _FLOAT, (anything,))
-        yield Sketch(label, square, ((size,),), _FLOAT, (anything,))
-    yield Sketch("2-mib", Transpose((1, 0)), ((731, 729),), _FLOAT, (anything,))
-    yield Sketch("2-mib", Concat(1), ((3, 90_001), (3, 90_003)), _FLOAT, (anything,))
+        yield CaseTemplate(label, ElementwiseBinary(), ((size,), (size,)), _FLOAT, (anything,))
+        yield CaseTemplate(label, square, ((size,),), _FLOAT, (anything,))
+    yield CaseTemplate("2-mib", Transpose((1, 0)), ((731, 729),), _FLOAT, (anything,))
+    yield CaseTemplate("2-mib", Concat(1), ((3, 90_001), (3, 90_003)), _FLOAT, (anything,))
     average = Pooling2d(PoolingAlgorithm.MAX, (2, 2), (2, 2))
-    yield Sketch("2-mib", average, ((2, 129, 131, 17),), _FLOAT, (anything,))
+    yield CaseTemplate("2-mib", average, ((2, 129, 131, 17),), _FLOAT, (anything,))
     for label, types in _WEIGHTED.items():
         yield line(f"256-kib-{label}", FullyConnected(), ((3, 769), (513, 769), (513,)), types)
     shapes = ((2, 1537), (401, 1537), (401,))
     yield line("2-mib", FullyConnected(), shapes, _FLOAT)
 
 
-def _tiles() -> Iterator[Sketch]:
+def _tiles() -> Iterator[CaseTemplate]:
     """More than one tile in each dimension, in each of several images."""
     image = (3, 35, 33, 19)
     for label, types in _WEIGHTED.items():
@@ -189,17 +189,17 @@ def _tiles() -> Iterator[Sketch]:
         batches = ((3, 67, 70), (3, 70, 69))
         yield line(f"tiles-{label}", BatchMatMul(), batches, types, constants=())
         average = Pooling2d(PoolingAlgorithm.AVERAGE, (3, 3), (2, 2), _SAME)
-        yield Sketch(f"tiles-{label}", average, ((3, 35, 33, 19),), types, (anything,))
+        yield CaseTemplate(f"tiles-{label}", average, ((3, 35, 33, 19),), types, (anything,))
         total = Reduce(ReduceOperation.SUM, (1, 2))
         output = Scale(1.0)
-        yield Sketch(f"tiles-{label}", total, (image,), types, (anything,), output=output)
+        yield CaseTemplate(f"tiles-{label}", total, (image,), types, (anything,), output=output)
 
 
 _ODD = (1, 3, 5, 7, 11, 15, 17, 31, 33)
 """Channels of which 16 rows begin at every alignment."""
 
 
-def _channels() -> Iterator[Sketch]:
+def _channels() -> Iterator[CaseTemplate]:
     """Odd channels; other tests have those that fill registers."""
     for label, types in _WEIGHTED.items():
         for channels in _ODD:
@@ -223,7 +223,7 @@ def _channels() -> Iterator[Sketch]:
             shape = (2, 4, 4, channels)
             name = f"channels-{channels}-{kind}-{label}"
             output = Scale(1 / 256, -1.0) if isinstance(operation, Softmax) else None
-            yield Sketch(name, operation, (shape,), types, (anything,), output=output)
+            yield CaseTemplate(name, operation, (shape,), types, (anything,), output=output)
 
 
 _ROWS: dict[str, Operation] = {

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from armpy.ops import Convolution3d, FusedActivation, Padding, TransposeConvolution3d
 from armpy.testing.cases.weighted import hybrid, line, per_output, sums
-from armpy.testing.sampling.case_template import Sketch, is_hybrid, of
+from armpy.testing.sampling.case_template import CaseTemplate, is_hybrid, of
 from armpy.types import DataLayout, DataType
 
 _QUANTIZED = of(DataType.QASYMM_S8, DataType.QASYMM_U8, DataType.QSYMM_S16)
@@ -23,7 +23,7 @@ _WINDOWS: dict[str, dict[str, object]] = {
 }
 
 
-def sketches() -> Iterator[Sketch]:
+def case_templates() -> Iterator[CaseTemplate]:
     """Lines of the table."""
     for make, volume in (
         (Convolution3d, (2, 4, 6, 7, 3)),

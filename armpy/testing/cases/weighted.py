@@ -21,9 +21,9 @@ from armpy.ops import (
 from armpy.ops.operation import Array
 from armpy.tensor import Quantization, TensorInfo
 from armpy.testing.sampling.case_template import (
+    CaseTemplate,
     Scale,
     Selection,
-    Sketch,
     Types,
     common,
     every,
@@ -57,14 +57,16 @@ _HALF_RANGE = 74
 """Standard deviation of a stored 8-bit element that is as likely anywhere."""
 
 
-def _infos(sketch: Sketch, types: Types, axis: int | None = None) -> list[TensorInfo | None]:
+def _infos(
+    template: CaseTemplate, types: Types, axis: int | None = None
+) -> list[TensorInfo | None]:
     """Input, weights and bias; the bias's scale follows from the others' scales."""
     infos: list[TensorInfo | None] = []
-    for index, shape in enumerate(sketch.shapes[:3]):
+    for index, shape in enumerate(template.shapes[:3]):
         data_type = types[index]
         quantization = None
         if data_type.is_quantized:
-            scale = sketch.scales[min(index, len(sketch.scales) - 1)]
+            scale = template.scales[min(index, len(template.scales) - 1)]
             quantization = scale.of(data_type)
             if index == 1 and axis is not None and shape is not None:
                 steps = [quantization.scale * (1 + i % 5) / 4 for i in range(shape[axis])]
@@ -86,14 +88,14 @@ def _bias_quantization(infos: Sequence[TensorInfo | None]) -> Quantization | Non
     return Quantization.per_axis(steps, 0)
 
 
-def per_output(sketch: Sketch, types: Types) -> list[TensorInfo | None]:
+def per_output(template: CaseTemplate, types: Types) -> list[TensorInfo | None]:
     """Weights with a scale per output channel, on their first axis."""
-    return _infos(sketch, types, 0)
+    return _infos(template, types, 0)
 
 
-def per_last(sketch: Sketch, types: Types) -> list[TensorInfo | None]:
+def per_last(template: CaseTemplate, types: Types) -> list[TensorInfo | None]:
     """Weights with a scale per output channel, on their last axis."""
-    return _infos(sketch, types, 3)
+    return _infos(template, types, 3)
 
 
 def output_scale(inputs: Sequence[TensorInfo | None], data_type: DataType) -> Quantization:
@@ -116,7 +118,7 @@ def _bias(rng: np.random.Generator, info: TensorInfo) -> Array:
     return between(-reach, reach)(rng, info)
 
 
-_BASE = Sketch(
+_BASE = CaseTemplate(
     "",
     Convolution2d(),
     (),
@@ -134,13 +136,13 @@ def line(
     shapes: Sequence[tuple[int, ...] | None],
     types: Selection = common,
     **changes: object,
-) -> Sketch:
+) -> CaseTemplate:
     """A line with weights and bias as constants."""
     usual = replace(_BASE, label=label, operation=operation, shapes=shapes, types=types)
     return replace(usual, **changes)  # type: ignore[arg-type]  # columns by name
 
 
-def sketches() -> Iterator[Sketch]:
+def case_templates() -> Iterator[CaseTemplate]:
     """Lines of the table."""
     yield from _convolutions()
     yield from _depthwise()
@@ -164,7 +166,7 @@ def _image(height: int, width: int, channels: int, options: dict[str, object]) -
 def _activations(
     make: type[Convolution2d | DepthwiseConvolution2d | TransposeConvolution2d | FullyConnected],
     shapes: Sequence[tuple[int, ...]],
-) -> Iterator[Sketch]:
+) -> Iterator[CaseTemplate]:
     """One line per fused activation."""
     for activation in FusedActivation:
         yield line(activation.name.lower(), make(activation=activation), shapes)
@@ -172,7 +174,7 @@ def _activations(
 
 def sums(
     operation: Operation, shapes: Sequence[tuple[int, ...]], per_axis: object = None
-) -> Iterator[Sketch]:
+) -> Iterator[CaseTemplate]:
     """Sums that are the output: with constant weights, others, and several scales."""
     plain = line("sums", operation, shapes, _EIGHT_BITS, gives_sums=True)
     yield plain
@@ -185,14 +187,14 @@ def _rounded_once(
     make: type[Convolution2d | DepthwiseConvolution2d],
     shapes: Sequence[tuple[int, ...]],
     per_axis: object,
-) -> Iterator[Sketch]:
+) -> Iterator[CaseTemplate]:
     """Sums that are rounded once: with one scale of the weights, several, and an activation."""
     yield line("once", make(padding=Padding.SAME, rounds_once=True), shapes, _EIGHT_BITS)
     clamped = make(activation=FusedActivation.RELU6, rounds_once=True)
     yield line("once-per-axis", clamped, shapes, _EIGHT_BITS, infos=per_axis)
 
 
-def _zero_points(operation: Operation, shapes: Sequence[tuple[int, ...]]) -> Iterator[Sketch]:
+def _zero_points(operation: Operation, shapes: Sequence[tuple[int, ...]]) -> Iterator[CaseTemplate]:
     """One line per end of the range that a zero point can be at."""
     for name, where in (("lowest", -1.0), ("highest", 1.0)):
         scales = (Scale(1 / 16, where), Scale(1 / 64, 0.0))
@@ -205,7 +207,7 @@ def hybrid(
     low: int,
     per_axis: bool,
     infos: object = _infos,
-) -> Sketch:
+) -> CaseTemplate:
     """Float inputs that quantise to themselves, and quantised weights."""
     label = "hybrid-per-axis" if per_axis else "hybrid"
     scales = (Scale(1.0), Scale(1 / 64, 0.0))
@@ -215,7 +217,7 @@ def hybrid(
 
 def _far_from_1(
     operation: Operation, shapes: Sequence[tuple[int, ...]], asymmetric: bool
-) -> Iterator[Sketch]:
+) -> Iterator[CaseTemplate]:
     """Float inputs whose scales per row are 1/4 and 2, all positive, all negative."""
     # With a zero point the limits are 255 steps apart, and 0 is one of them.
     limits = ((-128, 127), (0, 255), (-255, 0)) if asymmetric else ((-127, 127), (-127, 127))
@@ -243,7 +245,7 @@ def _zeros_first(asymmetric: bool) -> Values:
     return make
 
 
-def _convolutions() -> Iterator[Sketch]:
+def _convolutions() -> Iterator[CaseTemplate]:
     """Convolution2d."""
     kernel, bias = (4, 3, 3, 3), (4,)
     plain = line("basic", Convolution2d(), ((2, 6, 5, 3), kernel, bias), _not_hybrid)
@@ -281,7 +283,7 @@ def _convolutions() -> Iterator[Sketch]:
     yield from _far_from_1(Convolution2d(), shapes, asymmetric=False)
 
 
-def _depthwise() -> Iterator[Sketch]:
+def _depthwise() -> Iterator[CaseTemplate]:
     """DepthwiseConvolution2d."""
     kernel, bias = (1, 3, 3, 4), (4,)
     shapes = ((2, 6, 5, 4), kernel, bias)
@@ -312,7 +314,7 @@ def _depthwise() -> Iterator[Sketch]:
     yield hybrid(DepthwiseConvolution2d(), shapes, -128, True, per_last)
 
 
-def _transposed() -> Iterator[Sketch]:
+def _transposed() -> Iterator[CaseTemplate]:
     """TransposeConvolution2d."""
     kernel, bias = (4, 3, 3, 3), (4,)
     shapes = ((1, 4, 3, 3), kernel, bias)
@@ -341,7 +343,7 @@ def _transposed() -> Iterator[Sketch]:
     yield hybrid(make(), shapes, -127, False)
 
 
-def _fully_connected() -> Iterator[Sketch]:
+def _fully_connected() -> Iterator[CaseTemplate]:
     """FullyConnected."""
     weights, bias = (7, 5), (7,)
     shapes = ((3, 5), weights, bias)
@@ -371,7 +373,7 @@ def _fully_connected() -> Iterator[Sketch]:
     yield from _far_from_1(uneven, shapes, asymmetric=True)
 
 
-def _matrix_products() -> Iterator[Sketch]:
+def _matrix_products() -> Iterator[CaseTemplate]:
     """BatchMatMul."""
     for label, operation, x, y, types in (
         ("basic", BatchMatMul(), (3, 5), (5, 4), every),

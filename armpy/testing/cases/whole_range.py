@@ -25,7 +25,7 @@ from armpy.ops import (
     UnaryOperation,
 )
 from armpy.testing.cases import functions
-from armpy.testing.sampling.case_template import Scale, Sketch, Types, every, of
+from armpy.testing.sampling.case_template import CaseTemplate, Scale, Types, every, of
 from armpy.tools.compare.seeded_values import (
     Values,
     few,
@@ -66,7 +66,7 @@ SCALES: dict[str, tuple[Scale, Scale, Scale]] = {
 """Scales of both inputs and of the output: factors far above and below 1, zero points anywhere."""
 
 
-def sketches() -> Iterator[Sketch]:
+def case_templates() -> Iterator[CaseTemplate]:
     """Lines of the table."""
     yield from _binary()
     yield from _unary()
@@ -76,7 +76,7 @@ def sketches() -> Iterator[Sketch]:
     yield from _without_axes_or_elements()
 
 
-def _without_axes_or_elements() -> Iterator[Sketch]:
+def _without_axes_or_elements() -> Iterator[CaseTemplate]:
     """Tensors of rank 0, and empty ones."""
     scales, output = (Scale(1 / 30, 0.1), Scale(1 / 50, -0.4)), Scale(1 / 40, 0.2)
     types = of(DataType.FLOAT32, DataType.QASYMM_S8, DataType.QSYMM_S16)
@@ -88,7 +88,7 @@ def _without_axes_or_elements() -> Iterator[Sketch]:
         ("each", Prelu(), 2),
     ]
     for name, operation, count in operations:
-        line = Sketch(
+        line = CaseTemplate(
             f"{name.lower()}-rank-0",
             operation,
             ((),) * count,
@@ -102,20 +102,20 @@ def _without_axes_or_elements() -> Iterator[Sketch]:
         yield replace(line, label=f"{name.lower()}-of-nothing", shapes=empty)
     shapes: dict[str, tuple[int, ...]] = {"rank-0": (), "empty": (3, 0)}
     for label, shape in shapes.items():
-        line = Sketch(label, Quantize(), (shape,), types, (thorough,), scales, output, _BYTES)
+        line = CaseTemplate(label, Quantize(), (shape,), types, (thorough,), scales, output, _BYTES)
         yield line
         yield replace(line, operation=Dequantize(), types=of(*_BYTES), output_types=_FLOATS[:1])
     for last in (Softmax(), LogSoftmax(), L2Normalization()):
-        yield Sketch("empty", last, ((0, 5),), types, (thorough,), scales, output)
+        yield CaseTemplate("empty", last, ((0, 5),), types, (thorough,), scales, output)
 
 
-def _binary() -> Iterator[Sketch]:
+def _binary() -> Iterator[CaseTemplate]:
     """Arithmetic, comparisons and slopes on two tensors."""
     for function in (f for f in BinaryOperation if f not in functions.BINARY):
         name = function.name.lower()
         second: Values = thorough_positive if function in _DIVIDING else thorough
         first: Values = thorough_positive if function is BinaryOperation.POWER else thorough
-        line = Sketch(
+        line = CaseTemplate(
             f"{name}-whole-range",
             ElementwiseBinary(function),
             (_SQUARE, _SQUARE),
@@ -140,7 +140,7 @@ def _binary() -> Iterator[Sketch]:
                 output=output,
             )
     for activation in FusedActivation:
-        yield Sketch(
+        yield CaseTemplate(
             f"sub-{activation.name.lower()}-whole-range",
             ElementwiseBinary(BinaryOperation.SUB, activation),
             (_SQUARE, _SQUARE),
@@ -151,7 +151,7 @@ def _binary() -> Iterator[Sketch]:
         )
     for comparison in ComparisonOperation:
         for label, (left, right, _) in SCALES.items():
-            yield Sketch(
+            yield CaseTemplate(
                 f"{comparison.name.lower()}-{label}",
                 Comparison(comparison),
                 (_SQUARE, _SQUARE),
@@ -160,17 +160,17 @@ def _binary() -> Iterator[Sketch]:
                 (left, right),
             )
     for label, (left, right, output) in SCALES.items():
-        yield Sketch(
+        yield CaseTemplate(
             f"{label}", Prelu(), (_SQUARE, (17,)), every, (thorough,), (left, right), output
         )
 
 
-def _unary() -> Iterator[Sketch]:
+def _unary() -> Iterator[CaseTemplate]:
     """Functions of one element."""
     for function in (f for f in UnaryOperation if f not in _NOT_QUANTIZED):
         values = (thorough_positive if function in _ABOVE_ZERO else thorough,)
         name = function.name.lower()
-        line = Sketch(
+        line = CaseTemplate(
             f"{name}-whole-range",
             ElementwiseUnary(function),
             (_SQUARE,),
@@ -204,13 +204,13 @@ _PARAMETERS = {
 }
 
 
-def _activations() -> Iterator[Sketch]:
+def _activations() -> Iterator[CaseTemplate]:
     """Activation functions."""
     for function in ActivationFunction:
         a, b = _PARAMETERS.get(function, (0.0, 0.0))
         values = (thorough_positive if function is ActivationFunction.SQRT else thorough,)
         name = function.name.lower()
-        line = Sketch(
+        line = CaseTemplate(
             f"{name}-whole-range",
             Activation(function, a, b),
             (_SQUARE,),
@@ -236,7 +236,7 @@ def _activations() -> Iterator[Sketch]:
             )
 
 
-def _rows() -> Iterator[Sketch]:
+def _rows() -> Iterator[CaseTemplate]:
     """Softmax and its relatives over rows of elements from the whole range."""
     for operation, output in (
         (Softmax(), Scale(1 / 256, -1.0)),
@@ -248,17 +248,17 @@ def _rows() -> Iterator[Sketch]:
             # LogSoftmax multiplies by nothing before TFLite's kernels round.
             name = f"{label}-beta" if getattr(operation, "beta", 1.0) != 1.0 else label
             scales = (Scale(step, 0.4),)
-            yield Sketch(name, operation, (_LONG,), every, (thorough,), scales, output)
-        yield Sketch(
+            yield CaseTemplate(name, operation, (_LONG,), every, (thorough,), scales, output)
+        yield CaseTemplate(
             f"{name}-short", operation, ((40, 3),), every, (thorough,), (Scale(1 / 40),), output
         )
 
 
-def _conversions() -> Iterator[Sketch]:
+def _conversions() -> Iterator[CaseTemplate]:
     """Quantize, Dequantize and Cast."""
     targets = tuple(t for t in DataType if t.is_quantized)
     for label, output in (("halves", Scale(1.0, 0.1)), ("halves-highest", Scale(0.5, 1.0))):
-        yield Sketch(
+        yield CaseTemplate(
             label,
             Quantize(),
             ((20, 20),),
@@ -268,7 +268,7 @@ def _conversions() -> Iterator[Sketch]:
             output_types=targets,
         )
     for label, (source, _, output) in SCALES.items():
-        yield Sketch(
+        yield CaseTemplate(
             f"requantize-{label}",
             Quantize(),
             (_SQUARE,),
@@ -278,7 +278,7 @@ def _conversions() -> Iterator[Sketch]:
             output,
             output_types=_QUANTIZED,
         )
-        yield Sketch(
+        yield CaseTemplate(
             label,
             Dequantize(),
             (_SQUARE,),
@@ -293,7 +293,7 @@ def _conversions() -> Iterator[Sketch]:
         if not (t.is_float or t.is_quantized or t.is_narrow) and t is not DataType.BOOLEAN
     )
     for target in (*integers, *_FLOATS, DataType.BOOLEAN):
-        yield Sketch(
+        yield CaseTemplate(
             f"to-{target.name.lower()}-whole-range",
             Cast(),
             ((10, 20),),

@@ -25,7 +25,7 @@ from armpy.ops import (
 )
 from armpy.tensor import Quantization, TensorInfo
 from armpy.testing.cases import weighted
-from armpy.testing.sampling.case_template import OutputScale, Scale, Sketch, Types, every, of
+from armpy.testing.sampling.case_template import CaseTemplate, OutputScale, Scale, Types, every, of
 from armpy.tools.compare.seeded_values import anything, few, grid, thorough
 from armpy.types import DataLayout, DataType
 
@@ -46,7 +46,7 @@ _REACHES: dict[str, dict[str, object]] = {
 }
 
 
-def sketches() -> Iterator[Sketch]:
+def case_templates() -> Iterator[CaseTemplate]:
     """Lines of the table."""
     yield from _scales()
     yield from _reaches()
@@ -75,7 +75,7 @@ _WEIGHTED: dict[str, tuple[Operation, Sequence[tuple[int, ...]]]] = {
 }
 
 
-def _scales() -> Iterator[Sketch]:
+def _scales() -> Iterator[CaseTemplate]:
     """Multipliers far from 1, with one scale and with one per channel."""
     for label, factor in _FACTORS.items():
         for name, (operation, shapes) in _WEIGHTED.items():
@@ -102,7 +102,7 @@ def _scales() -> Iterator[Sketch]:
             )
 
 
-def _reaches() -> Iterator[Sketch]:
+def _reaches() -> Iterator[CaseTemplate]:
     """Windows that begin and end far outside of the image."""
     for label, options in _REACHES.items():
         layout = options.get("data_layout")
@@ -126,10 +126,10 @@ def _reaches() -> Iterator[Sketch]:
             if algorithm is PoolingAlgorithm.L2:
                 types = of(DataType.FLOAT32)
             name = f"{algorithm.name.lower()}-{label}"
-            yield Sketch(name, pool, (image,), types, (grid,))
+            yield CaseTemplate(name, pool, (image,), types, (grid,))
 
 
-def _transposed_reaches() -> Iterator[Sketch]:
+def _transposed_reaches() -> Iterator[CaseTemplate]:
     """Transposed windows that are cut off, or that reach less far than the output."""
     kernel, bias = (2, 3, 4, 3), (2,)
     variants: dict[str, dict[str, object]] = {
@@ -151,7 +151,7 @@ def _transposed_reaches() -> Iterator[Sketch]:
         yield weighted.line(label, operation, (image, kernel, bias), _FLOAT_AND_BYTES)
 
 
-def _large() -> Iterator[Sketch]:
+def _large() -> Iterator[CaseTemplate]:
     """Layers that do not fit into a block of a cache's size."""
     for operation, image, weights in (
         (Convolution2d(padding=Padding.SAME), (1, 40, 41, 24), (6, 3, 3, 24)),
@@ -170,22 +170,22 @@ def _large() -> Iterator[Sketch]:
         yield weighted.line("large", operation, shapes, types)
 
 
-def _pooling() -> Iterator[Sketch]:
+def _pooling() -> Iterator[CaseTemplate]:
     """Sums of many elements; means of few whose halves are rounded."""
     for algorithm in (PoolingAlgorithm.AVERAGE, PoolingAlgorithm.MAX):
         name = algorithm.name.lower()
         far = Pooling2d(algorithm, (20, 15), (5, 4), ((8, 10), (7, 9)))
-        yield Sketch(f"{name}-far", far, ((2, 6, 7, 3),), _FLOAT_AND_BYTES, (grid,))
+        yield CaseTemplate(f"{name}-far", far, ((2, 6, 7, 3),), _FLOAT_AND_BYTES, (grid,))
         for label, size in (("pairs", (2, 2)), ("threes", (3, 1)), ("many", (9, 8))):
             pool = Pooling2d(algorithm, size, (1, 1), Padding.SAME)
-            yield Sketch(f"{name}-{label}", pool, ((2, 12, 11, 3),), _integers, (thorough,))
+            yield CaseTemplate(f"{name}-{label}", pool, ((2, 12, 11, 3),), _integers, (thorough,))
 
 
-def _reductions() -> Iterator[Sketch]:
+def _reductions() -> Iterator[CaseTemplate]:
     """Sums of many large integers, and ties."""
     for label, factor in (("fine", 1 / 30), ("coarse", 3.0)):
         for operation in (ReduceOperation.SUM, ReduceOperation.MEAN):
-            yield Sketch(
+            yield CaseTemplate(
                 f"{operation.name.lower()}-wide-{label}",
                 Reduce(operation, (0, 2)),
                 ((5, 40, 7),),
@@ -194,7 +194,7 @@ def _reductions() -> Iterator[Sketch]:
                 (Scale(1 / 20, 0.3),),
                 Scale(factor, -0.1),
             )
-    yield Sketch(
+    yield CaseTemplate(
         "prod-wraps",
         Reduce(ReduceOperation.PROD, (0,)),
         ((5, 40),),
@@ -203,7 +203,9 @@ def _reductions() -> Iterator[Sketch]:
     )
     for function in ArgMinMaxFunction:
         name = function.name.lower()
-        yield Sketch(f"{name}-many-ties", ArgMinMax(function, 1), ((5, 40, 3),), every, (few,))
+        yield CaseTemplate(
+            f"{name}-many-ties", ArgMinMax(function, 1), ((5, 40, 3),), every, (few,)
+        )
 
 
 def _integers(types: Types) -> bool:
@@ -211,7 +213,7 @@ def _integers(types: Types) -> bool:
     return not types[0].is_float and types[0] is not DataType.BOOLEAN
 
 
-def _resizing() -> Iterator[Sketch]:
+def _resizing() -> Iterator[CaseTemplate]:
     """Resize with each of its types and options; factors of all kinds."""
     sizes = (((5, 7), (13, 3)), ((4, 6), (9, 11)), ((8, 9), (3, 9)), ((3, 2), (1, 17)))
     for method in ResizeMethod:
@@ -221,7 +223,7 @@ def _resizing() -> Iterator[Sketch]:
             ("half", {"half_pixel_centers": True}),
         ):
             for before, after in sizes:
-                yield Sketch(
+                yield CaseTemplate(
                     f"{method.name.lower()}-{label}-{before[0]}-to-{after[0]}",
                     Resize(after, method).with_attributes(**options),
                     ((2, *before, 3),),

@@ -23,7 +23,7 @@ from armpy.ops import (
     SpaceToBatchNd,
     SpaceToDepth,
 )
-from armpy.testing.sampling.case_template import Scale, Sketch, every, of
+from armpy.testing.sampling.case_template import CaseTemplate, Scale, every, of
 from armpy.tools.compare.seeded_values import between, distinct, grid
 from armpy.types import DataLayout, DataType
 
@@ -61,7 +61,7 @@ VOLUME_POOLS: dict[str, dict[str, object]] = {
 }
 
 
-def sketches() -> Iterator[Sketch]:
+def case_templates() -> Iterator[CaseTemplate]:
     """Lines of the table."""
     yield from _pooling()
     yield from _pooling_volumes()
@@ -70,7 +70,7 @@ def sketches() -> Iterator[Sketch]:
     yield from _blocks()
 
 
-def _pooling() -> Iterator[Sketch]:
+def _pooling() -> Iterator[CaseTemplate]:
     """Pooling2d."""
     for algorithm in PoolingAlgorithm:
         name = algorithm.name.lower()
@@ -78,7 +78,7 @@ def _pooling() -> Iterator[Sketch]:
         for label, options in POOLS.items():
             shape = (2, 3, 7, 5) if options.get("data_layout") is NCHW else (2, 7, 5, 3)
             types = every if label == "valid" else of(DataType.FLOAT32, DataType.QASYMM_S8)
-            yield Sketch(
+            yield CaseTemplate(
                 f"{name}-{label}",
                 Pooling2d(algorithm, **options),  # type: ignore[arg-type]  # by name
                 (shape,),
@@ -86,7 +86,7 @@ def _pooling() -> Iterator[Sketch]:
                 (grid,),
             )
         for activation in FusedActivation:
-            yield Sketch(
+            yield CaseTemplate(
                 f"{name}-{activation.name.lower()}",
                 Pooling2d(algorithm, (2, 2), (1, 1), activation=activation),
                 ((1, 4, 3, 5),),
@@ -95,7 +95,7 @@ def _pooling() -> Iterator[Sketch]:
             )
         for side, where in (("lowest", -1.0), ("highest", 1.0)):
             if not is_l2:
-                yield Sketch(
+                yield CaseTemplate(
                     f"{name}-{side}-zero-point",
                     Pooling2d(algorithm, (3, 3), padding=Padding.SAME),
                     ((1, 4, 3, 5),),
@@ -104,7 +104,7 @@ def _pooling() -> Iterator[Sketch]:
                 )
 
 
-def _pooling_volumes() -> Iterator[Sketch]:
+def _pooling_volumes() -> Iterator[CaseTemplate]:
     """Pooling3d, and MaxPoolWithIndices of all ranks."""
     for algorithm in PoolingAlgorithm:
         name = algorithm.name.lower()
@@ -112,7 +112,7 @@ def _pooling_volumes() -> Iterator[Sketch]:
             is_first = options.get("data_layout") is DataLayout.NCDHW
             volume = (2, 3, 4, 7, 5) if is_first else (2, 4, 7, 5, 3)
             types = every if label == "valid" else of(DataType.FLOAT32, DataType.QASYMM_S8)
-            yield Sketch(
+            yield CaseTemplate(
                 f"{name}-{label}",
                 Pooling3d(algorithm, **options),  # type: ignore[arg-type]  # by name
                 (volume,),
@@ -129,10 +129,10 @@ def _pooling_volumes() -> Iterator[Sketch]:
         ):
             pool = MaxPoolWithIndices((2, 3, 2)[:rank], *numbers)
             types = every if label == "plain" else of(DataType.FLOAT32)
-            yield Sketch(f"{rank}d-{label}", pool, (shape,), types)
+            yield CaseTemplate(f"{rank}d-{label}", pool, (shape,), types)
 
 
-def _resizing() -> Iterator[Sketch]:
+def _resizing() -> Iterator[CaseTemplate]:
     """Resize; sizes whose positions are not on the edge between two elements."""
     for method in ResizeMethod:
         name = method.name.lower()
@@ -150,7 +150,7 @@ def _resizing() -> Iterator[Sketch]:
                 ("same-size", (1, 3, 4, 2), (3, 4)),
             ):
                 given = (shape[0], shape[3], *shape[1:3]) if label == "nchw" else shape
-                yield Sketch(
+                yield CaseTemplate(
                     f"{name}-{label}-{sizes}",
                     Resize(size, method, **options),
                     (given,),
@@ -163,7 +163,7 @@ def _resizing() -> Iterator[Sketch]:
                 )
 
 
-def _sampling() -> Iterator[Sketch]:
+def _sampling() -> Iterator[CaseTemplate]:
     """GridSample, at places inside of images and around them; Determinant."""
     for mode, padding, aligned in itertools.product(SampleMode, GridPadding, (False, True)):
         label = f"{mode.name.lower()}-{padding.name.lower()}{'-aligned' * aligned}"
@@ -171,14 +171,14 @@ def _sampling() -> Iterator[Sketch]:
         places = (grid, between(-1.7, 1.7))
         shapes = ((2, 4, 5, 3), (2, 3, 6, 2))
         types = every if label == "linear-zeros" else of(DataType.FLOAT32)
-        yield Sketch(label, operation, shapes, types, places)
+        yield CaseTemplate(label, operation, shapes, types, places)
         volumes = ((1, 3, 4, 2, 2), (1, 2, 3, 4, 3))
-        yield Sketch(f"{label}-volume", operation, volumes, of(DataType.FLOAT32), places)
+        yield CaseTemplate(f"{label}-volume", operation, volumes, of(DataType.FLOAT32), places)
     for label, shape in (("one", (3, 3)), ("several", (2, 3, 4, 4)), ("one-element", (2, 1, 1))):
-        yield Sketch(label, Determinant(), (shape,), every, (grid,))
+        yield CaseTemplate(label, Determinant(), (shape,), every, (grid,))
 
 
-def _blocks() -> Iterator[Sketch]:
+def _blocks() -> Iterator[CaseTemplate]:
     """Depth, space and batch."""
     values = (distinct,)
     for label, depth, space in (
@@ -187,21 +187,23 @@ def _blocks() -> Iterator[Sketch]:
     ):
         layout = DataLayout[label.upper()]
         types = _BLOCK_TYPES if label == "nhwc" else of(DataType.FLOAT32, DataType.QASYMM_S8)
-        yield Sketch(label, DepthToSpace(2, layout), (depth,), types, values)
-        yield Sketch(label, SpaceToDepth(2, layout), (space,), types, values)
+        yield CaseTemplate(label, DepthToSpace(2, layout), (depth,), types, values)
+        yield CaseTemplate(label, SpaceToDepth(2, layout), (space,), types, values)
         none = ((0, 0), (0, 0))
-        yield Sketch(label, SpaceToBatchNd((2, 2), none, layout), (space,), types, values)
+        yield CaseTemplate(label, SpaceToBatchNd((2, 2), none, layout), (space,), types, values)
         batch = (8, *space[1:])
-        yield Sketch(label, BatchToSpaceNd((2, 2), none, layout), (batch,), types, values)
-    yield Sketch("block-of-3", DepthToSpace(3), ((1, 2, 2, 18),), values=values)
-    yield Sketch("block-of-3", SpaceToDepth(3), ((1, 3, 6, 2),), values=values)
-    yield Sketch("padded", SpaceToBatchNd((2, 3), ((1, 0), (1, 3))), ((1, 3, 5, 2),), values=values)
-    yield Sketch(
+        yield CaseTemplate(label, BatchToSpaceNd((2, 2), none, layout), (batch,), types, values)
+    yield CaseTemplate("block-of-3", DepthToSpace(3), ((1, 2, 2, 18),), values=values)
+    yield CaseTemplate("block-of-3", SpaceToDepth(3), ((1, 3, 6, 2),), values=values)
+    yield CaseTemplate(
+        "padded", SpaceToBatchNd((2, 3), ((1, 0), (1, 3))), ((1, 3, 5, 2),), values=values
+    )
+    yield CaseTemplate(
         "cropped", BatchToSpaceNd((2, 2), ((1, 0), (0, 2))), ((4, 3, 3, 2),), values=values
     )
-    yield Sketch("one-axis", SpaceToBatchNd((2,), ((1, 0),)), ((2, 3, 5),), values=values)
-    yield Sketch("one-axis", BatchToSpaceNd((2,), ((1, 0),)), ((4, 3, 5),), values=values)
-    yield Sketch(
+    yield CaseTemplate("one-axis", SpaceToBatchNd((2,), ((1, 0),)), ((2, 3, 5),), values=values)
+    yield CaseTemplate("one-axis", BatchToSpaceNd((2,), ((1, 0),)), ((4, 3, 5),), values=values)
+    yield CaseTemplate(
         "highest-zero-point",
         SpaceToBatchNd((2, 2), ((1, 1), (1, 0))),
         ((1, 2, 3, 2),),

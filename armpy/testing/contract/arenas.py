@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 
-from armpy.testing.backend_under_test import Subject
+from armpy.testing.backend_under_test import BackendUnderTest
 from armpy.testing.contract.case import NothingToKeepError
 from armpy.testing.contract.driven import Driven, backend_of_runtime
 from armpy.testing.contract.networks import bench, chain, sample_bench, samples
@@ -15,7 +15,7 @@ _TIMES = 256
 _ARENA_BYTES = 1 << 20
 
 
-def _chained(subject: Subject) -> Driven:
+def _chained(subject: BackendUnderTest) -> Driven:
     """A chain that is long enough for tensors to take the place of others."""
     made = chain(subject)
     value = made.layer(made.source)
@@ -27,7 +27,7 @@ def _chained(subject: Subject) -> Driven:
     return Driven(backend_of_runtime(subject), made.bench(subject))
 
 
-def tensors_share_what_others_have_left(subject: Subject) -> None:
+def tensors_share_what_others_have_left(subject: BackendUnderTest) -> None:
     """Tensors lie where others lay before that are not needed any more; none that is changes."""
     driven = _chained(subject)
     memory = driven.memory()
@@ -36,7 +36,7 @@ def tensors_share_what_others_have_left(subject: Subject) -> None:
     memory.release()
 
 
-def executions_have_memory_of_their_own(subject: Subject) -> None:
+def executions_have_memory_of_their_own(subject: BackendUnderTest) -> None:
     """Two executions whose steps take turns do not see each other's tensors."""
     driven = _chained(subject)
     feeds = (dict(driven.bench.feeds), other_feeds(driven.bench.graph, driven.bench.feeds))
@@ -54,7 +54,7 @@ def executions_have_memory_of_their_own(subject: Subject) -> None:
         memory.release()
 
 
-def idle_memory_can_be_given_back(subject: Subject) -> None:
+def idle_memory_can_be_given_back(subject: BackendUnderTest) -> None:
     """When workloads have given back what they keep for later, executions are right as before."""
     driven = _chained(subject)
     memory = driven.memory()
@@ -65,7 +65,7 @@ def idle_memory_can_be_given_back(subject: Subject) -> None:
     memory.release()
 
 
-def arenas_can_be_made_again_and_again(subject: Subject) -> None:
+def arenas_can_be_made_again_and_again(subject: BackendUnderTest) -> None:
     """What an arena has given back is there for the next one."""
     backend = backend_of_runtime(subject)
     for case in samples(subject):

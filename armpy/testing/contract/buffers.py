@@ -16,10 +16,10 @@ from armpy.backend import (
 from armpy.errors import ArmpyError
 from armpy.graph import Value
 from armpy.ops.operation import Array
-from armpy.plugins.proxy.guard import GuardedBackend, GuardedDeviceMemory
-from armpy.testing.backend_under_test import Subject
+from armpy.plugins.proxy.guard import BackendProxy, DeviceMemoryProxy
+from armpy.testing.backend_under_test import BackendUnderTest
 from armpy.testing.contract.case import NothingToKeepError, check
-from armpy.testing.contract.driven import Driven, Memory, backend_of_runtime
+from armpy.testing.contract.driven import Driven, ExecutionTensors, backend_of_runtime
 from armpy.testing.contract.networks import bench, sample_bench, samples
 from armpy.testing.differential_run import other_feeds
 
@@ -28,9 +28,9 @@ class _Buffers:
     """Buffers for some inputs or outputs of a network; empty if the backend makes none."""
 
     def __init__(
-        self, backend: GuardedBackend, values: Mapping[str, Value], *, is_output: bool
+        self, backend: BackendProxy, values: Mapping[str, Value], *, is_output: bool
     ) -> None:
-        self.made: dict[str, GuardedDeviceMemory] = {}
+        self.made: dict[str, DeviceMemoryProxy] = {}
         for name, value in values.items():
             roles = (MemoryRole(0, name),)
             request = (
@@ -46,7 +46,12 @@ class _Buffers:
                 self.made[name] = buffer
 
     def put_into(
-        self, driven: Driven, memory: Memory, values: Mapping[str, Value], *, written: bool
+        self,
+        driven: Driven,
+        memory: ExecutionTensors,
+        values: Mapping[str, Value],
+        *,
+        written: bool,
     ) -> None:
         """Put what the backend makes of its buffers in the place of its tensors."""
         for name, buffer in self.made.items():
@@ -60,7 +65,7 @@ class _Buffers:
             )
 
 
-def _drivens(subject: Subject) -> Iterator[tuple[GuardedBackend, Driven]]:
+def _drivens(subject: BackendUnderTest) -> Iterator[tuple[BackendProxy, Driven]]:
     """Networks for whose inputs or outputs the backend makes buffers."""
     backend = backend_of_runtime(subject)
     has_some = False
@@ -74,7 +79,7 @@ def _drivens(subject: Subject) -> Iterator[tuple[GuardedBackend, Driven]]:
         raise NothingToKeepError("it makes no buffers of its own")
 
 
-def elements_come_out_as_they_went_in(subject: Subject) -> None:
+def elements_come_out_as_they_went_in(subject: BackendUnderTest) -> None:
     """What is copied into a buffer stays there, also beside other buffers for the same."""
     for backend, driven in _drivens(subject):
         first = driven.bench.feeds
@@ -99,7 +104,7 @@ def _elements(buffer: IDeviceMemory, like: Array) -> Array:
     return found
 
 
-def networks_read_and_write_them(subject: Subject) -> None:
+def networks_read_and_write_them(subject: BackendUnderTest) -> None:
     """Executions read what was copied in, leave it as it is, and results are copied out."""
     for backend, driven in _drivens(subject):
         _check_read(subject, backend, driven)
@@ -118,7 +123,7 @@ def networks_read_and_write_them(subject: Subject) -> None:
             driven.check({**memory.read(), **found}, "with outputs in its own buffers")
 
 
-def _check_read(subject: Subject, backend: GuardedBackend, driven: Driven) -> None:
+def _check_read(subject: BackendUnderTest, backend: BackendProxy, driven: Driven) -> None:
     """Check executions that read buffers."""
     read = _Buffers(backend, driven.sources, is_output=False)
     memory = driven.memory()

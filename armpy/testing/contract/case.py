@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from armpy.testing.backend_under_test import Subject
+from armpy.testing.backend_under_test import BackendUnderTest
 from armpy.testing.result import CONTRACT, CaseResult, Outcome
 
 
@@ -21,7 +21,7 @@ class NothingToKeepError(Exception):
     """The rule is about something that this backend does not have: it cannot be broken."""
 
 
-Check = Callable[[Subject], None]
+Check = Callable[[BackendUnderTest], None]
 """Raises one of the errors above if it has anything to say, or what the backend raises."""
 
 
@@ -40,7 +40,7 @@ class ContractCase:
     check: Check
 
 
-def judge_contract(subject: Subject, case: ContractCase) -> CaseResult:
+def judge_contract(subject: BackendUnderTest, case: ContractCase) -> CaseResult:
     """Judge one contract case; whatever is raised is a failure that names the rule."""
     where = f"{subject.backend_id} / {case.id}"
     try:

@@ -17,7 +17,7 @@ from armpy.model.load_request import LoadRequest
 from armpy.plugins.proxy.guarded_call import ask_method
 from armpy.store.archive.trust import TRUSTED
 from armpy.store.settings import CompilationCaching
-from armpy.testing.backend_under_test import Subject, layers_of
+from armpy.testing.backend_under_test import BackendUnderTest, layers_of
 from armpy.testing.cases.patterns import kit_patterns
 from armpy.testing.contract.case import NothingToKeepError, check
 from armpy.testing.contract.networks import Bench, sample_bench, samples, with_constants
@@ -25,7 +25,7 @@ from armpy.testing.contract.networks import bench as made_bench
 from armpy.testing.contract.telling import side_by_side, telling_cases
 
 
-def kept_parts_compute_the_same(subject: Subject) -> None:
+def kept_parts_compute_the_same(subject: BackendUnderTest) -> None:
     """What `save_compiled` wrote is taken by `load_compiled`, and gives the right answers."""
     backend = subject.backend
     if backend.number_of_cache_files + backend.number_of_data_cache_files == 0:
@@ -44,7 +44,7 @@ def kept_parts_compute_the_same(subject: Subject) -> None:
 
 
 def _uses(
-    subject: Subject,
+    subject: BackendUnderTest,
     caching: CompilationCaching,
     bench: Bench,
     when: str,
@@ -66,7 +66,7 @@ _ODD_NOTES: tuple[dict[str, object], ...] = (
 """What a damaged file, or one of another version, may have in the place of a program's notes."""
 
 
-def saved_programs_compute_the_same(subject: Subject) -> None:
+def saved_programs_compute_the_same(subject: BackendUnderTest) -> None:
     """What `IPrograms.save` wrote is accepted by `check` and taken by `load`, and is right."""
     backend = subject.backend
     kinds = (IPrograms, type(None))
@@ -85,7 +85,7 @@ def saved_programs_compute_the_same(subject: Subject) -> None:
             _check_saved(subject, sample_bench(subject, case), Path(folder, f"{number}.armpy"))
 
 
-def _check_saved(subject: Subject, bench: Bench, path: Path) -> None:
+def _check_saved(subject: BackendUnderTest, bench: Bench, path: Path) -> None:
     """Save a network that is the backend's alone; every part has to come from the file."""
     for use in _saved_uses(subject.options, bench, path):
         check(use.is_hit, f"what was saved of {bench.operations} could not be loaded: {use}")
@@ -105,17 +105,17 @@ def _saved_uses(options: RuntimeOptions, bench: Bench, path: Path) -> tuple[Cach
         return () if placement is None else placement.cache_uses
 
 
-def every_attribute_comes_back(subject: Subject) -> None:
+def every_attribute_comes_back(subject: BackendUnderTest) -> None:
     """Each operation with each attribute away from its default, saved and loaded, is the same."""
     _check_all(subject, _by_operation(subject))
 
 
-def patterns_come_back(subject: Subject) -> None:
+def patterns_come_back(subject: BackendUnderTest) -> None:
     """What a compiler makes of layers that follow each other, saved and loaded, is the same."""
     _check_all(subject, _of_patterns(subject))
 
 
-def _check_all(subject: Subject, benches: Iterable[Bench]) -> None:
+def _check_all(subject: BackendUnderTest, benches: Iterable[Bench]) -> None:
     """Run networks from what their backend has kept; CpuRef runs what that does not take."""
     backend = subject.backend
     kinds = (IPrograms, type(None))
@@ -135,7 +135,7 @@ def _check_all(subject: Subject, benches: Iterable[Bench]) -> None:
                     _uses(subject, caching, bench, when, options)
 
 
-def _by_operation(subject: Subject) -> Iterator[Bench]:
+def _by_operation(subject: BackendUnderTest) -> Iterator[Bench]:
     """Networks of the layers of one operation each that the backend takes."""
     for cases in telling_cases().values():
         taken = [c for c in cases if all(map(subject.support, layers_of(c)))]
@@ -143,7 +143,7 @@ def _by_operation(subject: Subject) -> Iterator[Bench]:
             yield side_by_side(subject, taken)
 
 
-def _of_patterns(subject: Subject) -> Iterator[Bench]:
+def _of_patterns(subject: BackendUnderTest) -> Iterator[Bench]:
     """The kit's patterns of which the backend takes a layer, and those that it declares."""
     for pattern in (*kit_patterns(), *subject.patterns):
         graph = pattern.graph

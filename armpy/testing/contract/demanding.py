@@ -11,7 +11,7 @@ from armpy.errors import ArmpyError
 from armpy.ops import Convolution2d
 from armpy.ops.shapes import Padding
 from armpy.tensor import Quantization, TensorInfo
-from armpy.testing.backend_under_test import Subject
+from armpy.testing.backend_under_test import BackendUnderTest
 from armpy.testing.case import Case, CaseInput
 from armpy.testing.cases import operation_cases
 from armpy.testing.contract.networks import is_plain, samples
@@ -34,7 +34,7 @@ _TYPES = {
 }
 
 
-def demanding(subject: Subject) -> tuple[Case, ...]:
+def demanding(subject: BackendUnderTest) -> tuple[Case, ...]:
     """Cases that the backend takes and whose inputs can be repeated, those that take long first."""
     found = subject.notes.get("demanding")
     if found is None:
@@ -60,12 +60,12 @@ def _convolution(data_type: DataType) -> Case:
     return Case(name, Convolution2d(padding=Padding.SAME), inputs, (image,))
 
 
-def _is_taken(subject: Subject, case: Case) -> bool:
+def _is_taken(subject: BackendUnderTest, case: Case) -> bool:
     """Whether the backend says yes to a case's layer."""
     return all(subject.support(layer) for layer in subject.layers(case.graph()))
 
 
-def _enlargeable(subject: Subject, name: str) -> Iterator[Case]:
+def _enlargeable(subject: BackendUnderTest, name: str) -> Iterator[Case]:
     """Passing cases of an operation whose inputs can be repeated."""
     for case in operation_cases():
         if case.operation.name == name and is_plain(case) and enlarged_bytes(case, 2):

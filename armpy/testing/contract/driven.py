@@ -29,9 +29,9 @@ from armpy.compiler.memory.strategies import pack
 from armpy.graph import Graph, Value
 from armpy.ops.backend_internal import MemCopy
 from armpy.ops.operation import Array
-from armpy.plugins.proxy.guard import GuardedBackend
+from armpy.plugins.proxy.guard import BackendProxy
 from armpy.tensor import TensorInfo
-from armpy.testing.backend_under_test import Subject
+from armpy.testing.backend_under_test import BackendUnderTest
 from armpy.testing.contract.networks import Bench
 
 POISON = 0x55
@@ -39,7 +39,7 @@ POISON = 0x55
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Step:
+class DrivenLayer:
     """One layer: what the backend made of it, and what it reads and writes.
 
     Parameters
@@ -55,7 +55,7 @@ class Step:
 
 
 def options_of(
-    subject: Subject,
+    subject: BackendUnderTest,
     scope: OptionScope = OptionScope.RUNTIME,
     others: Mapping[str, object] | None = None,
 ) -> OptionValues:
@@ -64,10 +64,10 @@ def options_of(
     return check_options(subject.backend.options, given, subject.backend_id)[scope]
 
 
-def backend_of_runtime(subject: Subject) -> GuardedBackend:
+def backend_of_runtime(subject: BackendUnderTest) -> BackendProxy:
     """The backend as one runtime has it."""
     made = subject.backend.for_runtime(options_of(subject))
-    return made if isinstance(made, GuardedBackend) else GuardedBackend(made)
+    return made if isinstance(made, BackendProxy) else BackendProxy(made)
 
 
 class Driven:
@@ -75,14 +75,14 @@ class Driven:
 
     Parameters
     ----------
-    backend : GuardedBackend
+    backend : BackendProxy
     bench : Bench
         All of its layers run on the backend.
     resources : NetworkResources, optional
 
     Attributes
     ----------
-    steps : list of Step
+    steps : list of DrivenLayer
     factory : ITensorHandleFactory
         The one that the backend prefers.
     sources, results : dict of str to Value
@@ -90,7 +90,7 @@ class Driven:
     """
 
     def __init__(
-        self, backend: GuardedBackend, bench: Bench, resources: NetworkResources | None = None
+        self, backend: BackendProxy, bench: Bench, resources: NetworkResources | None = None
     ) -> None:
         resources = resources or NetworkResources()
         if resources.memory_manager is None:  # the first thing that a network has made for it
@@ -108,7 +108,7 @@ class Driven:
         self._managers: list[IMemoryManager] = [*registry.memory_managers]
         self._managers += [] if manager is None else [manager]
         self._copied: dict[Value, Value] = {}
-        self.steps: list[Step] = []
+        self.steps: list[DrivenLayer] = []
         self._constants: dict[Value, ITensorHandle] = {}
         for layer in graph.layers:
             if isinstance(layer.operation, MemCopy) and layer.inputs[0] is not None:
@@ -118,7 +118,7 @@ class Driven:
             info = WorkloadInfo(layer.name, layer.input_infos, layer.output_infos, constants)
             workload = workloads.create_workload(layer.operation, info)
             inputs = tuple(None if value is None else self._home(value) for value in layer.inputs)
-            self.steps.append(Step(workload, inputs, layer.outputs))
+            self.steps.append(DrivenLayer(workload, inputs, layer.outputs))
         self.sources = {value.name: value for value in graph.inputs}
         self.results = self._results_of(graph)
 
@@ -152,9 +152,9 @@ class Driven:
                 found[value] = (found[value][0], last)
         return found
 
-    def memory(self) -> Memory:
+    def memory(self) -> ExecutionTensors:
         """Make working memory of one execution at a time."""
-        return Memory(self, self._resources)
+        return ExecutionTensors(self, self._resources)
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -169,7 +169,7 @@ class Driven:
         """Raise a `ViolationError` unless these are the right answers."""
         self.bench.check(outputs, when)
 
-    def run(self, memory: Memory, when: str) -> None:
+    def run(self, memory: ExecutionTensors, when: str) -> None:
         """Execute once, step by step, and check the answers."""
         with self.held():
             memory.feed(self.bench.feeds)
@@ -177,7 +177,7 @@ class Driven:
             self.check(memory.read(), when)
 
 
-class Memory:
+class ExecutionTensors:
     """The tensors of one execution at a time, as a backend's factory makes them.
 
     Parameters
@@ -219,7 +219,7 @@ class Memory:
         memory = self._host[offset : offset + info.size_bytes]
         return self._driven.factory.create_tensor_handle(info, memory)
 
-    def of(self, step: Step) -> tuple[list[ITensorHandle | None], list[ITensorHandle]]:
+    def of(self, step: DrivenLayer) -> tuple[list[ITensorHandle | None], list[ITensorHandle]]:
         """The handles of one step's inputs and outputs."""
         inputs = [
             None if v is None else self._driven.constant(v) or self.handles[v] for v in step.inputs

@@ -17,9 +17,9 @@ from armpy.backend import (
 )
 from armpy.errors import ArmpyError, ExecutionCancelledError, ExecutionTimeoutError
 from armpy.ops.operation import Array
-from armpy.plugins.proxy.guard import GuardedBackend
+from armpy.plugins.proxy.guard import BackendProxy
 from armpy.tensor import TensorInfo
-from armpy.testing.backend_under_test import Subject
+from armpy.testing.backend_under_test import BackendUnderTest
 from armpy.testing.case import Case
 from armpy.testing.contract.case import (
     NotApplicableError,
@@ -28,7 +28,7 @@ from armpy.testing.contract.case import (
     check,
 )
 from armpy.testing.contract.demanding import demanding, enlarged, enlarged_bytes
-from armpy.testing.contract.driven import Driven, Memory, backend_of_runtime
+from armpy.testing.contract.driven import Driven, ExecutionTensors, backend_of_runtime
 from armpy.testing.contract.networks import (
     Bench,
     bench,
@@ -58,7 +58,7 @@ _ENOUGH = 2
 _MOST_BYTES = 48 << 20
 
 
-def _chained(subject: Subject) -> Driven:
+def _chained(subject: BackendUnderTest) -> Driven:
     """A chain of layers, all of which are outputs."""
     made = chain(subject)
     value = made.source
@@ -74,7 +74,7 @@ def _feeds(driven: Driven) -> tuple[Mapping[str, Array], ...]:
     return (first, other_feeds(driven.bench.graph, first), first)
 
 
-def bound_executions_are_like_others(subject: Subject) -> None:
+def bound_executions_are_like_others(subject: BackendUnderTest) -> None:
     """What was bound once reads what its tensors hold now, beside executions that are not."""
     backend = backend_of_runtime(subject)
     drivens = [Driven(backend, sample_bench(subject, case)) for case in samples(subject)]
@@ -100,7 +100,7 @@ def _finish(answers: Sequence[object]) -> None:
             answer.wait()
 
 
-def queued_executions_keep_their_order(subject: Subject) -> None:
+def queued_executions_keep_their_order(subject: BackendUnderTest) -> None:
     """Layers that are enqueued one after the other run in this order, and end when they say so."""
     driven = _chained(subject)
     memory = driven.memory()
@@ -125,7 +125,7 @@ def _check_end(completion: ICompletion) -> None:
     check(completion.wait(0.0) is True, "wait(0.0) says that what has ended has not")
 
 
-def cancelled_completions_come_to_an_end(subject: Subject) -> None:
+def cancelled_completions_come_to_an_end(subject: BackendUnderTest) -> None:
     """Waiting for what was cancelled comes back soon, and what is enqueued next is right."""
     driven = _chained(subject)
     memory = driven.memory()
@@ -170,7 +170,7 @@ class _UnusableError(Exception):
     """Error of a tensor that cannot be mapped, raised by any use of it."""
 
 
-def failures_are_told(subject: Subject) -> None:
+def failures_are_told(subject: BackendUnderTest) -> None:
     """An execution that cannot be done raises, at once or when its end is waited for."""
     driven = _chained(subject)
     memory = driven.memory()
@@ -192,7 +192,7 @@ def failures_are_told(subject: Subject) -> None:
     memory.release()
 
 
-def _long(subject: Subject) -> tuple[Driven, Memory]:
+def _long(subject: BackendUnderTest) -> tuple[Driven, ExecutionTensors]:
     """An execution that takes long enough to be stopped."""
     capabilities = subject.backend.get_capabilities()
     if not has_matching_capability(Capability.CANCELLABLE_EXECUTION, True, capabilities):
@@ -205,7 +205,7 @@ def _long(subject: Subject) -> tuple[Driven, Memory]:
     raise NotApplicableError(f"no operation case can be made to take {LONG_S} s")
 
 
-def _long_case(subject: Subject, backend: GuardedBackend) -> tuple[tuple[Case, int], ...]:
+def _long_case(subject: BackendUnderTest, backend: BackendProxy) -> tuple[tuple[Case, int], ...]:
     """The first case that takes neither too short nor too long, else the shortest of the others."""
     longer = []
     for duration_s, case, size in _long_cases(subject, backend):
@@ -216,7 +216,9 @@ def _long_case(subject: Subject, backend: GuardedBackend) -> tuple[tuple[Case, i
     return (shortest[1:],) if shortest else ()
 
 
-def _long_cases(subject: Subject, backend: GuardedBackend) -> Iterator[tuple[float, Case, int]]:
+def _long_cases(
+    subject: BackendUnderTest, backend: BackendProxy
+) -> Iterator[tuple[float, Case, int]]:
     """Cases, how often their inputs have to be repeated for a long execution, and its seconds."""
     for case in demanding(subject):
         size = 1
@@ -236,7 +238,7 @@ def _long_cases(subject: Subject, backend: GuardedBackend) -> Iterator[tuple[flo
             size *= int(min(max(growth, 2), 64))
 
 
-def _fed(backend: GuardedBackend, case: Case, size: int) -> tuple[Driven, Memory]:
+def _fed(backend: BackendProxy, case: Case, size: int) -> tuple[Driven, ExecutionTensors]:
     """A case with its inputs repeated, and memory that holds them."""
     larger = enlarged(case, size)
     driven = Driven(backend, Bench(larger.graph(), larger.feeds(), {}))
@@ -245,7 +247,7 @@ def _fed(backend: GuardedBackend, case: Case, size: int) -> tuple[Driven, Memory
     return driven, memory
 
 
-def _timed(driven: Driven, memory: Memory) -> float:
+def _timed(driven: Driven, memory: ExecutionTensors) -> float:
     """Execute every step; seconds that it took."""
     with driven.held():
         started = time.perf_counter()
@@ -268,7 +270,7 @@ class _Stop:
 
 
 def _stopped(
-    driven: Driven, memory: Memory, *, has_deadline: bool = False, is_bound: bool = False
+    driven: Driven, memory: ExecutionTensors, *, has_deadline: bool = False, is_bound: bool = False
 ) -> _Stop:
     """Begin an execution in another thread, and stop it in the midst of it."""
     delay_s = LONG_S / 4
@@ -305,17 +307,17 @@ def _stopped(
     return _Stop(end - stopped, error)
 
 
-def executions_stop_when_they_are_cancelled(subject: Subject) -> None:
+def executions_stop_when_they_are_cancelled(subject: BackendUnderTest) -> None:
     """A long execution raises within 10 ms of its cancellation; the kit allows for load."""
     _check_stops(subject, is_bound=False)
 
 
-def bound_executions_stop_as_well(subject: Subject) -> None:
+def bound_executions_stop_as_well(subject: BackendUnderTest) -> None:
     """So does one that was bound while the cancellation was the current one."""
     _check_stops(subject, is_bound=True)
 
 
-def _check_stops(subject: Subject, *, is_bound: bool) -> None:
+def _check_stops(subject: BackendUnderTest, *, is_bound: bool) -> None:
     """Stop some executions, and look at what was raised and when."""
     driven, memory = _long(subject)
     stops: list[_Stop] = []
@@ -341,7 +343,7 @@ def _check_errors(stops: Sequence[_Stop], kind: type[ArmpyError]) -> None:
         check(isinstance(error, kind), f"expected a {kind.__name__}, it raises {shown}")
 
 
-def deadlines_are_told_from_cancellations(subject: Subject) -> None:
+def deadlines_are_told_from_cancellations(subject: BackendUnderTest) -> None:
     """What stops at its deadline raises an ExecutionTimeoutError."""
     driven, memory = _long(subject)
     stops = [_stopped(driven, memory, has_deadline=True) for _ in range(2)]
@@ -349,7 +351,7 @@ def deadlines_are_told_from_cancellations(subject: Subject) -> None:
     memory.release()
 
 
-def executions_after_a_stopped_one_are_right(subject: Subject) -> None:
+def executions_after_a_stopped_one_are_right(subject: BackendUnderTest) -> None:
     """The same working memory, fed again, gives what it gave before."""
     driven, memory = _long(subject)
     _timed(driven, memory)

@@ -27,7 +27,7 @@ from armpy.errors import ArmpyError
 from armpy.execution import Runtime
 from armpy.graph import SubgraphView
 from armpy.ops.operation import Array
-from armpy.testing.backend_under_test import Subject
+from armpy.testing.backend_under_test import BackendUnderTest
 from armpy.testing.case import Case
 from armpy.testing.contract.case import (
     NotApplicableError,
@@ -51,7 +51,7 @@ _TENSOR_BYTES = 1 << 16
 _SLACK_S = 0.002
 
 
-def every_map_is_unmapped(subject: Subject) -> None:
+def every_map_is_unmapped(subject: BackendUnderTest) -> None:
     """A workload unmaps what it maps, at least as often, where that means anything."""
     backend = backend_of_runtime(subject)
     has_any = False
@@ -107,7 +107,7 @@ def _counted(handle: ITensorHandle) -> tuple[list[None], list[None]]:
     return maps, unmaps
 
 
-def nothing_grows_from_execution_to_execution(subject: Subject) -> None:
+def nothing_grows_from_execution_to_execution(subject: BackendUnderTest) -> None:
     """After 200 executions there are as many tensors, open files and bytes as before them."""
     runtime = subject.runtime
     for bench in _gauged(subject):
@@ -122,7 +122,7 @@ def nothing_grows_from_execution_to_execution(subject: Subject) -> None:
         runtime.unload_network(network_id)
 
 
-def _gauged(subject: Subject) -> Iterator[Bench]:
+def _gauged(subject: BackendUnderTest) -> Iterator[Bench]:
     """Layers on tensors that would be missed, and control flow if the backend takes it."""
     for case in samples(subject):
         larger = _of_bytes(case, _TENSOR_BYTES)
@@ -201,7 +201,7 @@ def _resident_bytes() -> int:
     return 0
 
 
-def neighbours_come_and_go(subject: Subject) -> None:
+def neighbours_come_and_go(subject: BackendUnderTest) -> None:
     """Networks answer as before while others beside them are unloaded, and loaded again."""
     pairs = with_constants(subject)
     cases = list(dict.fromkeys((*samples(subject), *(case for pair in pairs for case in pair))))
@@ -252,7 +252,7 @@ class _ReadOptions(dict[str, OptionValue]):
         return ValuesView(self)
 
 
-def every_option_is_read(subject: Subject) -> None:
+def every_option_is_read(subject: BackendUnderTest) -> None:
     """What an option says is looked at when something is made for a runtime or a network."""
     declared = tuple(subject.raw_backend.options)
     if not declared:
@@ -291,7 +291,7 @@ def _make_all(backend: IBackendInternal, options: OptionValues, bench: Bench) ->
         context.close()
 
 
-def device_times_are_no_longer_than_the_clocks(subject: Subject) -> None:
+def device_times_are_no_longer_than_the_clocks(subject: BackendUnderTest) -> None:
     """What an execution has taken on the device is some of what it has taken, and not more."""
     backend = backend_of_runtime(subject)
     tells = False

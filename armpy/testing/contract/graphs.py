@@ -7,7 +7,7 @@ import numpy as np
 from armpy.errors import ArmpyError
 from armpy.graph.network import Network
 from armpy.ops.operation import Array
-from armpy.testing.backend_under_test import Subject
+from armpy.testing.backend_under_test import BackendUnderTest
 from armpy.testing.contract.case import ViolationError, check
 from armpy.testing.contract.networks import (
     Bench,
@@ -19,7 +19,7 @@ from armpy.testing.contract.networks import (
 )
 
 
-def _try(subject: Subject, made: Bench, what: str) -> None:
+def _try(subject: BackendUnderTest, made: Bench, what: str) -> None:
     """Load, run twice, unload."""
     network_id = subject.runtime.load_network(made.graph)
     made.run(subject.runtime, network_id, what)
@@ -27,14 +27,14 @@ def _try(subject: Subject, made: Bench, what: str) -> None:
     subject.runtime.unload_network(network_id)
 
 
-def two_layers(subject: Subject) -> None:
+def two_layers(subject: BackendUnderTest) -> None:
     """One layer reads what another wrote; the backend may make one of them."""
     made = chain(subject)
     made.net.output("y", made.layer(made.layer(made.source)))
     _try(subject, made.bench(subject), "with two layers")
 
 
-def branches(subject: Subject) -> None:
+def branches(subject: BackendUnderTest) -> None:
     """A value that is read twice and is an output as well."""
     made = chain(subject)
     trunk = made.layer(made.source)
@@ -44,7 +44,7 @@ def branches(subject: Subject) -> None:
     _try(subject, made.bench(subject), "with branches")
 
 
-def separate_parts(subject: Subject) -> None:
+def separate_parts(subject: BackendUnderTest) -> None:
     """Layers that have nothing to do with each other but the source."""
     made = chain(subject)
     made.net.output("one", made.layer(made.source))
@@ -52,7 +52,7 @@ def separate_parts(subject: Subject) -> None:
     _try(subject, made.bench(subject), "with two separate layers")
 
 
-def input_as_output(subject: Subject) -> None:
+def input_as_output(subject: BackendUnderTest) -> None:
     """An input that is an output as well, beside a layer that reads it."""
     made = chain(subject)
     made.net.output("through", made.source)
@@ -60,7 +60,7 @@ def input_as_output(subject: Subject) -> None:
     _try(subject, made.bench(subject), "with an input as an output")
 
 
-def output_twice(subject: Subject) -> None:
+def output_twice(subject: BackendUnderTest) -> None:
     """One value under two output names."""
     made = chain(subject)
     value = made.layer(made.source)
@@ -69,7 +69,7 @@ def output_twice(subject: Subject) -> None:
     _try(subject, made.bench(subject), "with one value under two names")
 
 
-def no_layers(subject: Subject) -> None:
+def no_layers(subject: BackendUnderTest) -> None:
     """A network in which there is nothing to do."""
     case = samples(subject)[0]
     info = next(x.info for x in case.inputs if x is not None and not x.is_constant)
@@ -79,7 +79,7 @@ def no_layers(subject: Subject) -> None:
     _try(subject, bench(subject, net.build(), {"x": data}), "without layers")
 
 
-def wrong_input(subject: Subject) -> None:
+def wrong_input(subject: BackendUnderTest) -> None:
     """Inputs that do not fit are refused, and the network works as before."""
     runtime = subject.runtime
     for case in samples(subject):
@@ -107,7 +107,7 @@ def _wrong_feeds(feeds: dict[str, Array]) -> list[tuple[str, dict[str, Array]]]:
     ]
 
 
-def another_shape_at_the_call(subject: Subject) -> None:
+def another_shape_at_the_call(subject: BackendUnderTest) -> None:
     """A network whose first dimension is open runs with one size, another, and the first."""
     graph, feeds = open_batches(subject)
     runtime = subject.runtime
@@ -118,7 +118,7 @@ def another_shape_at_the_call(subject: Subject) -> None:
     runtime.unload_network(network_id)
 
 
-def arrays_of_the_caller(subject: Subject) -> None:
+def arrays_of_the_caller(subject: BackendUnderTest) -> None:
     """Outputs are written where the caller says, and nowhere else."""
     for case in samples(subject):
         made = sample_bench(subject, case)

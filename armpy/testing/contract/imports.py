@@ -24,9 +24,9 @@ from armpy.errors import ArmpyError
 from armpy.graph import Value
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
-from armpy.testing.backend_under_test import Subject
+from armpy.testing.backend_under_test import BackendUnderTest
 from armpy.testing.contract.case import NothingToKeepError, ViolationError, check
-from armpy.testing.contract.driven import POISON, Driven, Memory, backend_of_runtime
+from armpy.testing.contract.driven import POISON, Driven, ExecutionTensors, backend_of_runtime
 from armpy.testing.contract.networks import bench, sample_bench, samples
 from armpy.testing.differential_run import other_feeds
 
@@ -97,7 +97,7 @@ class Lent:
             self._descriptor = -1
 
 
-def _drivens(subject: Subject) -> Iterator[tuple[Driven, MemorySource]]:
+def _drivens(subject: BackendUnderTest) -> Iterator[tuple[Driven, MemorySource]]:
     """Networks whose application says that it lends memory, with each kind that can be lent."""
     resources = NetworkResources(input_sources=_SOURCES, output_sources=_SOURCES)
     backend = backend_of_runtime(subject)
@@ -122,7 +122,7 @@ def _is_imported(driven: Driven, source: MemorySource) -> bool:
     return bool(answer)
 
 
-def answers_are_kept(subject: Subject) -> None:
+def answers_are_kept(subject: BackendUnderTest) -> None:
     """What can be imported is, and what cannot has a reason and is refused."""
     for driven, source in _drivens(subject):
         for value in (*driven.sources.values(), *driven.results.values()):
@@ -166,7 +166,12 @@ def _check_answer(driven: Driven, info: TensorInfo, memory: ExternalMemory) -> N
 
 
 def _import(
-    driven: Driven, memory: Memory, source: MemorySource, values: dict[str, Value], *, written: bool
+    driven: Driven,
+    memory: ExecutionTensors,
+    source: MemorySource,
+    values: dict[str, Value],
+    *,
+    written: bool,
 ) -> dict[str, Lent]:
     """Put imported tensors in the place of the backend's own."""
     found = {}
@@ -181,7 +186,7 @@ def _import(
     return found
 
 
-def inputs_are_read_where_they_lie(subject: Subject) -> None:
+def inputs_are_read_where_they_lie(subject: BackendUnderTest) -> None:
     """What the lender writes between two executions is what the second one reads."""
     for driven, source in _drivens(subject):
         memory = driven.memory()
@@ -200,7 +205,7 @@ def inputs_are_read_where_they_lie(subject: Subject) -> None:
         _unimport(driven, memory, driven.sources)
 
 
-def outputs_are_written_where_they_lie(subject: Subject) -> None:
+def outputs_are_written_where_they_lie(subject: BackendUnderTest) -> None:
     """When an execution has ended, the lender has the results, and nothing beside them."""
     for driven, source in _drivens(subject):
         memory = driven.memory()
@@ -217,7 +222,7 @@ def outputs_are_written_where_they_lie(subject: Subject) -> None:
         _unimport(driven, memory, driven.results)
 
 
-def _unimport(driven: Driven, memory: Memory, values: dict[str, Value]) -> None:
+def _unimport(driven: Driven, memory: ExecutionTensors, values: dict[str, Value]) -> None:
     """End the use of imported tensors."""
     for value in values.values():
         handle = memory.handles.pop(value, None)
@@ -225,7 +230,7 @@ def _unimport(driven: Driven, memory: Memory, values: dict[str, Value]) -> None:
             driven.factory.unimport(handle)
 
 
-def memory_is_let_go(subject: Subject) -> None:
+def memory_is_let_go(subject: BackendUnderTest) -> None:
     """Nothing of the lender's is kept when a tensor is imported no more: arrays, open files."""
     for driven, source in _drivens(subject):
         value = next(iter(driven.sources.values()))
@@ -261,7 +266,7 @@ def _num_open() -> int:
     return 0
 
 
-def exports_are_the_tensors_themselves(subject: Subject) -> None:
+def exports_are_the_tensors_themselves(subject: BackendUnderTest) -> None:
     """Whoever maps what a tensor exports sees its elements, and it those that are written there."""
     backend = backend_of_runtime(subject)
     for case in samples(subject):

@@ -7,14 +7,14 @@ from armpy.execution import Runtime
 from armpy.execution.wrappers.backend_profiling import BackendProfiling
 from armpy.plugins.proxy.spelling import gathered_remarks, remark_on
 from armpy.profiling import Profiler
-from armpy.testing.backend_under_test import Subject
+from armpy.testing.backend_under_test import BackendUnderTest
 from armpy.testing.contract.case import check
 from armpy.testing.contract.networks import sample_bench, samples
 
 _REPEATS = 20
 
 
-def id_is_constant(subject: Subject) -> None:
+def id_is_constant(subject: BackendUnderTest) -> None:
     """Every instance calls itself the same at any time."""
     backend = subject.raw_backend
     ids = [backend.backend_id for _ in range(3)]
@@ -30,7 +30,7 @@ def id_is_constant(subject: Subject) -> None:
         )
 
 
-def names_are_the_contracts(subject: Subject) -> None:
+def names_are_the_contracts(subject: BackendUnderTest) -> None:
     """No method is nearly one of the contract's: nobody would call it."""
     with gathered_remarks() as found:
         remark_on(subject.backend_id, subject.raw_backend)
@@ -42,7 +42,7 @@ def names_are_the_contracts(subject: Subject) -> None:
     check(not found, "; ".join(found))
 
 
-def properties_are_constant(subject: Subject) -> None:
+def properties_are_constant(subject: BackendUnderTest) -> None:
     """What the core reads once does not change."""
     backend = subject.raw_backend
     for name in (
@@ -63,7 +63,7 @@ def properties_are_constant(subject: Subject) -> None:
     )
 
 
-def objects_can_be_made_again(subject: Subject) -> None:
+def objects_can_be_made_again(subject: BackendUnderTest) -> None:
     """A backend is a factory: each call makes what it says, the second one too."""
     backend = subject.backend  # checks the types of what comes back
     for _ in range(2):
@@ -74,7 +74,7 @@ def objects_can_be_made_again(subject: Subject) -> None:
         backend.create_profiling_context(NO_OPTIONS, profiling)
 
 
-def load_and_unload_again_and_again(subject: Subject) -> None:
+def load_and_unload_again_and_again(subject: BackendUnderTest) -> None:
     """Loading for the twentieth time is like the first time."""
     for case in samples(subject):
         bench = sample_bench(subject, case)
@@ -84,7 +84,7 @@ def load_and_unload_again_and_again(subject: Subject) -> None:
             subject.runtime.unload_network(network_id)
 
 
-def several_networks_at_once(subject: Subject) -> None:
+def several_networks_at_once(subject: BackendUnderTest) -> None:
     """Networks do not know of each other; one goes, the others stay."""
     runtime = subject.runtime
     benches = [sample_bench(subject, case) for case in samples(subject)] * 2
@@ -98,7 +98,7 @@ def several_networks_at_once(subject: Subject) -> None:
             bench.run(runtime, network_id, "after another network was unloaded")
 
 
-def several_runtimes(subject: Subject) -> None:
+def several_runtimes(subject: BackendUnderTest) -> None:
     """A backend serves several runtimes, and still does when one has gone."""
     bench = sample_bench(subject, samples(subject)[0])
     first, second = Runtime(subject.options), Runtime(subject.options)

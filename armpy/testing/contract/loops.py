@@ -15,7 +15,7 @@ from armpy.graph import Graph
 from armpy.graph.network import Network
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
-from armpy.testing.backend_under_test import Subject
+from armpy.testing.backend_under_test import BackendUnderTest
 from armpy.testing.case import Case
 from armpy.testing.cases.control_flow import (
     COUNT,
@@ -37,12 +37,12 @@ _LONG_S, _LIMIT_S, _LATE_S = 1.0, 0.1, 0.6
 _FEW_TURNS, _MOST_TURNS = 200, 2**30
 
 
-def is_taken(subject: Subject, graph: Graph) -> bool:
+def is_taken(subject: BackendUnderTest, graph: Graph) -> bool:
     """Whether the backend says yes to every layer of a network, those in its graphs included."""
     return all(subject.support(layer) for layer in subject.layers(graph))
 
 
-def taken_cases(subject: Subject) -> Iterator[Case]:
+def taken_cases(subject: BackendUnderTest) -> Iterator[Case]:
     """Cases of control flow in floats that the backend takes."""
     for case in control_flow_cases():
         if case.id.endswith("/float32") and is_taken(subject, case.graph()):
@@ -71,7 +71,7 @@ def _with_state() -> tuple[Graph, ...]:
     return tuple(made)
 
 
-def state_goes_through_loops_and_choices(subject: Subject) -> None:
+def state_goes_through_loops_and_choices(subject: BackendUnderTest) -> None:
     """What a loop or a choice makes of a variable is there in the next execution, once."""
     graphs = [graph for graph in _with_state() if is_taken(subject, graph)]
     if not graphs:
@@ -95,7 +95,7 @@ def _feeds(graph: Graph, turn: int) -> Mapping[str, Array]:
     return found
 
 
-def loops_stop_at_their_time_out(subject: Subject) -> None:
+def loops_stop_at_their_time_out(subject: BackendUnderTest) -> None:
     """A loop that goes on when its time is up raises an ExecutionTimeoutError, and soon."""
     number = TensorInfo((1,), DataType.SIGNED32)
     turns = loop((COUNT, number, COUNT), lambda net, i, x, _: (binary(net, x, i),))

@@ -8,12 +8,12 @@ from dataclasses import replace
 from armpy.backend import IBackendInternal, IMemoryManager, OptionValues
 from armpy.execution import Runtime
 from armpy.plugins import BackendRegistry
-from armpy.testing.backend_under_test import Subject
+from armpy.testing.backend_under_test import BackendUnderTest
 from armpy.testing.contract.case import NotApplicableError, NothingToKeepError, check
 from armpy.testing.contract.networks import sample_bench, samples
 
 
-def manager_can_be_used_again(subject: Subject) -> None:
+def manager_can_be_used_again(subject: BackendUnderTest) -> None:
     """A memory manager is acquired and released in turn, any number of times."""
     manager = subject.backend.create_memory_manager()
     if manager is None:
@@ -23,7 +23,7 @@ def manager_can_be_used_again(subject: Subject) -> None:
         manager.release()
 
 
-def memory_is_held_while_running(subject: Subject) -> None:
+def memory_is_held_while_running(subject: BackendUnderTest) -> None:
     """Memory is acquired before an execution and released after it; answers do not suffer."""
     log: list[str] = []
     runtime = Runtime(replace(subject.options, registry=_watched(subject, log)))
@@ -41,7 +41,7 @@ def memory_is_held_while_running(subject: Subject) -> None:
         runtime.unload_network(network_id)
 
 
-def _watched(subject: Subject, log: list[str]) -> BackendRegistry:
+def _watched(subject: BackendUnderTest, log: list[str]) -> BackendRegistry:
     """A registry with a copy of the backend, whose memory managers write a log."""
     if subject.backend.create_memory_manager() is None:
         raise NothingToKeepError("it has no memory manager")

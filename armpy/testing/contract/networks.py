@@ -13,7 +13,7 @@ from armpy.graph import Graph, Value
 from armpy.graph.network import Network
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
-from armpy.testing.backend_under_test import Subject
+from armpy.testing.backend_under_test import BackendUnderTest
 from armpy.testing.case import Case, CaseInput
 from armpy.testing.cases import operation_cases
 from armpy.testing.contract.case import NotApplicableError, ViolationError
@@ -60,12 +60,12 @@ class Bench:
         self.check(runtime.enqueue_workload(network_id, feeds), when)
 
 
-def bench(subject: Subject, graph: Graph, feeds: Mapping[str, Array]) -> Bench:
+def bench(subject: BackendUnderTest, graph: Graph, feeds: Mapping[str, Array]) -> Bench:
     """A network with CpuRef's answers."""
     return Bench(graph, feeds, subject.expected(graph, feeds))
 
 
-def samples(subject: Subject) -> tuple[Case, ...]:
+def samples(subject: BackendUnderTest) -> tuple[Case, ...]:
     """A few cases of different operations that the backend passes.
 
     Raises
@@ -81,7 +81,7 @@ def samples(subject: Subject) -> tuple[Case, ...]:
     return found
 
 
-def _find_samples(subject: Subject) -> Iterator[Case]:
+def _find_samples(subject: BackendUnderTest) -> Iterator[Case]:
     """Passing cases, the first of each operation, those that can be chained first."""
     seen: set[str] = set()
     for chained in (True, False):
@@ -100,7 +100,7 @@ def _find_samples(subject: Subject) -> Iterator[Case]:
 _MOST_WITH_CONSTANTS = 2
 
 
-def with_constants(subject: Subject) -> tuple[tuple[Case, Case], ...]:
+def with_constants(subject: BackendUnderTest) -> tuple[tuple[Case, Case], ...]:
     """Pairs of cases that the backend passes, and that differ in their constants alone."""
     found = subject.notes.get("with constants")
     if found is None:
@@ -109,7 +109,7 @@ def with_constants(subject: Subject) -> tuple[tuple[Case, Case], ...]:
     return tuple((case, _with_other_constants(case)) for case in found)
 
 
-def _find_with_constants(subject: Subject) -> Iterator[Case]:
+def _find_with_constants(subject: BackendUnderTest) -> Iterator[Case]:
     """Passing cases with constants that are computed with, of different operations."""
     seen: set[str] = set()
     for case in operation_cases():
@@ -166,12 +166,12 @@ def _same(one: TensorInfo, other: TensorInfo) -> bool:
     )
 
 
-def sample_bench(subject: Subject, case: Case) -> Bench:
+def sample_bench(subject: BackendUnderTest, case: Case) -> Bench:
     """The network of one case."""
     return bench(subject, case.graph(), case.feeds())
 
 
-class Chain:
+class ChainBuilder:
     """Builds a network in which one layer reads what another one wrote.
 
     Parameters
@@ -226,12 +226,12 @@ class Chain:
             if item is not None and not item.is_constant
         }
 
-    def bench(self, subject: Subject) -> Bench:
+    def bench(self, subject: BackendUnderTest) -> Bench:
         """The network with CpuRef's answers."""
         return bench(subject, self.net.build(), self.feeds(self._case))
 
 
-def chain(subject: Subject) -> Chain:
+def chain(subject: BackendUnderTest) -> ChainBuilder:
     """Begin a network of layers that the backend runs.
 
     Raises
@@ -242,11 +242,11 @@ def chain(subject: Subject) -> Chain:
     for case in samples(subject):
         link = _link(case)
         if link is not None:
-            return Chain(case, link)
+            return ChainBuilder(case, link)
     raise NotApplicableError("no operation that works gives what it takes")
 
 
-def open_batches(subject: Subject) -> tuple[Graph, list[Mapping[str, Array]]]:
+def open_batches(subject: BackendUnderTest) -> tuple[Graph, list[Mapping[str, Array]]]:
     """A network whose first dimension is open, and inputs of two sizes for it.
 
     Raises
@@ -262,7 +262,7 @@ def open_batches(subject: Subject) -> tuple[Graph, list[Mapping[str, Array]]]:
     raise NotApplicableError("no operation that works has a first dimension to leave open")
 
 
-def opened_networks(subject: Subject) -> Iterator[tuple[Graph, Mapping[str, Array]]]:
+def opened_networks(subject: BackendUnderTest) -> Iterator[tuple[Graph, Mapping[str, Array]]]:
     """Networks whose first dimension is open, each with inputs of one size: layers, and chains."""
     pairs = with_constants(subject)
     for case in dict.fromkeys((*samples(subject), *(one for one, _ in pairs))):
@@ -272,7 +272,7 @@ def opened_networks(subject: Subject) -> Iterator[tuple[Graph, Mapping[str, Arra
         yield opened.graph(), case.feeds()
         link = _link(case)
         if link is not None:
-            made = Chain(opened, link)
+            made = ChainBuilder(opened, link)
             made.net.output("y", made.layer(made.layer(made.layer(made.source))))
             yield made.net.build(), made.feeds(case)
 

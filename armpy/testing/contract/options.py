@@ -7,12 +7,12 @@ from dataclasses import replace
 from armpy.backend import BackendOption
 from armpy.errors import ArmpyError, InvalidArgumentError
 from armpy.execution import Runtime
-from armpy.testing.backend_under_test import Subject
+from armpy.testing.backend_under_test import BackendUnderTest
 from armpy.testing.contract.case import NothingToKeepError, ViolationError, check
 from armpy.testing.contract.networks import sample_bench, samples
 
 
-def _declared(subject: Subject) -> tuple[BackendOption, ...]:
+def _declared(subject: BackendUnderTest) -> tuple[BackendOption, ...]:
     """The backend's options."""
     options = tuple(subject.backend.options)
     if not options:
@@ -20,12 +20,12 @@ def _declared(subject: Subject) -> tuple[BackendOption, ...]:
     return options
 
 
-def _runtime(subject: Subject, values: dict[str, object]) -> Runtime:
+def _runtime(subject: BackendUnderTest, values: dict[str, object]) -> Runtime:
     """A runtime with these options for the backend."""
     return Runtime(replace(subject.options, backend_options={subject.backend_id: values}))
 
 
-def are_described(subject: Subject) -> None:
+def are_described(subject: BackendUnderTest) -> None:
     """Names are unique and in snake case, every option has a help, defaults are allowed."""
     options = _declared(subject)
     names = [option.name for option in options]
@@ -39,7 +39,7 @@ def are_described(subject: Subject) -> None:
         option.check(option.default)
 
 
-def defaults_are_accepted(subject: Subject) -> None:
+def defaults_are_accepted(subject: BackendUnderTest) -> None:
     """Giving every option its default is like giving none."""
     values: dict[str, object] = {option.name: option.default for option in _declared(subject)}
     bench = sample_bench(subject, samples(subject)[0])
@@ -49,7 +49,7 @@ def defaults_are_accepted(subject: Subject) -> None:
     runtime.unload_network(network_id)
 
 
-def choices_are_accepted(subject: Subject) -> None:
+def choices_are_accepted(subject: BackendUnderTest) -> None:
     """Every choice and every bound of an option works, or is refused as what the machine lacks."""
     bench = sample_bench(subject, samples(subject)[0])
     for option in _declared(subject):
@@ -74,7 +74,7 @@ def allowed_values(option: BackendOption) -> list[object]:
     return [type(option.default)(option.minimum)] if option.minimum is not None else []
 
 
-def wrong_values_are_refused(subject: Subject) -> None:
+def wrong_values_are_refused(subject: BackendUnderTest) -> None:
     """A value of the wrong type, or outside of what is allowed, is an error."""
     for option in _declared(subject):
         for value in _forbidden(option):
@@ -103,7 +103,7 @@ def _forbidden(option: BackendOption) -> list[object]:
     return wrong
 
 
-def unknown_names_are_refused(subject: Subject) -> None:
+def unknown_names_are_refused(subject: BackendUnderTest) -> None:
     """An option that is not declared is an error, which names the nearest one there is."""
     options = tuple(subject.backend.options)
     name = f"{options[0].name}x" if options else "no_such_option"

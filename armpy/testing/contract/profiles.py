@@ -16,9 +16,9 @@ from armpy.backend import (
     NetworkResources,
 )
 from armpy.errors import InvalidArgumentError
-from armpy.testing.backend_under_test import Subject
+from armpy.testing.backend_under_test import BackendUnderTest
 from armpy.testing.contract.case import NothingToKeepError, check
-from armpy.testing.contract.driven import Driven, Memory, backend_of_runtime
+from armpy.testing.contract.driven import Driven, ExecutionTensors, backend_of_runtime
 from armpy.testing.contract.networks import sample_bench, samples
 
 _SLACK_US = 1000.0
@@ -66,7 +66,7 @@ class Record(IBackendProfiling):
 class _Profiled:
     """A network that is profiled."""
 
-    def __init__(self, subject: Subject, number: int) -> None:
+    def __init__(self, subject: BackendUnderTest, number: int) -> None:
         backend = backend_of_runtime(subject)
         self.record = Record()
         self.context: IBackendProfilingContext | None = None
@@ -78,7 +78,7 @@ class _Profiled:
         given = NetworkResources(profiling=self.record, profiling_context=self.context)
         cases = samples(subject)
         self.driven = Driven(backend, sample_bench(subject, cases[number % len(cases)]), given)
-        self.memory: Memory = self.driven.memory()
+        self.memory: ExecutionTensors = self.driven.memory()
 
     def run(self, when: str) -> None:
         """Execute once; what is wrong with the record is told later."""
@@ -98,7 +98,7 @@ class _Profiled:
         return bool(self.events()) or any(durations.values()) or any(values[n] for n in totals)
 
 
-def _profiled(subject: Subject, number: int = 0) -> _Profiled:
+def _profiled(subject: BackendUnderTest, number: int = 0) -> _Profiled:
     """A network of which the backend measures anything."""
     made = _Profiled(subject, number)
     for _ in range(2):
@@ -108,14 +108,14 @@ def _profiled(subject: Subject, number: int = 0) -> _Profiled:
     return made
 
 
-def counters_are_declared(subject: Subject) -> None:
+def counters_are_declared(subject: BackendUnderTest) -> None:
     """Nothing is added to a counter before it was declared, with a name of its own and a kind."""
     made = _profiled(subject)
     made.run("while it is profiled")
     check(not made.record.problems, "; ".join(dict.fromkeys(made.record.problems)))
 
 
-def events_lie_in_their_execution(subject: Subject) -> None:
+def events_lie_in_their_execution(subject: BackendUnderTest) -> None:
     """What took time did so while the network was executed, by the clock of the core."""
     made = _profiled(subject)
     made.events()
@@ -132,7 +132,7 @@ def events_lie_in_their_execution(subject: Subject) -> None:
         )
 
 
-def networks_are_measured_apart(subject: Subject) -> None:
+def networks_are_measured_apart(subject: BackendUnderTest) -> None:
     """What one network does is in no other one's profile."""
     made, other = _profiled(subject), _profiled(subject, 1)
     made.has_measured()

@@ -15,15 +15,15 @@ from armpy.backend import (
     OptionScope,
 )
 from armpy.ops.operation import Array
-from armpy.plugins.proxy.guard import GuardedBackend
-from armpy.testing.backend_under_test import Subject
+from armpy.plugins.proxy.guard import BackendProxy
+from armpy.testing.backend_under_test import BackendUnderTest
 from armpy.testing.contract.case import NotApplicableError, NothingToKeepError, check
 from armpy.testing.contract.driven import Driven, backend_of_runtime, options_of
 from armpy.testing.contract.networks import sample_bench, samples
 from armpy.testing.contract.options import allowed_values
 
 
-def _run(subject: Subject, backend: GuardedBackend, when: str) -> None:
+def _run(subject: BackendUnderTest, backend: BackendProxy, when: str) -> None:
     """Run a network on a backend."""
     driven = Driven(backend, sample_bench(subject, samples(subject)[0]))
     memory = driven.memory()
@@ -31,7 +31,7 @@ def _run(subject: Subject, backend: GuardedBackend, when: str) -> None:
     memory.release()
 
 
-def for_runtime_keeps_who_it_is(subject: Subject) -> None:
+def for_runtime_keeps_who_it_is(subject: BackendUnderTest) -> None:
     """The backend of a runtime has the id, the kind, and the options that it was chosen for."""
     backend = subject.backend
     made = backend_of_runtime(subject)
@@ -41,7 +41,7 @@ def for_runtime_keeps_who_it_is(subject: Subject) -> None:
     _run(subject, made, "on the backend of one runtime")
 
 
-def for_runtime_leaves_others_alone(subject: Subject) -> None:
+def for_runtime_leaves_others_alone(subject: BackendUnderTest) -> None:
     """Options of one runtime do not change the backend of the others."""
     raw = subject.raw_backend
     first = backend_of_runtime(subject)
@@ -54,7 +54,7 @@ def for_runtime_leaves_others_alone(subject: Subject) -> None:
             f"for_runtime with {option.name} = {value!r} changes {', '.join(changed)} of the "
             "backend that other runtimes use. Return another object",
         )
-        guarded = made if isinstance(made, GuardedBackend) else GuardedBackend(made)
+        guarded = made if isinstance(made, BackendProxy) else BackendProxy(made)
         check(
             guarded.backend_id == subject.backend_id,
             f"for_runtime with {option.name} = {value!r} makes {guarded.backend_id!r}",
@@ -69,7 +69,7 @@ def _state(backend: object) -> dict[str, object]:
     return {n: v if isinstance(v, plain) else id(v) for n, v in found.items()}
 
 
-def _other_values(subject: Subject) -> Iterator[tuple[BackendOption, object]]:
+def _other_values(subject: BackendUnderTest) -> Iterator[tuple[BackendOption, object]]:
     """Values other than the defaults that options of scope RUNTIME can have."""
     options = [o for o in subject.backend.options if o.scope is OptionScope.RUNTIME]
     if not options:
@@ -103,7 +103,7 @@ class _Counting(DefaultAllocator):
         self.strange.append(f"memory of {np.shape(memory)} is freed that was not allocated")
 
 
-def allocators_give_and_get_back(subject: Subject) -> None:
+def allocators_give_and_get_back(subject: BackendUnderTest) -> None:
     """An arena of the backend's own comes from the allocator that it takes, and goes back there."""
     allocator = _Counting()
     backend = _for_allocator(subject, allocator)
@@ -127,11 +127,11 @@ def allocators_give_and_get_back(subject: Subject) -> None:
     check(not left, f"{left} pieces of the allocator's memory were not given back")
 
 
-def allocators_do_not_stick(subject: Subject) -> None:
+def allocators_do_not_stick(subject: BackendUnderTest) -> None:
     """A network without an allocator does not use that of another network."""
     allocator = _Counting()
     backend = _for_allocator(subject, allocator)
-    if not GuardedBackend(subject.raw_backend).overrides("can_use_allocator"):
+    if not BackendProxy(subject.raw_backend).overrides("can_use_allocator"):
         raise NothingToKeepError("of contract 1.1, it is copied for whoever gives an allocator")
     _run(subject, backend, "after an allocator was accepted")
     check(
@@ -140,10 +140,10 @@ def allocators_do_not_stick(subject: Subject) -> None:
     )
 
 
-def _for_allocator(subject: Subject, allocator: _Counting) -> GuardedBackend:
+def _for_allocator(subject: BackendUnderTest, allocator: _Counting) -> BackendProxy:
     """A copy of the backend that takes an allocator; one of 1.1 may keep it."""
     try:
-        backend = GuardedBackend(copy(subject.raw_backend))
+        backend = BackendProxy(copy(subject.raw_backend))
     except TypeError as error:
         raise NotApplicableError(f"it cannot be copied: {error}") from error
     answer = backend.can_use_allocator(allocator)
@@ -151,10 +151,10 @@ def _for_allocator(subject: Subject, allocator: _Counting) -> GuardedBackend:
         check(answer.text.strip(), "an allocator is refused without a reason")
         raise NothingToKeepError(f"it takes no allocator: {answer.text}")
     made = backend.for_runtime(options_of(subject))
-    return made if isinstance(made, GuardedBackend) else GuardedBackend(made)
+    return made if isinstance(made, BackendProxy) else BackendProxy(made)
 
 
-def contexts_can_be_closed(subject: Subject) -> None:
+def contexts_can_be_closed(subject: BackendUnderTest) -> None:
     """When one runtime has gone, others on the same backend work as before."""
     options = options_of(subject)
     backends = [backend_of_runtime(subject) for _ in range(2)]
@@ -171,7 +171,7 @@ def contexts_can_be_closed(subject: Subject) -> None:
     stays.close()
 
 
-def model_contexts_can_be_closed(subject: Subject) -> None:
+def model_contexts_can_be_closed(subject: BackendUnderTest) -> None:
     """When one network has gone, others work as before."""
     options = options_of(subject, OptionScope.MODEL)
     if not options:

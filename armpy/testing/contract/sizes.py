@@ -11,7 +11,7 @@ from armpy.execution import LoadedNetwork
 from armpy.execution.programs.symbolic_programs import ResizedNetwork
 from armpy.graph import Graph
 from armpy.ops.operation import Array
-from armpy.testing.backend_under_test import Subject
+from armpy.testing.backend_under_test import BackendUnderTest
 from armpy.testing.contract.case import NotApplicableError, NothingToKeepError, check
 from armpy.testing.contract.networks import Bench, opened_networks
 
@@ -20,7 +20,7 @@ _FACTORS = (1, 2, 5, 3, 8, 4)
 for the third sizes are traced, and for all others they are put in, smaller and larger ones."""
 
 
-def new_sizes_are_as_if_compiled_for_them(subject: Subject) -> None:
+def new_sizes_are_as_if_compiled_for_them(subject: BackendUnderTest) -> None:
     """Programs for traced sizes compute the same as ones that are compiled for each size."""
     if not has_matching_capability(
         Capability.TRACED_SIZES, True, subject.backend.get_capabilities()
@@ -31,7 +31,7 @@ def new_sizes_are_as_if_compiled_for_them(subject: Subject) -> None:
         raise NotApplicableError("none of its programs was made for other sizes")
 
 
-def _try(subject: Subject, graph: Graph, once: Mapping[str, Array]) -> int:
+def _try(subject: BackendUnderTest, graph: Graph, once: Mapping[str, Array]) -> int:
     """Execute a network with one size after the other; how often a program was resized."""
     runtime, num_resized = subject.runtime, 0
     feeds = [_scaled(once, factor) for factor in _FACTORS]

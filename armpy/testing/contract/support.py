@@ -10,7 +10,7 @@ from armpy.graph import Layer
 from armpy.graph.network import Network
 from armpy.ops.operation import Operation
 from armpy.tensor import Shape, TensorInfo
-from armpy.testing.backend_under_test import Subject, layers_of
+from armpy.testing.backend_under_test import BackendUnderTest, layers_of
 from armpy.testing.cases import operation_cases
 from armpy.testing.contract.case import check
 from armpy.tools.compare.description import describe
@@ -25,7 +25,7 @@ def _layers() -> list[Layer]:
     return [layer for case in operation_cases()[::_STRIDE] for layer in layers_of(case)]
 
 
-def answers_have_reasons(subject: Subject) -> None:
+def answers_have_reasons(subject: BackendUnderTest) -> None:
     """Each answer is a `Support`, and a no says why, in words and as a code."""
     for layer in _layers():
         answer = subject.raw_support(layer)
@@ -42,7 +42,7 @@ def answers_have_reasons(subject: Subject) -> None:
             )
 
 
-def answers_do_not_change(subject: Subject) -> None:
+def answers_do_not_change(subject: BackendUnderTest) -> None:
     """The same question has the same answer, also from another support object."""
     for layer in _layers():
         first, second = subject.raw_support(layer), subject.raw_support(layer)
@@ -52,7 +52,7 @@ def answers_do_not_change(subject: Subject) -> None:
         )
 
 
-def open_shapes_are_answered(subject: Subject) -> None:
+def open_shapes_are_answered(subject: BackendUnderTest) -> None:
     """A layer whose dimensions are not known yet gets an answer, not an exception."""
     support = subject.raw_backend.get_layer_support()
     for layer in _layers():
@@ -81,7 +81,7 @@ class _NeverHeardOf(Operation):
         return (inputs[0].shape,)
 
 
-def unknown_operations_are_refused(subject: Subject) -> None:
+def unknown_operations_are_refused(subject: BackendUnderTest) -> None:
     """An operation that the backend cannot know gets a no."""
     net = Network("unknown")
     x = net.input("x", TensorInfo((2, 3), DataType.FLOAT32))

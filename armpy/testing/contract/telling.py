@@ -10,7 +10,7 @@ from functools import cache
 from armpy.graph import Value
 from armpy.graph.network import Network
 from armpy.ops.operation import Operation
-from armpy.testing.backend_under_test import Subject
+from armpy.testing.backend_under_test import BackendUnderTest
 from armpy.testing.case import Case
 from armpy.testing.cases import operation_cases
 from armpy.testing.contract.networks import Bench, bench
@@ -69,7 +69,7 @@ def attributes_told(operation: Operation) -> Iterator[tuple[Hashable, ...]]:
             yield (field.name, value if is_one_of_few else None)
 
 
-def side_by_side(subject: Subject, cases: Sequence[Case]) -> Bench:
+def side_by_side(subject: BackendUnderTest, cases: Sequence[Case]) -> Bench:
     """A network of the layers of several cases, which have nothing to do with each other."""
     net = Network(cases[0].operation.name)
     feeds = {}

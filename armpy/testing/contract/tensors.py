@@ -9,13 +9,13 @@ import numpy as np
 from armpy.backend import ITensorHandle
 from armpy.errors import ArmpyError
 from armpy.ops.operation import Array
-from armpy.testing.backend_under_test import Subject
+from armpy.testing.backend_under_test import BackendUnderTest
 from armpy.testing.contract.case import NotApplicableError, ViolationError, check
 from armpy.testing.contract.driven import Driven, backend_of_runtime, poison
 from armpy.testing.contract.networks import sample_bench, samples, with_constants
 
 
-def _tensors(subject: Subject) -> Iterator[tuple[ITensorHandle, Array]]:
+def _tensors(subject: BackendUnderTest) -> Iterator[tuple[ITensorHandle, Array]]:
     """Tensors of the backend's, and elements that they can hold."""
     backend = backend_of_runtime(subject)
     for case in samples(subject):
@@ -37,7 +37,7 @@ def _expect(handle: ITensorHandle, elements: Array, when: str) -> None:
     )
 
 
-def maps_for_writing_bring_every_element(subject: Subject) -> None:
+def maps_for_writing_bring_every_element(subject: BackendUnderTest) -> None:
     """What is written to a map that is not read is in the tensor when it is unmapped."""
     for handle, elements in _tensors(subject):
         poison(handle)
@@ -52,7 +52,7 @@ def maps_for_writing_bring_every_element(subject: Subject) -> None:
         _expect(handle, elements, "after map(read=False)")
 
 
-def maps_for_reading_change_nothing(subject: Subject) -> None:
+def maps_for_reading_change_nothing(subject: BackendUnderTest) -> None:
     """A map that is not written shows the elements, and leaves them as they are."""
     for handle, elements in _tensors(subject):
         handle.copy_in_from(elements.copy())
@@ -67,7 +67,7 @@ def maps_for_reading_change_nothing(subject: Subject) -> None:
             _expect(handle, elements, "after map(write=False)")
 
 
-def maps_keep_what_is_not_written(subject: Subject) -> None:
+def maps_keep_what_is_not_written(subject: BackendUnderTest) -> None:
     """A map for both shows the elements, and keeps those that nobody writes to."""
     for handle, elements in _tensors(subject):
         handle.copy_in_from(elements.copy())
@@ -79,7 +79,7 @@ def maps_keep_what_is_not_written(subject: Subject) -> None:
         _expect(handle, wanted, "after one element was written in a map for both")
 
 
-def copies_are_like_maps(subject: Subject) -> None:
+def copies_are_like_maps(subject: BackendUnderTest) -> None:
     """Copying in and out moves every element, of any array of the tensor's shape, and no other."""
     for handle, elements in _tensors(subject):
         spread = np.zeros((*elements.shape, 2), elements.dtype)
@@ -101,7 +101,7 @@ def copies_are_like_maps(subject: Subject) -> None:
             raise ViolationError(f"{handle.info} takes elements of another shape")
 
 
-def constants_hold_their_elements(subject: Subject) -> None:
+def constants_hold_their_elements(subject: BackendUnderTest) -> None:
     """Each of several constants has its own elements, which nobody writes to."""
     backend = backend_of_runtime(subject)
     for case in samples(subject):
@@ -116,7 +116,7 @@ def constants_hold_their_elements(subject: Subject) -> None:
             _expect(handle, elements, "as one of several constants")
 
 
-def networks_have_constants_of_their_own(subject: Subject) -> None:
+def networks_have_constants_of_their_own(subject: BackendUnderTest) -> None:
     """Two networks that differ in their constants alone, side by side."""
     backend = backend_of_runtime(subject)
     cases = with_constants(subject)

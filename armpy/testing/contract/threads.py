@@ -15,7 +15,7 @@ from armpy.errors import ArmpyError
 from armpy.execution import Runtime
 from armpy.graph import Graph
 from armpy.ops.operation import Array
-from armpy.testing.backend_under_test import Subject
+from armpy.testing.backend_under_test import BackendUnderTest
 from armpy.testing.case import Case
 from armpy.testing.contract.loops import flow_feeds, taken_cases
 from armpy.testing.contract.networks import Bench, chain, sample_bench, samples, with_constants
@@ -40,7 +40,7 @@ def hurried() -> Iterator[None]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Shared:
+class _SharedNetwork:
     """A network with inputs and answers for each thread.
 
     Parameters
@@ -56,7 +56,9 @@ class _Shared:
         return self.benches[thread % len(self.benches)]
 
 
-def _shared(subject: Subject, graph: Graph, feeds: Sequence[Mapping[str, Array]]) -> _Shared:
+def _shared(
+    subject: BackendUnderTest, graph: Graph, feeds: Sequence[Mapping[str, Array]]
+) -> _SharedNetwork:
     """A network that each thread executes with inputs of its own, with CpuRef's answers."""
     made = [_turned(graph, feeds[k % len(feeds)], k // len(feeds)) for k in range(_THREADS)]
     try:
@@ -64,7 +66,7 @@ def _shared(subject: Subject, graph: Graph, feeds: Sequence[Mapping[str, Array]]
     except ArmpyError:  # other elements mean nothing to the operation
         made = [dict(one) for one in feeds]
         expected = subject.expected_each(graph, made)
-    return _Shared(tuple(Bench(graph, *pair) for pair in zip(made, expected, strict=True)))
+    return _SharedNetwork(tuple(Bench(graph, *pair) for pair in zip(made, expected, strict=True)))
 
 
 def _turned(graph: Graph, feeds: Mapping[str, Array], times: int) -> dict[str, Array]:
@@ -80,7 +82,7 @@ def _turned(graph: Graph, feeds: Mapping[str, Array], times: int) -> dict[str, A
     }
 
 
-def _chained(subject: Subject) -> Bench:
+def _chained(subject: BackendUnderTest) -> Bench:
     """A chain of layers, of which a compiler makes one."""
     made = chain(subject)
     value = made.source
@@ -90,7 +92,7 @@ def _chained(subject: Subject) -> Bench:
     return made.bench(subject)
 
 
-def _flows(subject: Subject) -> list[Case]:
+def _flows(subject: BackendUnderTest) -> list[Case]:
     """A few cases of control flow that the backend takes, of If and of While."""
     found = list(taken_cases(subject))
     kinds = [[c for c in found if c.operation.name == name] for name in ("If", "While")]
@@ -101,7 +103,7 @@ def _flows(subject: Subject) -> list[Case]:
 _READS = "each-reads-the-other/float32"
 
 
-def _networks(subject: Subject) -> Iterator[_Shared]:
+def _networks(subject: BackendUnderTest) -> Iterator[_SharedNetwork]:
     """Single layers, a chain, and what the backend takes of control flow."""
     for case in samples(subject):
         bench = sample_bench(subject, case)
@@ -116,20 +118,22 @@ def _networks(subject: Subject) -> Iterator[_Shared]:
         yield _shared(subject, case.graph(), flow_feeds(case))
 
 
-def _can_be_chained(subject: Subject) -> Iterator[bool]:
+def _can_be_chained(subject: BackendUnderTest) -> Iterator[bool]:
     """Whether some sample gives what it takes."""
     for case in samples(subject):
         infos = [i.info for i in case.inputs if i is not None and not i.is_constant]
         yield len(case.outputs) == 1 and case.outputs[0] in infos
 
 
-def threads_share_a_network(subject: Subject) -> None:
+def threads_share_a_network(subject: BackendUnderTest) -> None:
     """Executions of one network side by side, with different inputs, give each its own answers."""
     runtime = subject.runtime
     for shared in _networks(subject):
         network_id = runtime.load_network(shared.of(0).graph)
 
-        def work(thread: int, shared: _Shared = shared, network_id: int = network_id) -> None:
+        def work(
+            thread: int, shared: _SharedNetwork = shared, network_id: int = network_id
+        ) -> None:
             for _ in range(_RUNS_PER_THREAD):
                 shared.of(thread).run(runtime, network_id, f"run by {_THREADS} threads")
 
@@ -137,7 +141,7 @@ def threads_share_a_network(subject: Subject) -> None:
         runtime.unload_network(network_id)
 
 
-def threads_mix_networks_and_executions(subject: Subject) -> None:
+def threads_mix_networks_and_executions(subject: BackendUnderTest) -> None:
     """Several networks, executed by several threads in different orders, do not meet."""
     with Runtime(subject.options) as runtime:
         networks = list(_networks(subject))
@@ -153,7 +157,7 @@ def threads_mix_networks_and_executions(subject: Subject) -> None:
         in_threads(work)
 
 
-def threads_load_networks(subject: Subject) -> None:
+def threads_load_networks(subject: BackendUnderTest) -> None:
     """Several threads load, run and unload networks of their own."""
     runtime = subject.runtime
     bench = sample_bench(subject, samples(subject)[0])

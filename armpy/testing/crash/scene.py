@@ -14,7 +14,7 @@ from armpy.execution.isolation.limits import IsolationLimits
 from armpy.graph import Graph
 from armpy.model import Model
 from armpy.ops.operation import Array
-from armpy.testing.backend_under_test import Subject
+from armpy.testing.backend_under_test import BackendUnderTest
 from armpy.testing.crash.networks import SMALL, builders, random_feeds
 from armpy.testing.differential_run import FailureError
 from armpy.tools.compare.tolerance import TOLERANCES, Tolerance, compare
@@ -60,7 +60,7 @@ class Scene:
 
     def networks(self) -> list[str]:
         """The networks of which the backend takes a layer; errors are its own."""
-        subject = Subject(self.backend_id, self._options)
+        subject = BackendUnderTest(self.backend_id, self._options)
         return [
             name
             for name, build in builders().items()

@@ -12,7 +12,7 @@ from armpy.testing.fuzz.byte_random import model_of_bytes
 from armpy.testing.fuzz.result import Finding
 from armpy.testing.random_graphs.runner import GraphJudge, crashed
 from armpy.testing.result import CaseResult
-from armpy.testing.workers import Lost
+from armpy.testing.workers import LostItem
 from armpy.types import BackendId
 
 
@@ -74,7 +74,7 @@ class Search:
             result.outcome.value, result.operation, result.text, str(path), shlex.join(command)
         )
 
-    def of_lost(self, lost: Lost[bytes]) -> CaseResult:
+    def of_lost(self, lost: LostItem[bytes]) -> CaseResult:
         """The result of bytes whose model took its process with it."""
         self.folder.mkdir(parents=True, exist_ok=True)
         name = name_of(lost.item)

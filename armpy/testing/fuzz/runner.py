@@ -17,7 +17,7 @@ from armpy.testing.fuzz import guided
 from armpy.testing.fuzz.judging import BytesJudge, Search, name_of
 from armpy.testing.fuzz.result import Finding, FuzzRun
 from armpy.testing.result import CaseResult, Outcome
-from armpy.testing.workers import Lost, available_cores, judge_in_workers
+from armpy.testing.workers import LostItem, available_cores, judge_in_workers
 from armpy.types import BackendId
 
 ATHERIS, SEEDED = "atheris", "seeded"
@@ -130,7 +130,7 @@ def _judged(
     batches = [items[i : i + _BATCH] for i in range(0, len(items), _BATCH)]
     by_name = {name_of(data): data for data in items}
     for found in judge_in_workers(batches, make_judge, CaseResult, jobs=jobs):
-        if isinstance(found, Lost):
+        if isinstance(found, LostItem):
             yield found.item, search.of_lost(found)
         else:
             yield by_name[found.case.split("/")[1]], found

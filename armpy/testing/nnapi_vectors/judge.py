@@ -22,7 +22,7 @@ from armpy.nnapi.model.model import Model
 from armpy.nnapi.model.model_description import Operand, Subgraph
 from armpy.nnapi.run.execution import Execution
 from armpy.ops.operation import Array
-from armpy.testing.backend_under_test import Subject
+from armpy.testing.backend_under_test import BackendUnderTest
 from armpy.testing.executed_layers import kind_of, kinds_run, layers_refused
 from armpy.testing.nnapi_vectors.example import Example
 from armpy.testing.nnapi_vectors.twins import signed_twin, twin_difference
@@ -113,9 +113,11 @@ class VectorJudge:
         self._options = options
 
     @cached_property
-    def _subject(self) -> Subject:
+    def _subject(self) -> BackendUnderTest:
         """The backend, to ask it about a network."""
-        return Subject(self._backend_id, replace(self._options or RuntimeOptions(), backends=None))
+        return BackendUnderTest(
+            self._backend_id, replace(self._options or RuntimeOptions(), backends=None)
+        )
 
     def __call__(self, variation: Variation) -> CaseResult:
         """Judge one variation of an example.

@@ -11,12 +11,12 @@ from pathlib import Path
 
 from armpy.errors import InvalidArgumentError
 from armpy.execution import RuntimeOptions
-from armpy.testing.backend_under_test import Subject
+from armpy.testing.backend_under_test import BackendUnderTest
 from armpy.testing.nnapi_vectors.example import Example, read_examples
 from armpy.testing.nnapi_vectors.judge import Variation, VectorJudge, data_type_of, operation_of
 from armpy.testing.nnapi_vectors.twins import has_signed_twin
 from armpy.testing.result import CaseResult, ConformanceResult, Outcome, is_selected
-from armpy.testing.workers import Lost, available_cores, judge_in_workers
+from armpy.testing.workers import LostItem, available_cores, judge_in_workers
 from armpy.types import BackendId
 
 Progress = Callable[[CaseResult], None]
@@ -106,7 +106,7 @@ def run_vectors(
         If a file is not of the vectors' format.
     """
     options = replace(runtime_options or RuntimeOptions(), registry=None, backends=None)
-    subject = Subject(backend_id, options)
+    subject = BackendUnderTest(backend_id, options)
     variations = [
         variation
         for example in read_examples(Path(directory))
@@ -130,7 +130,7 @@ def variations_of(example: Example) -> Iterator[Variation]:
 
 
 def collect(
-    subject: Subject,
+    subject: BackendUnderTest,
     results: Iterable[CaseResult],
     cases: Iterable[str],
     progress: Progress | None = None,
@@ -139,7 +139,7 @@ def collect(
 
     Parameters
     ----------
-    subject : Subject
+    subject : BackendUnderTest
         The backend that is judged.
     results : iterable of CaseResult
         In any order.
@@ -171,10 +171,10 @@ def _judge_all(
     batches = [variations[i : i + _BATCH] for i in range(0, len(variations), _BATCH)]
     make_judge = partial(VectorJudge, backend_id, options)
     for result in judge_in_workers(batches, make_judge, CaseResult, jobs=jobs):
-        yield _crashed(result) if isinstance(result, Lost) else result
+        yield _crashed(result) if isinstance(result, LostItem) else result
 
 
-def _crashed(lost: Lost[Variation]) -> CaseResult:
+def _crashed(lost: LostItem[Variation]) -> CaseResult:
     """The result of a variation that took its process with it."""
     example = lost.item.example
     return CaseResult(

@@ -13,7 +13,7 @@ from armpy.nnapi.model.model_description import ChannelQuant, Lifetime, Operand
 from armpy.nnapi.operations import Argument, Form, OperationDefinition, TypeRow
 from armpy.ops.operation import Array
 
-Recipe: TypeAlias = Callable[["Call"], None]
+Recipe: TypeAlias = Callable[["RandomOperation"], None]
 """Makes up every operand of one operation, of the form and types that the call has."""
 
 ANY_RANK = (1, 2, 3, 4, 5)
@@ -52,7 +52,7 @@ class Source:
 
 
 @dataclass(eq=False, slots=True)
-class Call:
+class RandomOperation:
     """Call of an operation, which a recipe fills in.
 
     Parameters

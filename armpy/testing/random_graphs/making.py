@@ -22,7 +22,7 @@ from armpy.nnapi.model.model_description import (
 from armpy.nnapi.model.validation import validate_model
 from armpy.nnapi.operations import Form, OperationDefinition, TypeRow
 from armpy.ops.operation import Array
-from armpy.testing.random_graphs.call import Call, Source
+from armpy.testing.random_graphs.call import RandomOperation, Source
 from armpy.testing.random_graphs.recipes import recipes
 
 _EXTRA_OUTPUTS = 0.1
@@ -35,7 +35,7 @@ _TRIES = 50
 """How often operands of one operation are made up anew before another one is taken."""
 
 
-MadeCall: TypeAlias = tuple[Call, list[Source]]
+MadeCall: TypeAlias = tuple[RandomOperation, list[Source]]
 """An operation, and what it gives."""
 
 
@@ -45,18 +45,18 @@ def random_call(
     form: Form,
     row: TypeRow,
     pool: Sequence[Source] = (),
-) -> tuple[Call, list[Operand]] | None:
+) -> tuple[RandomOperation, list[Operand]] | None:
     """Make up the operands of one operation; None if no try was accepted.
 
     Returns
     -------
-    call : Call
+    call : RandomOperation
     outputs : list of Operand
         With the dimensions that follow, 0 where they depend on elements.
     """
     recipe = recipes()[definition.code]
     for _ in range(_TRIES):
-        call = Call(definition, form, row, random, pool)
+        call = RandomOperation(definition, form, row, random, pool)
         recipe(call)
         try:
             return call, _outputs(call)
@@ -65,7 +65,7 @@ def random_call(
     return None
 
 
-def _outputs(call: Call) -> list[Operand]:
+def _outputs(call: RandomOperation) -> list[Operand]:
     """Outputs of an operation, with the dimensions that its lowering infers."""
     inputs = [
         _as_known(source, argument.decisive)
@@ -105,7 +105,7 @@ def _as_known(source: Source, is_decisive: bool) -> Operand:
     return operand
 
 
-def _first_quant(call: Call, code: int) -> tuple[float, int]:
+def _first_quant(call: RandomOperation, code: int) -> tuple[float, int]:
     """Quantisation of the first input of an output's type."""
     for source in call.inputs():
         if source.operand.type == code:
@@ -113,7 +113,7 @@ def _first_quant(call: Call, code: int) -> tuple[float, int]:
     return call.quantization(OperandCode(code))
 
 
-def results_of(call: Call, operands: Sequence[Operand]) -> list[Source]:
+def results_of(call: RandomOperation, operands: Sequence[Operand]) -> list[Source]:
     """What a call gives, for others to read."""
     return [
         Source(replace(operand, lifetime=Lifetime.TEMPORARY_VARIABLE), None, call.definition.code)

@@ -15,7 +15,7 @@ from armpy.nnapi.devices import Device, DeviceManager
 from armpy.nnapi.model.model import Model
 from armpy.nnapi.model.model_description import ModelDescription
 from armpy.ops.operation import Array
-from armpy.testing.backend_under_test import Subject
+from armpy.testing.backend_under_test import BackendUnderTest
 from armpy.testing.nnapi_vectors.example import Example
 from armpy.testing.nnapi_vectors.judge import (
     Variation,
@@ -27,9 +27,9 @@ from armpy.testing.nnapi_vectors.runner import Progress, VectorsResult, collect
 from armpy.testing.nnapi_vectors.writer import write_examples
 from armpy.testing.random_graphs.criteria import compare_closely, compare_exactly
 from armpy.testing.random_graphs.generator import RandomModel, random_model
-from armpy.testing.random_graphs.shrink import Part, shrink, with_all_outputs
+from armpy.testing.random_graphs.shrink import ModelPart, shrink, with_all_outputs
 from armpy.testing.result import CaseResult, Outcome
-from armpy.testing.workers import Lost, available_cores, judge_in_workers
+from armpy.testing.workers import LostItem, available_cores, judge_in_workers
 from armpy.types import REFERENCE_BACKEND_ID, BackendId
 
 _BATCH = 20
@@ -108,7 +108,7 @@ class GraphJudge:
     def _smallest(self, model: RandomModel, name: str) -> Example:
         """The smallest part of a failing model that fails, with CpuRef's outputs."""
 
-        def fails(part: Part) -> bool:
+        def fails(part: ModelPart) -> bool:
             return self._compare(_example(name, part.description, part.inputs)).outcome.is_bad
 
         whole = self._expected(_example(name, model.description, model.inputs))
@@ -198,7 +198,7 @@ def run_random_graphs(
         If the backend cannot be used.
     """
     options = replace(runtime_options or RuntimeOptions(), registry=None, backends=None)
-    subject = Subject(backend_id, options)
+    subject = BackendUnderTest(backend_id, options)
     where = None if folder is None else Path(folder)
     seeds = range(seed, seed + count)
     make_judge = partial(GraphJudge, backend_id, options, where)
@@ -213,10 +213,10 @@ def _judge_all(
     """Results of all models as they come."""
     batches = [seeds[i : i + _BATCH] for i in range(0, len(seeds), _BATCH)]
     for result in judge_in_workers(batches, make_judge, CaseResult, jobs=jobs):
-        yield _crashed(result, folder) if isinstance(result, Lost) else result
+        yield _crashed(result, folder) if isinstance(result, LostItem) else result
 
 
-def _crashed(lost: Lost[int], folder: Path | None) -> CaseResult:
+def _crashed(lost: LostItem[int], folder: Path | None) -> CaseResult:
     """The result of a model that took its process with it; it is kept as it is."""
     return crashed(random_model(lost.item), f"random_{lost.item}", lost.reason, folder)
 

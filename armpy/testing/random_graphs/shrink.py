@@ -10,7 +10,7 @@ from armpy.ops.operation import Array
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ModelPart:
     """Some operations of a model as a model of their own.
 
     Parameters
@@ -38,7 +38,7 @@ def part_of(
     description: ModelDescription,
     nodes: Sequence[OperationNode],
     elements: dict[int, Array],
-) -> Part:
+) -> ModelPart:
     """Some operations of a model; what the others give comes in as inputs.
 
     Parameters
@@ -83,14 +83,14 @@ def part_of(
         tuple(outputs),
     )
     arrays = tuple(elements[used[index]] for index in inputs)
-    return Part(replace(description, main=graph), arrays)
+    return ModelPart(replace(description, main=graph), arrays)
 
 
 def shrink(
     description: ModelDescription,
     elements: dict[int, Array],
-    fails: Callable[[Part], bool],
-) -> Part | None:
+    fails: Callable[[ModelPart], bool],
+) -> ModelPart | None:
     """Find a part of a failing model that is as small as can be and fails by itself.
 
     Parameters
@@ -102,7 +102,7 @@ def shrink(
 
     Returns
     -------
-    Part or None
+    ModelPart or None
         None if no part fails by itself, not even the whole.
 
     Notes

@@ -12,7 +12,7 @@ from armpy.nnapi.codes import OperationCode
 from armpy.nnapi.model.model_description import ModelDescription, Operand
 from armpy.nnapi.operations import OperationDefinition, definitions
 from armpy.ops.operation import Array
-from armpy.testing.random_graphs.call import Call
+from armpy.testing.random_graphs.call import RandomOperation
 from armpy.testing.random_graphs.making import MadeCall, assemble, random_call, results_of
 
 ZERO_SIZED = 0.03
@@ -62,7 +62,7 @@ def zero_sized_model(random: np.random.Generator) -> tuple[ModelDescription, tup
         return assemble(random, [*calls, (call, results)])
 
 
-def _emptied(call: Call) -> list[str]:
+def _emptied(call: RandomOperation) -> list[str]:
     """Names of the arguments that are to have no elements; none if SLICE lacks a type."""
     names = list(_TOGETHER.get(call.definition.code, ()))
     if not names:
@@ -79,13 +79,13 @@ def _slice() -> OperationDefinition:
     return definitions()[_C.SLICE]
 
 
-def _cut(call: Call, name: str) -> list[MadeCall]:
+def _cut(call: RandomOperation, name: str) -> list[MadeCall]:
     """Replace what an argument was given by none of its rows."""
     cuts = []
     for position, source in enumerate(call.given[name]):
         (form,) = _slice().forms
         row = next(r for r in _slice().type_rows if r.types["T"] == source.operand.type)
-        cut = Call(_slice(), form, row, call.random, given={"input": [source]})
+        cut = RandomOperation(_slice(), form, row, call.random, given={"input": [source]})
         rank = len(source.shape)
         cut.parameter("begin", [0] * rank)
         cut.parameter("size", [0] + [-1] * (rank - 1))

@@ -19,7 +19,7 @@ from armpy.ops import (
     Operation,
     Padding,
 )
-from armpy.testing.sampling.case_template import Scale, Sketch, Types, is_hybrid
+from armpy.testing.sampling.case_template import CaseTemplate, Scale, Types, is_hybrid
 from armpy.testing.sampling.draw import Draw
 from armpy.testing.sampling.sampling_rules import PRESCRIBING, RULES
 from armpy.types import DataType
@@ -34,44 +34,44 @@ _LARGEST = 3000
 """Elements of a line's largest tensor; lines with more are there for their size."""
 
 
-def drawn(sketch: Sketch, seed: int) -> Sketch:
+def drawn(template: CaseTemplate, seed: int) -> CaseTemplate:
     """A line with other sizes, attributes and quantisations than it has.
 
     Parameters
     ----------
-    sketch : Sketch
+    template : CaseTemplate
     seed : int
         The same line and seed give the same.
 
     Returns
     -------
-    Sketch
+    CaseTemplate
         The line's own operation, types and values; its sizes, too, where it is there for those
         (no elements, many, keys) or where nothing is known to draw.
     """
-    operation = sketch.operation
-    key = zlib.crc32(f"{operation.name}/{sketch.label}".encode())
+    operation = template.operation
+    key = zlib.crc32(f"{operation.name}/{template.label}".encode())
     draw = Draw((seed, key), 1 + seed % _RANKS)
-    sizes = [math.prod(shape) for shape in sketch.shapes if shape is not None]
+    sizes = [math.prod(shape) for shape in template.shapes if shape is not None]
     rule = RULES.get(type(operation))
     if rule is not None and all(0 < size <= _LARGEST for size in sizes):
-        sketch = rule(draw, sketch)
-        sketch = _with_options(sketch, seed // _RANKS)
+        template = rule(draw, template)
+        template = _with_options(template, seed // _RANKS)
     if getattr(operation, "power_of_two_scales", False):
         steps = (32.0, 32.0 * 2.0 ** -draw.size(11, 0))
         scales = tuple(Scale(step) for step in (steps if seed % 2 else steps[::-1]))
-        return replace(sketch, scales=scales, output=Scale(32.0))
-    scales = tuple(_scale(draw, scale) for scale in sketch.scales)
-    output = sketch.output
+        return replace(template, scales=scales, output=Scale(32.0))
+    scales = tuple(_scale(draw, scale) for scale in template.scales)
+    output = template.output
     if not _prescribes(operation):
         output = None if output is None else _scale(draw, output)
-        if sketch.infos is None and seed % 3 == 0:  # of one quantisation, some around 0
+        if template.infos is None and seed % 3 == 0:  # of one quantisation, some around 0
             scales = (Scale(scales[0].step, 0.0) if seed // _ROUND % 2 == 0 else scales[0],)
             output = None
-    return replace(sketch, scales=scales, output=output)
+    return replace(template, scales=scales, output=output)
 
 
-def roots(sketches: Iterable[Sketch]) -> list[Sketch]:
+def roots(templates: Iterable[CaseTemplate]) -> list[CaseTemplate]:
     """The first line of each kind of layer, for all types that its values fit.
 
     Notes
@@ -79,23 +79,23 @@ def roots(sketches: Iterable[Sketch]) -> list[Sketch]:
     Lines are of different kinds if their functions are, how many operands they have, how their
     scales hang together, or how their elements do.
     """
-    found: dict[object, Sketch] = {}
-    for sketch in sorted(sketches, key=_is_special):
-        attributes = sketch.operation.attributes()
+    found: dict[object, CaseTemplate] = {}
+    for template in sorted(templates, key=_is_special):
+        attributes = template.operation.attributes()
         kind = (
-            type(sketch.operation),
+            type(template.operation),
             *(attributes.get(name) for name in _FUNCTIONS),
             *(bool(attributes.get(name)) for name in _WHETHER),
-            [shape is None for shape in sketch.shapes].__repr__(),
-            sketch.output_types,
-            sketch.gives_sums,
-            sketch.infos or sketch.output_scale,
-            len(sketch.scales),
-            sketch.types is is_hybrid and attributes.get("asymmetric_quantize_inputs"),
-            sketch.types is is_hybrid,
+            [shape is None for shape in template.shapes].__repr__(),
+            template.output_types,
+            template.gives_sums,
+            template.infos or template.output_scale,
+            len(template.scales),
+            template.types is is_hybrid and attributes.get("asymmetric_quantize_inputs"),
+            template.types is is_hybrid,
         )
-        found.setdefault(kind, sketch)
-    return [_of_every_type(sketch) for sketch in found.values()]
+        found.setdefault(kind, template)
+    return [_of_every_type(template) for template in found.values()]
 
 
 _WHETHER = ("sizes", "ellipsis_mask", "new_axis_mask", "end_is_offset")
@@ -112,42 +112,42 @@ _FUNCTIONS = (
 )
 
 
-def _is_special(sketch: Sketch) -> bool:
+def _is_special(template: CaseTemplate) -> bool:
     """Whether a line's elements are of few types, or more than numbers."""
-    return "whole-range" in sketch.label or "no-numbers" in sketch.label
+    return "whole-range" in template.label or "no-numbers" in template.label
 
 
-def num_draws(sketch: Sketch) -> int:
+def num_draws(template: CaseTemplate) -> int:
     """How often a line is drawn so that all its options take turns with all ranks."""
-    if sketch.output_types is not None:  # a line per type already
+    if template.output_types is not None:  # a line per type already
         return _RANKS
-    return _RANKS * max(_FEWEST, len(_turns(sketch)[1]))
+    return _RANKS * max(_FEWEST, len(_turns(template)[1]))
 
 
 _FEWEST = 6
 
 
-def _of_every_type(sketch: Sketch) -> Sketch:
+def _of_every_type(template: CaseTemplate) -> CaseTemplate:
     """The line in all types that its operation and its elements fit."""
-    if sketch.types is is_hybrid or not sketch.shapes:
-        return sketch
+    if template.types is is_hybrid or not template.shapes:
+        return template
     fitting: set[Types] = set()
 
     def note(types: Types) -> bool:
-        if not is_hybrid(types) and _fits(replace(sketch, types=lambda given: given == types)):
+        if not is_hybrid(types) and _fits(replace(template, types=lambda given: given == types)):
             fitting.add(types)
         return False
 
-    for _ in replace(sketch, types=note).cases():
+    for _ in replace(template, types=note).cases():
         pass
-    return replace(sketch, types=fitting.__contains__)
+    return replace(template, types=fitting.__contains__)
 
 
-def _fits(sketch: Sketch) -> bool:
+def _fits(template: CaseTemplate) -> bool:
     """Whether the cases of a line can be made."""
     try:
         with np.errstate(all="raise"):
-            return bool(list(sketch.cases()))
+            return bool(list(template.cases()))
     except (ArmpyError, FloatingPointError, OverflowError):
         return False
 
@@ -174,25 +174,25 @@ _OPTIONS: dict[str, tuple[object, ...]] = {
 """Attributes that go with all others."""
 
 
-def _turns(sketch: Sketch) -> tuple[list[str], list[tuple[object, ...]]]:
+def _turns(template: CaseTemplate) -> tuple[list[str], list[tuple[object, ...]]]:
     """Names of an operation's options, and all that they can be together."""
-    given = sketch.operation.attributes()
+    given = template.operation.attributes()
     unlike = {
-        "output_type": isinstance(sketch.operation, ops.Range),
-        "activation": sketch.gives_sums or given.get("operation") not in _WITH_ACTIVATION,
+        "output_type": isinstance(template.operation, ops.Range),
+        "activation": template.gives_sums or given.get("operation") not in _WITH_ACTIVATION,
         "padding": not isinstance(given.get("padding"), Padding),
         # Elements are made for one of the two.
-        "asymmetric_quantize_inputs": sketch.types is is_hybrid,
+        "asymmetric_quantize_inputs": template.types is is_hybrid,
     }
     names = [name for name in _OPTIONS if name in given and not unlike.get(name)]
     return names, list(itertools.product(*(_OPTIONS[name] for name in names)))
 
 
-def _with_options(sketch: Sketch, number: int) -> Sketch:
+def _with_options(template: CaseTemplate, number: int) -> CaseTemplate:
     """A line with the options whose turn it is."""
-    names, turns = _turns(sketch)
+    names, turns = _turns(template)
     options = dict(zip(names, turns[number % len(turns)], strict=True))
-    return replace(sketch, operation=sketch.operation.with_attributes(**options))
+    return replace(template, operation=template.operation.with_attributes(**options))
 
 
 def _scale(draw: Draw, scale: Scale) -> Scale:

@@ -21,7 +21,7 @@ Types: TypeAlias = tuple[DataType, ...]
 """Data types of a layer's inputs."""
 
 Selection: TypeAlias = Callable[[Types], bool]
-"""Says which combinations of input types a sketch is expanded over."""
+"""Says which combinations of input types a template is expanded over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Scale:
 
 
 COMMON_TYPES = (DataType.FLOAT32, DataType.QASYMM_S8)
-"""What a sketch is expanded over unless it says more."""
+"""What a template is expanded over unless it says more."""
 
 
 _LONGEST_TAG = 5
@@ -81,12 +81,12 @@ def is_hybrid(types: Types) -> bool:
     return types[0].is_float and any(t.is_quantized for t in types[1:])
 
 
-Infos: TypeAlias = Callable[["Sketch", Types], list[TensorInfo | None]]
+Infos: TypeAlias = Callable[["CaseTemplate", Types], list[TensorInfo | None]]
 OutputScale: TypeAlias = Callable[[Sequence[TensorInfo | None], DataType], Quantization]
 
 
 @dataclass(frozen=True, eq=False)
-class Sketch:
+class CaseTemplate:
     """One line of a family's table.
 
     Parameters
@@ -147,7 +147,7 @@ class Sketch:
                     for outputs in self._output_types(type_rule):
                         yield self._case(types, outputs, seed)
 
-    def at_run_time(self) -> Sketch:
+    def at_run_time(self) -> CaseTemplate:
         """The same with every input given at each execution."""
         return replace(self, label=f"{self.label}-run-time", constants=())
 
@@ -226,15 +226,15 @@ def _input_types(type_rule: TypeRule, count: int) -> Iterator[Types]:
         yield tuple(column[turn % len(column)] for column in columns)
 
 
-def _input_infos(sketch: Sketch, types: Types) -> list[TensorInfo | None]:
-    """Infos of the inputs, each with the quantisation that the sketch says."""
+def _input_infos(template: CaseTemplate, types: Types) -> list[TensorInfo | None]:
+    """Infos of the inputs, each with the quantisation that the template says."""
     infos: list[TensorInfo | None] = []
-    for index, shape in enumerate(sketch.shapes):
+    for index, shape in enumerate(template.shapes):
         if shape is None:
             infos.append(None)
             continue
         data_type = types[index]
-        scale = sketch.scales[min(index, len(sketch.scales) - 1)]
+        scale = template.scales[min(index, len(template.scales) - 1)]
         quantization = scale.of(data_type) if data_type.is_quantized else None
         infos.append(TensorInfo(shape, data_type, quantization))
     return infos

@@ -17,63 +17,65 @@ from armpy.ops import (
     PaddingMode,
     ResizeMethod,
 )
-from armpy.testing.sampling.case_template import Sketch, is_hybrid
+from armpy.testing.sampling.case_template import CaseTemplate, is_hybrid
 from armpy.testing.sampling.draw import Draw, Shape
 from armpy.tools.compare.seeded_values import anything, below, exactly
 from armpy.types import DataLayout, DataType
 
-Rule: TypeAlias = Callable[[Draw, Sketch], Sketch]
+Rule: TypeAlias = Callable[[Draw, CaseTemplate], CaseTemplate]
 """Gives a line other sizes and attributes of the same kind."""
 
 PRESCRIBING = (ops.Softmax, ops.LogSoftmax, ops.L2Normalization)
 """Operations that say the quantisation of their output."""
 
 
-def _changed(sketch: Sketch, *shapes: Shape | None, **attributes: Any) -> Sketch:  # Any: by name
+def _changed(
+    template: CaseTemplate, *shapes: Shape | None, **attributes: Any
+) -> CaseTemplate:  # Any: by name
     """The line with these shapes and attributes."""
-    operation = sketch.operation.with_attributes(**attributes)
-    return replace(sketch, shapes=shapes, operation=operation)
+    operation = template.operation.with_attributes(**attributes)
+    return replace(template, shapes=shapes, operation=operation)
 
 
 # One or several tensors of which each element counts by itself
 
 
-def _any_shape(draw: Draw, sketch: Sketch) -> Sketch:
-    if sketch.label.startswith("per-axis"):  # a scale per index
-        return sketch
+def _any_shape(draw: Draw, template: CaseTemplate) -> CaseTemplate:
+    if template.label.startswith("per-axis"):  # a scale per index
+        return template
     slope = {}
-    if sketch.operation.attributes().get("function") is ActivationFunction.LEAKY_RELU:
+    if template.operation.attributes().get("function") is ActivationFunction.LEAKY_RELU:
         slope = {"a": draw.number(-1, 1)}
-    return _changed(sketch, draw.shape(draw.pick((None,) * 8 + (0, 5)), 7), **slope)
+    return _changed(template, draw.shape(draw.pick((None,) * 8 + (0, 5)), 7), **slope)
 
 
-def _broadcasting(draw: Draw, sketch: Sketch) -> Sketch:
-    shapes = draw.broadcast_shapes(len(sketch.shapes))
-    return _changed(sketch, *(shapes[:1] * len(shapes) if draw.chance(0.4) else shapes))
+def _broadcasting(draw: Draw, template: CaseTemplate) -> CaseTemplate:
+    shapes = draw.broadcast_shapes(len(template.shapes))
+    return _changed(template, *(shapes[:1] * len(shapes) if draw.chance(0.4) else shapes))
 
 
-def _prelu(draw: Draw, sketch: Sketch) -> Sketch:
+def _prelu(draw: Draw, template: CaseTemplate) -> CaseTemplate:
     shape = draw.shape()
-    return _changed(sketch, shape, tuple(1 if draw.chance() else dim for dim in shape))
+    return _changed(template, shape, tuple(1 if draw.chance() else dim for dim in shape))
 
 
-def _rows(draw: Draw, sketch: Sketch) -> Sketch:
+def _rows(draw: Draw, template: CaseTemplate) -> CaseTemplate:
     shape = draw.shape()
-    if sketch.operation.attributes()["axis"] != -1:
-        return _changed(sketch, shape, axis=draw.axis(len(shape)))
-    factor = {"beta": draw.number(0.2, 2)} if isinstance(sketch.operation, ops.Softmax) else {}
-    return _changed(sketch, (*shape[1:], draw.size(150)), **factor)
+    if template.operation.attributes()["axis"] != -1:
+        return _changed(template, shape, axis=draw.axis(len(shape)))
+    factor = {"beta": draw.number(0.2, 2)} if isinstance(template.operation, ops.Softmax) else {}
+    return _changed(template, (*shape[1:], draw.size(150)), **factor)
 
 
-def _reduce(draw: Draw, sketch: Sketch) -> Sketch:
+def _reduce(draw: Draw, template: CaseTemplate) -> CaseTemplate:
     shape = draw.shape(None, 6)
     axes = tuple(draw.axis(len(shape)) for _ in shape[: draw.size(3)])
-    return _changed(sketch, shape, axes=None if draw.chance(0.1) else axes)
+    return _changed(template, shape, axes=None if draw.chance(0.1) else axes)
 
 
-def _position(draw: Draw, sketch: Sketch) -> Sketch:
+def _position(draw: Draw, template: CaseTemplate) -> CaseTemplate:
     shape = draw.shape(None, 9)
-    return _changed(sketch, shape, axis=draw.axis(len(shape)))
+    return _changed(template, shape, axis=draw.axis(len(shape)))
 
 
 # Windows and products
@@ -106,9 +108,9 @@ def _reach(kernel: Shape, attributes: dict[str, Any]) -> Shape:  # Any: by name
     return tuple((k - 1) * d + 1 for k, d in zip(kernel, dilation, strict=True))
 
 
-def _weighted(draw: Draw, sketch: Sketch) -> Sketch:
-    operation: Any = sketch.operation  # Any: of windows
-    image, weights, bias = sketch.shapes
+def _weighted(draw: Draw, template: CaseTemplate) -> CaseTemplate:
+    operation: Any = template.operation  # Any: of windows
+    image, weights, bias = template.shapes
     assert image is not None
     assert weights is not None
     kernel, attributes = _extents(draw, operation)
@@ -124,30 +126,32 @@ def _weighted(draw: Draw, sketch: Sketch) -> Sketch:
         filters = (channels, *kernel, depth)
         depth *= groups
     picture = _image(draw, operation, depth, _reach(kernel, attributes))
-    return _changed(sketch, picture, filters, bias and (channels,), **attributes)
+    return _changed(template, picture, filters, bias and (channels,), **attributes)
 
 
-def _transposed(draw: Draw, sketch: Sketch) -> Sketch:
-    operation: Any = sketch.operation  # Any: of windows
-    _, weights, bias = sketch.shapes
+def _transposed(draw: Draw, template: CaseTemplate) -> CaseTemplate:
+    operation: Any = template.operation  # Any: of windows
+    _, weights, bias = template.shapes
     assert weights is not None
     if not isinstance(operation.padding, Padding) or operation.output_shape is not None:
-        return sketch
+        return template
     kernel, attributes = _extents(draw, operation)
     depth, channels = draw.size(8), draw.size(8)
     picture = _image(draw, operation, depth, (1, 1))
-    return _changed(sketch, picture, (channels, *kernel, depth), bias and (channels,), **attributes)
+    return _changed(
+        template, picture, (channels, *kernel, depth), bias and (channels,), **attributes
+    )
 
 
-def _pool(draw: Draw, sketch: Sketch) -> Sketch:
-    operation: Any = sketch.operation  # Any: of windows
+def _pool(draw: Draw, template: CaseTemplate) -> CaseTemplate:
+    operation: Any = template.operation  # Any: of windows
     kernel, attributes = _extents(draw, operation)
     picture = _image(draw, operation, draw.size(8), kernel)
-    return _changed(sketch, picture, pool_size=kernel, **attributes)
+    return _changed(template, picture, pool_size=kernel, **attributes)
 
 
-def _dense(draw: Draw, sketch: Sketch) -> Sketch:
-    image, weights, bias = sketch.shapes
+def _dense(draw: Draw, template: CaseTemplate) -> CaseTemplate:
+    image, weights, bias = template.shapes
     bias = bias if draw.chance(0.7) else None
     assert image is not None
     assert weights is not None
@@ -155,13 +159,13 @@ def _dense(draw: Draw, sketch: Sketch) -> Sketch:
     if image[-1] != weights[1]:
         depth = draw.size(3)
         image = (draw.size(3), draw.size(3), depth)
-        return _changed(sketch, image, (units, image[1] * depth), bias and (units,))
+        return _changed(template, image, (units, image[1] * depth), bias and (units,))
     # Elements of floats beside integers are made so that each item of a batch has its limits.
-    outer = draw.shape(1 if sketch.types is is_hybrid else draw.size(3), 3)
-    return _changed(sketch, (*outer, depth), (units, depth), bias and (units,))
+    outer = draw.shape(1 if template.types is is_hybrid else draw.size(3), 3)
+    return _changed(template, (*outer, depth), (units, depth), bias and (units,))
 
 
-def _product(draw: Draw, sketch: Sketch) -> Sketch:
+def _product(draw: Draw, template: CaseTemplate) -> CaseTemplate:
     transposes = draw.chance(), draw.chance()
     rows, depth, columns = draw.shape(3, 12)
     batches = draw.shape(draw.size(2, 0), 3)
@@ -169,113 +173,113 @@ def _product(draw: Draw, sketch: Sketch) -> Sketch:
     y = (columns, depth) if transposes[1] else (depth, columns)
     outer = tuple(dim if draw.chance(2 / 3) else 1 for dim in batches)
     flags = dict(zip(("transpose_x", "transpose_y"), transposes, strict=True))
-    return _changed(sketch, (*batches, *x), (*outer, *y), **flags)
+    return _changed(template, (*batches, *x), (*outer, *y), **flags)
 
 
-def _resize(draw: Draw, sketch: Sketch) -> Sketch:
-    shape = _image(draw, sketch.operation, draw.size(4), (1, 1))
-    is_nearest = sketch.operation.attributes()["method"] is ResizeMethod.NEAREST_NEIGHBOR
+def _resize(draw: Draw, template: CaseTemplate) -> CaseTemplate:
+    shape = _image(draw, template.operation, draw.size(4), (1, 1))
+    is_nearest = template.operation.attributes()["method"] is ResizeMethod.NEAREST_NEIGHBOR
     turns = ((False, False), (True, False), (False, True), (True, True))[: 3 + is_nearest]
     flags = dict(zip(("align_corners", "half_pixel_centers"), draw.pick(turns), strict=True))
-    return _changed(sketch, shape, size=draw.shape(2, 20), **flags)
+    return _changed(template, shape, size=draw.shape(2, 20), **flags)
 
 
-def _local_response(draw: Draw, sketch: Sketch) -> Sketch:
-    return _changed(sketch, draw.shape(4, 8), radius=draw.size(5, 0))
+def _local_response(draw: Draw, template: CaseTemplate) -> CaseTemplate:
+    return _changed(template, draw.shape(4, 8), radius=draw.size(5, 0))
 
 
 # Elements in other places
 
 
-def _joined(draw: Draw, sketch: Sketch) -> Sketch:
+def _joined(draw: Draw, template: CaseTemplate) -> CaseTemplate:
     shape, count = draw.shape(), draw.size(4)
     along = draw.size(len(shape) - 1, 0)
     parts = [(*shape[:along], draw.size(5), *shape[along + 1 :]) for _ in range(count)]
-    return _changed(sketch, *parts, axis=along - draw.pick((0, len(shape))))
+    return _changed(template, *parts, axis=along - draw.pick((0, len(shape))))
 
 
-def _stacked(draw: Draw, sketch: Sketch) -> Sketch:
+def _stacked(draw: Draw, template: CaseTemplate) -> CaseTemplate:
     shape = draw.shape(draw.size(3, 0))
-    return _changed(sketch, *[shape] * draw.size(4), axis=draw.axis(len(shape) + 1))
+    return _changed(template, *[shape] * draw.size(4), axis=draw.axis(len(shape) + 1))
 
 
-def _unstacked(draw: Draw, sketch: Sketch) -> Sketch:
+def _unstacked(draw: Draw, template: CaseTemplate) -> CaseTemplate:
     shape = draw.shape()
     axis = draw.axis(len(shape))
-    return _changed(sketch, shape, num=shape[axis], axis=axis)
+    return _changed(template, shape, num=shape[axis], axis=axis)
 
 
-def _split(draw: Draw, sketch: Sketch) -> Sketch:
+def _split(draw: Draw, template: CaseTemplate) -> CaseTemplate:
     shape, count = [*draw.shape()], draw.size(3)
     axis = draw.axis(len(shape))
-    if sketch.operation.attributes()["sizes"] is None:
+    if template.operation.attributes()["sizes"] is None:
         shape[axis] *= count
-        return _changed(sketch, tuple(shape), num_splits=count, axis=axis)
+        return _changed(template, tuple(shape), num_splits=count, axis=axis)
     sizes = [*draw.shape(count)]
     shape[axis] = sum(sizes)
     if draw.chance():
         sizes[draw.size(count - 1, 0)] = -1
-    return _changed(sketch, tuple(shape), num_splits=count, axis=axis, sizes=tuple(sizes))
+    return _changed(template, tuple(shape), num_splits=count, axis=axis, sizes=tuple(sizes))
 
 
-def _reshape(draw: Draw, sketch: Sketch) -> Sketch:
+def _reshape(draw: Draw, template: CaseTemplate) -> CaseTemplate:
     shape = draw.shape()
     target = [shape[i] for i in draw.permutation(len(shape))]
     target[draw.size(len(target) - 1, 0)] = -1
-    return _changed(sketch, shape, target_shape=tuple(target))
+    return _changed(template, shape, target_shape=tuple(target))
 
 
-def _expanded(draw: Draw, sketch: Sketch) -> Sketch:
+def _expanded(draw: Draw, template: CaseTemplate) -> CaseTemplate:
     shape = draw.shape()
-    return _changed(sketch, shape, axis=draw.axis(len(shape) + 1))
+    return _changed(template, shape, axis=draw.axis(len(shape) + 1))
 
 
-def _squeezed(draw: Draw, sketch: Sketch) -> Sketch:
+def _squeezed(draw: Draw, template: CaseTemplate) -> CaseTemplate:
     shape = draw.shape(None, 2)
     ones = [axis for axis, dim in enumerate(shape) if dim == 1 and draw.chance()]
-    return _changed(sketch, shape, axes=tuple(ones) or None)
+    return _changed(template, shape, axes=tuple(ones) or None)
 
 
-def _permuted(draw: Draw, sketch: Sketch) -> Sketch:
+def _permuted(draw: Draw, template: CaseTemplate) -> CaseTemplate:
     shape = draw.shape()
-    return _changed(sketch, shape, perm=tuple(draw.permutation(len(shape))))
+    return _changed(template, shape, perm=tuple(draw.permutation(len(shape))))
 
 
-def _tiled(draw: Draw, sketch: Sketch) -> Sketch:
+def _tiled(draw: Draw, template: CaseTemplate) -> CaseTemplate:
     shape = draw.shape()
-    return _changed(sketch, shape, multiples=draw.shape(len(shape), 3))
+    return _changed(template, shape, multiples=draw.shape(len(shape), 3))
 
 
-def _broadcast(draw: Draw, sketch: Sketch) -> Sketch:
+def _broadcast(draw: Draw, template: CaseTemplate) -> CaseTemplate:
     target = draw.shape()
     shape = tuple(dim if draw.chance() else 1 for dim in target)[draw.size(len(target) - 1, 0) :]
-    return _changed(sketch, shape, broadcast_to_shape=target)
+    return _changed(template, shape, broadcast_to_shape=target)
 
 
-def _reversed(draw: Draw, sketch: Sketch) -> Sketch:
-    shape, count = draw.shape(), len(sketch.operation.attributes()["axes"])
-    return _changed(sketch, shape, axes=tuple(draw.permutation(len(shape))[:count]))
+def _reversed(draw: Draw, template: CaseTemplate) -> CaseTemplate:
+    shape, count = draw.shape(), len(template.operation.attributes()["axes"])
+    return _changed(template, shape, axes=tuple(draw.permutation(len(shape))[:count]))
 
 
-def _padded(draw: Draw, sketch: Sketch) -> Sketch:
-    is_plain = sketch.operation.attributes()["padding_mode"] is PaddingMode.CONSTANT
+def _padded(draw: Draw, template: CaseTemplate) -> CaseTemplate:
+    is_plain = template.operation.attributes()["padding_mode"] is PaddingMode.CONSTANT
     shape = draw.shape(None, 6, 1 if is_plain else 3)
     pads = draw.pairs(len(shape), 3 if is_plain else 2)
-    return _changed(sketch, shape, *sketch.shapes[1:], pad_list=pads)
+    return _changed(template, shape, *template.shapes[1:], pad_list=pads)
 
 
-def _slice(draw: Draw, sketch: Sketch) -> Sketch:
+def _slice(draw: Draw, template: CaseTemplate) -> CaseTemplate:
     shape = draw.shape()
     begin = tuple(draw.size(dim - 1, 0) for dim in shape)
     sizes = zip(shape, begin, strict=True)
     size = tuple(draw.size(dim - b) if draw.chance(2 / 3) else -1 for dim, b in sizes)
-    return _changed(sketch, shape, begin=begin, size=size)
+    return _changed(template, shape, begin=begin, size=size)
 
 
-def _strided(draw: Draw, sketch: Sketch) -> Sketch:
-    given = sketch.operation.attributes()
+def _strided(draw: Draw, template: CaseTemplate) -> CaseTemplate:
+    given = template.operation.attributes()
     if given["ellipsis_mask"] or given["new_axis_mask"] or given["end_is_offset"]:
-        return _strided_elsewhere(draw, sketch)
+        return _strided_elsewhere(draw, template)
     shape = draw.shape(None, 7)
     count = draw.size(len(shape))
     begin, end = ([draw.size(8, -8) for _ in range(count)] for _ in range(2))
@@ -286,57 +290,57 @@ def _strided(draw: Draw, sketch: Sketch) -> Sketch:
             begin[entry], stride[entry] = draw.size(shape[entry] - 1, 0), 1
     masks = {name: draw.size((1 << count) - 1, 0) for name in ("begin_mask", "end_mask")}
     places = {"begin": tuple(begin), "end": tuple(end), "stride": tuple(stride)}
-    return _changed(sketch, shape, **places, **masks, shrink_axis_mask=shrink)
+    return _changed(template, shape, **places, **masks, shrink_axis_mask=shrink)
 
 
-def _strided_elsewhere(draw: Draw, sketch: Sketch) -> Sketch:
+def _strided_elsewhere(draw: Draw, template: CaseTemplate) -> CaseTemplate:
     """With an ellipsis, with new axes, or with ends that count from the begin."""
-    if sketch.operation.attributes()["end_is_offset"]:
+    if template.operation.attributes()["end_is_offset"]:
         places = {"begin": draw.shape(2, 2, 0), "end": draw.shape(2, 3), "stride": draw.shape(2, 2)}
-        return _changed(sketch, draw.shape(2, 9, 6), **places)
+        return _changed(template, draw.shape(2, 9, 6), **places)
     count = draw.size(3)
     masks = {"ellipsis_mask": (1 << draw.size(count - 1, 0)) * draw.chance(2 / 3)}
     masks["new_axis_mask"] = draw.size((1 << count) - 1, 0)
     places = {"begin": draw.shape(count, 1, 0), "end": draw.shape(count, 4, 2)}
-    return _changed(sketch, draw.shape(3), **places, stride=(1,) * count, **masks)
+    return _changed(template, draw.shape(3), **places, stride=(1,) * count, **masks)
 
 
-def _gathered(draw: Draw, sketch: Sketch) -> Sketch:
+def _gathered(draw: Draw, template: CaseTemplate) -> CaseTemplate:
     shape = draw.shape()
     axis = draw.size(len(shape) - 1, 0)
     batch = draw.size(axis, 0)
     found = (*shape[:batch], *draw.shape(draw.size(2, 0)))
-    sketch = replace(sketch, values=(sketch.values[0], below(shape[axis])))
-    return _changed(sketch, shape, found, axis=axis, batch_dims=batch)
+    template = replace(template, values=(template.values[0], below(shape[axis])))
+    return _changed(template, shape, found, axis=axis, batch_dims=batch)
 
 
-def _gathered_at_places(draw: Draw, sketch: Sketch) -> Sketch:
+def _gathered_at_places(draw: Draw, template: CaseTemplate) -> CaseTemplate:
     shape = draw.shape()
     depth = draw.size(len(shape))
     found = (*draw.shape(draw.size(2)), depth)
     limit = min(shape[:depth])
-    return _changed(replace(sketch, values=(sketch.values[0], below(limit))), shape, found)
+    return _changed(replace(template, values=(template.values[0], below(limit))), shape, found)
 
 
-def _depth_to_space(draw: Draw, sketch: Sketch) -> Sketch:
+def _depth_to_space(draw: Draw, template: CaseTemplate) -> CaseTemplate:
     block = draw.size(3)
     n, h, w, c = draw.shape(4, 3)
-    is_first = sketch.operation.attributes()["data_layout"] is DataLayout.NCHW
+    is_first = template.operation.attributes()["data_layout"] is DataLayout.NCHW
     shape = (n, c * block**2, h, w) if is_first else (n, h, w, c * block**2)
-    return _changed(sketch, shape, block_size=block)
+    return _changed(template, shape, block_size=block)
 
 
-def _space_to_depth(draw: Draw, sketch: Sketch) -> Sketch:
+def _space_to_depth(draw: Draw, template: CaseTemplate) -> CaseTemplate:
     block = draw.size(3)
     n, h, w, c = draw.shape(4, 3)
-    is_first = sketch.operation.attributes()["data_layout"] is DataLayout.NCHW
+    is_first = template.operation.attributes()["data_layout"] is DataLayout.NCHW
     shape = (n, c, h * block, w * block) if is_first else (n, h * block, w * block, c)
-    return _changed(sketch, shape, block_size=block)
+    return _changed(template, shape, block_size=block)
 
 
-def _space_to_batch(draw: Draw, sketch: Sketch) -> Sketch:
-    if sketch.operation.attributes()["data_layout"] is DataLayout.NCHW:
-        return sketch
+def _space_to_batch(draw: Draw, template: CaseTemplate) -> CaseTemplate:
+    if template.operation.attributes()["data_layout"] is DataLayout.NCHW:
+        return template
     shape = draw.shape(draw.pick((3, 4)))
     block = draw.shape(len(shape) - 2, 3)
     pads = [
@@ -345,52 +349,52 @@ def _space_to_batch(draw: Draw, sketch: Sketch) -> Sketch:
             shape[1:-1], block, draw.pairs(len(block)), strict=True
         )
     ]
-    return _changed(sketch, shape, block_shape=block, pad_list=tuple(pads))
+    return _changed(template, shape, block_shape=block, pad_list=tuple(pads))
 
 
-def _batch_to_space(draw: Draw, sketch: Sketch) -> Sketch:
-    if sketch.operation.attributes()["data_layout"] is DataLayout.NCHW:
-        return sketch
+def _batch_to_space(draw: Draw, template: CaseTemplate) -> CaseTemplate:
+    if template.operation.attributes()["data_layout"] is DataLayout.NCHW:
+        return template
     n, *rest = draw.shape(draw.pick((3, 4)), 4, 2)
     block = draw.shape(len(rest) - 1, 3)
     crops = tuple((draw.size(b - 1, 0), draw.size(b - 1, 0)) for b in block)
-    return _changed(sketch, (n * math.prod(block), *rest), block_shape=block, crops=crops)
+    return _changed(template, (n * math.prod(block), *rest), block_shape=block, crops=crops)
 
 
 # Elements that are made, found or ordered
 
 
-def _filled(draw: Draw, sketch: Sketch) -> Sketch:
-    return _changed(sketch, *sketch.shapes, shape=draw.shape(draw.size(4, 0)))
+def _filled(draw: Draw, template: CaseTemplate) -> CaseTemplate:
+    return _changed(template, *template.shapes, shape=draw.shape(draw.size(4, 0)))
 
 
-def _range(draw: Draw, sketch: Sketch) -> Sketch:
+def _range(draw: Draw, template: CaseTemplate) -> CaseTemplate:
     """A range of one element or more."""
-    is_float = sketch.operation.attributes()["output_type"] is DataType.FLOAT32
+    is_float = template.operation.attributes()["output_type"] is DataType.FLOAT32
     start, count = draw.size(20, -20), draw.size(12)
     delta = draw.pick((-3, -2, -1, 1, 2, 3)) / (4 if is_float else 1)
     limit = start + delta * count - (delta / 2 if is_float else np.sign(delta) * 0)
     numbers = [float(n) if is_float else int(n) for n in (start, limit, delta)]
-    return _changed(sketch, start=numbers[0], limit=numbers[1], delta=numbers[2])
+    return _changed(template, start=numbers[0], limit=numbers[1], delta=numbers[2])
 
 
-def _one_hot(draw: Draw, sketch: Sketch) -> Sketch:
+def _one_hot(draw: Draw, template: CaseTemplate) -> CaseTemplate:
     shape = draw.shape(draw.size(3))
     axis = draw.size(len(shape), -1)
-    sketch = replace(sketch, values=(below(5), anything, anything))
-    return _changed(sketch, shape, (), (), depth=draw.size(6), axis=axis)
+    template = replace(template, values=(below(5), anything, anything))
+    return _changed(template, shape, (), (), depth=draw.size(6), axis=axis)
 
 
-def _topk(draw: Draw, sketch: Sketch) -> Sketch:
+def _topk(draw: Draw, template: CaseTemplate) -> CaseTemplate:
     shape = draw.shape(None, 6)
-    return _changed(sketch, shape, k=draw.size(shape[-1]))
+    return _changed(template, shape, k=draw.size(shape[-1]))
 
 
-def _looked_up(draw: Draw, sketch: Sketch) -> Sketch:
+def _looked_up(draw: Draw, template: CaseTemplate) -> CaseTemplate:
     keys = np.unique(draw.rng.integers(-9, 9, 8))
     lookups = draw.rng.integers(-10, 10, draw.size(6))
-    values = (exactly(lookups), exactly(keys), sketch.values[-1])
-    return _changed(replace(sketch, values=values), lookups.shape, keys.shape, (len(keys), 3))
+    values = (exactly(lookups), exactly(keys), template.values[-1])
+    return _changed(replace(template, values=values), lookups.shape, keys.shape, (len(keys), 3))
 
 
 RULES: dict[type[Operation], Rule] = {

@@ -2,10 +2,13 @@ from armpy.tools.benchmark.results import (
     BenchmarkResult as BenchmarkResult,
     LayerCost as LayerCost,
     MachineState as MachineState,
-    Memory as Memory,
+    MemoryUse as MemoryUse,
     SubjectResult as SubjectResult,
 )
-from armpy.tools.benchmark.runner import Progress as Progress, benchmark as benchmark
+from armpy.tools.benchmark.runner import (
+    BenchmarkProgress as BenchmarkProgress,
+    benchmark as benchmark,
+)
 from armpy.tools.benchmark.statistics import Latency as Latency, Ratio as Ratio, compare as compare
 from armpy.tools.benchmark.subjects import (
     Plan as Plan,

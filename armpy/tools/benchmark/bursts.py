@@ -15,7 +15,7 @@ _MOST_KEPT = 5_000
 
 
 @dataclass(frozen=True, slots=True)
-class Burst:
+class SubjectTurn:
     """A turn of a subject.
 
     Parameters
@@ -46,7 +46,7 @@ def run_burst(
     unmeasured: int = 0,
     now: Callable[[], float] = time.perf_counter,
     computed: Callable[[], float] = time.process_time,
-) -> Burst:
+) -> SubjectTurn:
     """Run a model for some time.
 
     Parameters
@@ -119,8 +119,8 @@ def _timed(
         begin = now()
 
 
-def _burst(callers: Sequence[Sequence[tuple[float, float]]], processors_s: float) -> Burst:
+def _burst(callers: Sequence[Sequence[tuple[float, float]]], processors_s: float) -> SubjectTurn:
     """What callers have measured, together."""
     every = [pair for times in callers for pair in times]
     wall_s = max(end for _, end in every) - min(begin for begin, _ in every)
-    return Burst(tuple([1e6 * (end - begin) for begin, end in every]), wall_s, processors_s)
+    return SubjectTurn(tuple([1e6 * (end - begin) for begin, end in every]), wall_s, processors_s)

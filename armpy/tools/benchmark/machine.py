@@ -16,7 +16,7 @@ _GUEST = 8
 """From this column on, times are counted a second time in others."""
 
 
-class Surroundings:
+class MachineLoad:
     """Load of the machine by others while something is measured.
 
     Parameters

@@ -8,8 +8,8 @@ from typing import Any, Protocol
 
 from armpy.core.processes.worker import Worker, WorkerSettings
 from armpy.errors import DeadObjectError
-from armpy.tools.benchmark.bursts import Burst
-from armpy.tools.benchmark.results import LayerCost, Memory
+from armpy.tools.benchmark.bursts import SubjectTurn
+from armpy.tools.benchmark.results import LayerCost, MemoryUse
 from armpy.tools.benchmark.subjects import Subject
 
 _LONGEST_S = 24 * 3600.0
@@ -17,7 +17,7 @@ _LONGEST_S = 24 * 3600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedSubject:
     """A subject that was loaded and run once.
 
     Parameters
@@ -35,13 +35,13 @@ class Prepared:
 class IRunning(Protocol):
     """A subject that can be measured."""
 
-    def prepare(self, seed: int) -> Prepared:
+    def prepare(self, seed: int) -> PreparedSubject:
         """Load it, and run it once on random inputs; raises ArmpyError."""
 
-    def run(self, seconds: float, runs: int | None, unmeasured: int) -> Burst:
+    def run(self, seconds: float, runs: int | None, unmeasured: int) -> SubjectTurn:
         """Take a turn; see `run_burst`."""
 
-    def describe(self, *, in_full: bool) -> tuple[str, Memory]:
+    def describe(self, *, in_full: bool) -> tuple[str, MemoryUse]:
         """Its placement and memory; the peak alone unless all is asked for."""
 
     def layers(self, runs: int) -> tuple[LayerCost, ...]:
@@ -78,19 +78,19 @@ class SubjectProcess:
             failed = f"its process has crashed: {self._worker.reason}"
             raise DeadObjectError(failed, where=self._subject.engine) from error
 
-    def prepare(self, seed: int) -> Prepared:
+    def prepare(self, seed: int) -> PreparedSubject:
         """Load it, and run it once on random inputs; raises ArmpyError."""
-        return Prepared(**self._ask("prepare", subject=asdict(self._subject), seed=seed))
+        return PreparedSubject(**self._ask("prepare", subject=asdict(self._subject), seed=seed))
 
-    def run(self, seconds: float, runs: int | None, unmeasured: int) -> Burst:
+    def run(self, seconds: float, runs: int | None, unmeasured: int) -> SubjectTurn:
         """Take a turn; see `run_burst`."""
         found = self._ask("run", seconds=seconds, runs=runs, unmeasured=unmeasured)
-        return Burst(tuple(found["durations_us"]), found["wall_s"], found["processors_s"])
+        return SubjectTurn(tuple(found["durations_us"]), found["wall_s"], found["processors_s"])
 
-    def describe(self, *, in_full: bool) -> tuple[str, Memory]:
+    def describe(self, *, in_full: bool) -> tuple[str, MemoryUse]:
         """Its placement and memory; the peak alone unless all is asked for."""
         found = self._ask("describe", in_full=in_full)
-        return found.pop("placement"), Memory(**found)
+        return found.pop("placement"), MemoryUse(**found)
 
     def layers(self, runs: int) -> tuple[LayerCost, ...]:
         """What limits each layer."""

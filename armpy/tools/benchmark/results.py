@@ -10,7 +10,7 @@ from armpy.tools.benchmark.subjects import Plan, Subject
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class MemoryUse:
     """Memory of a subject, in bytes.
 
     Parameters
@@ -83,7 +83,7 @@ class SubjectResult:
         Items, of all callers together, while they were running.
     processors : float
         Busy in a run, on average.
-    memory : Memory, optional
+    memory : MemoryUse, optional
     ratio : Ratio, optional
         To the baseline; None for the baseline itself, and without runs.
     turns_ms : tuple of tuple of float
@@ -105,7 +105,7 @@ class SubjectResult:
     latency: Latency | None = None
     per_second: float = 0.0
     processors: float = 0.0
-    memory: Memory | None = None
+    memory: MemoryUse | None = None
     ratio: Ratio | None = None
     turns_ms: tuple[tuple[float, ...], ...] = ()
     layers: tuple[LayerCost, ...] = ()

@@ -10,11 +10,11 @@ from functools import partial
 from statistics import median
 
 from armpy.errors import ArmpyError, InvalidArgumentError
-from armpy.tools.benchmark.bursts import Burst
-from armpy.tools.benchmark.machine import Surroundings
-from armpy.tools.benchmark.process import IRunning, Prepared, Start, SubjectProcess
+from armpy.tools.benchmark.bursts import SubjectTurn
+from armpy.tools.benchmark.machine import MachineLoad
+from armpy.tools.benchmark.process import IRunning, PreparedSubject, Start, SubjectProcess
 from armpy.tools.benchmark.remarks import remarks_on_all, remarks_on_subject
-from armpy.tools.benchmark.results import BenchmarkResult, LayerCost, Memory, SubjectResult
+from armpy.tools.benchmark.results import BenchmarkResult, LayerCost, MemoryUse, SubjectResult
 from armpy.tools.benchmark.statistics import Ratio, compare, latency_of
 from armpy.tools.benchmark.subjects import Plan, Subject, name_subjects
 
@@ -30,7 +30,7 @@ _LAYER_RUNS = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class BenchmarkProgress:
     """Progress of a benchmark.
 
     Parameters
@@ -47,15 +47,15 @@ class Progress:
 
 
 @dataclass(slots=True)
-class _Record:
+class _SubjectRecord:
     """Record of a subject so far."""
 
     name: str
     subject: Subject
-    prepared: list[Prepared] = field(default_factory=list)
-    turns: list[list[Burst]] = field(default_factory=list)
+    prepared: list[PreparedSubject] = field(default_factory=list)
+    turns: list[list[SubjectTurn]] = field(default_factory=list)
     placement: str = ""
-    memory: Memory | None = None
+    memory: MemoryUse | None = None
     layers: tuple[LayerCost, ...] = ()
     failure: str = ""
 
@@ -64,7 +64,7 @@ def benchmark(
     subjects: Sequence[Subject],
     plan: Plan | None = None,
     *,
-    on_progress: Callable[[Progress], object] | None = None,
+    on_progress: Callable[[BenchmarkProgress], object] | None = None,
     start: Start = SubjectProcess,
 ) -> BenchmarkResult:
     """Measure subjects beside each other.
@@ -75,7 +75,7 @@ def benchmark(
     plan : Plan, optional
         How much; the defaults of `Plan` if left out.
     on_progress : callable, optional
-        Is told a `Progress` now and then.
+        Is told a `BenchmarkProgress` now and then.
     start : callable, optional
         Begins to measure a subject; in a process of its own if left out.
 
@@ -121,15 +121,15 @@ class _Benchmark:
         self,
         subjects: Sequence[Subject],
         plan: Plan,
-        on_progress: Callable[[Progress], object] | None,
+        on_progress: Callable[[BenchmarkProgress], object] | None,
         start: Start,
     ) -> None:
         names = name_subjects(subjects)
-        self._records = [_Record(n, s) for n, s in zip(names, subjects, strict=True)]
+        self._records = [_SubjectRecord(n, s) for n, s in zip(names, subjects, strict=True)]
         self._plan, self._start = plan, start
         self._on_progress = on_progress
         self._random = random.Random(plan.seed)
-        self._surroundings = Surroundings()
+        self._machine_load = MachineLoad()
         self._finished = 0
         self._processes = min(plan.processes, plan.runs or plan.processes)
 
@@ -145,7 +145,7 @@ class _Benchmark:
                 self._measure_layers()
         except KeyboardInterrupt:
             interrupted = True
-        machine = self._surroundings.state
+        machine = self._machine_load.state
         results = tuple(self._results())
         seconds = time.perf_counter() - began
         notes = remarks_on_all(machine, self._plan, self._finished, interrupted=interrupted)
@@ -210,7 +210,7 @@ class _Benchmark:
         turn_s = max(seconds / _TURNS, _LEAST_TURN_S)
         share = _share(self._plan.runs, self._processes, number)
         began, own_s, turns = time.perf_counter(), time.process_time(), 0
-        self._surroundings.begin()
+        self._machine_load.begin()
         used_s = 0.0
         for order in self._orders(list(running)):
             runs = (
@@ -234,14 +234,14 @@ class _Benchmark:
                     used_s += self._take_turn(index, running, turn_s, runs)
             turns += 1
         wall_s = time.perf_counter() - began
-        self._surroundings.end(wall_s, used_s + time.process_time() - own_s)
+        self._machine_load.end(wall_s, used_s + time.process_time() - own_s)
 
     def _take_turn(
         self, index: int, running: dict[int, IRunning], turn_s: float, runs: int | None
     ) -> float:
         """Let one subject take a turn; seconds that it computed."""
         time.sleep(_PAUSE_S)
-        bursts: list[Burst] = []
+        bursts: list[SubjectTurn] = []
         record = self._records[index]
         if not self._guarded(
             index, lambda: bursts.append(running[index].run(turn_s, runs, unmeasured=1))
@@ -278,7 +278,7 @@ class _Benchmark:
     def _tell(self, number: int, what: str, part: float = 0.0) -> None:
         """Say how far it is."""
         if self._on_progress is not None:
-            self._on_progress(Progress(number + part, self._processes, what))
+            self._on_progress(BenchmarkProgress(number + part, self._processes, what))
 
     def _results(self) -> Iterator[SubjectResult]:
         """What was found out about each subject."""
@@ -292,12 +292,12 @@ def _share(runs: int | None, processes: int, number: int) -> int | None:
     return None if runs is None else runs * (number + 1) // processes - runs * number // processes
 
 
-def _note_layers(record: _Record, one: IRunning) -> None:
+def _note_layers(record: _SubjectRecord, one: IRunning) -> None:
     """Ask a subject about its layers."""
     record.layers = one.layers(_LAYER_RUNS)
 
 
-def _ratio(baseline: _Record, record: _Record) -> Ratio | None:
+def _ratio(baseline: _SubjectRecord, record: _SubjectRecord) -> Ratio | None:
     """How many times as fast a subject is as another, by item."""
     if record.failure or not (any(baseline.turns) and any(record.turns)):
         return None
@@ -305,7 +305,7 @@ def _ratio(baseline: _Record, record: _Record) -> Ratio | None:
     return compare(_times(baseline, is_single), _times(record, is_single))
 
 
-def _times(record: _Record, is_single: bool) -> list[list[float]]:
+def _times(record: _SubjectRecord, is_single: bool) -> list[list[float]]:
     """Seconds per item of every turn.
 
     Between single callers it is the turn's median; else what all have done together counts.
@@ -314,12 +314,12 @@ def _times(record: _Record, is_single: bool) -> list[list[float]]:
     return [[_seconds(burst, is_single) / items for burst in turns] for turns in record.turns]
 
 
-def _seconds(burst: Burst, is_single: bool) -> float:
+def _seconds(burst: SubjectTurn, is_single: bool) -> float:
     """What a run of a turn has taken."""
     return median(burst.durations_us) / 1e6 if is_single else burst.wall_s / burst.runs
 
 
-def _result(record: _Record, ratio: Ratio | None) -> SubjectResult:
+def _result(record: _SubjectRecord, ratio: Ratio | None) -> SubjectResult:
     """What was found out about a subject."""
     bursts = [burst for turns in record.turns for burst in turns]
     durations = [us for burst in bursts for us in burst.durations_us]

@@ -22,13 +22,13 @@ from armpy.execution import LoadedNetwork, Runtime, RuntimeOptions
 from armpy.graph import Graph
 from armpy.ops.operation import Array
 from armpy.plugins import BackendRegistry, preferred_backends
-from armpy.plugins.proxy.guard import GuardedBackend
+from armpy.plugins.proxy.guard import BackendProxy
 from armpy.tools.calibrate.clocks import Clock, measure
 from armpy.tools.calibrate.copies import Copies, measure_copies
 from armpy.tools.calibrate.figures import RELAXED, RELAXED_SCALAR, SCALAR, figures_from
 from armpy.tools.calibrate.fitting import fit_rates
 from armpy.tools.calibrate.workloads import (
-    ReferenceWorkload,
+    CalibrationWorkload,
     chain,
     random_inputs,
     reference_workloads,
@@ -151,7 +151,7 @@ def _reference_samples(
 ) -> Mapping[str, Sample] | None:
     """What was measured of CpuRef before; None if nothing was."""
     try:
-        version = GuardedBackend(registry.get(REFERENCE_BACKEND_ID)).version
+        version = BackendProxy(registry.get(REFERENCE_BACKEND_ID)).version
     except ArmpyError as error:
         _log.warning("nothing can be set against %s: %s", REFERENCE_BACKEND_ID, error)
         return {}
@@ -170,7 +170,7 @@ def _calibrated(
     """Measure one backend, keep the outcome, and say what became of it."""
     begin = clock.now()
     try:
-        backend = GuardedBackend(registry.get(backend_id))
+        backend = BackendProxy(registry.get(backend_id))
         session = _Session(registry, backend, clock, seconds)
         session.run()
         if not session.samples:
@@ -206,14 +206,14 @@ class _Session:
     """One backend while it is measured."""
 
     def __init__(
-        self, registry: BackendRegistry, backend: GuardedBackend, clock: Clock, seconds: float
+        self, registry: BackendRegistry, backend: BackendProxy, clock: Clock, seconds: float
     ) -> None:
         self._registry = registry
         self._backend = backend
         self._clock = clock
         self._left_s = seconds
         self._end_s = clock.now() + seconds * PREPARATION
-        self.samples: dict[ReferenceWorkload, Sample] = {}
+        self.samples: dict[CalibrationWorkload, Sample] = {}
         self.left_out: dict[str, str] = {}
         self._others: dict[str, Sample] = {}
         self._copies = Copies(CopyRate(), CopyRate(), shares_host_memory=True)
@@ -332,7 +332,7 @@ class _Session:
         return sample
 
 
-def _is_large_float(workload: ReferenceWorkload) -> bool:
+def _is_large_float(workload: CalibrationWorkload) -> bool:
     """Whether computing less exactly may be worth something."""
     return workload.data_type is DataType.FLOAT32 and workload.size == 1
 

@@ -11,7 +11,7 @@ import numpy as np
 from armpy.backend import ITensorHandle
 from armpy.compiler.devices import CopyRate
 from armpy.compiler.memory.memory_copies import HOST_FACTORIES, handle_factories, hands_on
-from armpy.plugins.proxy.guard import GuardedBackend, GuardedHandleFactory
+from armpy.plugins.proxy.guard import BackendProxy, HandleFactoryProxy
 from armpy.plugins.proxy.guarded_call import call_method
 from armpy.tensor import TensorInfo
 from armpy.tools.calibrate.clocks import Clock, measure
@@ -37,7 +37,7 @@ class Copies:
     shares_host_memory: bool
 
 
-def measure_copies(backend: GuardedBackend, clock: Clock) -> Copies:
+def measure_copies(backend: BackendProxy, clock: Clock) -> Copies:
     """Measure copies of a kilobyte and a megabyte, if the backend has memory of its own.
 
     Raises
@@ -65,7 +65,7 @@ def measure_copies(backend: GuardedBackend, clock: Clock) -> Copies:
 
 @contextlib.contextmanager
 def _tensor(
-    backend_id: str, factory: GuardedHandleFactory, size_bytes: int
+    backend_id: str, factory: HandleFactoryProxy, size_bytes: int
 ) -> Iterator[ITensorHandle]:
     """A tensor of bytes in a backend's memory."""
     info = TensorInfo((size_bytes,), DataType.UNSIGNED8)

@@ -9,7 +9,7 @@ from itertools import combinations, pairwise
 import numpy as np
 
 from armpy.compiler.devices import Rate, Sample, Work, family_of, work_of
-from armpy.tools.calibrate.workloads import ReferenceWorkload
+from armpy.tools.calibrate.workloads import CalibrationWorkload
 
 _SHORTEST_S = 1e-8
 """What is left of a time when the part's own is taken off is at least that."""
@@ -20,18 +20,18 @@ _MUCH = 3.0
 Measured = Sequence[tuple[Work, Sample]]
 
 
-def workload_work(workload: ReferenceWorkload) -> Work:
+def workload_work(workload: CalibrationWorkload) -> Work:
     """The work of a workload's layer."""
     layer = workload.graph.layers[0]
     return work_of(layer.operation, layer.input_infos, layer.output_infos)
 
 
-def fit_rates(samples: Mapping[ReferenceWorkload, Sample], part_s: float) -> dict[str, Rate]:
+def fit_rates(samples: Mapping[CalibrationWorkload, Sample], part_s: float) -> dict[str, Rate]:
     """The rates of kinds, operations, families and of everything.
 
     Parameters
     ----------
-    samples : mapping of ReferenceWorkload to Sample
+    samples : mapping of CalibrationWorkload to Sample
         Of whole executions.
     part_s : float
         What of each is the part's own.

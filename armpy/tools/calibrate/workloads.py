@@ -56,7 +56,7 @@ _SEED = 20
 
 
 @dataclass(frozen=True, slots=True)
-class ReferenceWorkload:
+class CalibrationWorkload:
     """A network of one layer.
 
     Parameters
@@ -208,7 +208,7 @@ _SKETCHES: Sequence[_Sketch] = (
 )
 
 
-def reference_workloads() -> Iterator[ReferenceWorkload]:
+def reference_workloads() -> Iterator[CalibrationWorkload]:
     """Every workload, in the order of how much it tells.
 
     Notes
@@ -219,30 +219,30 @@ def reference_workloads() -> Iterator[ReferenceWorkload]:
     most, others = (DataType.FLOAT32, DataType.QASYMM_S8), (*_OTHER_TYPES, *_LEAST_TYPES)
     yield from _sized(most, 0)
     yield from _sized(most, 1)
-    yield ReferenceWorkload(if_network(), DataType.BOOLEAN, 0)
-    yield ReferenceWorkload(while_network(), DataType.SIGNED32, 0)
+    yield CalibrationWorkload(if_network(), DataType.BOOLEAN, 0)
+    yield CalibrationWorkload(while_network(), DataType.SIGNED32, 0)
     for size in (0, 1):
         yield from _sized(others, size)
     for size in (2, 3):
         yield from _sized((*most, *others), size)
 
 
-def _sized(types: Sequence[DataType], size: int) -> Iterator[ReferenceWorkload]:
+def _sized(types: Sequence[DataType], size: int) -> Iterator[CalibrationWorkload]:
     """The workloads of some types and one size."""
     for data_type in types:
         for sketch in _SKETCHES:
             if data_type in sketch.types and size < len(sketch.inputs):
-                yield ReferenceWorkload(_graph(sketch, data_type, size), data_type, size)
+                yield CalibrationWorkload(_graph(sketch, data_type, size), data_type, size)
 
 
-def scalar_workloads() -> Iterator[ReferenceWorkload]:
+def scalar_workloads() -> Iterator[CalibrationWorkload]:
     """Additions, or the like, of single elements."""
     for data_type in (*FLOATS, DataType.SIGNED32, DataType.BOOLEAN):
         operation: Operation = ElementwiseBinary(BinaryOperation.ADD)
         if data_type is DataType.BOOLEAN:
             operation = LogicalBinary(LogicalBinaryOperation.LOGICAL_AND)
         sketch = _Sketch([operation], [((1,), (1,))], types=(data_type,))
-        yield ReferenceWorkload(_graph(sketch, data_type, 0), data_type, 0)
+        yield CalibrationWorkload(_graph(sketch, data_type, 0), data_type, 0)
 
 
 def chain(length: int) -> Graph:

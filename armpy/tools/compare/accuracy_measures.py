@@ -81,7 +81,7 @@ def _has_classes(array: Array) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Latency:
+class ExecutionTimes:
     """Latency of executions, in milliseconds.
 
     Parameters
@@ -99,10 +99,10 @@ class Latency:
     times: tuple[float, ...] = ()
 
 
-def latency_of(times_s: Sequence[float]) -> Latency:
+def latency_of(times_s: Sequence[float]) -> ExecutionTimes:
     """Sum executions up; at least one."""
     each = np.array(times_s) * 1e3
-    return Latency(
+    return ExecutionTimes(
         float(np.median(each)),
         float(each.mean()),
         float(each.std()),

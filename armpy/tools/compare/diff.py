@@ -30,7 +30,7 @@ from armpy.graph.network import Network
 from armpy.model.load import load
 from armpy.ops.operation import Array
 from armpy.plugins import BackendRegistry
-from armpy.plugins.proxy.guard import GuardedBackend
+from armpy.plugins.proxy.guard import BackendProxy
 from armpy.tools.compare.data_movement_ops import is_move
 from armpy.tools.compare.description import describe
 from armpy.tools.compare.seeded_values import stored
@@ -178,7 +178,7 @@ def graph_difference(
     graph = Graph(
         graph.sources, graph.results, tuple(map(str, range(len(graph.results)))), graph.layers
     )
-    search = _Search(sides, graph, arrays, exact=exact)
+    search = _LayerSearch(sides, graph, arrays, exact=exact)
     placed = _placement(sides.backend, graph)
     first = search.alone() or search.together()
     return ModelDifference(
@@ -212,7 +212,7 @@ class Sides:
         first, second = (
             Runtime(replace(options, registry=registry, backends=ids)) for ids in sides
         )
-        evaluator = Evaluator(GuardedBackend(registry.get(REFERENCE_BACKEND_ID))) if last else None
+        evaluator = Evaluator(BackendProxy(registry.get(REFERENCE_BACKEND_ID))) if last else None
         return cls(backend, against, first, second, evaluator)
 
 
@@ -234,7 +234,7 @@ def behind_floats(layers: Sequence[Layer]) -> set[Value]:
     return found
 
 
-class _Search:
+class _LayerSearch:
     """The two searches over one model."""
 
     def __init__(self, sides: Sides, graph: Graph, arrays: Sequence[Array], *, exact: bool) -> None:

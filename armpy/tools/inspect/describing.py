@@ -15,7 +15,7 @@ from armpy.tools.inspect.estimates import estimate_macs
 from armpy.tools.inspect.facts import LayerFacts, LayerStatus, ModelFacts, TensorFacts
 from armpy.tools.inspect.flat_outline import Flat, flatten, outline_of_graph
 from armpy.tools.inspect.inferred_shapes import Shaped, evaluator_of, shape_layers
-from armpy.tools.inspect.layer_outcomes import Fate, Fates, Origins
+from armpy.tools.inspect.layer_outcomes import LayerOutcome, LayerOutcomes, Origins
 
 if TYPE_CHECKING:
     from armpy.compiler import Evaluator, OptimizedNetwork, Placement
@@ -83,8 +83,8 @@ def describe_network(
     inputs = networks[0].source.inputs if networks else ()
     shapes = {v.name: v.info.known_shape for v in inputs if v.info.is_fully_shaped}
     shaped = shape_layers(graph, flat, shapes, evaluator)
-    fates = Fates(flat, shaped, placement, _origins(networks))
-    parts = _Parts(flat, shaped, fates, {}, "", outline is not None)
+    outcomes = LayerOutcomes(flat, shaped, placement, _origins(networks))
+    parts = _Parts(flat, shaped, outcomes, {}, "", outline is not None)
     return _described(parts, file_bytes)
 
 
@@ -104,12 +104,12 @@ def describe_file(outline: FileOutline, problem: ParserError, *, file_bytes: int
         unsupported = dict(problem.operators)
     flat = flatten(outline)
     shaped = Shaped()
-    fates = Fates(flat, shaped, None, {})
+    outcomes = LayerOutcomes(flat, shaped, None, {})
     missing = {name.removesuffix(" in control flow") for name in unsupported}
-    for fate, one in zip(fates.found, flat.operators, strict=True):
+    for outcome, one in zip(outcomes.found, flat.operators, strict=True):
         if one.operator.kind in missing:
-            fate.status = LayerStatus.UNSUPPORTED
-    parts = _Parts(flat, shaped, fates, unsupported, str(problem), True)
+            outcome.status = LayerStatus.UNSUPPORTED
+    parts = _Parts(flat, shaped, outcomes, unsupported, str(problem), True)
     return _described(parts, file_bytes)
 
 
@@ -129,7 +129,7 @@ class _Parts:
 
     flat: Flat
     shaped: Shaped
-    fates: Fates
+    outcomes: LayerOutcomes
     unsupported: Mapping[str, int]
     problem: str
     is_file: bool
@@ -141,8 +141,8 @@ def _described(parts: _Parts, file_bytes: int) -> ModelFacts:
     tensors = tuple(_tensor(parts, index) for index in range(len(flat.tensors)))
     owners = _parameter_owners(flat)
     layers = tuple(
-        _layer(parts, index, fate, owners.get(index, ()))
-        for index, fate in enumerate(parts.fates.found)
+        _layer(parts, index, outcome, owners.get(index, ()))
+        for index, outcome in enumerate(parts.outcomes.found)
     )
     learnt = [tensor for tensor, _ in flat.tensors if tensor.is_parameter]
     return ModelFacts(
@@ -156,7 +156,7 @@ def _described(parts: _Parts, file_bytes: int) -> ModelFacts:
         parts.problem,
         layers,
         tensors,
-        parts.fates.programs,
+        parts.outcomes.programs,
         flat.inputs,
         flat.outputs,
         parts.is_file,
@@ -173,7 +173,9 @@ def _parameter_owners(flat: Flat) -> dict[int, tuple[FileTensor, ...]]:
     return found
 
 
-def _layer(parts: _Parts, index: int, fate: Fate, weights: Iterable[FileTensor]) -> LayerFacts:
+def _layer(
+    parts: _Parts, index: int, outcome: LayerOutcome, weights: Iterable[FileTensor]
+) -> LayerFacts:
     """One layer of the file."""
     flat, one, learnt = parts.flat, parts.flat.operators[index], tuple(weights)
     first = next((tensor for tensor in one.outputs if tensor != LEFT_OUT), None)
@@ -195,12 +197,12 @@ def _layer(parts: _Parts, index: int, fate: Fate, weights: Iterable[FileTensor])
         macs,
         operations,
         _bytes_moved(parts, index),
-        fate.status,
-        tuple(fate.backends),
-        tuple(fate.programs),
-        "" if fate.into is None else flat.operators[fate.into].operator.name,
-        tuple(fate.refusals),
-        tuple(fate.names),
+        outcome.status,
+        tuple(outcome.backends),
+        tuple(outcome.programs),
+        "" if outcome.into is None else flat.operators[outcome.into].operator.name,
+        tuple(outcome.refusals),
+        tuple(outcome.names),
     )
 
 

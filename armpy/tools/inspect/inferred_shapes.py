@@ -11,7 +11,7 @@ from armpy.errors import ArmpyError
 from armpy.graph import Graph, Layer
 from armpy.graph.nesting import graphs_of
 from armpy.plugins import BackendRegistry
-from armpy.plugins.proxy.guard import GuardedBackend
+from armpy.plugins.proxy.guard import BackendProxy
 from armpy.tensor import Shape, TensorInfo
 from armpy.tools.inspect.flat_outline import Flat
 from armpy.types import REFERENCE_BACKEND_ID
@@ -49,7 +49,7 @@ class Shaped:
 def evaluator_of(registry: BackendRegistry) -> Evaluator | None:
     """What computes constants, on which shapes may depend; None without CpuRef."""
     try:
-        return Evaluator(GuardedBackend(registry.get(REFERENCE_BACKEND_ID)))
+        return Evaluator(BackendProxy(registry.get(REFERENCE_BACKEND_ID)))
     except ArmpyError:  # shapes that depend on constants stay open
         return None
 

@@ -26,7 +26,7 @@ Origins: TypeAlias = "tuple[str, tuple[str, ...]]"
 
 
 @dataclass(eq=False, slots=True)
-class Fate:
+class LayerOutcome:
     """Outcome of one operator.
 
     Parameters
@@ -51,7 +51,7 @@ class Fate:
     refusals: dict[LayerRefusal, None] = field(default_factory=dict)
 
 
-class Fates:
+class LayerOutcomes:
     """Finds what has become of operators.
 
     Parameters
@@ -72,7 +72,7 @@ class Fates:
         origins: Mapping[str, Origins],
     ) -> None:
         self._flat, self._shaped = flat, shaped
-        self.found = [Fate() for _ in flat.operators]
+        self.found = [LayerOutcome() for _ in flat.operators]
         self.programs: tuple[ProgramFacts, ...] = ()
         if placement is None:
             return
@@ -116,14 +116,14 @@ class Fates:
 
     def _note(self, place: int, main: int | None, name: str, backend: str, index: int) -> None:
         """Note that an operator's layer is in a program, maybe as a part of another one's."""
-        fate = self.found[place]
-        fate.backends.setdefault(backend)
-        fate.programs.setdefault(index)
+        outcome = self.found[place]
+        outcome.backends.setdefault(backend)
+        outcome.programs.setdefault(index)
         if place == main or main is None:
-            fate.status, fate.into = LayerStatus.RUNS, None
-            fate.names.setdefault(name)
-        elif fate.status is not LayerStatus.RUNS:
-            fate.status, fate.into = LayerStatus.FUSED, main
+            outcome.status, outcome.into = LayerStatus.RUNS, None
+            outcome.names.setdefault(name)
+        elif outcome.status is not LayerStatus.RUNS:
+            outcome.status, outcome.into = LayerStatus.FUSED, main
 
     def _refuse(self, placement: Placement) -> None:
         """Note who did not take what."""
@@ -135,47 +135,47 @@ class Fates:
 
     def _inherit(self) -> None:
         """Operators of a graph that a backend runs with the layer around it run there, too."""
-        for fate, one in zip(self.found, self._flat.operators, strict=True):
-            if one.parent is None or fate.status is not LayerStatus.UNPLACED:
+        for outcome, one in zip(self.found, self._flat.operators, strict=True):
+            if one.parent is None or outcome.status is not LayerStatus.UNPLACED:
                 continue
             outer, kind = self.found[one.parent], self._flat.operators[one.parent].operator.kind
             if kind == "CALL_ONCE":
-                fate.status = LayerStatus.CONSTANT
+                outcome.status = LayerStatus.CONSTANT
             elif outer.status is LayerStatus.RUNS and not self._is_apart(one.inside):
-                fate.status = LayerStatus.RUNS
-                fate.backends, fate.programs = dict(outer.backends), dict(outer.programs)
+                outcome.status = LayerStatus.RUNS
+                outcome.backends, outcome.programs = dict(outer.backends), dict(outer.programs)
 
     def _is_apart(self, inside: str) -> bool:
         """Whether layers of a graph are placed one by one."""
         return any(
-            fate.programs and fate.names and one.inside == inside
-            for fate, one in zip(self.found, self._flat.operators, strict=True)
+            outcome.programs and outcome.names and one.inside == inside
+            for outcome, one in zip(self.found, self._flat.operators, strict=True)
         )
 
     def _explain(self) -> None:
         """Say of those that run nowhere why they need not."""
         is_constant = self._constants()
-        for index, (fate, one) in enumerate(zip(self.found, self._flat.operators, strict=True)):
-            if fate.status is not LayerStatus.UNPLACED:
+        for index, (outcome, one) in enumerate(zip(self.found, self._flat.operators, strict=True)):
+            if outcome.status is not LayerStatus.UNPLACED:
                 continue
             if one.operator.kind in _STATE:
-                fate.status = LayerStatus.STATE
+                outcome.status = LayerStatus.STATE
             elif is_constant[index]:
-                fate.status = LayerStatus.CONSTANT
+                outcome.status = LayerStatus.CONSTANT
             elif (other := self._converted_with(index)) is not None:
-                fate.status, fate.into = LayerStatus.FUSED, other
+                outcome.status, outcome.into = LayerStatus.FUSED, other
             else:
-                fate.status = LayerStatus.DROPPED
+                outcome.status = LayerStatus.DROPPED
 
     def _constants(self) -> list[bool]:
         """Per operator, whether all that it reads is known when the model is loaded."""
         flat = self._flat
         known = {i for i, (tensor, _) in enumerate(flat.tensors) if tensor.is_constant}
         found = []
-        for one, fate in zip(flat.operators, self.found, strict=True):
+        for one, outcome in zip(flat.operators, self.found, strict=True):
             reads = [tensor for tensor in one.inputs if tensor != LEFT_OUT]
             follows = one.operator.kind in _SHAPES or all(tensor in known for tensor in reads)
-            is_constant = follows and fate.status is LayerStatus.UNPLACED
+            is_constant = follows and outcome.status is LayerStatus.UNPLACED
             is_constant = is_constant and one.operator.kind not in _STATE
             found.append(is_constant)
             if is_constant:
@@ -203,11 +203,11 @@ class Fates:
     def _first_running(self, places: Iterable[int]) -> int | None:
         """The first of some operators that has layers of its own, or what one of them is in."""
         for place in places:
-            fate = self.found[place]
-            if fate.status is LayerStatus.RUNS:
+            outcome = self.found[place]
+            if outcome.status is LayerStatus.RUNS:
                 return place
-            if fate.into is not None:
-                return fate.into
+            if outcome.into is not None:
+                return outcome.into
         return None
 
     def _beyond(self, places: Collection[int]) -> list[int]:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from armpy.graph import Layer, Value
-from armpy.tools.quantize.planning import Plan, Scales
+from armpy.tools.quantize.planning import QuantizationPlan, Scales
 from armpy.tools.quantize.rules import FILTER_AXIS, Rule
 from armpy.tools.quantize.scales import real, stored, weight_scales
 from armpy.types import DataLayout, DataType
@@ -23,13 +23,13 @@ _Numbers = npt.NDArray[np.float64]
 
 
 def corrected_biases(
-    plan: Plan, scales: Scales, means: Mapping[Value, _Numbers], *, per_channel: bool
+    plan: QuantizationPlan, scales: Scales, means: Mapping[Value, _Numbers], *, per_channel: bool
 ) -> dict[Layer, npt.NDArray[np.float32]]:
     """Biases of the weighted layers, with the mean of the error of their weights taken off.
 
     Parameters
     ----------
-    plan : Plan
+    plan : QuantizationPlan
     scales : Scales
     means : mapping of Value to ndarray, float64, shape (channels)
         Mean of each channel of what the layers read.

@@ -20,7 +20,7 @@ from armpy.tools.quantize.calibrating import calibrate
 from armpy.tools.quantize.cross_layer_equalization import equalized
 from armpy.tools.quantize.data import Data, read_samples
 from armpy.tools.quantize.options import QuantizeOptions
-from armpy.tools.quantize.planning import Plan, check_names, choose_scales, make_plan
+from armpy.tools.quantize.planning import QuantizationPlan, check_names, choose_scales, make_plan
 from armpy.tools.quantize.preparing import prepared_graph
 from armpy.tools.quantize.report import Pair, QuantizeReport, constant_bytes, judge, judged_values
 from armpy.tools.quantize.rewriting import Rewriter
@@ -265,7 +265,7 @@ class _Quantizing:
             )
         return made
 
-    def _plan(self, graph: Graph) -> Plan | None:
+    def _plan(self, graph: Graph) -> QuantizationPlan | None:
         """What becomes of each layer; None where weights alone change."""
         options = self._options
         if not options.needs_data:
@@ -280,7 +280,11 @@ class _Quantizing:
         return plan
 
     def _quantized(
-        self, graph: Graph, plan: Plan | None, before: Watched, samples: list[list[Array]]
+        self,
+        graph: Graph,
+        plan: QuantizationPlan | None,
+        before: Watched,
+        samples: list[list[Array]],
     ) -> Pair:
         """The network of integers, with where its tensors are from."""
         options = self._options

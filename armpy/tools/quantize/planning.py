@@ -20,7 +20,7 @@ _ALONE = "moves tensors between float layers"
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class QuantizationPlan:
     """Plan of quantising each layer.
 
     Parameters
@@ -81,7 +81,9 @@ def check_names(graph: Graph, names: Collection[str]) -> None:
             )
 
 
-def make_plan(graph: Graph, data_type: DataType, keep_float: Collection[str] = ()) -> Plan:
+def make_plan(
+    graph: Graph, data_type: DataType, keep_float: Collection[str] = ()
+) -> QuantizationPlan:
     """Decide what becomes of each layer.
 
     Parameters
@@ -107,7 +109,7 @@ def make_plan(graph: Graph, data_type: DataType, keep_float: Collection[str] = (
         else:
             rules[layer] = rule
     _leave_islands(graph, rules, refused)
-    return Plan(data_type, rules, refused)
+    return QuantizationPlan(data_type, rules, refused)
 
 
 def _refusal(layer: Layer, rule: Rule | None) -> str:
@@ -174,13 +176,13 @@ class Scales:
     joined: dict[Layer, Quantization] = field(default_factory=dict)
 
 
-def choose_scales(graph: Graph, plan: Plan, ranges: Mapping[Value, Range]) -> Scales:
+def choose_scales(graph: Graph, plan: QuantizationPlan, ranges: Mapping[Value, Range]) -> Scales:
     """The scale of each tensor that quantised layers read or write.
 
     Parameters
     ----------
     graph : Graph
-    plan : Plan
+    plan : QuantizationPlan
     ranges : mapping of Value to Range
         Of the tensors that `plan` observes.
 
@@ -218,7 +220,9 @@ def choose_scales(graph: Graph, plan: Plan, ranges: Mapping[Value, Range]) -> Sc
     return scales
 
 
-def _wishes(graph: Graph, plan: Plan, ranges: Mapping[Value, Range]) -> dict[Value, Range]:
+def _wishes(
+    graph: Graph, plan: QuantizationPlan, ranges: Mapping[Value, Range]
+) -> dict[Value, Range]:
     """Ranges that the only readers of tensors would have them quantised for."""
     wishes: dict[Value, Range] = {}
     for layer in reversed(graph.layers):

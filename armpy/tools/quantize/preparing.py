@@ -14,7 +14,7 @@ from armpy.execution import Runtime
 from armpy.graph import Graph, Layer
 from armpy.ops.activation_layers import Activation, ActivationFunction
 from armpy.ops.activations import FusedActivation
-from armpy.plugins.proxy.guard import GuardedBackend
+from armpy.plugins.proxy.guard import BackendProxy
 from armpy.tensor import Quantization, TensorInfo
 from armpy.tools.quantize.planning import is_real
 from armpy.tools.quantize.rules import FILTER_AXIS
@@ -84,7 +84,7 @@ def prepared_graph(
         bound = [
             _shape_of(graph, index) if shape is None else shape for index, shape in enumerate(bound)
         ]
-    reference = GuardedBackend(runtime.registry.get(REFERENCE_BACKEND_ID))
+    reference = BackendProxy(runtime.registry.get(REFERENCE_BACKEND_ID))
     known = specialize(graph, bound, evaluator=Evaluator(reference))
     if known.is_fully_shaped:
         known = run_passes(known, runtime.backends, OptimizerOptions(passes=_PASSES))

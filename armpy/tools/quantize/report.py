@@ -121,7 +121,7 @@ def _finite(number: object) -> object:
     return None if isinstance(number, float) and not math.isfinite(number) else number
 
 
-class Tally:
+class ErrorTally:
     """Differences of a tensor from what it should be, added up over samples."""
 
     def __init__(self) -> None:
@@ -239,7 +239,7 @@ def judge(
     ]
     wanted = [value for _, value in shown]
     given = [pair.values[value] for value in wanted]
-    tallies = [Tally() for _ in (*wanted, *results)]
+    tallies = [ErrorTally() for _ in (*wanted, *results)]
     inputs = [given_inputs(pair.after, sample) for sample in samples]
     with Watched(runtime, pair.after, [*given, *ends]) as after:
         _compare(
@@ -278,7 +278,7 @@ def judge(
 def _compare(
     runs: Iterable[tuple[list[Array], list[Array]]],
     values: Sequence[Value],
-    tallies: Sequence[Tally],
+    tallies: Sequence[ErrorTally],
     first_output: int,
 ) -> None:
     """Take up the tensors of both graphs; those from `first_output` on are the outputs."""

@@ -14,7 +14,7 @@ from armpy.ops.operation import Array
 from armpy.ops.quantizing import Dequantize, Quantize
 from armpy.tensor import Quantization, TensorInfo
 from armpy.tools.quantize import scales as arithmetic
-from armpy.tools.quantize.planning import Plan, Scales, constant_range, is_real
+from armpy.tools.quantize.planning import QuantizationPlan, Scales, constant_range, is_real
 from armpy.tools.quantize.rules import FILTER_AXIS, Rule
 from armpy.types import DataType
 
@@ -51,7 +51,7 @@ class Rewriter:
     Parameters
     ----------
     graph : Graph
-    plan : Plan
+    plan : QuantizationPlan
     scales : Scales
     per_channel : bool
     io : str
@@ -63,7 +63,7 @@ class Rewriter:
     def __init__(
         self,
         graph: Graph,
-        plan: Plan,
+        plan: QuantizationPlan,
         scales: Scales,
         *,
         per_channel: bool = True,

@@ -1,4 +1,7 @@
 from armpy.tools.report.comparison import Compared as Compared, compare_backends as compare_backends
-from armpy.tools.report.report import Subject as Subject, report_sections as report_sections
+from armpy.tools.report.report import (
+    ReportSubject as ReportSubject,
+    report_sections as report_sections,
+)
 
 __all__: list[str]

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Subject:
+class ReportSubject:
     """Subject of a report.
 
     Parameters
@@ -65,7 +65,7 @@ class Subject:
 
 
 def report_sections(
-    subject: Subject,
+    subject: ReportSubject,
     *,
     num_runs: int = 10,
     backends: Sequence[str] = (),
@@ -76,7 +76,7 @@ def report_sections(
 
     Parameters
     ----------
-    subject : Subject
+    subject : ReportSubject
     num_runs : int
         To profile, after one that does not count.
     backends : sequence of str
@@ -96,7 +96,7 @@ def report_sections(
         raise InvalidArgumentError(
             "backends cannot be compared",
             where=subject.name,
-            expected="a Subject with `load`, which loads the model for a backend",
+            expected="a ReportSubject with `load`, which loads the model for a backend",
         )
     model = subject.model
     profiler = model.profiler
@@ -140,7 +140,7 @@ def report_sections(
     ]
 
 
-def _overview(subject: Subject, facts: ModelFacts, summary: Summary) -> list[Part]:
+def _overview(subject: ReportSubject, facts: ModelFacts, summary: Summary) -> list[Part]:
     """The model, the machine, and the most important numbers."""
     import armpy  # noqa: PLC0415  # for its version
 

@@ -8,7 +8,7 @@ from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.machine.model_figures import typical
 from armpy_numba_acc.machine.targets import HOST, PROCESSORS, Target, host_target, named_target
-from armpy_numba_acc.options import Settings
+from armpy_numba_acc.options import ResolvedOptions
 from armpy_numba_acc.program.program import Program
 from armpy_numba_acc.runtime.instance import needed_kernels
 from armpy_numba_acc.store.objects import object_codes
@@ -34,13 +34,13 @@ def target(name: str, options: OptionValues = NO_OPTIONS) -> Target:
         If there is no such target, or this machine does not have the instruction set.
     """
     if name == HOST:
-        settings = Settings.of(options)
+        settings = ResolvedOptions.of(options)
         return host_target(settings.isa.strict(), settings.num_threads)
     named = named_target(name)
     return named._replace(num_threads=int(options.get("num_threads", 0)) or named.num_threads)
 
 
-def settings_for(aim: Target, options: OptionValues = NO_OPTIONS) -> Settings:
+def settings_for(aim: Target, options: OptionValues = NO_OPTIONS) -> ResolvedOptions:
     """What regions are lowered with for a target.
 
     Notes
@@ -49,9 +49,9 @@ def settings_for(aim: Target, options: OptionValues = NO_OPTIONS) -> Settings:
     of others, those of a typical processor with the instruction set.
     """
     if aim.name == HOST:
-        return Settings.of(options)
+        return ResolvedOptions.of(options)
     isa = aim.isa.relaxed() if options.get("fast_math_enabled", False) else aim.isa
-    return Settings(isa, aim.num_threads, typical(isa))
+    return ResolvedOptions(isa, aim.num_threads, typical(isa))
 
 
 def lower_for(view: SubgraphView, aim: Target, options: OptionValues = NO_OPTIONS) -> Program:

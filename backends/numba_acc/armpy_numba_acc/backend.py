@@ -36,7 +36,7 @@ from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy.types import BackendId, DeviceType
 from armpy_numba_acc.machine.compiler import missing_compiler
-from armpy_numba_acc.options import OPTIONS, Settings, known_figures, matrix_unit_state
+from armpy_numba_acc.options import OPTIONS, ResolvedOptions, known_figures, matrix_unit_state
 from armpy_numba_acc.passes.support import support
 from armpy_numba_acc.program.limits import GivenBackError
 from armpy_numba_acc.runtime.factory import ProgramFactory
@@ -113,7 +113,7 @@ class NumbaBackend(IBackendInternal):
 
     def create_workload_factory_for_network(self, network: NetworkResources) -> IWorkloadFactory:
         """A factory for compiled regions; it measures them if the network is profiled."""
-        settings = Settings.of(network.model_options)
+        settings = ResolvedOptions.of(network.model_options)
         return ProgramFactory(
             settings.isa,
             recorder_of(network),
@@ -156,7 +156,7 @@ class NumbaBackend(IBackendInternal):
             if reason := refusal_of_region(view):
                 views.fail(view, reason)
                 return views
-        settings = Settings.of(model_options)
+        settings = ResolvedOptions.of(model_options)
         if (request := requested_tuning()) is not None:
             # Nobody else needs it.
             from armpy_numba_acc.tuning.region import tune_region  # noqa: PLC0415

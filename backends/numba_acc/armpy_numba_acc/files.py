@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from armpy.graph import SubgraphView
     from armpy.ops.operation import Array
     from armpy_numba_acc.machine.targets import Target
-    from armpy_numba_acc.program.program import Timing
+    from armpy_numba_acc.program.program import ProgramTiming
 
 ISA_VARIABLE = "ARMPY_NUMBA_ISA"
 """Environment variable that names the instruction set to use."""
@@ -245,9 +245,9 @@ def _flat(array: Array, dtype: str) -> Array:
     return np.ascontiguousarray(array, dtype).reshape(-1).view(np.uint8)
 
 
-def _unpacked(saved: SavedProgram) -> tuple[Program, Timing, Image]:
+def _unpacked(saved: SavedProgram) -> tuple[Program, ProgramTiming, Image]:
     """The program, its timing and its code; raises whatever comes of what was not written here."""
-    from armpy_numba_acc.program.program import Timing
+    from armpy_numba_acc.program.program import ProgramTiming
 
     about: Mapping[str, Any] = saved.about
     if _CODE not in saved.code:
@@ -270,7 +270,7 @@ def _unpacked(saved: SavedProgram) -> tuple[Program, Timing, Image]:
         isa=str(about["isa"][0]),
         num_threads=int(about["threads"]),
     )
-    timing = Timing(parts["durations_us"].view("<f8"), *map(float, about["least_us"]))
+    timing = ProgramTiming(parts["durations_us"].view("<f8"), *map(float, about["least_us"]))
     symbols = [kernel.symbol for kernel in kernels]
     functions = dict(zip(symbols, map(int, about["functions"]), strict=True))
     jumps = {str(name): int(place) for name, place in about["jumps"].items()}

@@ -60,7 +60,7 @@ OPTIONS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class ResolvedOptions:
     """Settings: the options, as they apply to this machine.
 
     Parameters
@@ -78,7 +78,7 @@ class Settings:
     model: MachineModel
 
     @classmethod
-    def of(cls, values: OptionValues = NO_OPTIONS) -> Settings:
+    def of(cls, values: OptionValues = NO_OPTIONS) -> ResolvedOptions:
         """Settings of a network's options.
 
         Raises

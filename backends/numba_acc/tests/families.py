@@ -18,7 +18,7 @@ from armpy import DataType, Network, Quantization, TensorInfo, ops
 from armpy.graph import SubgraphView
 from armpy.ops.operation import Array
 from armpy.testing.case import Case
-from armpy.testing.cases import all_sketches, by_hand
+from armpy.testing.cases import all_case_templates, by_hand
 
 Given: TypeAlias = tuple[Network, dict[str, Array]]
 """A network, and inputs for it."""
@@ -196,7 +196,7 @@ def kernels_of(network: Network, isa: Isa) -> tuple[Kernel, ...]:
 @cache
 def _cases() -> Mapping[str, Case]:
     """The kit's, without what is computed of others."""
-    drawn = (case for sketch in all_sketches() for case in sketch.cases())
+    drawn = (case for sketch in all_case_templates() for case in sketch.cases())
     made: Iterator[Case] = itertools.chain(by_hand.cases(), drawn)
     wanted = {*_CASES.values()}
     return {case.id: case for case in made if case.id in wanted}

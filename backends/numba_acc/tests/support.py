@@ -20,7 +20,7 @@ from armpy_numba_acc.native import elf
 from armpy_numba_acc.passes.region import lower_region
 from armpy_numba_acc.passes.support import support
 from armpy_numba_acc.program.program import Program
-from armpy_numba_acc.runtime.instance import Code, Instance
+from armpy_numba_acc.runtime.instance import Instance, LoadedCode
 from armpy_numba_acc.store import objects
 from armpy_numba_acc.store.objects import kernel_addresses
 
@@ -79,7 +79,7 @@ def run_compiled(network: Network, inputs: Mapping[str, Array], isa: Isa) -> dic
     view = SubgraphView.of(graph, graph.layers)
     given = [guarded(np.ascontiguousarray(inputs[value.name])) for value in view.inputs]
     made = {value: _garbage(value.info) for value in view.outputs}
-    Instance(Code(lower_region(view, isa), isa)).run([*given, *made.values()])
+    Instance(LoadedCode(lower_region(view, isa), isa)).run([*given, *made.values()])
     return {n: made[value] for n, value in zip(graph.output_names, graph.outputs, strict=True)}
 
 

@@ -12,7 +12,7 @@ import pytest
 from armpy_numba_acc.llvm.host import host_isas
 from armpy_numba_acc.native import python_function
 from armpy_numba_acc.passes.region import lower_region
-from armpy_numba_acc.runtime.instance import Code, Instance
+from armpy_numba_acc.runtime.instance import Instance, LoadedCode
 
 from armpy import Model, Network
 from armpy.errors import BackendError, BackendUnavailableError
@@ -25,9 +25,9 @@ from tests.support.networks import ADD, chain, f32, floats
 ISA = host_isas()[0]
 
 
-def code_of(network: Network | Graph) -> Code:
+def code_of(network: Network | Graph) -> LoadedCode:
     graph = network.build() if isinstance(network, Network) else network
-    return Code(lower_region(SubgraphView.of(graph, graph.layers), ISA), ISA)
+    return LoadedCode(lower_region(SubgraphView.of(graph, graph.layers), ISA), ISA)
 
 
 @pytest.fixture

@@ -8,12 +8,12 @@ from armpy_numba_acc.llvm.host import host_isas
 from armpy_numba_acc.machine.execution import Command
 from armpy_numba_acc.machine.layout import word_of
 from armpy_numba_acc.machine.model_figures import typical
-from armpy_numba_acc.machine.work import Work
+from armpy_numba_acc.machine.work import WorkKind
 from armpy_numba_acc.passes.region import lower_region
 from armpy_numba_acc.program.choices import Choices
 from armpy_numba_acc.program.estimate import MOST_PIECES, num_pieces
 from armpy_numba_acc.program.program import Program
-from armpy_numba_acc.runtime.instance import Code, Instance
+from armpy_numba_acc.runtime.instance import Instance, LoadedCode
 from armpy_numba_acc.runtime.workload import ProgramWorkload
 
 from armpy import DataType, Model, Network, TensorInfo
@@ -62,7 +62,7 @@ def test_what_is_cancelled_already_runs_no_command(num_threads: int) -> None:
 def test_another_thread_stops_an_execution_that_would_take_long(num_threads: int) -> None:
     network = convolutions(size=160, channels=96, num_layers=60)
     (x,) = image(160, 96).values()
-    instance = Instance(Code(compiled(network, num_threads), ISA))
+    instance = Instance(LoadedCode(compiled(network, num_threads), ISA))
     cancellation = Cancellation()
     threading.Timer(0.02, cancellation.cancel).start()
     with pytest.raises(ExecutionCancelledError, match="was cancelled"):
@@ -75,7 +75,7 @@ def test_what_a_program_was_bound_with_stops_it(num_threads: int) -> None:
     network = convolutions()
     (x,) = image().values()
     y = np.empty_like(x)
-    workload = ProgramWorkload(Code(compiled(network, num_threads), ISA))
+    workload = ProgramWorkload(LoadedCode(compiled(network, num_threads), ISA))
     info = TensorInfo(x.shape, DataType.FLOAT32)
     with cancellable(cancellation):
         execute = workload.bind([HostTensorHandle(info, x)], [HostTensorHandle(info, y)])
@@ -93,8 +93,8 @@ def test_long_commands_are_run_in_pieces_with_the_same_results() -> None:
     program = compiled(network, 2)
     assert max(info.num_pieces for info in program.infos) > 1
     in_pieces, whole = np.empty_like(x), np.empty_like(x)
-    Instance(Code(program, ISA)).run([x, in_pieces])
-    code = Code(program, ISA)
+    Instance(LoadedCode(program, ISA)).run([x, in_pieces])
+    code = LoadedCode(program, ISA)
     instance = Instance(code)
     instance._commands[:, word_of(Command, "num_pieces")] = 1
     instance.run([x, whole])
@@ -103,5 +103,5 @@ def test_long_commands_are_run_in_pieces_with_the_same_results() -> None:
 
 def test_pieces_are_few_and_short_commands_have_one() -> None:
     choices = Choices(ISA, typical(ISA))
-    assert num_pieces(Work.FLOATS, choices, 1000) == 1
-    assert num_pieces(Work.FLOATS, choices, 10**15) == MOST_PIECES
+    assert num_pieces(WorkKind.FLOATS, choices, 1000) == 1
+    assert num_pieces(WorkKind.FLOATS, choices, 10**15) == MOST_PIECES

@@ -11,7 +11,7 @@ from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.model_figures import ZEN4
 from armpy_numba_acc.passes.region import lower_region
 from armpy_numba_acc.program.choices import Choices
-from armpy_numba_acc.runtime.instance import Code, Instance
+from armpy_numba_acc.runtime.instance import Instance, LoadedCode
 
 from armpy import Network
 from armpy.graph import SubgraphView, Value
@@ -110,7 +110,7 @@ def test_every_way_gives_the_same(data_type: DataType, isa: Isa) -> None:
     for number in range(0, max(len(decision.options) for decision in decisions), STEP):
         chosen = {d.key: d.options[number % len(d.options)] for d in decisions}
         made = np.zeros(expected.shape, expected.dtype)
-        Instance(Code(lower_region(view, isa, 1, Choices(isa, ZEN4, chosen)), isa)).run(
+        Instance(LoadedCode(lower_region(view, isa, 1, Choices(isa, ZEN4, chosen)), isa)).run(
             [given, made]
         )
         allowed = 1e-5 * np.abs(expected).max() if made.dtype.kind == "f" else 1

@@ -13,7 +13,7 @@ from armpy_numba_acc.llvm.host import host_isas
 from armpy_numba_acc.machine import gate
 from armpy_numba_acc.passes.region import lower_region
 from armpy_numba_acc.runtime import threads
-from armpy_numba_acc.runtime.instance import Code, Instance
+from armpy_numba_acc.runtime.instance import Instance, LoadedCode
 from armpy_numba_acc.runtime.threads import Pool, pool
 
 from armpy.backend import Cancellation
@@ -34,14 +34,14 @@ def words(monkeypatch: pytest.MonkeyPatch) -> Iterator[memoryview]:
     words[gate.LIMIT], words[gate.SEATS] = before
 
 
-def code_of(num_threads: int, size: int = 48, num_layers: int = 4) -> Code:
+def code_of(num_threads: int, size: int = 48, num_layers: int = 4) -> LoadedCode:
     graph = convolutions(size, 40, num_layers).build()
     isa = host_isas()[0]
-    return Code(lower_region(SubgraphView.of(graph, graph.layers), isa, num_threads), isa)
+    return LoadedCode(lower_region(SubgraphView.of(graph, graph.layers), isa, num_threads), isa)
 
 
 def runner(
-    code: Code, cancellation: Cancellation | None = None, size: int = 48
+    code: LoadedCode, cancellation: Cancellation | None = None, size: int = 48
 ) -> tuple[Instance, Callable[[], None]]:
     """An instance whose times are taken, and what runs it."""
     instance = Instance(code, is_profiled=True)
@@ -125,7 +125,7 @@ def test_those_who_wait_go_in_as_they_came(words: memoryview) -> None:
     assert_nobody_is_left(words)
 
 
-def let_the_first_in(words: memoryview, code: Code) -> None:
+def let_the_first_in(words: memoryview, code: LoadedCode) -> None:
     """Have an execution that does not wait come and go."""
     words[gate.ACTIVE] = 0
     code.is_patient = False
@@ -231,7 +231,7 @@ def test_a_thread_that_dies_before_it_runs_is_done_without(
 
 def test_a_worker_whose_thread_ends_at_once_holds_nobody_up() -> None:
     words = memoryview(bytearray(64)).cast("q")
-    worker = threads.Worker(None, 0, words)  # type: ignore[arg-type]  # it is never called
+    worker = threads.WorkerThread(None, 0, words)  # type: ignore[arg-type]  # it is never called
     worker.words[3] = 1  # told to stop
     assert worker.start(10)
     worker.join()

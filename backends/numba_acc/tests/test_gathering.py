@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.passes.region import lower_region
-from armpy_numba_acc.runtime.instance import Code, Instance
+from armpy_numba_acc.runtime.instance import Instance, LoadedCode
 
 from armpy import Network, Quantization, Runtime, RuntimeOptions, ops
 from armpy.backend import Cancellation
@@ -129,7 +129,7 @@ def program_instance(num_threads: int) -> tuple[Instance, list[Array]]:
     )
     graph = network.build()
     view = SubgraphView.of(graph, graph.layers)
-    instance = Instance(Code(lower_region(view, ISAS[0], num_threads), ISAS[0]))
+    instance = Instance(LoadedCode(lower_region(view, ISAS[0], num_threads), ISAS[0]))
     table = np.arange(9000, dtype=np.float32).reshape(9, 1000)
     places = np.arange(2000, dtype=np.int32) % 9
     outputs = [np.full((2000, 1000), -1, np.float32) for _ in range(2)]

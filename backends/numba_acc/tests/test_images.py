@@ -10,7 +10,7 @@ from armpy_numba_acc.machine.model_figures import typical
 from armpy_numba_acc.passes.images import Images, images_of
 from armpy_numba_acc.passes.region import lower_region, prepared
 from armpy_numba_acc.program.program import Program
-from armpy_numba_acc.runtime.instance import Code, Instance
+from armpy_numba_acc.runtime.instance import Instance, LoadedCode
 
 from armpy import Network
 from armpy.graph import SubgraphView, Value
@@ -96,7 +96,7 @@ def taken_apart(view: SubgraphView) -> Images | None:
 def run(program: Program, view: SubgraphView, inputs: Mapping[str, Array]) -> list[Array]:
     given = [inputs[value.name] for value in view.inputs]
     made = [np.empty(v.info.known_shape, v.info.data_type.dtype) for v in view.outputs]
-    Instance(Code(program, ISA)).run([*given, *made])
+    Instance(LoadedCode(program, ISA)).run([*given, *made])
     return made
 
 

@@ -20,8 +20,8 @@ from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.machine.model import Level, MachineModel
 from armpy_numba_acc.machine.model_figures import BUILT_IN, SAPPHIRE_RAPIDS, ZEN4, typical
 from armpy_numba_acc.machine.space import Space
-from armpy_numba_acc.machine.trials import NUM_ACCESSES, NUM_TOTALS, Trial, trials_of
-from armpy_numba_acc.options import Settings
+from armpy_numba_acc.machine.trials import NUM_ACCESSES, NUM_TOTALS, TimedLoop, trials_of
+from armpy_numba_acc.options import ResolvedOptions
 from armpy_numba_acc.program.choices import Choices
 from armpy_numba_acc.runtime import machine
 from armpy_numba_acc.store import machine as store
@@ -47,7 +47,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def times_on(model: MachineModel, isa: Isa = WIDE) -> dict[Trial, float]:
+def times_on(model: MachineModel, isa: Isa = WIDE) -> dict[TimedLoop, float]:
     """What trials take on a machine of some figures."""
     times = {}
     for trial in trials_of(isa):
@@ -109,12 +109,12 @@ def test_a_clock_that_is_twice_as_fast_halves_every_figure() -> None:
 @pytest.mark.parametrize(
     ("trial", "factor", "message"),
     [
-        (Trial("chain"), 100, "a cycle of 27"),
-        (Trial("steps", "f32", 64), 1000, "steps f32 64 of 1e.03 cycles"),
-        (Trial("loads", "", 64), 0.01, "loads 64 of 0.01 cycles"),
+        (TimedLoop("chain"), 100, "a cycle of 27"),
+        (TimedLoop("steps", "f32", 64), 1000, "steps f32 64 of 1e.03 cycles"),
+        (TimedLoop("loads", "", 64), 0.01, "loads 64 of 0.01 cycles"),
     ],
 )
-def test_what_cannot_be_is_no_figure(trial: Trial, factor: float, message: str) -> None:
+def test_what_cannot_be_is_no_figure(trial: TimedLoop, factor: float, message: str) -> None:
     times = times_on(ZEN4)
     times[trial] *= factor
     with pytest.raises(ImplausibleError, match=message):
@@ -247,4 +247,4 @@ def test_without_a_name_choices_are_made_by_this_machines_figures(
 ) -> None:
     monkeypatch.delenv("ARMPY_NUMBA_MACHINE")
     kept({**document(), "processor": processor()})
-    assert Settings.of().model == ZEN4
+    assert ResolvedOptions.of().model == ZEN4

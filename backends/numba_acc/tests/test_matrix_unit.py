@@ -14,7 +14,7 @@ from armpy_numba_acc.llvm.host import host_isas
 from armpy_numba_acc.lowering import matrix_unit as lowering
 from armpy_numba_acc.machine.isa import Isa, make_isa
 from armpy_numba_acc.machine.matrix_unit import configuration
-from armpy_numba_acc.options import ISA_VARIABLE, Settings, matrix_unit_state
+from armpy_numba_acc.options import ISA_VARIABLE, ResolvedOptions, matrix_unit_state
 from armpy_numba_acc.passes.region import lower_region
 
 from armpy import Network
@@ -237,7 +237,7 @@ def test_a_configuration_says_what_each_tile_has() -> None:
 @needs_amx
 def test_the_unit_is_used_where_nothing_else_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(ISA_VARIABLE, raising=False)
-    assert Settings.of().isa.matrix_unit == "amx"
+    assert ResolvedOptions.of().isa.matrix_unit == "amx"
     assert matrix_unit_state() == "in force"
     monkeypatch.setenv(ISA_VARIABLE, "portable")
     assert matrix_unit_state() == f"not used: {ISA_VARIABLE} says portable"

@@ -7,7 +7,7 @@ from armpy_numba_acc.machine.cores import usable_cores
 from armpy_numba_acc.machine.isa import NAMES
 from armpy_numba_acc.machine.matrix_unit import may_use_matrix_unit
 from armpy_numba_acc.machine.model_figures import SAPPHIRE_RAPIDS
-from armpy_numba_acc.options import ISA_VARIABLE, OPTIONS, Settings
+from armpy_numba_acc.options import ISA_VARIABLE, OPTIONS, ResolvedOptions
 
 from armpy import Runtime, RuntimeOptions
 from armpy.errors import InvalidArgumentError
@@ -50,8 +50,8 @@ def test_the_runtimes_number_of_threads_is_taken() -> None:
 
 def test_the_variable_chooses_where_no_option_does(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(ISA_VARIABLE, "portable")
-    assert Settings.of().isa.name == "portable"
-    assert Settings.of({"isa": HOST[0]}).isa.name == HOST[0]
+    assert ResolvedOptions.of().isa.name == "portable"
+    assert ResolvedOptions.of({"isa": HOST[0]}).isa.name == HOST[0]
 
 
 @pytest.mark.parametrize(("name", "text"), [("sse9", "does not exist"), (None, "this CPU lacks")])
@@ -61,13 +61,13 @@ def test_instructions_that_cannot_be_used_are_refused(
     name = name or next(n for n in NAMES if n not in HOST)
     monkeypatch.setenv(ISA_VARIABLE, name)
     with pytest.raises(InvalidArgumentError, match=f"^{ISA_VARIABLE}: .*'{name}', which {text}"):
-        Settings.of()
+        ResolvedOptions.of()
 
 
 def test_an_option_is_refused_with_what_the_processor_has() -> None:
     name = next(n for n in NAMES if n not in HOST)
     with pytest.raises(InvalidArgumentError, match=f"^isa: .*Expected {HOST[0]} or .*'{name}'"):
-        Settings.of({"isa": name})
+        ResolvedOptions.of({"isa": name})
 
 
 def test_an_unknown_instruction_set_is_refused_where_it_is_set() -> None:
@@ -85,7 +85,7 @@ def test_the_environment_says_whose_figures_choices_are_made_by(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("ARMPY_NUMBA_MACHINE", "sapphire-rapids")
-    assert Settings.of().model is SAPPHIRE_RAPIDS
+    assert ResolvedOptions.of().model is SAPPHIRE_RAPIDS
     monkeypatch.setenv("ARMPY_NUMBA_MACHINE", "abacus")
     with pytest.raises(InvalidArgumentError, match=r"typical or zen4 .*'abacus'"):
-        Settings.of()
+        ResolvedOptions.of()

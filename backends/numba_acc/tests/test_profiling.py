@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from armpy_numba_acc.llvm.host import host_isas
 from armpy_numba_acc.machine.model_figures import ZEN4, typical
-from armpy_numba_acc.machine.work import Work
+from armpy_numba_acc.machine.work import WorkKind
 from armpy_numba_acc.program.program import CommandInfo
 from armpy_numba_acc.runtime.profiling import NumbaProfilingContext, Recorder, recorder_of
 from armpy_numba_acc.runtime.roofline import roofline_us
@@ -117,7 +117,7 @@ def test_a_trace_has_what_is_known_about_commands() -> None:
 def test_the_least_time_grows_with_the_work_and_falls_with_threads() -> None:
     for isa in host_isas():
         model = typical(isa)
-        for work in (Work.FLOATS, Work.BYTES):
+        for work in (WorkKind.FLOATS, WorkKind.BYTES):
             once = roofline_us(CommandInfo("", "", 0, 10**7, 1, work), isa, 1, model)
             twice = CommandInfo("", "", 0, 2 * 10**7, 1, work)
             assert roofline_us(twice, isa, 1, model) == 2 * once
@@ -131,7 +131,7 @@ def test_the_least_time_is_that_of_the_machine() -> None:
     isa = next((isa for isa in host_isas() if isa.vector_bytes == 64), None)
     if isa is None:
         pytest.skip("no registers of 64 bytes")
-    products = CommandInfo("", "", 0, 3_200_000, 1, Work.FLOATS)
+    products = CommandInfo("", "", 0, 3_200_000, 1, WorkKind.FLOATS)
     assert roofline_us(products, isa, 1, ZEN4) == pytest.approx(100_000 / 3.7 / 1000)
     copy = CommandInfo("", "copy", 100 << 20, 0)
     assert roofline_us(copy, isa, 1, ZEN4) == pytest.approx((100 << 20) / 20 / 1000)

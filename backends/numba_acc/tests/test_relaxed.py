@@ -12,7 +12,7 @@ from armpy_numba_acc.lowering import relaxing
 from armpy_numba_acc.lowering.tiles import F32
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.kernel import Kernel
-from armpy_numba_acc.options import Settings
+from armpy_numba_acc.options import ResolvedOptions
 from armpy_numba_acc.packing.weights_real import as_bfloat16
 from armpy_numba_acc.passes import bfloat16
 from armpy_numba_acc.passes.region import lower_region
@@ -317,11 +317,11 @@ def test_few_products_stay_exact() -> None:
 
 
 def test_it_is_off_unless_asked_for_and_where_the_processor_cannot() -> None:
-    assert not Settings.of().isa.is_relaxed
-    assert not Settings.of({"fast_math_enabled": False}).isa.is_relaxed
+    assert not ResolvedOptions.of().isa.is_relaxed
+    assert not ResolvedOptions.of({"fast_math_enabled": False}).isa.is_relaxed
     for isa in isas_of_this_test():
         given: OptionValues = {"fast_math_enabled": True, "isa": isa.name}
-        assert Settings.of(given).isa.is_relaxed == isa.has_bfloat16
+        assert ResolvedOptions.of(given).isa.is_relaxed == isa.has_bfloat16
         assert not BFLOAT16_KERNELS & {k.name for k in kernels_of(convolutions(), isa)}
         if not isa.has_bfloat16:
             assert isa.relaxed() == isa

@@ -12,7 +12,7 @@ from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.machine.targets import Target
 from armpy_numba_acc.native import elf
 from armpy_numba_acc.program.program import Program
-from armpy_numba_acc.runtime.instance import PYTHON_CALL, Code, Instance
+from armpy_numba_acc.runtime.instance import PYTHON_CALL, Instance, LoadedCode
 from armpy_numba_acc.runtime.threads import WORKER
 from armpy_numba_acc.store import host, objects
 
@@ -67,7 +67,7 @@ def test_a_program_runs_with_the_code_that_it_came_with(
 ) -> None:
     monkeypatch.setattr(objects, "_ADDRESSES", {})
     aim, program, codes = compiled
-    code = Code(program, aim.isa, addresses=addresses_of(codes))
+    code = LoadedCode(program, aim.isa, addresses=addresses_of(codes))
     result = np.empty_like(X["x"])
     Instance(code).run([X["x"], result])
     np.testing.assert_allclose(result, expected(), rtol=1e-5, atol=1e-6)
@@ -81,7 +81,7 @@ def test_a_program_without_all_of_its_code_is_refused(
     addresses = addresses_of(codes)
     del addresses[PYTHON_CALL]
     with pytest.raises(BackendUnavailableError, match="python_call_16 missing"):
-        Code(program, aim.isa, addresses=addresses)
+        LoadedCode(program, aim.isa, addresses=addresses)
 
 
 def test_a_program_for_more_threads_runs_on_those_that_there_are() -> None:
@@ -95,7 +95,7 @@ def test_a_program_for_more_threads_runs_on_those_that_there_are() -> None:
     x = image(size=48, channels=40)["x"]
     results = []
     for most in (1, 2, None):
-        code = Code(program, isa, addresses=addresses, most_threads=most)
+        code = LoadedCode(program, isa, addresses=addresses, most_threads=most)
         assert code.num_threads == (most or 8)
         result = np.empty_like(x)
         Instance(code).run([x, result])

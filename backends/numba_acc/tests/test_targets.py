@@ -18,7 +18,7 @@ from armpy_numba_acc.machine.isa import make_isa
 from armpy_numba_acc.machine.processor import Processor, this_processor
 from armpy_numba_acc.machine.targets import PROCESSORS, best_first, named_target, runs_on
 from armpy_numba_acc.native.object_file import BEGINNING
-from armpy_numba_acc.runtime.instance import Code, Instance
+from armpy_numba_acc.runtime.instance import Instance, LoadedCode
 
 from armpy.errors import InvalidArgumentError
 from armpy.graph import SubgraphView
@@ -245,5 +245,7 @@ def test_code_runs_on_processors_that_have_what_it_needs(name: str) -> None:
     graph = network.build()
     program, objects = ahead.compile_for(SubgraphView.of(graph, graph.layers), aim)
     result = np.empty_like(inputs["x"])
-    Instance(Code(program, aim.isa, addresses=addresses_of(objects))).run([inputs["x"], result])
+    Instance(LoadedCode(program, aim.isa, addresses=addresses_of(objects))).run(
+        [inputs["x"], result]
+    )
     check_outputs(network, run_reference(network, inputs), {"y": result}, name)

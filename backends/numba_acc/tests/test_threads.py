@@ -13,7 +13,7 @@ from armpy_numba_acc.llvm.host import host_isas
 from armpy_numba_acc.machine import execution, gate
 from armpy_numba_acc.passes.region import lower_region
 from armpy_numba_acc.runtime import threads
-from armpy_numba_acc.runtime.instance import Code, Instance
+from armpy_numba_acc.runtime.instance import Instance, LoadedCode
 from armpy_numba_acc.runtime.threads import MOST_THREADS, WORKER, Pool, pool
 from armpy_numba_acc.store.objects import kernel_addresses
 
@@ -127,7 +127,7 @@ def test_workers_that_are_busy_are_not_waited_for() -> None:
 def test_a_worker_that_has_gone_to_sleep_comes_back() -> None:
     graph = convolutions().build()
     isa = host_isas()[0]
-    code = Code(lower_region(SubgraphView.of(graph, graph.layers), isa, 2), isa)
+    code = LoadedCode(lower_region(SubgraphView.of(graph, graph.layers), isa, 2), isa)
     sleepy = Instance(code)
     (x,) = image().values()
     result, again = (np.empty(x.shape, np.float32) for _ in range(2))
@@ -178,7 +178,7 @@ def test_a_forked_process_has_workers_of_its_own() -> None:
 def test_an_execution_runs_alone_if_others_took_the_workers_meanwhile() -> None:
     graph = convolutions().build()
     isa = host_isas()[0]
-    code = Code(lower_region(SubgraphView.of(graph, graph.layers), isa, 2), isa)
+    code = LoadedCode(lower_region(SubgraphView.of(graph, graph.layers), isa, 2), isa)
     execution = Instance(code)
     (x,) = image().values()
     together, alone = (np.empty(x.shape, np.float32) for _ in range(2))

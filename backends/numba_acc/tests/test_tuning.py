@@ -17,7 +17,7 @@ import pytest
 from armpy_numba_acc.lowering import tiles, weighted_real, winograd_f32
 from armpy_numba_acc.machine.lessons import corrections_of, lessons_of
 from armpy_numba_acc.machine.model_figures import typical
-from armpy_numba_acc.options import Settings
+from armpy_numba_acc.options import ResolvedOptions
 from armpy_numba_acc.passes.region import lower_region
 from armpy_numba_acc.program.choices import Choices, Option
 from armpy_numba_acc.program.program import Program
@@ -30,7 +30,7 @@ from armpy_numba_acc.store.machine import keep_lessons, keep_model, kept_lessons
 from armpy_numba_acc.store.programs import compiled_program
 from armpy_numba_acc.store.settings import disk_entries, machine_entries
 from armpy_numba_acc.tuning import measuring, region
-from armpy_numba_acc.tuning.measuring import Candidate, Turns, take_turns
+from armpy_numba_acc.tuning.measuring import TuningCandidate, Turns, take_turns
 from armpy_numba_acc.tuning.region import tune_region
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -70,7 +70,7 @@ def steady(times_us: Sequence[float]) -> Turns:
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """No time is taken: what comes last is found to be fastest."""
 
-    def pretended(candidates: Sequence[Candidate], _: float) -> Turns:
+    def pretended(candidates: Sequence[TuningCandidate], _: float) -> Turns:
         return steady([float(len(candidates) - number) for number in range(len(candidates))])
 
     monkeypatch.setattr(region, "take_turns", pretended)
@@ -178,7 +178,7 @@ def test_results_stay_the_same() -> None:
 
 
 def test_what_is_slower_together_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    def pretended(candidates: Sequence[Candidate], seconds: float) -> Turns:
+    def pretended(candidates: Sequence[TuningCandidate], seconds: float) -> Turns:
         times = [float(len(candidates) - number) for number in range(len(candidates))]
         return steady(times[::-1] if seconds == region._WHOLE_S else times)
 
@@ -198,7 +198,7 @@ def test_what_saves_most_is_kept_where_all_of_it_together_is_slower(
 ) -> None:
     wholes: list[int] = []
 
-    def pretended(candidates: Sequence[Candidate], seconds: float) -> Turns:
+    def pretended(candidates: Sequence[TuningCandidate], seconds: float) -> Turns:
         times = [float(len(candidates) - number) for number in range(len(candidates))]
         if seconds != region._WHOLE_S:
             return steady([time * 10 for time in times])
@@ -246,7 +246,7 @@ def test_a_gain_has_to_be_there_in_nearly_every_round() -> None:
 
 
 def test_small_gains_are_noise(monkeypatch: pytest.MonkeyPatch) -> None:
-    def pretended(candidates: Sequence[Candidate], _: float) -> Turns:
+    def pretended(candidates: Sequence[TuningCandidate], _: float) -> Turns:
         return steady([100 - number / len(candidates) for number in range(len(candidates))])
 
     monkeypatch.setattr(region, "take_turns", pretended)
@@ -265,7 +265,7 @@ def test_nothing_is_tried_once_the_time_is_over(monkeypatch: pytest.MonkeyPatch)
 def test_ways_that_give_something_else_are_not_taken(
     quick: None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(Candidate, "agrees_with", lambda *_: False)
+    monkeypatch.setattr(TuningCandidate, "agrees_with", lambda *_: False)
     result = tuned(view_of_convolutions())
     assert all(choice.measured == choice.modelled for choice in result.choices)
     assert "is not right for convolution_f32" in caplog.text
@@ -370,7 +370,7 @@ def options_of(view: SubgraphView, key: str) -> Sequence[Option]:
 
 def test_candidates_take_turns_on_memory_of_their_own() -> None:
     view = view_of_convolutions()
-    pair = [Candidate(view, ISA, number, typical(ISA), {}) for number in (1, 2)]
+    pair = [TuningCandidate(view, ISA, number, typical(ISA), {}) for number in (1, 2)]
     times = take_turns(pair, 0.01).medians_us
     assert len(times) == 2
     assert min(times) > 0
@@ -397,7 +397,7 @@ def teach(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
 def tile_for(channels: int) -> Option:
     """What is chosen for a network that was never tuned."""
     graph = convolutions(12, channels, 1).build()
-    choices = Choices(ISA, Settings.of().model)
+    choices = Choices(ISA, ResolvedOptions.of().model)
     lower_region(SubgraphView.of(graph, graph.layers), ISA, 1, choices)
     return next(d.chosen for key, d in choices.made.items() if key.startswith("convolution_f32 t"))
 
@@ -405,7 +405,7 @@ def tile_for(channels: int) -> Option:
 def tune_one(channels: int) -> None:
     graph = convolutions(12, channels, 1).build()
     view = SubgraphView.of(graph, graph.layers)
-    tune_region(view, ISA, 1, TuningRequest(100), Settings.of().model)
+    tune_region(view, ISA, 1, TuningRequest(100), ResolvedOptions.of().model)
 
 
 def test_what_two_networks_teach_changes_the_choice_for_another_one(
@@ -417,10 +417,10 @@ def test_what_two_networks_teach_changes_the_choice_for_another_one(
     before = tile_for(96)
     tune_one(32)
     tune_one(32)  # again is not another one
-    assert Settings.of().model == typical(ISA)
+    assert ResolvedOptions.of().model == typical(ISA)
     assert tile_for(96) == before
     tune_one(64)
-    corrections = dict(Settings.of().model.corrections)
+    corrections = dict(ResolvedOptions.of().model.corrections)
     assert corrections[f"convolution_f32 {before}"] > 1
     assert tile_for(96) != before
     monkeypatch.setenv("ARMPY_NUMBA_MACHINE", typical(ISA).name)

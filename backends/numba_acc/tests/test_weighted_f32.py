@@ -11,7 +11,7 @@ from armpy_numba_acc.lowering.patches import Patches
 from armpy_numba_acc.lowering.tiles import F32, Tile, tile_of
 from armpy_numba_acc.machine.isa import Isa, make_isa
 from armpy_numba_acc.machine.memory import Buffer
-from armpy_numba_acc.machine.model import Finish, MachineModel
+from armpy_numba_acc.machine.model import FinishCost, MachineModel
 from armpy_numba_acc.machine.model_figures import BUILT_IN, SAPPHIRE_RAPIDS, ZEN4
 from armpy_numba_acc.machine.space import Space
 from armpy_numba_acc.packing.winograd import pack_winograd_f32
@@ -169,7 +169,7 @@ def test_tiles_are_as_large_as_the_processor_needs_them() -> None:
 
 
 def test_a_machine_on_which_another_tile_is_cheap_gets_that_one() -> None:
-    cheap = Finish("f32", tile_ns=0.0, register_ns=0.0, turn_ns=50.0)
+    cheap = FinishCost("f32", tile_ns=0.0, register_ns=0.0, turn_ns=50.0)
     model = replace(ZEN4, finishes=(cheap,))
     tile = tile_for(model, 1024)
     assert tile.rows * tile.vectors > 20

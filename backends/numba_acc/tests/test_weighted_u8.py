@@ -9,7 +9,7 @@ import pytest
 from armpy_numba_acc.kernels import convolution_u8
 from armpy_numba_acc.llvm.compiler import compile_assembly
 from armpy_numba_acc.llvm.dots import ByteProducts
-from armpy_numba_acc.llvm.values import Value
+from armpy_numba_acc.llvm.values import CodeValue
 from armpy_numba_acc.machine.isa import Isa, make_isa
 from armpy_numba_acc.passes.region import lower_region
 from armpy_numba_acc.passes.support import support
@@ -194,7 +194,9 @@ def test_products_of_signed_bytes_give_what_those_of_unsigned_ones_do(
         pytest.skip("this processor has no vectors to try it with")
     calls = 0
 
-    def add(_: ByteProducts, total: Value, elements: Value, weights: Value) -> Value:
+    def add(
+        _: ByteProducts, total: CodeValue, elements: CodeValue, weights: CodeValue
+    ) -> CodeValue:
         nonlocal calls
         calls += 1
         x, y = elements.bitcast(total.kind), weights.bitcast(total.kind)

@@ -106,7 +106,7 @@ class _Normalization:
 
 
 @dataclass(frozen=True, slots=True)
-class _Gate:
+class _LstmGate:
     """Everything that makes one gate."""
 
     from_input: _Product
@@ -172,7 +172,7 @@ class IntegerLstm(LstmCell):
         """Return an operand's scale as the file has it."""
         return np.float32(self._infos[name].scale)
 
-    def _make_gate(self, gate: str) -> _Gate:
+    def _make_gate(self, gate: str) -> _LstmGate:
         """Gather a gate's operands and work out its multipliers."""
         bias, normalization = self._weights[BIASES[gate]], None
         coefficients = self._weights.get(f"{gate}_layer_norm_weights")
@@ -183,7 +183,7 @@ class IntegerLstm(LstmCell):
             least_variance = self._least_variance(scale)
             normalization = _Normalization.make(coefficients, bias, scale, least_variance)
             gate_scale, sum_bias = self._intermediate_scale(gate), None
-        return _Gate(
+        return _LstmGate(
             self._make_product(f"input_to_{gate}_weights", "input", gate_scale, sum_bias),
             self._make_product(f"recurrent_to_{gate}_weights", "output_state_in", gate_scale),
             self._make_peephole(gate, gate_scale),

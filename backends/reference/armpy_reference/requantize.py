@@ -32,7 +32,7 @@ _MOST = 1 << 62
 _LARGEST_FACTOR = 2.0**30
 
 
-class Rescaling(ABC):
+class OutputRescaling(ABC):
     """Requantisation of integer sums to the output's scale, in one arithmetic of TFLite's."""
 
     @abstractmethod
@@ -54,7 +54,7 @@ class Rescaling(ABC):
 
 
 @dataclass(frozen=True, slots=True)
-class FixedPointRescaling(Rescaling):
+class FixedPointRescaling(OutputRescaling):
     """Requantisation in one multiplication and one shift.
 
     Parameters
@@ -67,14 +67,14 @@ class FixedPointRescaling(Rescaling):
     @classmethod
     def rounding_twice(
         cls, multiplier: Multiplier, bias: Int64Array, keeps_negatives: bool
-    ) -> Rescaling:
+    ) -> OutputRescaling:
         """As for 32-bit accumulators; `bias` of shape () or (channels,)."""
         if np.abs(bias).max(initial=0) > _LARGEST_BIAS:
             return WideRescaling(multiplier, bias)
         return cls(Requantization.rounding_twice(multiplier, bias, keeps_negatives))
 
     @classmethod
-    def rounding_once(cls, multiplier: Multiplier, bias: Int64Array) -> Rescaling:
+    def rounding_once(cls, multiplier: Multiplier, bias: Int64Array) -> OutputRescaling:
         """As for 64-bit accumulators: a 16-bit multiplier, halves up."""
         reduced, shift = reduced_multiplier(multiplier)
         bias = np.clip(bias, -_MOST, _MOST)
@@ -88,7 +88,7 @@ class FixedPointRescaling(Rescaling):
 
 
 @dataclass(frozen=True, slots=True)
-class WideRescaling(Rescaling):
+class WideRescaling(OutputRescaling):
     """Requantisation that rounds twice, for any bias, in more passes.
 
     Parameters
@@ -109,7 +109,7 @@ class WideRescaling(Rescaling):
 
 
 @dataclass(frozen=True, slots=True)
-class SaturatingRescaling(Rescaling):
+class SaturatingRescaling(OutputRescaling):
     """Requantisation that rounds once, for any multiplier and bias, in more passes.
 
     Parameters
@@ -139,7 +139,7 @@ class SaturatingRescaling(Rescaling):
 
 
 @dataclass(frozen=True, slots=True)
-class RealRescaling(Rescaling):
+class RealRescaling(OutputRescaling):
     """Requantisation in float64, rounding half away from zero.
 
     Parameters
@@ -231,13 +231,13 @@ class QuantizedStage(OutputStage):
 
     Parameters
     ----------
-    rescaling : Rescaling
+    rescaling : OutputRescaling
     zero_point : int
     lowest, highest : int
         Clamp of the stored integers.
     """
 
-    rescaling: Rescaling
+    rescaling: OutputRescaling
     zero_point: int
     lowest: int
     highest: int

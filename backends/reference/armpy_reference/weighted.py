@@ -29,10 +29,10 @@ from armpy_reference.quantization import activation_range
 from armpy_reference.requantize import (
     FixedPointRescaling,
     FloatStage,
+    OutputRescaling,
     OutputStage,
     QuantizedStage,
     RealRescaling,
-    Rescaling,
     SumStage,
 )
 from armpy_reference.workload import ReferenceWorkload
@@ -42,7 +42,7 @@ OperationT = TypeVar("OperationT", bound=Operation)
 
 
 @dataclass(frozen=True, slots=True)
-class PackedWeights:
+class PreparedWeights:
     """Weights as numbers of the type to compute in, and what becomes of the sums.
 
     Parameters
@@ -90,7 +90,7 @@ def pack_weights(
     rounds_once: bool = False,
     is_centred: bool = False,
     has_asymmetric_range: bool = False,
-) -> PackedWeights:
+) -> PreparedWeights:
     """Pack weights and bias of an operation with (input, weights, bias).
 
     Parameters
@@ -113,11 +113,11 @@ def pack_weights(
         real_bias = None if bias is None else bias.astype(np.float32)
         stage: OutputStage = FloatStage(real_bias, activation)
         if not kind.data_type.is_quantized:
-            return PackedWeights(weights.astype(np.float32, copy=False), stage)
+            return PreparedWeights(weights.astype(np.float32, copy=False), stage)
         values, bound, _ = _integers(weights, kind, channel_axis)
         scales = np.array(kind.quantization.scales if kind.quantization else 1.0, np.float32)
         values = values.astype(exact_dtype(bound * 255), copy=False)
-        return PackedWeights(values, stage, 0.0, DynamicRange(scales, has_asymmetric_range))
+        return PreparedWeights(values, stage, 0.0, DynamicRange(scales, has_asymmetric_range))
     values, bound, totals = _integers(weights, kind, channel_axis)
     zero_point = source.zero_point
     largest = max(
@@ -129,11 +129,11 @@ def pack_weights(
     values = values.astype(exact_dtype(bound * largest), copy=False)
     output = info.outputs[0]
     if output.data_type is DataType.SIGNED32:
-        return PackedWeights(values, SumStage(full_bias), float(zero_point))
+        return PreparedWeights(values, SumStage(full_bias), float(zero_point))
     is_wide = source.data_type is DataType.QSYMM_S16 and (bias is None or bias.dtype == np.int64)
     rescaling = _rescaling(info, activation, full_bias, is_wide, rounds_once)
     stage = QuantizedStage(rescaling, output.zero_point, *activation_range(activation, output))
-    return PackedWeights(values, stage, float(zero_point))
+    return PreparedWeights(values, stage, float(zero_point))
 
 
 def _integers(
@@ -153,7 +153,7 @@ def _rescaling(
     bias: Int64Array,
     is_wide: bool,
     rounds_once: bool,
-) -> Rescaling:
+) -> OutputRescaling:
     """Requantisation in the arithmetic of the operation and its types."""
     source, kind, output = operand(info, 0), operand(info, 1), info.outputs[0]
     if rounds_once:
@@ -191,7 +191,7 @@ def real_factors(
 class WeightedWorkload(ReferenceWorkload[OperationT]):
     """A workload with (input, weights, bias) that packs constant weights once."""
 
-    packed: PackedWeights | None
+    packed: PreparedWeights | None
 
     def prepare(self) -> None:
         """Pack the weights, if they and the bias are constants."""
@@ -200,15 +200,15 @@ class WeightedWorkload(ReferenceWorkload[OperationT]):
         if all(constants[i] is not None for i in range(1, len(infos)) if infos[i] is not None):
             self.packed = self._pack(constants)
 
-    def packed_weights(self, inputs: Sequence[Array | None]) -> PackedWeights:
+    def packed_weights(self, inputs: Sequence[Array | None]) -> PreparedWeights:
         """The weights packed in advance, or else those given at run time."""
         return self.packed if self.packed is not None else self._pack(inputs)
 
-    def _pack(self, inputs: Sequence[Array | None]) -> PackedWeights:
+    def _pack(self, inputs: Sequence[Array | None]) -> PreparedWeights:
         """Pack weights and bias given in the operands' places."""
         weights, bias = inputs[1], inputs[2] if len(inputs) > 2 else None
         return self.pack(weights, bias)  # type: ignore[arg-type]  # weights are never left out
 
     @abstractmethod
-    def pack(self, weights: Array, bias: Array | None) -> PackedWeights:
+    def pack(self, weights: Array, bias: Array | None) -> PreparedWeights:
         """Pack the weights in the arrangement that the workload computes with."""

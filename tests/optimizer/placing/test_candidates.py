@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from armpy.backend import Capability, IBackendInternal
 from armpy.compiler.assign import Exclusions, SupportOracle
 from armpy.compiler.cost.candidates import Candidates, choices_of
-from armpy.compiler.cost.decision import Decision, estimated
+from armpy.compiler.cost.decision import PlacementDecision, estimated
 from armpy.graph import Layer, Value
 from armpy.ops import Activation, ElementwiseBinary
 from armpy.types import BackendId, Preference
@@ -84,6 +84,6 @@ def test_a_decision_that_is_kept_is_the_same_when_it_is_read() -> None:
     graph = chain()
     taken = choices_of(graph, SupportOracle(backends), {})
     made = estimated(Candidates(graph, taken, backends, Flat(A=5, B=4)).all, Preference.FASTEST)
-    read = Decision.from_json(made.to_json(), Preference.FASTEST)
+    read = PlacementDecision.from_json(made.to_json(), Preference.FASTEST)
     assert (read.backends, read.alternatives) == (made.backends, made.alternatives)
     assert read.basis == "remembered"

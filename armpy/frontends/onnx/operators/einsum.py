@@ -17,7 +17,7 @@ from armpy.ops.strided_slicing import StridedSlice
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class _Term:
+class _EinsumTerm:
     """A tensor with a letter per axis."""
 
     value: Value
@@ -43,7 +43,7 @@ def _einsum(node: Node) -> Value:
     return transposed(node, value, [letters.index(letter) for letter in output])
 
 
-def _terms(node: Node) -> tuple[list[_Term], str]:
+def _terms(node: Node) -> tuple[list[_EinsumTerm], str]:
     """The inputs with their letters, and those of the output; dots have become letters."""
     equation = node.text("equation").replace(" ", "")
     left, arrow, output = equation.partition("->")
@@ -66,7 +66,7 @@ def _terms(node: Node) -> tuple[list[_Term], str]:
                 "a term does not fit its input", expected=f"rank {rank}", actual=equation
             )
         longest = max(longest, dots)
-        terms.append(_Term(node.value(index), part.replace("...", _dots(spare, dots), 1)))
+        terms.append(_EinsumTerm(node.value(index), part.replace("...", _dots(spare, dots), 1)))
     if not arrow:
         given = left.replace(",", "").replace("...", "")
         output = "..." + "".join(sorted(letter for letter in set(given) if given.count(letter) < 2))
@@ -81,7 +81,7 @@ def _dots(spare: Sequence[str], count: int) -> str:
     return "".join(reversed(spare[:count]))
 
 
-def _sizes(node: Node, terms: Sequence[_Term]) -> Mapping[str, int]:
+def _sizes(node: Node, terms: Sequence[_EinsumTerm]) -> Mapping[str, int]:
     """Sizes by letter."""
     sizes: dict[str, int] = {}
     for term in terms:
@@ -95,7 +95,7 @@ def _sizes(node: Node, terms: Sequence[_Term]) -> Mapping[str, int]:
     return sizes
 
 
-def _with_diagonals(node: Node, term: _Term) -> _Term:
+def _with_diagonals(node: Node, term: _EinsumTerm) -> _EinsumTerm:
     """A term in which each letter is there once."""
     value, letters = term.value, term.letters
     for letter in dict.fromkeys(letters):
@@ -116,27 +116,27 @@ def _with_diagonals(node: Node, term: _Term) -> _Term:
                 )
                 flat = node.layer(step, flat)
             value, letters = flat, "".join(letters[at] for at in order) + letter
-    return _Term(value, letters)
+    return _EinsumTerm(value, letters)
 
 
-def _without_ones(node: Node, term: _Term, sizes: Mapping[str, int]) -> _Term:
+def _without_ones(node: Node, term: _EinsumTerm, sizes: Mapping[str, int]) -> _EinsumTerm:
     """A term without axes of size 1 along which it is repeated."""
     shape = term.value.info.known_shape
     kept = [at for at, letter in enumerate(term.letters) if shape[at] == sizes[letter]]
     value = reshaped(node, term.value, [shape[at] for at in kept])
-    return _Term(value, "".join(term.letters[at] for at in kept))
+    return _EinsumTerm(value, "".join(term.letters[at] for at in kept))
 
 
-def _summed(node: Node, term: _Term, kept: set[str]) -> _Term:
+def _summed(node: Node, term: _EinsumTerm, kept: set[str]) -> _EinsumTerm:
     """A term summed along the axes that nothing else needs."""
     axes = [at for at, letter in enumerate(term.letters) if letter not in kept]
     if not axes:
         return term
     value = reduced(node, ReduceOperation.SUM, term.value, axes, keep_dims=False)
-    return _Term(value, "".join(letter for letter in term.letters if letter in kept))
+    return _EinsumTerm(value, "".join(letter for letter in term.letters if letter in kept))
 
 
-def _product(node: Node, x: _Term, y: _Term, kept: set[str]) -> _Term:
+def _product(node: Node, x: _EinsumTerm, y: _EinsumTerm, kept: set[str]) -> _EinsumTerm:
     """The product of two terms, summed along what only they have."""
     x = _summed(node, x, kept | set(y.letters))
     y = _summed(node, y, kept | set(x.letters))
@@ -164,10 +164,12 @@ def _product(node: Node, x: _Term, y: _Term, kept: set[str]) -> _Term:
         right = reshaped(node, right, (*batches, 1, count(columns)))
         made = binary(node, BinaryOperation.MUL, left, right)
     letters = batch + rows + columns
-    return _Term(reshaped(node, made, [sizes[letter] for letter in letters]), letters)
+    return _EinsumTerm(reshaped(node, made, [sizes[letter] for letter in letters]), letters)
 
 
-def _matrices(node: Node, term: _Term, batch: str, rows: str, columns: str) -> tuple[Value, bool]:
+def _matrices(
+    node: Node, term: _EinsumTerm, batch: str, rows: str, columns: str
+) -> tuple[Value, bool]:
     """A term as matrices, and whether these have rows and columns swapped."""
     is_swapped = term.letters == batch + columns + rows and bool(rows) and bool(columns)
     first, second = (columns, rows) if is_swapped else (rows, columns)

@@ -30,8 +30,8 @@ from armpy.frontends.onnx.items import (
 from armpy.frontends.onnx.node import NodeData
 from armpy.frontends.onnx.reading import kind_of, nodes_inside
 from armpy.frontends.onnx.structures.functions import Functions
-from armpy.frontends.onnx.structures.outer_scope import Enclosed, Surroundings
-from armpy.frontends.onnx.structures.walking import Lost, Refusals, Scope, Walker
+from armpy.frontends.onnx.structures.outer_scope import Enclosed, OuterScope
+from armpy.frontends.onnx.structures.walking import Refusals, RefusedDependency, Scope, Walker
 from armpy.graph import Value
 from armpy.ops.composite import Composite, LayerBuilder
 from armpy.ops.control_flow import If, While
@@ -124,10 +124,10 @@ def run_if(node: ControlNode) -> list[Item]:
     known = node.truth(node.inputs[0] if node.inputs else None)
     if known is not None:
         return node.inline(branches[0 if known else 1], (), "then" if known else "else")[:count]
-    surroundings = Surroundings(node.walker, node.scope, branches)
+    outer_scope = OuterScope(node.walker, node.scope, branches)
     graphs = []
     for label, branch in zip(("then", "else"), branches, strict=True):
-        enclosed = surroundings.enclosed((), ())
+        enclosed = outer_scope.enclosed((), ())
         enclosed.finish(enclosed.walk(branch, (), f"{label}/")[:count])
         graphs.append(enclosed)
     one, other = graphs
@@ -137,7 +137,7 @@ def run_if(node: ControlNode) -> list[Item]:
         raise Waiting([condition], "which sequences or optionals the branches give")
     if not one.results:
         return one.restored([])
-    inputs = [tensors(node.inputs[:1])[0], *surroundings.handed]
+    inputs = [tensors(node.inputs[:1])[0], *outer_scope.handed]
     made = node.walker.layers(node.data.name, If(one.build(), other.build()), inputs)
     return one.restored(made)
 
@@ -150,7 +150,7 @@ and a label; gives the condition and what is carried, then what is collected."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Loop:
+class OnnxLoop:
     """A loop in what Loop and Scan have in common.
 
     Parameters
@@ -254,11 +254,11 @@ class Loop:
 
     def given(self) -> list[TensorInfo]:
         """What a turn gives: the condition, what is carried and what is collected."""
-        surroundings = Surroundings(self.node.walker, self.node.scope, [self.body])
+        outer_scope = OuterScope(self.node.walker, self.node.scope, [self.body])
         own = [value.info for value in tensors(self.carried)]
         counters = [TensorInfo((), DataType.SIGNED64), TensorInfo((), DataType.BOOLEAN)]
         names = [f"given_{number}" for number in range(len(own) + 2)]
-        inner = surroundings.enclosed(names, [*counters, *own])
+        inner = outer_scope.enclosed(names, [*counters, *own])
         number, condition, *state = inner.inputs
         made = tensors(self.turn(inner.walker, inner.scope, number, condition, state, "given/"))
         infos = [value.info for value in made]
@@ -286,7 +286,7 @@ class Loop:
         return [value.info for value in tensors(made)]
 
 
-def _rows(loop: Loop, info: TensorInfo, count: int) -> tuple[int, ...]:
+def _rows(loop: OnnxLoop, info: TensorInfo, count: int) -> tuple[int, ...]:
     """Shape of what is collected of a number of turns."""
     shape = info.shape
     if shape is None or (count and None in shape):
@@ -294,7 +294,7 @@ def _rows(loop: Loop, info: TensorInfo, count: int) -> tuple[int, ...]:
     return (count, *(0 if dim is None else dim for dim in shape))
 
 
-def _as_while(loop: Loop, fixed: int | None) -> list[Item]:
+def _as_while(loop: OnnxLoop, fixed: int | None) -> list[Item]:
     """A loop as While.
 
     Notes
@@ -321,9 +321,9 @@ def _as_while(loop: Loop, fixed: int | None) -> list[Item]:
     if fixed is None:
         for index in range(2 + num_carried, len(infos)):
             infos[index] = infos[index].with_shape((None, *infos[index].known_shape[1:]))
-    surroundings = Surroundings(walker, node.scope, [loop.body], extra=[loop.trips])
+    outer_scope = OuterScope(walker, node.scope, [loop.body], extra=[loop.trips])
     for _ in range(2 + sum(len(info.shape or ()) + 1 for info in infos)):
-        body = _body(loop, surroundings, infos, fixed)
+        body = _body(loop, outer_scope, infos, fixed)
         wider = [
             _widened(before, value.info.shape)
             for before, value in zip(infos, body.results, strict=True)
@@ -331,9 +331,9 @@ def _as_while(loop: Loop, fixed: int | None) -> list[Item]:
         if [info.shape for info in wider] == [info.shape for info in infos]:
             break
         infos = wider
-    condition = _condition(loop, surroundings, infos, fixed)
+    condition = _condition(loop, outer_scope, infos, fixed)
     operation = While(condition.build(), body.build())
-    made = walker.layers(node.data.name, operation, [*start, *surroundings.handed])
+    made = walker.layers(node.data.name, operation, [*start, *outer_scope.handed])
     return list(made[2:])
 
 
@@ -346,12 +346,12 @@ def _widened(info: TensorInfo, other: Shape | None) -> TensorInfo:
 
 
 def _body(
-    loop: Loop, surroundings: Surroundings, infos: Sequence[TensorInfo], fixed: int | None
+    loop: OnnxLoop, outer_scope: OuterScope, infos: Sequence[TensorInfo], fixed: int | None
 ) -> Enclosed:
     """The graph of one turn."""
     label = loop.node.data.name
     names = [f"carried_{number}" for number in range(len(infos))]
-    inner = surroundings.enclosed(names, infos)
+    inner = outer_scope.enclosed(names, infos)
     walker, (number, condition, *state) = inner.walker, inner.inputs
     num_carried = len(loop.carried)
     made = tensors(loop.turn(walker, inner.scope, number, condition, state[:num_carried], ""))
@@ -373,12 +373,12 @@ def _body(
 
 
 def _condition(
-    loop: Loop, surroundings: Surroundings, infos: Sequence[TensorInfo], fixed: int | None
+    loop: OnnxLoop, outer_scope: OuterScope, infos: Sequence[TensorInfo], fixed: int | None
 ) -> Enclosed:
     """The graph that says whether there is another turn."""
     label = loop.node.data.name
     names = [f"carried_{number}" for number in range(len(infos))]
-    inner = surroundings.enclosed(names, infos)
+    inner = outer_scope.enclosed(names, infos)
     walker, (number, condition, *_) = inner.walker, inner.inputs
     result: Value = condition
     if loop.trips is not None:
@@ -413,7 +413,7 @@ def run_loop(node: ControlNode) -> list[Item]:
         where = f"{node.data.name}/{label}"
         return walker.inlined(body, [number, go, *state], scope, where)
 
-    loop = Loop(
+    loop = OnnxLoop(
         node,
         body,
         turn,
@@ -534,7 +534,7 @@ def _scan(node: ControlNode, inputs: Sequence[Value]) -> list[Item]:
     scope = node.scope.child({**node.scope.values, **names}, reads=tuple(names))
     around = ControlNode(node.walker, node.data, node.inputs, scope)
     trips = node.walker.constant(np.int64(length))
-    made = Loop(around, body, turn, carried, num_collected, trips, None, True).run()
+    made = OnnxLoop(around, body, turn, carried, num_collected, trips, None, True).run()
     collected = tensors(made[num_carried:])
     return [*made[:num_carried], *_arranged(node, collected)][: node.data.num_outputs]
 
@@ -624,7 +624,7 @@ class ControlFlowNode(Composite):
         scope = self.scope.child(dict(zip(self.names, items[own:], strict=True)), self.scope.reads)
         try:
             made = _CONTROL[self.data.kind](ControlNode(walker, self.data, items[:own], scope))
-        except Lost:
+        except RefusedDependency:
             made = []
         except Waiting as waiting:
             raise self.data.error(f"elements decide {waiting.what}") from waiting
@@ -640,20 +640,20 @@ def _control(
     run = _CONTROL[data.kind]
     if data.kind == "If" and inputs and node.truth(inputs[0]) is not None:
         return run(node)[: data.num_outputs]
-    surroundings = Surroundings(walker, scope, list(_graphs_of(data).values()))
-    items = [*inputs, *surroundings.items.values()]
+    outer_scope = OuterScope(walker, scope, list(_graphs_of(data).values()))
+    items = [*inputs, *outer_scope.items.values()]
     values = flat(items)
     structured = any(isinstance(item, ValueList) for item in items)
     if structured or (walker.folds and all(value.info.is_fully_shaped for value in values)):
         return run(node)[: data.num_outputs]
-    forms = _forms(node, surroundings)[: data.num_outputs]
+    forms = _forms(node, outer_scope)[: data.num_outputs]
     types = [form for form in forms if isinstance(form, DataType)]
     if len(types) < data.num_outputs:
         return run(node)[: data.num_outputs]
     composite = ControlFlowNode(
         data,
         tuple(map(form_of, items)),
-        tuple(surroundings.items),
+        tuple(outer_scope.items),
         scope.child({}, scope.reads),
         walker.functions,
         tuple(types),
@@ -661,7 +661,7 @@ def _control(
     return walker.layers(data.name, composite, values)
 
 
-def _forms(node: ControlNode, surroundings: Surroundings) -> Sequence[Form]:
+def _forms(node: ControlNode, outer_scope: OuterScope) -> Sequence[Form]:
     """What a node will give, found out once for what its graphs read and are given.
 
     Notes
@@ -676,15 +676,15 @@ def _forms(node: ControlNode, surroundings: Surroundings) -> Sequence[Form]:
         tuple(map(id, graphs)),
         id(scope.attributes),
         tuple(map(form_of, node.inputs)),
-        tuple((name, form_of(item)) for name, item in surroundings.items.items()),
+        tuple((name, form_of(item)) for name, item in outer_scope.items.items()),
     )
     if key not in found:
-        forms = tuple(_trial(node, surroundings))
+        forms = tuple(_trial(node, outer_scope))
         found[key] = forms, (graphs, scope.attributes)  # which keeps their ids theirs
     return found[key][0]
 
 
-def _trial(node: ControlNode, surroundings: Surroundings) -> list[Form]:
+def _trial(node: ControlNode, outer_scope: OuterScope) -> list[Form]:
     """What a node will give, of graphs that are added to nothing."""
     graphs = _graphs_of(node.data)
     if not graphs:
@@ -694,15 +694,15 @@ def _trial(node: ControlNode, surroundings: Surroundings) -> list[Form]:
     for attribute, graph in graphs.items():
         infos = _trial_infos(node, len(graph.input))
         names = [f"input_{index}" for index in range(len(infos))]
-        enclosed = surroundings.enclosed(names, infos)
+        enclosed = outer_scope.enclosed(names, infos)
         try:
             made = enclosed.walk(graph, enclosed.inputs, f"{node.data.name}/{attribute}/")
-        except Lost:  # what is wrong with the other graph is told, too
+        except RefusedDependency:  # what is wrong with the other graph is told, too
             is_lost = True
             continue
         forms = [form_of(item) for item in made]
     if is_lost:
-        raise Lost
+        raise RefusedDependency
     return forms[1:] if node.data.kind == "Loop" else forms
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import onnx
 
-from armpy.frontends.onnx.building import NetworkBuilder
+from armpy.frontends.onnx.building import NodeBuilder
 from armpy.frontends.onnx.items import Form, Item, flat, form_of, formed
 from armpy.frontends.onnx.reading import free_names
 from armpy.frontends.onnx.structures.walking import Scope, Walker
@@ -15,7 +15,7 @@ from armpy.graph.network import Network
 from armpy.tensor import TensorInfo
 
 
-class Surroundings:
+class OuterScope:
     """Values that graphs read of the graphs around them.
 
     Parameters
@@ -71,11 +71,11 @@ class Surroundings:
 
 
 class Enclosed:
-    """A graph under construction; see `Surroundings.enclosed`.
+    """A graph under construction; see `OuterScope.enclosed`.
 
     Parameters
     ----------
-    surroundings : Surroundings
+    outer_scope : OuterScope
     network : Network
     inputs : list of Value
         Its own.
@@ -85,7 +85,7 @@ class Enclosed:
 
     def __init__(
         self,
-        surroundings: Surroundings,
+        outer_scope: OuterScope,
         network: Network,
         inputs: list[Value],
         inner: dict[Value, Value],
@@ -93,13 +93,13 @@ class Enclosed:
         self._network = network
         self._inner = inner
         self.inputs = inputs
-        self.walker = surroundings.walker.within(NetworkBuilder(network))
-        self.scope = surroundings.scope.child(
+        self.walker = outer_scope.walker.within(NodeBuilder(network))
+        self.scope = outer_scope.scope.child(
             {
                 name: formed([inner[value] for value in flat([item])], [form_of(item)])[0]
-                for name, item in surroundings.items.items()
+                for name, item in outer_scope.items.items()
             },
-            reads=surroundings.scope.reads,
+            reads=outer_scope.scope.reads,
         )
         self.forms: list[Form] = []
         self.results: list[Value] = []

@@ -126,7 +126,7 @@ class Scope:
         return self.versions.get("" if node.domain == "ai.onnx" else node.domain, 1)
 
 
-class Lost(Exception):  # noqa: N818 - what is wrong has been noted
+class RefusedDependency(Exception):  # noqa: N818 - what is wrong has been noted
     """A graph's output depends on a node that was refused."""
 
 
@@ -146,7 +146,7 @@ class Refusals:
         """Note what is raised, and that names are lost by it."""
         try:
             yield
-        except Lost:
+        except RefusedDependency:
             scope.lost.update(names)
         except ArmpyError as error:
             self._reasons.append(str(located(lambda: label, error)).rstrip("."))
@@ -250,7 +250,7 @@ class Walker:
 
         Raises
         ------
-        Lost
+        RefusedDependency
             If an output depends on a node that was refused.
         """
         self._enter(scope.depth, len(graph.node))
@@ -283,7 +283,7 @@ class Walker:
     def _results(self, names: Sequence[str], scope: Scope) -> list[Item]:
         """What names stand for at the end."""
         if any(name in scope.lost for name in names):
-            raise Lost
+            raise RefusedDependency
         for name in names:
             if name not in scope.values:
                 raise ParserError(f"nothing has written the output '{name}'")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from armpy.frontends.tflite.node import (
+    BoundOperator,
     Converter,
     ConverterTable,
-    Node,
     direct,
     require_no_activation,
 )
@@ -23,21 +23,21 @@ def _activation(function: ActivationFunction, a: float = 0.0, b: float = 0.0) ->
     return direct(Activation(function, a, b))
 
 
-def _leaky_relu(node: Node) -> Activation:
+def _leaky_relu(node: BoundOperator) -> Activation:
     alpha = node.options("LeakyReluOptions").real("Alpha")
     return Activation(ActivationFunction.LEAKY_RELU, alpha)
 
 
-def _gelu(node: Node) -> Activation:
+def _gelu(node: BoundOperator) -> Activation:
     approximate = node.options("GeluOptions").flag("Approximate")
     return Activation(ActivationFunction.GELU, approximate=approximate)
 
 
-def _softmax(node: Node) -> Softmax:
+def _softmax(node: BoundOperator) -> Softmax:
     return Softmax(node.options("SoftmaxOptions").real("Beta"))
 
 
-def _l2_normalization(node: Node) -> L2Normalization:
+def _l2_normalization(node: BoundOperator) -> L2Normalization:
     require_no_activation(node.options("L2NormOptions"))
     return L2Normalization()
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from armpy.frontends.tflite.node import ConverterTable, Node
+from armpy.frontends.tflite.node import BoundOperator, ConverterTable
 from armpy.graph import Value
 from armpy.ops.control_flow import If, While
 from armpy.tensor import Shape
 
 
-def _if(node: Node) -> Sequence[Value]:
+def _if(node: BoundOperator) -> Sequence[Value]:
     options = node.options("IfOptions")
     shapes = [value.info.shape for value in _present(node)[1:]]
     then_graph = node.graph(options.integer("ThenSubgraphIndex"), shapes)
@@ -18,7 +18,7 @@ def _if(node: Node) -> Sequence[Value]:
     return node.layer(If(then_graph, else_graph), *node.inputs)
 
 
-def _while(node: Node) -> Sequence[Value]:
+def _while(node: BoundOperator) -> Sequence[Value]:
     options = node.options("WhileOptions")
     body_index = options.integer("BodySubgraphIndex")
     shapes = [value.info.shape for value in _present(node)]
@@ -37,7 +37,7 @@ def _while(node: Node) -> Sequence[Value]:
     return node.layer(While(condition, body), *node.inputs)
 
 
-def _present(node: Node) -> Sequence[Value]:
+def _present(node: BoundOperator) -> Sequence[Value]:
     """The inputs, none of which may be left out."""
     values = [value for value in node.inputs if value is not None]
     if len(values) < len(node.inputs) or not values:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from armpy.frontends.tflite.node import ConverterTable, Node, direct
+from armpy.frontends.tflite.node import BoundOperator, ConverterTable, direct
 from armpy.ops.quantizing import BitCast, Cast, Dequantize, Quantize
 
 
-def _bitcast(node: Node) -> BitCast:
+def _bitcast(node: BoundOperator) -> BitCast:
     node.expect_outputs(1)
     return BitCast(node.outputs[0].data_type)
 

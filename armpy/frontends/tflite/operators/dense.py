@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from armpy.frontends.tflite.node import ConverterTable, Node, direct, fused_activation
+from armpy.frontends.tflite.node import BoundOperator, ConverterTable, direct, fused_activation
 from armpy.graph import Value
 from armpy.ops.dense import BatchMatMul, FullyConnected
 
 _DEFAULT_FORMAT = {0: None}
 
 
-def _fully_connected(node: Node) -> FullyConnected:
+def _fully_connected(node: BoundOperator) -> FullyConnected:
     options = node.options("FullyConnectedOptions")
     options.choice("WeightsFormat", _DEFAULT_FORMAT, "FullyConnectedOptionsWeightsFormat")
     return FullyConnected(
@@ -21,7 +21,7 @@ def _fully_connected(node: Node) -> FullyConnected:
     )
 
 
-def _batch_mat_mul(node: Node) -> Sequence[Value]:
+def _batch_mat_mul(node: BoundOperator) -> Sequence[Value]:
     """Multiply by quantised matrices as by the real numbers that these stand for."""
     options = node.options("BatchMatMulOptions")
     lhs, rhs = node.input(0), node.input(1)

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from armpy.frontends.tflite.composed import Parts, composed
-from armpy.frontends.tflite.node import Converter, ConverterTable, Node, direct
+from armpy.frontends.tflite.composed import ComposedOperator, composed
+from armpy.frontends.tflite.node import BoundOperator, Converter, ConverterTable, direct
 from armpy.graph import Value
 from armpy.ops.operation import require
 from armpy.ops.sampling import (
@@ -32,7 +32,7 @@ _GENERATORS = {
 }
 
 
-def _seeds(node: Node) -> tuple[int, int]:
+def _seeds(node: BoundOperator) -> tuple[int, int]:
     """Both seeds, as signed integers of 32 bits."""
     options = node.options("RandomOptions")
     seed, seed2 = ((options.integer(name) + 2**31) % 2**32 - 2**31 for name in ("Seed", "Seed2"))
@@ -42,17 +42,17 @@ def _seeds(node: Node) -> tuple[int, int]:
 def _random(operation: type[RandomNormal | RandomUniform]) -> Converter:
     """Converter of an operator that draws from a distribution."""
 
-    def make(node: Node) -> RandomNormal | RandomUniform:
+    def make(node: BoundOperator) -> RandomNormal | RandomUniform:
         seed, seed2 = _seeds(node)
         return operation(seed=seed, seed2=seed2)
 
     return direct(make)
 
 
-def _multinomial(node: Node) -> Sequence[Value]:
+def _multinomial(node: BoundOperator) -> Sequence[Value]:
     seeds = np.array(_seeds(node), np.int32)
 
-    def expand(parts: Parts) -> Value:
+    def expand(parts: ComposedOperator) -> Value:
         logits = parts.value(0)
         drawn = parts.layer(RandomMultinomial(parts.count(1)), logits, parts.constant(seeds))
         return parts.cast(drawn, parts.outputs[0].data_type)
@@ -60,7 +60,7 @@ def _multinomial(node: Node) -> Sequence[Value]:
     return composed(node, expand, decides=(1,))
 
 
-def _random_bits(node: Node) -> Sequence[Value]:
+def _random_bits(node: BoundOperator) -> Sequence[Value]:
     options = node.options("StablehloRngBitGeneratorOptions", "BuiltinOptions2")
     generator = options.choice("Algorithm", _GENERATORS, "RngAlgorithm")
     node.expect_outputs(2)

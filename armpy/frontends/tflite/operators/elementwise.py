@@ -7,8 +7,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from armpy.frontends.tflite.composed import Parts, composed
-from armpy.frontends.tflite.node import Converter, ConverterTable, Node, direct, fused_activation
+from armpy.frontends.tflite.composed import ComposedOperator, composed
+from armpy.frontends.tflite.node import (
+    BoundOperator,
+    Converter,
+    ConverterTable,
+    direct,
+    fused_activation,
+)
 from armpy.graph import Value
 from armpy.ops.elementwise import (
     BinaryOperation,
@@ -37,7 +43,7 @@ _SUM_BITS = {DataType.QSYMM_S16: 15}
 def _fused(operation: BinaryOperation, options_name: str) -> Converter:
     """Converter of a binary operator that can have an activation."""
 
-    def make(node: Node) -> ElementwiseBinary:
+    def make(node: BoundOperator) -> ElementwiseBinary:
         return ElementwiseBinary(operation, fused_activation(node.options(options_name)))
 
     return direct(make)
@@ -46,7 +52,7 @@ def _fused(operation: BinaryOperation, options_name: str) -> Converter:
 def _additive(operation: BinaryOperation, options_name: str) -> Converter:
     """Converter of ADD or SUB, which say how 16-bit inputs are rescaled."""
 
-    def make(node: Node) -> ElementwiseBinary:
+    def make(node: BoundOperator) -> ElementwiseBinary:
         node.expect_outputs(1)
         options = node.options(options_name)
         shifts = options.flag("PotScaleInt16")
@@ -57,7 +63,7 @@ def _additive(operation: BinaryOperation, options_name: str) -> Converter:
     return direct(make)
 
 
-def _are_shifted(node: Node) -> bool:
+def _are_shifted(node: BoundOperator) -> bool:
     """Whether 16-bit elements have scales that are powers of two, so that they can be shifted."""
     infos = [*(value.info for value in node.inputs if value is not None), *node.outputs]
     return all(
@@ -68,14 +74,14 @@ def _are_shifted(node: Node) -> bool:
     )
 
 
-def _squared_difference(node: Node) -> ElementwiseBinary:
+def _squared_difference(node: BoundOperator) -> ElementwiseBinary:
     """SQUARED_DIFFERENCE has 7 bits more for each of two factors."""
     node.expect_outputs(1)
     _check_scale(node, 2, 14)
     return ElementwiseBinary(BinaryOperation.SQUARED_DIFFERENCE)
 
 
-def _check_scale(node: Node, power: int, num_bits: int) -> None:
+def _check_scale(node: BoundOperator, power: int, num_bits: int) -> None:
     """Check that what is computed with some bits more is not finer than the output.
 
     Raises
@@ -97,7 +103,7 @@ def _check_scale(node: Node, power: int, num_bits: int) -> None:
         )
 
 
-def _add_n(node: Node) -> Sequence[Value]:
+def _add_n(node: BoundOperator) -> Sequence[Value]:
     """Add up two at a time."""
     values = [value for value in node.inputs if value is not None]
     if not values:
@@ -108,7 +114,7 @@ def _add_n(node: Node) -> Sequence[Value]:
     return (total,)
 
 
-def _fake_quant(node: Node) -> Sequence[Value]:
+def _fake_quant(node: BoundOperator) -> Sequence[Value]:
     """Round to the nearest of 2**n numbers, of which 0 is one, as fixed point would.
 
     References
@@ -129,7 +135,7 @@ def _fake_quant(node: Node) -> Sequence[Value]:
     point = np.float32(min(max(float(np.floor(exact + np.float32(0.5))), first), last))
     low, high = (np.float32(first) - point) * scale, (np.float32(last) - point) * scale
 
-    def expand(parts: Parts) -> Value:
+    def expand(parts: ComposedOperator) -> Value:
         value = parts.value(0)
         for function, number in (
             (BinaryOperation.MAXIMUM, low),
@@ -154,8 +160,8 @@ def _binary(operation: BinaryOperation) -> Converter:
 def _widened(operation: BinaryOperation) -> Converter:
     """Converter of a binary operator whose types armpy may have to widen."""
 
-    def convert(node: Node) -> Sequence[Value]:
-        def expand(parts: Parts) -> Value:
+    def convert(node: BoundOperator) -> Sequence[Value]:
+        def expand(parts: ComposedOperator) -> Value:
             return parts.layer(ElementwiseBinary(operation), parts.value(0), parts.value(1))
 
         return composed(node, expand)
@@ -163,7 +169,7 @@ def _widened(operation: BinaryOperation) -> Converter:
     return convert
 
 
-def _right_shift(node: Node) -> Sequence[Value]:
+def _right_shift(node: BoundOperator) -> Sequence[Value]:
     """Shift by a distance that is clamped to what an element has bits for.
 
     References
@@ -171,7 +177,7 @@ def _right_shift(node: Node) -> Sequence[Value]:
     TFLite ``right_shift.cc``, ``RightShift``.
     """
 
-    def expand(parts: Parts) -> Value:
+    def expand(parts: ComposedOperator) -> Value:
         value, distance = parts.value(0), parts.value(1)
         for function, limit in (
             (BinaryOperation.MAXIMUM, 0),
@@ -194,7 +200,7 @@ def _comparison(operation: ComparisonOperation) -> Converter:
     return direct(Comparison(operation))
 
 
-def _select(node: Node) -> Sequence[Value]:
+def _select(node: BoundOperator) -> Sequence[Value]:
     """Align a condition of rank 1 with the first axis, as only the older SELECT does."""
     inputs = list(node.inputs)
     condition, data = node.input(0), node.input(1)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from armpy.frontends.tflite.composed import Parts, composed
-from armpy.frontends.tflite.node import Converter, ConverterTable, Node, direct
+from armpy.frontends.tflite.composed import ComposedOperator, composed
+from armpy.frontends.tflite.node import BoundOperator, Converter, ConverterTable, direct
 from armpy.graph import Value
 from armpy.ops.cumulation import ReverseSequence
 from armpy.ops.elementwise import (
@@ -35,12 +35,12 @@ from armpy.types import DataType
 _COMBINERS = {0: "SUM", 1: "MEAN", 2: "SQRTN"}
 
 
-def filled(parts: Parts, value: Value, shape: Sequence[int]) -> Value:
+def filled(parts: ComposedOperator, value: Value, shape: Sequence[int]) -> Value:
     """A tensor of one number, of the number's type and quantisation."""
     return parts.layer(BroadcastTo(tuple(shape)), value)
 
 
-def zeros(parts: Parts, like: Value, shape: Sequence[int], number: float = 0) -> Value:
+def zeros(parts: ComposedOperator, like: Value, shape: Sequence[int], number: float = 0) -> Value:
     """A tensor of one stored number, of another's type and quantisation."""
     info = like.info
     scalar = parts.constant(
@@ -49,8 +49,8 @@ def zeros(parts: Parts, like: Value, shape: Sequence[int], number: float = 0) ->
     return filled(parts, scalar, shape)
 
 
-def _scatter_nd(node: Node) -> Sequence[Value]:
-    def expand(parts: Parts) -> Value:
+def _scatter_nd(node: BoundOperator) -> Sequence[Value]:
+    def expand(parts: ComposedOperator) -> Value:
         indices, updates, shape = parts.value(0), parts.value(1), parts.ints(2)
         require(all(size >= 0 for size in shape), "a size is negative", actual=shape)
         if parts.type(1) is DataType.BOOLEAN:  # of which LiteRT adds up the bytes
@@ -65,8 +65,8 @@ def _scatter_nd(node: Node) -> Sequence[Value]:
     return composed(node, expand, decides=(2,))
 
 
-def _sparse_to_dense(node: Node) -> Sequence[Value]:
-    def expand(parts: Parts) -> Value:
+def _sparse_to_dense(node: BoundOperator) -> Sequence[Value]:
+    def expand(parts: ComposedOperator) -> Value:
         indices, values, shape = parts.value(0), parts.value(2), parts.ints(1)
         rank = len(parts.shape(0))
         count = parts.shape(0)[0] if rank else 1
@@ -78,10 +78,10 @@ def _sparse_to_dense(node: Node) -> Sequence[Value]:
     return composed(node, expand, decides=(1,))
 
 
-def _update_slice(node: Node) -> Sequence[Value]:
+def _update_slice(node: BoundOperator) -> Sequence[Value]:
     """Clamp where the slice begins; axes behind the last one that it does not fill stay whole."""
 
-    def expand(parts: Parts) -> Value:
+    def expand(parts: ComposedOperator) -> Value:
         target, update, start = parts.value(0), parts.value(1), parts.value(2)
         whole, part = parts.shape(0), parts.shape(1)
         require(
@@ -114,8 +114,8 @@ def _update_slice(node: Node) -> Sequence[Value]:
 def _segments(reduction: ScatterReduction) -> Converter:
     """Converter of an UNSORTED_SEGMENT operator; elements of negative segments are left out."""
 
-    def convert(node: Node) -> Sequence[Value]:
-        def expand(parts: Parts) -> Value:
+    def convert(node: BoundOperator) -> Sequence[Value]:
+        def expand(parts: ComposedOperator) -> Value:
             return _by_segment(parts, parts.count(2), reduction)
 
         return composed(node, expand, decides=(2,))
@@ -123,15 +123,15 @@ def _segments(reduction: ScatterReduction) -> Converter:
     return convert
 
 
-def _segment_sum(node: Node) -> Sequence[Value]:
-    def expand(parts: Parts) -> Value:
+def _segment_sum(node: BoundOperator) -> Sequence[Value]:
+    def expand(parts: ComposedOperator) -> Value:
         count = max(parts.ints(1), default=-1) + 1
         return _by_segment(parts, count, ScatterReduction.ADD)
 
     return composed(node, expand, decides=(1,))
 
 
-def _by_segment(parts: Parts, count: int, reduction: ScatterReduction) -> Value:
+def _by_segment(parts: ComposedOperator, count: int, reduction: ScatterReduction) -> Value:
     """Elements combined by segment; those of negative ones go to a row that is cut off."""
     data, ids = parts.value(0), parts.value(1)
     rank, inner = len(parts.shape(1)), parts.shape(0)[len(parts.shape(1)) :]
@@ -154,7 +154,7 @@ def _by_segment(parts: Parts, count: int, reduction: ScatterReduction) -> Value:
     return parts.layer(Slice((0,) * (1 + len(inner)), (count, *inner)), sums)
 
 
-def _where(node: Node) -> Sequence[Value]:
+def _where(node: BoundOperator) -> Sequence[Value]:
     node.expect_outputs(1)
     value = node.input(0)
     if value is None:
@@ -163,8 +163,8 @@ def _where(node: Node) -> Sequence[Value]:
     return node.layer(Transpose((1, 0)), found)
 
 
-def _unique(node: Node) -> Sequence[Value]:
-    def expand(parts: Parts) -> Sequence[Value]:
+def _unique(node: BoundOperator) -> Sequence[Value]:
+    def expand(parts: ComposedOperator) -> Sequence[Value]:
         values, _, inverse, _ = parts.layers(Unique(is_sorted=False), (parts.value(0),))
         return values, parts.cast(inverse, parts.outputs[1].data_type)
 
@@ -172,15 +172,15 @@ def _unique(node: Node) -> Sequence[Value]:
     return composed(node, expand)
 
 
-def _reverse_sequence(node: Node) -> ReverseSequence:
+def _reverse_sequence(node: BoundOperator) -> ReverseSequence:
     options = node.options("ReverseSequenceOptions")
     return ReverseSequence(options.integer("SeqDim"), options.integer("BatchDim"))
 
 
-def _embedding_lookup(node: Node) -> Sequence[Value]:
+def _embedding_lookup(node: BoundOperator) -> Sequence[Value]:
     """Look rows up; those of quantised tables become floats if the output is."""
 
-    def expand(parts: Parts) -> Value:
+    def expand(parts: ComposedOperator) -> Value:
         indices, table, output = parts.value(0), parts.value(1), parts.outputs[0]
         is_hybrid = output.data_type.is_float and not table.info.data_type.is_float
         quantization = table.info.quantization
@@ -193,12 +193,12 @@ def _embedding_lookup(node: Node) -> Sequence[Value]:
     return composed(node, expand)
 
 
-def _embedding_sparse(node: Node) -> Sequence[Value]:
+def _embedding_sparse(node: BoundOperator) -> Sequence[Value]:
     combiner = node.options("EmbeddingLookupSparseOptions").choice(
         "Combiner", _COMBINERS, "CombinerType"
     )
 
-    def expand(parts: Parts) -> Value:
+    def expand(parts: ComposedOperator) -> Value:
         ids, places, weights, table = (parts.value(i) for i in (0, 1, 3, 4))
         shape = parts.ints(2)
         count, depth = parts.shape(1)
@@ -225,8 +225,8 @@ def _embedding_sparse(node: Node) -> Sequence[Value]:
     return composed(node, expand, decides=(2,))
 
 
-def _broadcast_args(node: Node) -> Sequence[Value]:
-    def expand(parts: Parts) -> Value:
+def _broadcast_args(node: BoundOperator) -> Sequence[Value]:
+    def expand(parts: ComposedOperator) -> Value:
         shapes = [parts.value(0), parts.value(1)]
         rank = max(parts.shape(0)[0], parts.shape(1)[0])
         long = []
@@ -240,11 +240,11 @@ def _broadcast_args(node: Node) -> Sequence[Value]:
     return composed(node, expand)
 
 
-def _bucketize(node: Node) -> Sequence[Value]:
+def _bucketize(node: BoundOperator) -> Sequence[Value]:
     """Count the boundaries that are not above an element."""
     boundaries = np.array(node.options("BucketizeOptions").numbers("Boundaries"), np.float32)
 
-    def expand(parts: Parts) -> Value:
+    def expand(parts: ComposedOperator) -> Value:
         value = parts.value(0)
         kind = DataType.FLOAT64 if parts.type(0) is DataType.FLOAT64 else DataType.FLOAT32
         column = parts.layer(ExpandDims(-1), parts.cast(value, kind))
@@ -259,7 +259,7 @@ def _bucketize(node: Node) -> Sequence[Value]:
     return composed(node, expand)
 
 
-def _densify(node: Node) -> Sequence[Value]:
+def _densify(node: BoundOperator) -> Sequence[Value]:
     """Give a sparse constant on: it has all of its elements already."""
     node.expect_outputs(1)
     value = node.input(0)
@@ -268,7 +268,7 @@ def _densify(node: Node) -> Sequence[Value]:
     return (value,)
 
 
-def _zeros_like(node: Node) -> Sequence[Value]:
+def _zeros_like(node: BoundOperator) -> Sequence[Value]:
     return composed(node, lambda parts: zeros(parts, parts.value(0), parts.shape(0)))
 
 

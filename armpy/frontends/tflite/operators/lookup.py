@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from armpy.frontends.tflite.composed import Parts, composed
-from armpy.frontends.tflite.node import ConverterTable, Node, direct
+from armpy.frontends.tflite.composed import ComposedOperator, composed
+from armpy.frontends.tflite.node import BoundOperator, ConverterTable, direct
 from armpy.frontends.tflite.operators.movement import positions
 from armpy.graph import Value
 from armpy.ops.lookup import HashtableLookup, LshProjection, LshProjectionType
@@ -16,7 +16,7 @@ from armpy.types import DataType
 _PROJECTIONS = {1: LshProjectionType.SPARSE, 2: LshProjectionType.DENSE}
 
 
-def _local_response(node: Node) -> Normalization:
+def _local_response(node: BoundOperator) -> Normalization:
     options = node.options("LocalResponseNormalizationOptions")
     return Normalization(
         radius=options.integer("Radius"),
@@ -26,18 +26,18 @@ def _local_response(node: Node) -> Normalization:
     )
 
 
-def _projection(node: Node) -> LshProjection:
+def _projection(node: BoundOperator) -> LshProjection:
     options = node.options("LSHProjectionOptions")
     return LshProjection(options.choice("Type", _PROJECTIONS, "LSHProjectionType"))
 
 
-def _topk(node: Node) -> Sequence[Value]:
+def _topk(node: BoundOperator) -> Sequence[Value]:
     """Give positions of 16 bits where the file has them."""
     count = positions(node, 1)
     if len(node.outputs) != 2 or node.outputs[1].data_type is not DataType.SIGNED16:
         return node.layer(TopkV2(), node.input(0), count)
 
-    def expand(parts: Parts) -> Sequence[Value]:
+    def expand(parts: ComposedOperator) -> Sequence[Value]:
         values, places = parts.layers(TopkV2(), (parts.value(0), count))
         return values, parts.cast(places, DataType.SIGNED16)
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from armpy.frontends.tflite.composed import Parts, composed
-from armpy.frontends.tflite.node import ConverterTable, Node
+from armpy.frontends.tflite.composed import ComposedOperator, composed
+from armpy.frontends.tflite.node import BoundOperator, ConverterTable
 from armpy.frontends.tflite.operators.indexing import zeros
 from armpy.graph import Value
 from armpy.ops.cumulation import Cumulate
@@ -24,8 +24,8 @@ def quantized(value: Value) -> TensorInfo | None:
     return value.info.with_shape(None) if value.info.quantization is not None else None
 
 
-def _diagonal(node: Node) -> Sequence[Value]:
-    def expand(parts: Parts) -> Value:
+def _diagonal(node: BoundOperator) -> Sequence[Value]:
+    def expand(parts: ComposedOperator) -> Value:
         value, shape = parts.value(0), parts.shape(0)
         mask = parts.constant(np.eye(shape[-1], dtype=np.bool_))
         wide = parts.layer(BroadcastTo((*shape, shape[-1])), parts.layer(ExpandDims(-1), value))
@@ -34,8 +34,8 @@ def _diagonal(node: Node) -> Sequence[Value]:
     return composed(node, expand)
 
 
-def _set_diagonal(node: Node) -> Sequence[Value]:
-    def expand(parts: Parts) -> Value:
+def _set_diagonal(node: BoundOperator) -> Sequence[Value]:
+    def expand(parts: ComposedOperator) -> Value:
         matrix, diagonal = parts.value(0), parts.value(1)
         *outer, rows, columns = parts.shape(0)
         short = min(rows, columns)
@@ -54,13 +54,13 @@ def _set_diagonal(node: Node) -> Sequence[Value]:
     return composed(node, expand)
 
 
-def _cumsum(node: Node) -> Sequence[Value]:
+def _cumsum(node: BoundOperator) -> Sequence[Value]:
     options = node.options("CumsumOptions")
     operation = Cumulate(exclusive=options.flag("Exclusive"), reverse=options.flag("Reverse"))
     return node.layer(operation, *node.inputs)
 
 
-def dilated(parts: Parts, value: Value, steps: Sequence[int], pad: Value) -> Value:
+def dilated(parts: ComposedOperator, value: Value, steps: Sequence[int], pad: Value) -> Value:
     """Elements put apart along each axis, with others between them."""
     for axis, step in enumerate(steps):
         shape = value.info.known_shape
@@ -77,7 +77,9 @@ def dilated(parts: Parts, value: Value, steps: Sequence[int], pad: Value) -> Val
     return value
 
 
-def padded(parts: Parts, value: Value, pairs: Sequence[tuple[int, int]], pad: Value) -> Value:
+def padded(
+    parts: ComposedOperator, value: Value, pairs: Sequence[tuple[int, int]], pad: Value
+) -> Value:
     """Elements added before and behind each axis, or taken away by negative numbers."""
     added = tuple((max(low, 0), max(high, 0)) for low, high in pairs)
     if any(map(any, added)):
@@ -91,8 +93,8 @@ def padded(parts: Parts, value: Value, pairs: Sequence[tuple[int, int]], pad: Va
     return value if sizes == value.info.known_shape else parts.layer(Slice(begin, sizes), value)
 
 
-def _dilate(node: Node) -> Sequence[Value]:
-    def expand(parts: Parts) -> Value:
+def _dilate(node: BoundOperator) -> Sequence[Value]:
+    def expand(parts: ComposedOperator) -> Value:
         return dilated(parts, parts.value(0), parts.ints(1), parts.value(2))
 
     return composed(node, expand, decides=(1,))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from armpy.frontends.tflite.node import (
+    BoundOperator,
     Converter,
     ConverterTable,
-    Node,
     direct,
     require_no_activation,
 )
@@ -23,7 +23,7 @@ from armpy.types import DataType
 _MIRROR_MODES = {0: PaddingMode.REFLECT, 1: PaddingMode.SYMMETRIC}
 
 
-def positions(node: Node, index: int) -> Value | None:
+def positions(node: BoundOperator, index: int) -> Value | None:
     """An input that says where, as 32-bit integers if it is of smaller ones."""
     value = node.input(index)
     if value is None or value.info.data_type not in (DataType.SIGNED8, DataType.SIGNED16):
@@ -33,26 +33,26 @@ def positions(node: Node, index: int) -> Value | None:
     return layer.outputs[0]
 
 
-def _pad(node: Node) -> Sequence[Value]:
+def _pad(node: BoundOperator) -> Sequence[Value]:
     return node.layer(Pad(), node.input(0), None, positions(node, 1))
 
 
-def _pad_with_value(node: Node) -> Sequence[Value]:
+def _pad_with_value(node: BoundOperator) -> Sequence[Value]:
     return node.layer(Pad(), node.input(0), node.input(2), positions(node, 1))
 
 
-def _mirror_pad(node: Node) -> Sequence[Value]:
+def _mirror_pad(node: BoundOperator) -> Sequence[Value]:
     mode = node.options("MirrorPadOptions").choice("Mode", _MIRROR_MODES, "MirrorPadMode")
     return node.layer(Pad(padding_mode=mode), node.input(0), None, node.input(1))
 
 
-def _concatenation(node: Node) -> Concat:
+def _concatenation(node: BoundOperator) -> Concat:
     options = node.options("ConcatenationOptions")
     require_no_activation(options)
     return Concat(options.integer("Axis"))
 
 
-def _pack(node: Node) -> Stack:
+def _pack(node: BoundOperator) -> Stack:
     options = node.options("PackOptions")
     count = options.integer("ValuesCount")
     if count != len(node.inputs):
@@ -62,18 +62,18 @@ def _pack(node: Node) -> Stack:
     return Stack(options.integer("Axis"))
 
 
-def _depth_to_space(node: Node) -> DepthToSpace:
+def _depth_to_space(node: BoundOperator) -> DepthToSpace:
     return DepthToSpace(node.options("DepthToSpaceOptions").integer("BlockSize"))
 
 
-def _space_to_depth(node: Node) -> SpaceToDepth:
+def _space_to_depth(node: BoundOperator) -> SpaceToDepth:
     return SpaceToDepth(node.options("SpaceToDepthOptions").integer("BlockSize"))
 
 
 def _resize(method: ResizeMethod, options_name: str) -> Converter:
     """Converter of a resizing operator."""
 
-    def make(node: Node) -> Resize:
+    def make(node: BoundOperator) -> Resize:
         options = node.options(options_name)
         return Resize(
             method=method,

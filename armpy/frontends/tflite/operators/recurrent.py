@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from armpy.frontends.tflite.node import ConverterTable, Node
-from armpy.frontends.tflite.reader import Table
+from armpy.frontends.tflite.node import BoundOperator, ConverterTable
+from armpy.frontends.tflite.reader import TableReader
 from armpy.graph import Value
 from armpy.ops.bidirectional import BidirectionalSequenceLstm, BidirectionalSequenceRnn
 from armpy.ops.lstm import Lstm, UnidirectionalSequenceLstm
@@ -26,12 +26,12 @@ _ACTIVATIONS = {
 }
 
 
-def _activation(options: Table) -> RecurrentActivation:
+def _activation(options: TableReader) -> RecurrentActivation:
     """The activation that the options name."""
     return options.choice("FusedActivationFunction", _ACTIVATIONS, "ActivationFunctionType")
 
 
-def _state(node: Node, index: int) -> Value:
+def _state(node: BoundOperator, index: int) -> Value:
     """A variable tensor among the inputs."""
     value = node.input(index)
     if value is None:
@@ -39,24 +39,24 @@ def _state(node: Node, index: int) -> Value:
     return value
 
 
-def _svdf(node: Node) -> Sequence[Value]:
+def _svdf(node: BoundOperator) -> Sequence[Value]:
     options = node.options("SVDFOptions")
     operation = Svdf(options.integer("Rank"), _activation(options))
     return _recurrent_layer(node, operation, (_SVDF_STATE,))
 
 
-def _rnn(node: Node) -> Sequence[Value]:
+def _rnn(node: BoundOperator) -> Sequence[Value]:
     options = node.options("RNNOptions")
     return _recurrent_layer(node, Rnn(_activation(options)), (_RNN_STATE,))
 
 
-def _sequence_rnn(node: Node) -> Sequence[Value]:
+def _sequence_rnn(node: BoundOperator) -> Sequence[Value]:
     options = node.options("SequenceRNNOptions")
     operation = UnidirectionalSequenceRnn(_activation(options), options.flag("TimeMajor"))
     return _recurrent_layer(node, operation, (_RNN_STATE,))
 
 
-def _bidirectional_rnn(node: Node) -> Sequence[Value]:
+def _bidirectional_rnn(node: BoundOperator) -> Sequence[Value]:
     options = node.options("BidirectionalSequenceRNNOptions")
     operation = BidirectionalSequenceRnn(
         _activation(options), options.flag("TimeMajor"), options.flag("MergeOutputs")
@@ -64,7 +64,7 @@ def _bidirectional_rnn(node: Node) -> Sequence[Value]:
     return _recurrent_layer(node, operation, _BIDIRECTIONAL_RNN_STATES)
 
 
-def _bidirectional_lstm(node: Node) -> Sequence[Value]:
+def _bidirectional_lstm(node: BoundOperator) -> Sequence[Value]:
     options = node.options("BidirectionalSequenceLSTMOptions")
     operation = BidirectionalSequenceLstm(
         activation=_activation(options),
@@ -76,7 +76,7 @@ def _bidirectional_lstm(node: Node) -> Sequence[Value]:
     return _recurrent_layer(node, operation, _BIDIRECTIONAL_LSTM_STATES)
 
 
-def _lstm(node: Node) -> Sequence[Value]:
+def _lstm(node: BoundOperator) -> Sequence[Value]:
     options = node.options("LSTMOptions")
     options.choice("KernelType", {0: "FULL"}, "LSTMKernelType")
     operation = Lstm(
@@ -87,7 +87,7 @@ def _lstm(node: Node) -> Sequence[Value]:
     return _recurrent_layer(node, operation, _LSTM_STATES, unused=1)
 
 
-def _sequence_lstm(node: Node) -> Sequence[Value]:
+def _sequence_lstm(node: BoundOperator) -> Sequence[Value]:
     options = node.options("UnidirectionalSequenceLSTMOptions")
     if options.flag("DiagonalRecurrentTensors"):
         raise node.error("diagonal recurrent weights are not supported")
@@ -107,7 +107,7 @@ def _sequence_lstm(node: Node) -> Sequence[Value]:
     return _recurrent_layer(node, operation, _LSTM_STATES)
 
 
-def _intermediate(node: Node, index: int) -> tuple[float, int]:
+def _intermediate(node: BoundOperator, index: int) -> tuple[float, int]:
     """Scale and zero point of an intermediate tensor; 0 where the file has none."""
     info = node.intermediates[index] if index < len(node.intermediates) else None
     if info is None or info.quantization is None:
@@ -116,7 +116,7 @@ def _intermediate(node: Node, index: int) -> tuple[float, int]:
 
 
 def _recurrent_layer(
-    node: Node, operation: Operation, states: Sequence[int], unused: int = 0
+    node: BoundOperator, operation: Operation, states: Sequence[int], unused: int = 0
 ) -> Sequence[Value]:
     """Add a layer whose outputs are unused ones, the new states, then the operator's own."""
     num_ahead = unused + len(states)

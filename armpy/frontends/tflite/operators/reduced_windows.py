@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from armpy.frontends.tflite.composed import Parts, composed
-from armpy.frontends.tflite.node import ConverterTable, Node
+from armpy.frontends.tflite.composed import ComposedOperator, composed
+from armpy.frontends.tflite.node import BoundOperator, ConverterTable
 from armpy.frontends.tflite.operators.matrices import dilated, padded
 from armpy.graph import Value
 from armpy.ops.elementwise import (
@@ -57,7 +57,7 @@ _BODIES = {
 
 
 def _reduced(
-    parts: Parts,
+    parts: ComposedOperator,
     value: Value,
     function: ReduceOperation,
     windows: tuple[Sequence[int], Sequence[int], Sequence[int]],
@@ -86,18 +86,18 @@ def _reduced(
     return parts.meaning(made, parts.value(0))
 
 
-def _reduce_window(node: Node) -> Sequence[Value]:
+def _reduce_window(node: BoundOperator) -> Sequence[Value]:
     options = node.options("ReduceWindowOptions", "BuiltinOptions2")
     function = options.choice("ReduceFunction", _FUNCTIONS, "ReduceWindowFunction")
 
-    def expand(parts: Parts) -> Value:
+    def expand(parts: ComposedOperator) -> Value:
         windows = (parts.ints(2), parts.ints(3), parts.ints(4))
         return _reduced(parts, parts.value(0), function, windows)
 
     return composed(node, expand, decides=(2, 3, 4))
 
 
-def _stablehlo_reduce_window(node: Node) -> Sequence[Value]:
+def _stablehlo_reduce_window(node: BoundOperator) -> Sequence[Value]:
     options = node.options("StablehloReduceWindowOptions", "BuiltinOptions2")
     names = node.operators(options.integer("BodySubgraphIndex"))
     if len(names) != 1 or names[0] not in _BODIES:
@@ -113,7 +113,7 @@ def _stablehlo_reduce_window(node: Node) -> Sequence[Value]:
         )
     )
 
-    def expand(parts: Parts) -> Value:
+    def expand(parts: ComposedOperator) -> Value:
         value, initial, rank = parts.value(0), parts.value(1), len(parts.shape(0))
         require(len(apart) == rank and len(padding) == 2 * rank, "the padding has another rank")
         value = dilated(parts, value, apart, initial)

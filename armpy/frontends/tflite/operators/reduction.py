@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from armpy.frontends.tflite.composed import composed
-from armpy.frontends.tflite.node import Converter, ConverterTable, Node, direct
+from armpy.frontends.tflite.node import BoundOperator, Converter, ConverterTable, direct
 from armpy.graph import Value
 from armpy.ops.reduction import ArgMinMax, ArgMinMaxFunction, Reduce, ReduceOperation
 from armpy.types import DataType
@@ -25,7 +25,7 @@ _NARROW = (DataType.SIGNED8, DataType.UNSIGNED8, DataType.SIGNED16)
 def _reduce(operation: ReduceOperation) -> Converter:
     """Converter of a reduction."""
 
-    def convert(node: Node) -> Sequence[Value]:
+    def convert(node: BoundOperator) -> Sequence[Value]:
         value, chosen = node.input(0), operation
         if value is not None and value.info.data_type is DataType.BOOLEAN:
             chosen = _LOGICAL.get(operation, operation)
@@ -40,7 +40,7 @@ def _reduce(operation: ReduceOperation) -> Converter:
 def _arg_min_max(function: ArgMinMaxFunction) -> Converter:
     """Converter of a search; the output tensor says which type the positions have."""
 
-    def make(node: Node) -> ArgMinMax:
+    def make(node: BoundOperator) -> ArgMinMax:
         node.expect_outputs(1)
         return ArgMinMax(function, output_type=node.outputs[0].data_type)
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from armpy.frontends.tflite.node import ConverterTable, Node, direct
+from armpy.frontends.tflite.node import BoundOperator, ConverterTable, direct
 from armpy.graph import Value
 from armpy.ops.reshaping import ExpandDims, Reshape, Squeeze
 
 
-def _reshape(node: Node) -> Sequence[Value]:
+def _reshape(node: BoundOperator) -> Sequence[Value]:
     """Follow the operand if there is one, as TFLite does, and the options otherwise."""
     if node.input(1) is not None:
         return node.layer(Reshape(), *node.inputs)
@@ -18,7 +18,7 @@ def _reshape(node: Node) -> Sequence[Value]:
     return node.layer(Reshape(() if target == (0,) else target), *node.inputs)
 
 
-def _squeeze(node: Node) -> Squeeze:
+def _squeeze(node: BoundOperator) -> Squeeze:
     return Squeeze(tuple(node.options("SqueezeOptions").numbers("SqueezeDims")))
 
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from armpy.frontends.tflite.node import ConverterTable, Node, direct
+from armpy.frontends.tflite.node import BoundOperator, ConverterTable, direct
 from armpy.graph import Value
 from armpy.ops.slicing import Gather, GatherNd, Slice, Splitter, Unstack
 from armpy.ops.strided_slicing import StridedSlice
 
 
-def _gather(node: Node) -> Gather:
+def _gather(node: BoundOperator) -> Gather:
     options = node.options("GatherOptions")
     return Gather(options.integer("Axis"), options.integer("BatchDims"))
 
 
-def _strided_slice(node: Node) -> StridedSlice:
+def _strided_slice(node: BoundOperator) -> StridedSlice:
     options = node.options("StridedSliceOptions")
     return StridedSlice(
         begin_mask=options.integer("BeginMask"),
@@ -27,18 +27,18 @@ def _strided_slice(node: Node) -> StridedSlice:
     )
 
 
-def _split(node: Node) -> Sequence[Value]:
+def _split(node: BoundOperator) -> Sequence[Value]:
     node.expect_outputs(node.options("SplitOptions").integer("NumSplits"))
     operation = Splitter(num_splits=len(node.outputs))
     return node.layer(operation, node.input(1), None, node.input(0))
 
 
-def _split_v(node: Node) -> Sequence[Value]:
+def _split_v(node: BoundOperator) -> Sequence[Value]:
     node.expect_outputs(node.options("SplitVOptions").integer("NumSplits"))
     return node.layer(Splitter(num_splits=len(node.outputs)), *node.inputs)
 
 
-def _unpack(node: Node) -> Unstack:
+def _unpack(node: BoundOperator) -> Unstack:
     options = node.options("UnpackOptions")
     node.expect_outputs(options.integer("Num"))
     return Unstack(len(node.outputs), options.integer("Axis"))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from armpy.frontends.tflite.complex_numbers import CARRIER, pairs, part
-from armpy.frontends.tflite.composed import Parts, composed
-from armpy.frontends.tflite.node import Converter, ConverterTable, Node
+from armpy.frontends.tflite.composed import ComposedOperator, composed
+from armpy.frontends.tflite.node import BoundOperator, Converter, ConverterTable
 from armpy.graph import Value
 from armpy.ops.elementwise import ElementwiseUnary, UnaryOperation
 from armpy.ops.operation import require
@@ -17,13 +17,13 @@ from armpy.ops.slicing import Slice
 from armpy.ops.spectral import Dft
 
 
-def _rfft2d(node: Node) -> Sequence[Value]:
+def _rfft2d(node: BoundOperator) -> Sequence[Value]:
     """Transform rows of real numbers, then columns, unless there is one row.
 
     Signals are cut, or filled up with zeros, to the lengths that are asked for.
     """
 
-    def expand(parts: Parts) -> Value:
+    def expand(parts: ComposedOperator) -> Value:
         value, shape, lengths = parts.value(0), parts.shape(0), parts.ints(1)
         require(
             len(lengths) == 2 and min(lengths) >= 1 and len(shape) >= 2,
@@ -48,8 +48,8 @@ def _part(index: int) -> Converter:
     return lambda node: composed(node, lambda parts: part(parts, parts.value(0), index))
 
 
-def _magnitude(node: Node) -> Sequence[Value]:
-    def expand(parts: Parts) -> Value:
+def _magnitude(node: BoundOperator) -> Sequence[Value]:
+    def expand(parts: ComposedOperator) -> Value:
         squares = parts.layer(ElementwiseUnary(UnaryOperation.SQUARE), pairs(parts, parts.value(0)))
         total = parts.layer(Reduce(axes=(-1,)), squares)
         return parts.layer(ElementwiseUnary(UnaryOperation.SQRT), total)

@@ -9,8 +9,8 @@ from operator import mul
 
 import numpy as np
 
-from armpy.frontends.tflite.composed import Parts, composed
-from armpy.frontends.tflite.node import ConverterTable, Node
+from armpy.frontends.tflite.composed import ComposedOperator, composed
+from armpy.frontends.tflite.node import BoundOperator, ConverterTable
 from armpy.frontends.tflite.operators.matrices import dilated, padded
 from armpy.graph import Value
 from armpy.ops.elementwise import (
@@ -50,12 +50,12 @@ _LOGICAL = {
 """What functions of numbers are to truth values that are 0 and 1."""
 
 
-def _pad(node: Node) -> Sequence[Value]:
+def _pad(node: BoundOperator) -> Sequence[Value]:
     options = node.options("StablehloPadOptions", _UNION)
     low, high = options.numbers("EdgePaddingLow"), options.numbers("EdgePaddingHigh")
     inside = options.numbers("InteriorPadding")
 
-    def expand(parts: Parts) -> Value:
+    def expand(parts: ComposedOperator) -> Value:
         value, number = parts.value(0), parts.value(1)
         rank = len(parts.shape(0))
         require(
@@ -110,7 +110,7 @@ class _Windows:
         )
         require(fits, "the axes of the index vectors do not go with the shapes")
 
-    def starts(self, parts: Parts, vectors: Value) -> Value:
+    def starts(self, parts: ComposedOperator, vectors: Value) -> Value:
         """Where each window begins, int64 (..., rank)."""
         rank = len(vectors.info.known_shape)
         vectors = parts.cast(vectors, DataType.SIGNED64)
@@ -129,7 +129,7 @@ class _Windows:
         """Number of axes of the tensor that vectors point into."""
         return len(self.shape)
 
-    def places(self, parts: Parts, starts: Value, shape: Sequence[int]) -> Value:
+    def places(self, parts: ComposedOperator, starts: Value, shape: Sequence[int]) -> Value:
         """Where each element of the other tensor belongs, int64 (*shape, rank)."""
         outer = [1 if axis in self.within else size for axis, size in enumerate(shape)]
         inner = [size if axis in self.within else 1 for axis, size in enumerate(shape)]
@@ -140,7 +140,7 @@ class _Windows:
         begin = parts.layer(Reshape((*outer, self.rank)), starts)
         return parts.layer(ElementwiseBinary(), begin, parts.constant(grid))
 
-    def flat(self, parts: Parts, places: Value) -> Value:
+    def flat(self, parts: ComposedOperator, places: Value) -> Value:
         """Places as positions among all elements."""
         strides = [*accumulate(reversed((*self.shape[1:], 1)), mul)][::-1]
         weighted = parts.layer(
@@ -154,12 +154,12 @@ def _are_axes(axes: Sequence[int], rank: int) -> bool:
     return len(set(axes)) == len(axes) and all(0 <= axis < rank for axis in axes)
 
 
-def _ints(parts: Parts, numbers: Sequence[int]) -> Value:
+def _ints(parts: ComposedOperator, numbers: Sequence[int]) -> Value:
     """A constant vector, int64."""
     return parts.constant(np.array(numbers, np.int64))
 
 
-def _gather(node: Node) -> Sequence[Value]:
+def _gather(node: BoundOperator) -> Sequence[Value]:
     """Look windows up; those that reach beyond the end are moved back."""
     options = node.options("StablehloGatherOptions", _UNION)
     within = tuple(options.numbers("OffsetDims"))
@@ -167,7 +167,7 @@ def _gather(node: Node) -> Sequence[Value]:
     to_axes = tuple(options.numbers("StartIndexMap"))
     vector_axis, sizes = options.integer("IndexVectorDim"), options.numbers("SliceSizes")
 
-    def expand(parts: Parts) -> Value:
+    def expand(parts: ComposedOperator) -> Value:
         value, vectors, shape = parts.value(0), parts.shape(1), parts.shape(0)
         windows = _Windows(shape, vector_axis, to_axes, within, left_out)
         outer = [size for axis, size in enumerate(vectors) if axis != vector_axis]
@@ -191,7 +191,7 @@ def _gather(node: Node) -> Sequence[Value]:
     return composed(node, expand)
 
 
-def _scatter(node: Node) -> Sequence[Value]:
+def _scatter(node: BoundOperator) -> Sequence[Value]:
     """Write windows; elements that would lie outside are left out.
 
     Stored integers are combined whatever their scale, and truth values as logic does.
@@ -205,7 +205,7 @@ def _scatter(node: Node) -> Sequence[Value]:
     if body not in _UPDATES:
         raise node.error("the subgraph is not supported", actual=", ".join(body))
 
-    def expand(parts: Parts) -> Value:
+    def expand(parts: ComposedOperator) -> Value:
         value, updates = (parts.stored(parts.value(index)) for index in (0, 2))
         shape, reduction = parts.shape(0), _UPDATES[body]
         if parts.type(0) is DataType.BOOLEAN:
@@ -232,7 +232,7 @@ def _scatter(node: Node) -> Sequence[Value]:
     return composed(node, expand)
 
 
-def _are_inside(parts: Parts, places: Value, shape: Sequence[int]) -> Value:
+def _are_inside(parts: ComposedOperator, places: Value, shape: Sequence[int]) -> Value:
     """Whether places (..., rank) lie in a tensor of a shape."""
     low = parts.layer(
         Comparison(ComparisonOperation.GREATER_OR_EQUAL), places, parts.constant(np.int64(0))
@@ -242,7 +242,7 @@ def _are_inside(parts: Parts, places: Value, shape: Sequence[int]) -> Value:
     return parts.layer(Reduce(ReduceOperation.ALL, (-1,)), both)
 
 
-def _composite(node: Node) -> Sequence[Value]:
+def _composite(node: BoundOperator) -> Sequence[Value]:
     """Put the subgraph that says what the operator means in its place."""
     options = node.options("StableHLOCompositeOptions", _UNION)
     made = node.inline(options.integer("DecompositionSubgraphIndex"), node.inputs)

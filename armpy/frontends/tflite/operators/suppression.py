@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from armpy.frontends.tflite.composed import Parts, composed
-from armpy.frontends.tflite.node import ConverterTable, Node
+from armpy.frontends.tflite.composed import ComposedOperator, composed
+from armpy.frontends.tflite.node import BoundOperator, ConverterTable
 from armpy.graph import Value
 from armpy.ops.operation import require
 from armpy.ops.suppression import SoftNonMaxSuppression
 
 
-def _number(parts: Parts, index: int) -> float:
+def _number(parts: ComposedOperator, index: int) -> float:
     """An input that is one number, which may be infinite."""
     numbers = parts.array(index).reshape(-1).tolist()
     is_one = len(numbers) == 1 and not math.isnan(numbers[0])
@@ -20,14 +20,14 @@ def _number(parts: Parts, index: int) -> float:
     return float(numbers[0])
 
 
-def _chosen(parts: Parts, sigma: float) -> Sequence[Value]:
+def _chosen(parts: ComposedOperator, sigma: float) -> Sequence[Value]:
     """Indices, scores and number of the boxes that stay."""
     operation = SoftNonMaxSuppression(parts.count(2), _number(parts, 3), _number(parts, 4), sigma)
     return parts.layers(operation, (parts.value(0), parts.value(1)))
 
 
-def _hard(node: Node) -> Sequence[Value]:
-    def expand(parts: Parts) -> Sequence[Value]:
+def _hard(node: BoundOperator) -> Sequence[Value]:
+    def expand(parts: ComposedOperator) -> Sequence[Value]:
         indices, _, count = _chosen(parts, 0.0)
         return indices, count
 
@@ -35,8 +35,8 @@ def _hard(node: Node) -> Sequence[Value]:
     return composed(node, expand, decides=(2, 3, 4))
 
 
-def _soft(node: Node) -> Sequence[Value]:
-    def expand(parts: Parts) -> Sequence[Value]:
+def _soft(node: BoundOperator) -> Sequence[Value]:
+    def expand(parts: ComposedOperator) -> Sequence[Value]:
         return _chosen(parts, _number(parts, 5))
 
     node.expect_outputs(3)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from armpy.frontends.tflite.node import ConverterTable, Node, fused_activation
+from armpy.frontends.tflite.node import BoundOperator, ConverterTable, fused_activation
 from armpy.frontends.tflite.operators.windows import padding_of
-from armpy.frontends.tflite.reader import Table
+from armpy.frontends.tflite.reader import TableReader
 from armpy.graph import Value
 from armpy.ops.movement import Transpose
 from armpy.ops.volumes import Convolution3d, TransposeConvolution3d
@@ -18,13 +18,13 @@ _OUTPUT_BEFORE_INPUT = (3, 0, 1, 2, 4)
 """Of weights (kd, kh, kw, o, i)."""
 
 
-def _steps(options: Table, before: str, after: str = "") -> tuple[int, int, int]:
+def _steps(options: TableReader, before: str, after: str = "") -> tuple[int, int, int]:
     """A number for each of depth, height and width."""
     depth, height, width = (options.integer(f"{before}{axis}{after}") for axis in "DHW")
     return depth, height, width
 
 
-def _arranged(node: Node, index: int, permutation: tuple[int, ...]) -> Value | None:
+def _arranged(node: BoundOperator, index: int, permutation: tuple[int, ...]) -> Value | None:
     """The weights with their axes in the order of armpy's."""
     weights = node.input(index)
     if weights is None:
@@ -33,7 +33,7 @@ def _arranged(node: Node, index: int, permutation: tuple[int, ...]) -> Value | N
     return node.network.add(Transpose(permutation), weights, name=name)
 
 
-def _convolution(node: Node) -> Sequence[Value]:
+def _convolution(node: BoundOperator) -> Sequence[Value]:
     options = node.options("Conv3DOptions")
     operation = Convolution3d(
         _steps(options, "Stride"),
@@ -45,7 +45,7 @@ def _convolution(node: Node) -> Sequence[Value]:
     return node.layer(operation, node.input(0), weights, *node.inputs[2:])
 
 
-def _transpose_convolution(node: Node) -> Sequence[Value]:
+def _transpose_convolution(node: BoundOperator) -> Sequence[Value]:
     options = node.options("Conv3DOptions")
     operation = TransposeConvolution3d(
         _steps(options, "Stride"),

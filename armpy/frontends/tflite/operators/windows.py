@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from armpy.frontends.tflite.node import Converter, ConverterTable, Node, direct, fused_activation
-from armpy.frontends.tflite.reader import Table
+from armpy.frontends.tflite.node import (
+    BoundOperator,
+    Converter,
+    ConverterTable,
+    direct,
+    fused_activation,
+)
+from armpy.frontends.tflite.reader import TableReader
 from armpy.graph import Value
 from armpy.ops.convolution import Convolution2d, DepthwiseConvolution2d
 from armpy.ops.pooling import Pooling2d, PoolingAlgorithm
@@ -16,22 +22,22 @@ from armpy.types import DataType
 _PADDINGS = {0: Padding.SAME, 1: Padding.VALID}
 
 
-def padding_of(options: Table) -> Padding:
+def padding_of(options: TableReader) -> Padding:
     """The padding that the options name."""
     return options.choice("Padding", _PADDINGS, "Padding")
 
 
-def _stride(options: Table) -> tuple[int, int]:
+def _stride(options: TableReader) -> tuple[int, int]:
     """Vertical and horizontal stride."""
     return options.integer("StrideH"), options.integer("StrideW")
 
 
-def _dilation(options: Table) -> tuple[int, int]:
+def _dilation(options: TableReader) -> tuple[int, int]:
     """Vertical and horizontal dilation."""
     return options.integer("DilationHFactor"), options.integer("DilationWFactor")
 
 
-def _convolution(node: Node) -> Sequence[Value]:
+def _convolution(node: BoundOperator) -> Sequence[Value]:
     options = node.options("Conv2DOptions")
     operation = Convolution2d(
         _stride(options), _dilation(options), padding_of(options), fused_activation(options)
@@ -42,7 +48,7 @@ def _convolution(node: Node) -> Sequence[Value]:
     return node.layer(operation, source, weights, *node.inputs[2:])
 
 
-def _depthwise_convolution(node: Node) -> DepthwiseConvolution2d:
+def _depthwise_convolution(node: BoundOperator) -> DepthwiseConvolution2d:
     """Follow the weights' shape; TFLite does not look at ``depth_multiplier`` either."""
     options = node.options("DepthwiseConv2DOptions")
     return DepthwiseConvolution2d(
@@ -50,7 +56,7 @@ def _depthwise_convolution(node: Node) -> DepthwiseConvolution2d:
     )
 
 
-def _transpose_convolution(node: Node) -> Sequence[Value]:
+def _transpose_convolution(node: BoundOperator) -> Sequence[Value]:
     options = node.options("TransposeConvOptions")
     operation = TransposeConvolution2d(
         _stride(options), padding_of(options), fused_activation(options)
@@ -61,7 +67,7 @@ def _transpose_convolution(node: Node) -> Sequence[Value]:
 def _pooling(algorithm: PoolingAlgorithm) -> Converter:
     """Converter of a pooling operator."""
 
-    def make(node: Node) -> Pooling2d:
+    def make(node: BoundOperator) -> Pooling2d:
         options = node.options("Pool2DOptions")
         size = options.integer("FilterHeight"), options.integer("FilterWidth")
         activation = fused_activation(options)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from armpy.nnapi.codes import OperandCode, OperationCode
-from armpy.testing.random_graphs.call import ANY_RANK, Call, Recipe, Source
+from armpy.testing.random_graphs.call import ANY_RANK, RandomOperation, Recipe, Source
 
 _C = OperationCode
 _FIXED: dict[OperationCode, dict[OperandCode, tuple[float, int]]] = {
@@ -21,39 +21,39 @@ _FIXED: dict[OperationCode, dict[OperandCode, tuple[float, int]]] = {
 """Scales and zero points that operations prescribe for their outputs."""
 
 
-def activation(call: Call) -> None:
+def activation(call: RandomOperation) -> None:
     """One input."""
     call.data("input")
     fixed_output(call)
 
 
-def fixed_output(call: Call) -> None:
+def fixed_output(call: RandomOperation) -> None:
     """Quantise the output as the operation prescribes it, if it does."""
     fixed = _FIXED.get(call.definition.code, {}).get(call.code("output"))
     if fixed is not None:
         call.output("output", *fixed)
 
 
-def hard_swish(call: Call) -> None:
+def hard_swish(call: RandomOperation) -> None:
     """One input, and an output of a quantisation of its own."""
     call.data("input", ranks=ANY_RANK)
     call.any_output_quant()
 
 
-def elu(call: Call) -> None:
+def elu(call: RandomOperation) -> None:
     """One input, and a factor."""
     call.data("input", ranks=ANY_RANK)
     call.scalar("alpha", call.real(0.1, 2))
 
 
-def axis(call: Call, rank: int) -> int:
+def axis(call: RandomOperation, rank: int) -> int:
     """Any axis, counted from the start or from the end; chosen as the argument."""
     chosen = call.integer(-rank, rank - 1)
     call.scalar("axis", chosen)
     return chosen % rank
 
 
-def along_axis(call: Call) -> None:
+def along_axis(call: RandomOperation) -> None:
     """One input, an axis, and a factor where the operation has one."""
     ranks = call.argument("input").ranks or ANY_RANK
     axis(call, len(call.data("input", ranks=ranks)))
@@ -61,7 +61,7 @@ def along_axis(call: Call) -> None:
     fixed_output(call)
 
 
-def local_response(call: Call) -> None:
+def local_response(call: RandomOperation) -> None:
     """A window and factors that keep what is divided by away from 0."""
     axis(call, len(call.data("input")))
     call.scalar("radius", call.integer(0, 4))
@@ -70,7 +70,7 @@ def local_response(call: Call) -> None:
     call.scalar("beta", call.real(0.1, 1))
 
 
-def instance(call: Call) -> None:
+def instance(call: RandomOperation) -> None:
     """An image in either layout, with enough added to its variance."""
     call.data("input", ranks=(4,))
     call.scalar("gamma", call.real(-2, 2))
@@ -79,7 +79,7 @@ def instance(call: Call) -> None:
     call.scalar("nchw", call.chance())
 
 
-def cast(call: Call) -> None:
+def cast(call: RandomOperation) -> None:
     """Any tensor; floats that become unsigned are not negative."""
     call.data("input", ranks=ANY_RANK, accept=_is_small)
     call.any_output_quant()
@@ -90,14 +90,14 @@ def _is_small(source: Source) -> bool:
     return source.made_by not in (_C.EXP, _C.DIV, _C.POW, _C.RSQRT, _C.MUL, _C.REDUCE_PROD)
 
 
-def quantize(call: Call) -> None:
+def quantize(call: RandomOperation) -> None:
     """Floats, and an output of any quantisation."""
     call.data("input", ranks=ANY_RANK)
     scale = call.real(0.01, 0.1)
     call.output("output", scale, call.quantization(call.code("output"))[1])
 
 
-def dequantize(call: Call) -> None:
+def dequantize(call: RandomOperation) -> None:
     """A quantised tensor; one of per-channel scales is made for it."""
     if call.code("input") == OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL:
         call.per_channel("input", call.shape(call.integer(1, 4)))

@@ -6,7 +6,7 @@ import numpy as np
 
 from armpy.nnapi.codes import OperandCode, OperationCode
 from armpy.ops.operation import Array
-from armpy.testing.random_graphs.call import Call, Recipe
+from armpy.testing.random_graphs.call import RandomOperation, Recipe
 from armpy.testing.random_graphs.recipes.windows import image
 
 _C = OperationCode
@@ -25,20 +25,20 @@ _DELTAS = {
 """Quantisation of numbers from 0 to 1, and from -1 to 1."""
 
 
-def coordinates(call: Call, name: str, values: Array) -> None:
+def coordinates(call: RandomOperation, name: str, values: Array) -> None:
     """Give an argument boxes or sizes, in pixels."""
     is_float = call.is_float(name)
     stored = values if is_float else np.round(values / BOX_SCALE)
     call.elements(name, stored, quant=None if is_float else BOX_QUANT)
 
 
-def corners(call: Call, shape: tuple[int, ...], width: float, height: float) -> Array:
+def corners(call: RandomOperation, shape: tuple[int, ...], width: float, height: float) -> Array:
     """Boxes x1, y1, x2, y2 with elements inside of an image."""
     ends = np.sort(call.random.uniform(0, 1, (*shape, 2, 2)), axis=-2)
     return (ends * (width, height)).reshape(*shape, 4)
 
 
-def scores(call: Call, shape: tuple[int, ...]) -> None:
+def scores(call: RandomOperation, shape: tuple[int, ...]) -> None:
     """Numbers from 0 to 1, all different as far as the type allows."""
     count = int(np.prod(shape))
     steps = call.random.permutation(max(count, 256))[:count].reshape(shape)
@@ -49,23 +49,23 @@ def scores(call: Call, shape: tuple[int, ...]) -> None:
         call.elements("scores", steps % 256 + quant[1], quant=quant)
 
 
-def deltas(call: Call, shape: tuple[int, ...]) -> None:
+def deltas(call: RandomOperation, shape: tuple[int, ...]) -> None:
     """Numbers from -1 to 1."""
     call.tensor("deltas", shape, low=None, quant=_DELTAS.get(call.code("deltas")))
 
 
-def batches(call: Call, count: int, num_images: int) -> None:
+def batches(call: RandomOperation, count: int, num_images: int) -> None:
     """The image of each box, in order."""
     indices = np.sort(call.random.integers(0, num_images, count))
     call.elements("batch_indices", indices)
 
 
-def image_sizes(call: Call, num_images: int) -> None:
+def image_sizes(call: RandomOperation, num_images: int) -> None:
     """Heights and widths."""
     coordinates(call, "image_info", call.random.integers(16, 128, (num_images, 2)))
 
 
-def bbox_transform(call: Call) -> None:
+def bbox_transform(call: RandomOperation) -> None:
     """Boxes, and how they move for each class."""
     count, num_images = call.integer(1, 6), call.integer(1, 3)
     coordinates(call, "rois", corners(call, (count,), 100, 100))
@@ -75,7 +75,7 @@ def bbox_transform(call: Call) -> None:
     call.output("output", *BOX_QUANT)
 
 
-def nms_limit(call: Call) -> None:
+def nms_limit(call: RandomOperation) -> None:
     """Boxes of some classes, with any kernel."""
     count, classes = call.integer(1, 12), call.integer(2, 4)
     scores(call, (count, classes))
@@ -91,7 +91,7 @@ def nms_limit(call: Call) -> None:
     call.output("output_rois", *BOX_QUANT)
 
 
-def generate_proposals(call: Call) -> None:
+def generate_proposals(call: RandomOperation) -> None:
     """Anchors over an image, in either layout."""
     n, h, w, anchors = call.shape(4, high=3)
     nchw = call.chance()
@@ -110,7 +110,7 @@ def generate_proposals(call: Call) -> None:
     call.output("output_rois", *BOX_QUANT)
 
 
-def post_process(call: Call) -> None:
+def post_process(call: RandomOperation) -> None:
     """Anchors with scores and shifts, with either suppression."""
     n, anchors, classes = call.integer(1, 2), call.integer(1, 8), call.integer(2, 5)
     scores(call, (n, anchors, classes))
@@ -127,7 +127,7 @@ def post_process(call: Call) -> None:
     call.scalar("background_in_labels", call.chance())
 
 
-def regions(call: Call) -> None:
+def regions(call: RandomOperation) -> None:
     """Regions of feature maps that are smaller than the images."""
     size = image(call)
     strides = {name: float(call.choose(1, 2, 4)) for name in ("width", "height")}
@@ -143,7 +143,7 @@ def regions(call: Call) -> None:
         call.any_output_quant()
 
 
-def heatmap(call: Call) -> None:
+def heatmap(call: RandomOperation) -> None:
     """Square maps of some key points."""
     count, side, points = call.integer(1, 4), call.integer(2, 6), call.integer(1, 4)
     nchw = call.chance()

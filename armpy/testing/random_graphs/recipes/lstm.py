@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from armpy.nnapi.codes import OperandCode, OperationCode
-from armpy.testing.random_graphs.call import Call, Recipe
+from armpy.testing.random_graphs.call import RandomOperation, Recipe
 from armpy.testing.random_graphs.recipes.recurrent import (
     auxiliary_input,
     has_output,
@@ -21,7 +21,7 @@ _GATES = ("input", "forget", "cell", "output")
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class LstmParts:
     """Optional parts of an LSTM."""
 
     input_gate: bool
@@ -31,7 +31,7 @@ class Parts:
     projection_bias: bool
 
     @classmethod
-    def random(cls, call: Call, has_layer_norm: bool) -> Parts:
+    def random(cls, call: RandomOperation, has_layer_norm: bool) -> LstmParts:
         """Any of them."""
         projection = call.chance()
         return cls(
@@ -47,12 +47,12 @@ class Parts:
         return self.input_gate or gate != "input"
 
 
-Maker = Callable[[Call, str, tuple[int, ...]], None]
+Maker = Callable[[RandomOperation, str, tuple[int, ...]], None]
 """Makes up the elements of one operand: of the call, by name, with a shape."""
 
 
 def cells(
-    call: Call, make: Maker, prefix: str, parts: Parts, batch: int, size: int
+    call: RandomOperation, make: Maker, prefix: str, parts: LstmParts, batch: int, size: int
 ) -> tuple[int, int]:
     """Make up the weights, biases and states of one LSTM; its numbers of cells and outputs."""
     units = call.integer(1, 5)
@@ -74,7 +74,9 @@ def cells(
     return units, outputs
 
 
-def _give(call: Call, make: Maker, name: str, shape: tuple[int, ...], is_there: bool) -> None:
+def _give(
+    call: RandomOperation, make: Maker, name: str, shape: tuple[int, ...], is_there: bool
+) -> None:
     """Give an optional argument elements, or none, if the form has it."""
     if call.has(name):
         if is_there:
@@ -83,7 +85,7 @@ def _give(call: Call, make: Maker, name: str, shape: tuple[int, ...], is_there: 
             call.omit(name)
 
 
-def _floats(call: Call, name: str, shape: tuple[int, ...]) -> None:
+def _floats(call: RandomOperation, name: str, shape: tuple[int, ...]) -> None:
     """Make up weights, or any other operand of a float LSTM."""
     if "layer_norm" in name:
         call.tensor(name, shape, low=0.5, high=1.5)
@@ -91,39 +93,39 @@ def _floats(call: Call, name: str, shape: tuple[int, ...]) -> None:
         small(call, name, *shape)
 
 
-def _scalars(call: Call) -> None:
+def _scalars(call: RandomOperation) -> None:
     """Make up activation and limits."""
     recurrent_activation(call)
     for name in ("cell_clip", "projection_clip"):
         call.scalar(name, call.choose(0, 1) * call.real(0.2, 2))
 
 
-def lstm(call: Call) -> None:
+def lstm(call: RandomOperation) -> None:
     """One step, with any of the optional parts."""
     batch, size = call.data("input", ranks=(2,))
-    parts = Parts.random(call, call.has("cell_layer_norm_weights"))
+    parts = LstmParts.random(call, call.has("cell_layer_norm_weights"))
     cells(call, _floats, "", parts, batch, size)
     _scalars(call)
     call.private.add("scratch")
 
 
-def sequence_lstm(call: Call) -> None:
+def sequence_lstm(call: RandomOperation) -> None:
     """A sequence, either axis time."""
     time_major = call.chance()
     shape = call.data("input", ranks=(3,))
     batch = shape[1] if time_major else shape[0]
-    cells(call, _floats, "", Parts.random(call, True), batch, shape[2])
+    cells(call, _floats, "", LstmParts.random(call, True), batch, shape[2])
     _scalars(call)
     call.scalar("time_major", time_major)
 
 
-def bidirectional_lstm(call: Call) -> None:
+def bidirectional_lstm(call: RandomOperation) -> None:
     """A sequence in both directions, with any way to link to another one."""
     time_major = call.chance()
     shape = call.data("input", ranks=(3,))
     batch = shape[1] if time_major else shape[0]
     linking = auxiliary_input(call, shape)
-    parts = Parts.random(call, True)
+    parts = LstmParts.random(call, True)
     for prefix in ("forward_", "backward_"):
         units, _ = cells(call, _floats, prefix, parts, batch, shape[2])
         for gate in _GATES:
@@ -138,7 +140,7 @@ _STATE_QUANT = (1 / 128, 0)
 _CELL_QUANT = (2.0**-15, 0)
 
 
-def _integers(call: Call, name: str, shape: tuple[int, ...]) -> None:
+def _integers(call: RandomOperation, name: str, shape: tuple[int, ...]) -> None:
     """Make up an operand of an LSTM of 8-bit data and 16-bit gates."""
     code = call.code(name)
     if name == "output_state_in":
@@ -154,10 +156,10 @@ def _integers(call: Call, name: str, shape: tuple[int, ...]) -> None:
         call.tensor(name, shape, quant=(1 / 128, 0))
 
 
-def quantized_lstm(call: Call) -> None:
+def quantized_lstm(call: RandomOperation) -> None:
     """One step, with any of the optional parts."""
     batch, size = call.data("input", ranks=(2,), quant=_STATE_QUANT)
-    cells(call, _integers, "", Parts.random(call, True), batch, size)
+    cells(call, _integers, "", LstmParts.random(call, True), batch, size)
     for name in ("cell_clip", "projection_clip"):
         call.scalar(name, call.choose(0, 1) * call.real(0.2, 0.9))
     for gate in _GATES:
@@ -173,13 +175,13 @@ _DATA_QUANT = (1 / 128, 128)
 _CELL_16_QUANT = (2.0**-11, 0)
 
 
-def quantized_16bit_lstm(call: Call) -> None:
+def quantized_16bit_lstm(call: RandomOperation) -> None:
     """One step of the plain LSTM whose quantisation is given."""
     batch, size = call.data("input", ranks=(2,), quant=_DATA_QUANT)
     quant = (float(np.float32(call.real(0.002, 0.006))), call.integer(90, 160))
     bias_quant = (quant[0] / 128, 0)
 
-    def make(call: Call, name: str, shape: tuple[int, ...]) -> None:
+    def make(call: RandomOperation, name: str, shape: tuple[int, ...]) -> None:
         if name == "output_state_in":
             call.data(name, shape, quant=_DATA_QUANT)
         elif name == "cell_state_in":
@@ -189,7 +191,7 @@ def quantized_16bit_lstm(call: Call) -> None:
         else:
             call.tensor(name, shape, quant=quant)
 
-    cells(call, make, "", Parts(True, False, False, False, False), batch, size)
+    cells(call, make, "", LstmParts(True, False, False, False, False), batch, size)
     call.output("cell_state_out", *_CELL_16_QUANT)
     call.output("output", *_DATA_QUANT)
 

@@ -7,13 +7,13 @@ import math
 import numpy as np
 
 from armpy.nnapi.codes import OPERAND_TRAITS, OperandCode, OperationCode
-from armpy.testing.random_graphs.call import ANY_RANK, Call, Recipe
+from armpy.testing.random_graphs.call import ANY_RANK, RandomOperation, Recipe
 from armpy.testing.random_graphs.recipes.activation import axis
 
 _C = OperationCode
 
 
-def concatenation(call: Call) -> None:
+def concatenation(call: RandomOperation) -> None:
     """One to four tensors that differ along the axis."""
     shape = call.data("inputs")
     along = call.integer(0, len(shape) - 1)
@@ -25,7 +25,7 @@ def concatenation(call: Call) -> None:
         call.any_output_quant()
 
 
-def factors(call: Call, size: int, count: int) -> list[int]:
+def factors(call: RandomOperation, size: int, count: int) -> list[int]:
     """Numbers whose product is a size, in any order."""
     found = []
     for _ in range(count - 1):
@@ -35,7 +35,7 @@ def factors(call: Call, size: int, count: int) -> list[int]:
     return [int(n) for n in call.random.permutation([*found, size])]
 
 
-def reshape(call: Call) -> None:
+def reshape(call: RandomOperation) -> None:
     """Another shape of the same size, with one part of it left open at times."""
     shape = factors(call, math.prod(call.data("input")), call.integer(1, 4))
     if call.chance(0.3):
@@ -43,7 +43,7 @@ def reshape(call: Call) -> None:
     call.parameter("shape", shape)
 
 
-def squeeze(call: Call) -> None:
+def squeeze(call: RandomOperation) -> None:
     """Some of the axes that have the size 1, or all of them."""
     sizes = tuple(1 if call.chance() else dim for dim in call.shape(call.integer(1, 4)))
     shape = call.data("input", sizes) if call.chance() else call.data("input")
@@ -55,7 +55,7 @@ def squeeze(call: Call) -> None:
     call.parameter("axes", [int(i) - (len(shape) if call.chance(0.3) else 0) for i in chosen])
 
 
-def transpose(call: Call) -> None:
+def transpose(call: RandomOperation) -> None:
     """Any order of axes; none for a matrix at times."""
     rank = len(call.data("input"))
     if rank == 2 and call.chance(0.4):
@@ -64,26 +64,26 @@ def transpose(call: Call) -> None:
         call.parameter("perm", call.random.permutation(rank))
 
 
-def expand_dims(call: Call) -> None:
+def expand_dims(call: RandomOperation) -> None:
     """A new axis anywhere."""
     rank = len(call.data("input"))
     call.scalar("axis", call.integer(-rank - 1, rank))
 
 
-def tile(call: Call) -> None:
+def tile(call: RandomOperation) -> None:
     """Each axis repeated up to three times."""
     rank = len(call.data("input", ranks=ANY_RANK))
     call.parameter("multiples", [call.integer(1, 3) for _ in range(rank)])
 
 
-def fill(call: Call) -> None:
+def fill(call: RandomOperation) -> None:
     """A shape, and the value of all elements."""
     call.parameter("dimensions", call.shape(call.integer(1, 4)))
     is_float = OPERAND_TRAITS[call.code("value")].dtype.kind == "f"
     call.scalar("value", call.real(-2, 2) if is_float else call.integer(-100, 100))
 
 
-def rank(call: Call) -> None:
+def rank(call: RandomOperation) -> None:
     """Any tensor."""
     if call.code("input") == OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL:
         call.per_channel("input", call.shape(call.integer(1, 4)))
@@ -91,7 +91,7 @@ def rank(call: Call) -> None:
         call.data("input", ranks=ANY_RANK)
 
 
-def pad(call: Call) -> None:
+def pad(call: RandomOperation) -> None:
     """Up to three elements on each side; what they are if the operation says so."""
     count = len(call.data("input"))
     call.parameter("paddings", [[call.integer(0, 3), call.integer(0, 3)] for _ in range(count)])
@@ -99,7 +99,7 @@ def pad(call: Call) -> None:
         call.scalar("value", call.real(-2, 2) if call.is_float("input") else call.integer(0, 127))
 
 
-def slice_(call: Call) -> None:
+def slice_(call: RandomOperation) -> None:
     """A part of each axis, or the rest of it."""
     shape = call.data("input", ranks=ANY_RANK)
     begin = [call.integer(0, dim - 1) for dim in shape]
@@ -111,7 +111,7 @@ def slice_(call: Call) -> None:
     call.parameter("size", size)
 
 
-def strided_slice(call: Call) -> None:
+def strided_slice(call: RandomOperation) -> None:
     """A part of each axis forwards or backwards; some axes shrunk to one element."""
     shape = call.data("input")
     parts = [_part(call, dim) for dim in shape]
@@ -127,7 +127,7 @@ def strided_slice(call: Call) -> None:
     call.scalar("shrink_axis_mask", _mask(shrunk))
 
 
-def _part(call: Call, dim: int) -> tuple[int, int, int, bool, bool]:
+def _part(call: RandomOperation, dim: int) -> tuple[int, int, int, bool, bool]:
     """Begin, end, stride and whether begin and end do not count, for a part of an axis."""
     first, last = sorted((call.integer(0, dim - 1), call.integer(0, dim - 1)))
     stride = call.integer(1, 3)
@@ -144,7 +144,7 @@ def _mask(bits: list[bool]) -> int:
     return sum(bit << i for i, bit in enumerate(bits))
 
 
-def split(call: Call) -> None:
+def split(call: RandomOperation) -> None:
     """Equal parts along an axis."""
     shape = call.data("input", ranks=ANY_RANK)
     size = shape[axis(call, len(shape))]
@@ -153,7 +153,7 @@ def split(call: Call) -> None:
     call.num_outputs = parts
 
 
-def depth_to_space(call: Call) -> None:
+def depth_to_space(call: RandomOperation) -> None:
     """Channels that a block's area divides."""
     block = call.integer(1, 3)
     nchw = layout(call)
@@ -163,7 +163,7 @@ def depth_to_space(call: Call) -> None:
     call.scalar("block_size", block)
 
 
-def space_to_depth(call: Call) -> None:
+def space_to_depth(call: RandomOperation) -> None:
     """Height and width that a block's side divides."""
     block = call.integer(1, 3)
     nchw = layout(call)
@@ -173,7 +173,7 @@ def space_to_depth(call: Call) -> None:
     call.scalar("block_size", block)
 
 
-def batch_to_space(call: Call) -> None:
+def batch_to_space(call: RandomOperation) -> None:
     """A batch that a block's area divides."""
     block = [call.integer(1, 3), call.integer(1, 3)]
     layout(call)
@@ -182,7 +182,7 @@ def batch_to_space(call: Call) -> None:
     call.parameter("block_shape", block)
 
 
-def space_to_batch(call: Call) -> None:
+def space_to_batch(call: RandomOperation) -> None:
     """Height and width that a block's sides divide once they are padded."""
     block = [call.integer(1, 3), call.integer(1, 3)]
     nchw = layout(call)
@@ -196,21 +196,21 @@ def space_to_batch(call: Call) -> None:
     call.parameter("paddings", paddings)
 
 
-def layout(call: Call) -> bool:
+def layout(call: RandomOperation) -> bool:
     """Choose the layout of images, if there is a choice; whether it is NCHW."""
     nchw = call.has("nchw") and call.chance()
     call.scalar("nchw", nchw)
     return nchw
 
 
-def channel_shuffle(call: Call) -> None:
+def channel_shuffle(call: RandomOperation) -> None:
     """Groups that an axis splits into."""
     shape = call.data("input")
     size = shape[axis(call, len(shape))]
     call.scalar("num_groups", call.choose(*(d for d in range(1, size + 1) if size % d == 0)))
 
 
-def gather(call: Call) -> None:
+def gather(call: RandomOperation) -> None:
     """Indices along an axis."""
     shape = call.data("input")
     size = shape[axis(call, len(shape))]
@@ -218,13 +218,13 @@ def gather(call: Call) -> None:
     call.elements("indices", indices)
 
 
-def embedding_lookup(call: Call) -> None:
+def embedding_lookup(call: RandomOperation) -> None:
     """Indices along the first axis."""
     size = call.data("values", ranks=(2, 3, 4))[0]
     call.elements("lookups", call.random.integers(0, size, call.shape(1)))
 
 
-def hashtable_lookup(call: Call) -> None:
+def hashtable_lookup(call: RandomOperation) -> None:
     """Ascending keys, and lookups of which some are not among them."""
     size = call.data("values", ranks=ANY_RANK)[0]
     call.elements("keys", np.sort(call.random.choice(3 * size, size, replace=False)))

@@ -4,31 +4,31 @@ from __future__ import annotations
 
 from armpy.nnapi.codes import OperationCode
 from armpy.ops import RecurrentActivation
-from armpy.testing.random_graphs.call import Call, Recipe
+from armpy.testing.random_graphs.call import RandomOperation, Recipe
 
 _C = OperationCode
 _LIMIT = 0.5
 """Largest weight; what goes round and round must not grow without end."""
 
 
-def recurrent_activation(call: Call) -> None:
+def recurrent_activation(call: RandomOperation) -> None:
     """Any activation."""
     call.scalar("activation", call.choose(*(a.value for a in RecurrentActivation)))
 
 
-def small(call: Call, name: str, *shape: int) -> None:
+def small(call: RandomOperation, name: str, *shape: int) -> None:
     """Give an argument weights."""
     call.tensor(name, shape, low=-_LIMIT, high=_LIMIT)
 
 
-def rnn(call: Call) -> None:
+def rnn(call: RandomOperation) -> None:
     """One step."""
     batch, size = call.data("input", ranks=(2,))
     _cell(call, "", batch, size, call.integer(1, 6))
     recurrent_activation(call)
 
 
-def _cell(call: Call, prefix: str, batch: int, size: int, units: int) -> None:
+def _cell(call: RandomOperation, prefix: str, batch: int, size: int, units: int) -> None:
     """Weights, bias and state of one direction."""
     small(call, f"{prefix}weights", units, size)
     small(call, f"{prefix}recurrent_weights", units, units)
@@ -36,7 +36,7 @@ def _cell(call: Call, prefix: str, batch: int, size: int, units: int) -> None:
     call.tensor(f"{prefix}hidden_state_in", (batch, units))
 
 
-def sequence_rnn(call: Call) -> None:
+def sequence_rnn(call: RandomOperation) -> None:
     """A sequence, either axis time."""
     time_major = call.chance()
     shape = call.data("input", ranks=(3,))
@@ -45,7 +45,7 @@ def sequence_rnn(call: Call) -> None:
     call.scalar("time_major", time_major)
 
 
-def bidirectional_rnn(call: Call) -> None:
+def bidirectional_rnn(call: RandomOperation) -> None:
     """A sequence in both directions, with any way to link to another one."""
     time_major = call.chance()
     shape = call.data("input", ranks=(3,))
@@ -66,7 +66,7 @@ def bidirectional_rnn(call: Call) -> None:
     call.scalar("merge_outputs", not has_output(call, "backward_output"))
 
 
-def auxiliary_input(call: Call, shape: tuple[int, ...]) -> str:
+def auxiliary_input(call: RandomOperation, shape: tuple[int, ...]) -> str:
     """Make up another sequence, if any; how it is linked: parallel, cross or not at all."""
     linking = ("none", "parallel", "cross")[call.integer(0, 2)]
     if linking == "none":
@@ -76,12 +76,12 @@ def auxiliary_input(call: Call, shape: tuple[int, ...]) -> str:
     return linking
 
 
-def has_output(call: Call, name: str) -> bool:
+def has_output(call: RandomOperation, name: str) -> bool:
     """Whether the form has an output."""
     return any(argument.name == name for argument in call.form.outputs)
 
 
-def svdf(call: Call) -> None:
+def svdf(call: RandomOperation) -> None:
     """One step, with or without a bias."""
     batch, size = call.data("input", ranks=(2,))
     rank, units, memory = call.integer(1, 3), call.integer(1, 4), call.integer(1, 5)

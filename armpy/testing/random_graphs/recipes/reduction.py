@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from armpy.nnapi.codes import OperationCode
-from armpy.testing.random_graphs.call import ANY_RANK, Call, Recipe
+from armpy.testing.random_graphs.call import ANY_RANK, RandomOperation, Recipe
 from armpy.testing.random_graphs.recipes.activation import axis
 
 _C = OperationCode
@@ -11,7 +11,7 @@ _DENSE = 2
 _SPARSE = (1, 3)
 
 
-def reduction(call: Call) -> None:
+def reduction(call: RandomOperation) -> None:
     """Some axes, also twice or counted from the end."""
     rank = len(call.data("input"))
     count = call.integer(1, rank)
@@ -21,18 +21,18 @@ def reduction(call: Call) -> None:
     call.scalar("keep_dims", call.chance())
 
 
-def search(call: Call) -> None:
+def search(call: RandomOperation) -> None:
     """Any axis."""
     axis(call, len(call.data("input", ranks=ANY_RANK)))
 
 
-def topk(call: Call) -> None:
+def topk(call: RandomOperation) -> None:
     """Up to all elements along the last axis."""
     shape = call.data("input", ranks=ANY_RANK)
     call.scalar("k", call.integer(1, shape[-1]))
 
 
-def multinomial(call: Call) -> None:
+def multinomial(call: RandomOperation) -> None:
     """Logarithms of probabilities, and seeds that say which samples come."""
     call.data("logits", ranks=(2,))
     call.scalar("num_samples", call.integer(1, 20))
@@ -40,7 +40,7 @@ def multinomial(call: Call) -> None:
     call.private.add("output")
 
 
-def lsh_projection(call: Call) -> None:
+def lsh_projection(call: RandomOperation) -> None:
     """Items with weights (dense) or without (sparse)."""
     call.tensor("hash_functions", (call.integer(1, 4), call.integer(1, 8)), low=-10, high=10)
     items = call.tensor("input", call.shape(call.integer(1, 3)))

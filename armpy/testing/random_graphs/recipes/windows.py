@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from armpy.nnapi.codes import OperandCode, OperationCode, PaddingCode
-from armpy.testing.random_graphs.call import Call, Recipe
+from armpy.testing.random_graphs.call import RandomOperation, Recipe
 from armpy.testing.random_graphs.recipes.movement import layout
 
 _C = OperationCode
@@ -16,7 +16,7 @@ _SIDES = (("width", "left", "right"), ("height", "top", "bottom"))
 
 
 @dataclass(frozen=True, slots=True)
-class Image:
+class ImageSizes:
     """Sizes of an image tensor, whatever its layout."""
 
     batch: int
@@ -36,19 +36,21 @@ class Image:
         return self.width if name == "width" else self.height
 
 
-def image(call: Call, channels: int | None = None) -> Image:
+def image(call: RandomOperation, channels: int | None = None) -> ImageSizes:
     """Make up the input and its layout, with any number of channels or a given one."""
     nchw = layout(call)
     if channels is None:
         shape = call.data("input", ranks=(4,))
     else:
-        made = Image(call.integer(1, 2), call.integer(1, 6), call.integer(1, 6), channels, nchw)
+        made = ImageSizes(
+            call.integer(1, 2), call.integer(1, 6), call.integer(1, 6), channels, nchw
+        )
         shape = call.data("input", made.shape(channels))
     n, h, w, c = (shape[0], shape[2], shape[3], shape[1]) if nchw else shape
-    return Image(n, h, w, c, nchw)
+    return ImageSizes(n, h, w, c, nchw)
 
 
-def window(call: Call, size: Image) -> tuple[int, int]:
+def window(call: RandomOperation, size: ImageSizes) -> tuple[int, int]:
     """Make up strides, dilations and padding for windows inside of an image.
 
     Returns
@@ -74,12 +76,12 @@ def window(call: Call, size: Image) -> tuple[int, int]:
     return sides["height"], sides["width"]
 
 
-def pooling(call: Call) -> None:
+def pooling(call: RandomOperation) -> None:
     """Windows of an image."""
     window(call, image(call))
 
 
-def weights(call: Call, shape: tuple[int, ...], channel_dim: int) -> None:
+def weights(call: RandomOperation, shape: tuple[int, ...], channel_dim: int) -> None:
     """Make up filter, bias and output quantisation for a sum of products."""
     if call.code("filter") == OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL:
         call.per_channel("filter", shape, channel_dim)
@@ -98,14 +100,14 @@ def weights(call: Call, shape: tuple[int, ...], channel_dim: int) -> None:
         call.output("output", wide if wide < 10 else call.real(0.1, 2), zero_point)
 
 
-def convolution(call: Call) -> None:
+def convolution(call: RandomOperation) -> None:
     """An image, and filters as deep as it."""
     size = image(call)
     height, width = window(call, size)
     weights(call, (call.integer(1, 5), height, width, size.channels), 0)
 
 
-def depthwise(call: Call) -> None:
+def depthwise(call: RandomOperation) -> None:
     """An image, and filters for each of its channels."""
     size = image(call)
     multiplier = call.integer(1, 3)
@@ -113,7 +115,7 @@ def depthwise(call: Call) -> None:
     weights(call, (1, *window(call, size), size.channels * multiplier), 3)
 
 
-def grouped(call: Call) -> None:
+def grouped(call: RandomOperation) -> None:
     """An image, and filters for groups of its channels."""
     groups, depth = call.integer(1, 3), call.integer(1, 3)
     size = image(call, groups * depth)
@@ -121,7 +123,7 @@ def grouped(call: Call) -> None:
     weights(call, (groups * call.integer(1, 3), *window(call, size), depth), 0)
 
 
-def transpose_convolution(call: Call) -> None:
+def transpose_convolution(call: RandomOperation) -> None:
     """An image, filters, and an output size that the padding fits."""
     size = image(call)
     is_same = call.chance()
@@ -139,12 +141,12 @@ def transpose_convolution(call: Call) -> None:
         outputs[name] = size.side(name) * stride - call.integer(0, stride - 1) if is_same else whole
     depth = call.integer(1, 4)
     if call.has("output_shape"):
-        wanted = Image(size.batch, outputs["height"], outputs["width"], depth, size.nchw)
+        wanted = ImageSizes(size.batch, outputs["height"], outputs["width"], depth, size.nchw)
         call.parameter("output_shape", wanted.shape(depth))
     weights(call, (depth, lengths["height"], lengths["width"], size.channels), 0)
 
 
-def fully_connected(call: Call) -> None:
+def fully_connected(call: RandomOperation) -> None:
     """Vectors along the last axis, or along all but the first one."""
     shape = call.data("input", ranks=(2, 3, 4))
     depth = shape[-1] if call.chance() else math.prod(shape[1:])
@@ -152,7 +154,7 @@ def fully_connected(call: Call) -> None:
     weights(call, (call.integer(1, 6), depth), 0)
 
 
-def resize(call: Call) -> None:
+def resize(call: RandomOperation) -> None:
     """Another width and height, or factors that lead to them."""
     size = image(call)
     for name in ("width", "height"):

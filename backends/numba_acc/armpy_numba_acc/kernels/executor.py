@@ -25,12 +25,12 @@ from armpy_numba_acc.machine.execution import (
     PUBLISHED,
     STAY,
     Command,
-    Execution,
+    ExecutionRecord,
 )
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.layout import num_words, word_of
 
-_FINISHED = word_of(Execution, "finished")
+_FINISHED = word_of(ExecutionRecord, "finished")
 _COMMAND_WORDS, _IS_PARALLEL = num_words(Command), word_of(Command, "is_parallel")
 
 
@@ -79,13 +79,13 @@ def make(isa: Isa) -> Linked:
 
     Notes
     -----
-    In place of a call it is told an `Execution`. It begins when the gate lets it, and has as many
-    workers then as are its fair share and free; when others wait, it lets workers go between
+    In place of a call it is told an `ExecutionRecord`. It begins when the gate lets it, and has as
+    many workers then as are its fair share and free; when others wait, it lets workers go between
     commands. The thread's floating-point modes are the caller's again whenever it returns.
     """
     pause, clock_ns = pausing(isa), clock_of(isa)
     flush, restore = flushing(isa), restoring(isa)
-    read = reader(Execution)
+    read = reader(ExecutionRecord)
 
     def executor(args: int, thread: int, num_threads: int) -> None:
         call = read(args)

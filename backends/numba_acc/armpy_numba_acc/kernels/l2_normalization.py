@@ -8,12 +8,12 @@ import numpy as np
 
 from armpy_numba_acc.llvm.calls import reader
 from armpy_numba_acc.llvm.sharing import share_items
-from armpy_numba_acc.llvm.values import Value, larger
+from armpy_numba_acc.llvm.values import CodeValue, larger
 from armpy_numba_acc.machine.calls.rows import L2Normalization
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.tiles.row_pass import make_row_pass
 
-Pair = tuple[Value | None, Value | None]
+Pair = tuple[CodeValue | None, CodeValue | None]
 
 
 def make(isa: Isa) -> Callable[[int, int, int], None]:
@@ -21,13 +21,13 @@ def make(isa: Isa) -> Callable[[int, int, int], None]:
     kinds = ("f32", "f32")
     zero = np.float32(0)
 
-    def square(x: Value, *_: Value) -> Pair:
+    def square(x: CodeValue, *_: CodeValue) -> Pair:
         return None, x * x
 
-    def quotient(x: Value, total: Value, *_: Value) -> Pair:
+    def quotient(x: CodeValue, total: CodeValue, *_: CodeValue) -> Pair:
         return x * (1.0 / total.sqrt()), None
 
-    add_up = make_row_pass(isa, kinds, square, Value.__add__, 0.0)
+    add_up = make_row_pass(isa, kinds, square, CodeValue.__add__, 0.0)
     write = make_row_pass(isa, kinds, quotient, larger, 0.0)
 
     read = reader(L2Normalization)

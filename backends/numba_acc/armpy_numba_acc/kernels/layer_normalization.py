@@ -10,12 +10,12 @@ import numpy as np
 from armpy_numba_acc.llvm.calls import reader
 from armpy_numba_acc.llvm.pointers import load_f32, store_f32
 from armpy_numba_acc.llvm.sharing import share_items
-from armpy_numba_acc.llvm.values import Value
+from armpy_numba_acc.llvm.values import CodeValue
 from armpy_numba_acc.machine.calls.rows import LayerNormalization
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.tiles.row_pass import make_row_pass
 
-Pair = tuple[Value | None, Value | None]
+Pair = tuple[CodeValue | None, CodeValue | None]
 
 
 def make(isa: Isa, form: str) -> Callable[[int, int, int], None]:
@@ -23,15 +23,15 @@ def make(isa: Isa, form: str) -> Callable[[int, int, int], None]:
     has_mean, kinds = form == "mean", ("f32", "f32")
     zero, one = np.float32(0), np.float32(1)
 
-    def take(x: Value, *_: Value) -> Pair:
+    def take(x: CodeValue, *_: CodeValue) -> Pair:
         return None, x
 
-    def square(x: Value, mean: Value, *_: Value) -> Pair:
+    def square(x: CodeValue, mean: CodeValue, *_: CodeValue) -> Pair:
         difference = x - mean
         return None, difference * difference
 
-    add_up = make_row_pass(isa, kinds, take, Value.__add__, 0.0)
-    add_squares = make_row_pass(isa, kinds, square, Value.__add__, 0.0)
+    add_up = make_row_pass(isa, kinds, take, CodeValue.__add__, 0.0)
+    add_squares = make_row_pass(isa, kinds, square, CodeValue.__add__, 0.0)
     read = reader(LayerNormalization)
 
     def layer_normalization(args: int, thread: int, num_threads: int) -> None:

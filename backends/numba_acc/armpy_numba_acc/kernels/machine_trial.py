@@ -10,7 +10,7 @@ from armpy_numba_acc.llvm.control import repeat, when
 from armpy_numba_acc.llvm.dots import dot_products
 from armpy_numba_acc.llvm.matrix_unit import Amx
 from armpy_numba_acc.llvm.primitives import NOTHING, WORD, primitive
-from armpy_numba_acc.llvm.values import F32, I32, Code, Value, vector
+from armpy_numba_acc.llvm.values import F32, I32, Code, CodeValue, vector
 from armpy_numba_acc.machine.calls.measuring import MachineTrial
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.trials import (
@@ -20,7 +20,7 @@ from armpy_numba_acc.machine.trials import (
     RESULTS_OFFSET,
     ROW_BYTES,
     ROWS_OFFSET,
-    Trial,
+    TimedLoop,
     trials_of,
 )
 
@@ -32,11 +32,13 @@ def make(isa: Isa) -> Callable[[int, int, int], None]:
     read = reader(MachineTrial)
 
     @primitive(NOTHING, WORD, WORD, WORD, WORD)
-    def run(code: Code, memory: Value, number: Value, repeats: Value, mask: Value) -> None:
+    def run(
+        code: Code, memory: CodeValue, number: CodeValue, repeats: CodeValue, mask: CodeValue
+    ) -> None:
         for place, trial in enumerate(trials_of(isa)):
             loops = _Loops(isa._replace(vector_bytes=trial.vector_bytes or 16), code, memory)
 
-            def write(loops: _Loops = loops, trial: Trial = trial) -> Sequence[Value]:
+            def write(loops: _Loops = loops, trial: TimedLoop = trial) -> Sequence[CodeValue]:
                 loops.run(trial, repeats, mask)
                 return []
 
@@ -52,11 +54,11 @@ def make(isa: Isa) -> Callable[[int, int, int], None]:
 class _Loops:
     """Writes loops for registers of one width."""
 
-    def __init__(self, isa: Isa, code: Code, memory: Value) -> None:
+    def __init__(self, isa: Isa, code: Code, memory: CodeValue) -> None:
         self.isa, self.code, self.memory = isa, code, memory
         self.floats, self.words = vector(F32, isa.lanes), vector(I32, isa.lanes)
 
-    def run(self, trial: Trial, repeats: Value, mask: Value) -> None:
+    def run(self, trial: TimedLoop, repeats: CodeValue, mask: CodeValue) -> None:
         """Write a trial's loop, so that no turn can be left out."""
         if trial.what in ("dots", "fetches", "puts"):
             self._run_unit(trial, repeats)
@@ -78,13 +80,13 @@ class _Loops:
         for number, total in enumerate(repeat(self.code, repeats, totals, turn)):
             (self.memory + RESULTS_OFFSET + _LINE_BYTES * (number % 16)).store(total)
 
-    def _chain(self, _: Value, totals: list[Value]) -> list[Value]:
+    def _chain(self, _: CodeValue, totals: list[CodeValue]) -> list[CodeValue]:
         """Four integer multiplications, each by the result of the one before."""
         for _turn in range(4):
             totals = [total * total for total in totals]
         return totals
 
-    def _steps(self, kind: str) -> Callable[[Value, list[Value]], list[Value]]:
+    def _steps(self, kind: str) -> Callable[[CodeValue, list[CodeValue]], list[CodeValue]]:
         """One product of each register of sums."""
         first, second = (self.memory.load(self.words, number) for number in (20, 21))
         if kind == "f32":
@@ -96,11 +98,11 @@ class _Loops:
         elements, weights = dots.elements(first), dots.weights(self.memory, 10)
         return lambda _, totals: [dots.add(total, elements, weights) for total in totals]
 
-    def _loads(self, mask: Value) -> Callable[[Value, list[Value]], list[Value]]:
+    def _loads(self, mask: CodeValue) -> Callable[[CodeValue, list[CodeValue]], list[CodeValue]]:
         """As many loads, one behind the other."""
         size = self.isa.vector_bytes
 
-        def turn(number: Value, totals: list[Value]) -> list[Value]:
+        def turn(number: CodeValue, totals: list[CodeValue]) -> list[CodeValue]:
             place = self.memory + ((number * (NUM_ACCESSES * size)) & mask)
             for access in range(NUM_ACCESSES):
                 chosen = access % len(totals)
@@ -109,11 +111,11 @@ class _Loops:
 
         return turn
 
-    def _stores(self, mask: Value) -> Callable[[Value, list[Value]], list[Value]]:
+    def _stores(self, mask: CodeValue) -> Callable[[CodeValue, list[CodeValue]], list[CodeValue]]:
         """As many stores, one behind the other."""
         size = self.isa.vector_bytes
 
-        def turn(number: Value, totals: list[Value]) -> list[Value]:
+        def turn(number: CodeValue, totals: list[CodeValue]) -> list[CodeValue]:
             place = self.memory + ((number * (NUM_ACCESSES * size)) & mask)
             for access in range(NUM_ACCESSES):
                 (place + size * access).store(totals[0])
@@ -121,7 +123,7 @@ class _Loops:
 
         return turn
 
-    def _broadcasts(self, number: Value, totals: list[Value]) -> list[Value]:
+    def _broadcasts(self, number: CodeValue, totals: list[CodeValue]) -> list[CodeValue]:
         """As many elements, each in all lanes."""
         place = self.memory + ((number * 4) & (ROW_BYTES - 1))
         for access in range(NUM_ACCESSES):
@@ -130,12 +132,12 @@ class _Loops:
             totals[chosen] = totals[chosen] + element
         return totals
 
-    def _tile(self, trial: Trial) -> Callable[[Value, list[Value]], list[Value]]:
+    def _tile(self, trial: TimedLoop) -> Callable[[CodeValue, list[CodeValue]], list[CodeValue]]:
         """A step of a tile of a product, as the product engine writes it."""
         rows = [self.memory + (ROWS_OFFSET + ROW_BYTES * row) for row in range(trial.rows)]
         line_bytes = self.isa.vector_bytes * trial.vectors
 
-        def turn(number: Value, totals: list[Value]) -> list[Value]:
+        def turn(number: CodeValue, totals: list[CodeValue]) -> list[CodeValue]:
             line = self.memory + ((number * line_bytes) & 0x3FFF)
             weights = [line.load(self.floats, j) for j in range(trial.vectors)]
             index, result = (number * 4) & (ROW_BYTES - 1), []
@@ -150,7 +152,7 @@ class _Loops:
 
         return turn
 
-    def _run_unit(self, trial: Trial, repeats: Value) -> None:
+    def _run_unit(self, trial: TimedLoop, repeats: CodeValue) -> None:
         """Four operations of the matrix unit."""
         unit = Amx(self.code, self.memory)
         pitch = self.code.integer(_LINE_BYTES)
@@ -158,7 +160,7 @@ class _Loops:
         for tile in (4, 5, 6, 7):
             unit.load(tile, self.memory + ROW_BYTES * tile, pitch)
 
-        def turn(number: Value, _: list[Value]) -> list[Value]:
+        def turn(number: CodeValue, _: list[CodeValue]) -> list[CodeValue]:
             place = self.memory + ((number * (4 * ROW_BYTES)) & 0x3FFF)
             for part in range(4):
                 if trial.what == "dots":

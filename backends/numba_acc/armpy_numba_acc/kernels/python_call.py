@@ -5,11 +5,11 @@ from __future__ import annotations
 from armpy_numba_acc.llvm.calls import reader
 from armpy_numba_acc.llvm.compiler import Returning
 from armpy_numba_acc.llvm.pointers import call_address, call_kernel, load_i64, store_i64
-from armpy_numba_acc.machine.execution import NOT_RUN, Execution, Slot
+from armpy_numba_acc.machine.execution import NOT_RUN, ExecutionRecord, Slot
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.layout import num_words, word_of
 
-_FINISHED = word_of(Execution, "finished")
+_FINISHED = word_of(ExecutionRecord, "finished")
 _SLOT_BYTES = 8 * num_words(Slot)
 
 
@@ -25,10 +25,10 @@ def make(isa: Isa, header_bytes: int) -> Returning:
 
     Notes
     -----
-    Its owner is the array that holds an `Execution`. It gives a Python integer: how many commands
-    it has not run, or `NOT_RUN`.
+    Its owner is the array that holds an `ExecutionRecord`. It gives a Python integer: how many
+    commands it has not run, or `NOT_RUN`.
     """
-    read, read_slot = reader(Execution), reader(Slot)
+    read, read_slot = reader(ExecutionRecord), reader(Slot)
 
     def python_call(owner: int, arrays: int, num_arrays: int) -> int:
         execution = load_i64(owner + header_bytes, 0)

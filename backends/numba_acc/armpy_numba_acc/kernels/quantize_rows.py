@@ -12,7 +12,7 @@ from armpy_numba_acc.llvm.calls import reader
 from armpy_numba_acc.llvm.pointers import bits_to_f32, load_i32, store_f32, store_i32
 from armpy_numba_acc.llvm.primitives import compiled
 from armpy_numba_acc.llvm.sharing import share, share_items
-from armpy_numba_acc.llvm.values import Value
+from armpy_numba_acc.llvm.values import CodeValue
 from armpy_numba_acc.machine.call import Pointer
 from armpy_numba_acc.machine.calls.products import QuantizeRows
 from armpy_numba_acc.machine.isa import Isa
@@ -81,8 +81,8 @@ def make(isa: Isa, written: str, is_asymmetric: int) -> Callable[[int, int, int]
     lowest = -128.0 if is_asymmetric else -127.0
 
     def convert(
-        x: Value, inverse: Value, zero: Value, scale: Value, *_: Value
-    ) -> tuple[Value, None]:
+        x: CodeValue, inverse: CodeValue, zero: CodeValue, scale: CodeValue, *_: CodeValue
+    ) -> tuple[CodeValue, None]:
         steps = zero + x * inverse if is_asymmetric else x * inverse
         integers = f.to_stored(
             steps, steps.like(128.0) if has_bytes else -zero, steps.like(lowest), steps.like(127.0)
@@ -90,7 +90,7 @@ def make(isa: Isa, written: str, is_asymmetric: int) -> Callable[[int, int, int]
         return (integers if has_bytes else integers.to_float() * scale), None
 
     read = reader(QuantizeRows)
-    write = make_row_pass(isa, ("f32", written), convert, Value.__add__, 0.0)
+    write = make_row_pass(isa, ("f32", written), convert, CodeValue.__add__, 0.0)
     parameters_of = _asymmetric if is_asymmetric else _symmetric
     size = 1 if has_bytes else 4
     base = 128 if isa.has_signed_dots else 0  # which multiplies elements less 128

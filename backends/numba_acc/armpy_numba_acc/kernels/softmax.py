@@ -9,13 +9,13 @@ import numpy as np
 
 from armpy_numba_acc.llvm.calls import reader
 from armpy_numba_acc.llvm.sharing import share_items
-from armpy_numba_acc.llvm.values import Value, larger
+from armpy_numba_acc.llvm.values import CodeValue, larger
 from armpy_numba_acc.machine.calls.rows import Softmax
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.tiles import functions as f
 from armpy_numba_acc.tiles.row_pass import make_row_pass
 
-Pair = tuple[Value | None, Value | None]
+Pair = tuple[CodeValue | None, CodeValue | None]
 
 
 def make(isa: Isa, function: str) -> Callable[[int, int, int], None]:
@@ -24,23 +24,27 @@ def make(isa: Isa, function: str) -> Callable[[int, int, int], None]:
     kinds = ("f32", "f32")
     zero = np.float32(0)
 
-    def take(x: Value, *_: Value) -> Pair:
+    def take(x: CodeValue, *_: CodeValue) -> Pair:
         return None, x
 
-    def exponential(x: Value, largest: Value, factor: Value, *_: Value) -> Pair:
+    def exponential(x: CodeValue, largest: CodeValue, factor: CodeValue, *_: CodeValue) -> Pair:
         result = f.exp_within((x - largest) * factor)
         return (None if is_log else result), result
 
-    def scaled(x: Value, _: Value, __: Value, total: Value, *___: Value) -> Pair:
+    def scaled(
+        x: CodeValue, _: CodeValue, __: CodeValue, total: CodeValue, *___: CodeValue
+    ) -> Pair:
         return x * (1.0 / total), None
 
-    def logarithm(x: Value, largest: Value, factor: Value, total: Value, *_: Value) -> Pair:
+    def logarithm(
+        x: CodeValue, largest: CodeValue, factor: CodeValue, total: CodeValue, *_: CodeValue
+    ) -> Pair:
         return (x - largest) * factor - f.log(total), None
 
     find_largest = make_row_pass(isa, kinds, take, larger, -math.inf)
-    add_up = make_row_pass(isa, kinds, exponential, Value.__add__, 0.0)
+    add_up = make_row_pass(isa, kinds, exponential, CodeValue.__add__, 0.0)
     last = logarithm if is_log else scaled
-    write = make_row_pass(isa, kinds, last, Value.__add__, 0.0)
+    write = make_row_pass(isa, kinds, last, CodeValue.__add__, 0.0)
 
     read = reader(Softmax)
 

@@ -6,9 +6,11 @@ from armpy_numba_acc.llvm.compiler import Linked
 from armpy_numba_acc.machine.calls.vectors import VectorMatrixF32
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.tiles.vector_matrix import vector_kernel
-from armpy_numba_acc.tiles.vector_matrix_f32 import RealFinish, RealProducts
+from armpy_numba_acc.tiles.vector_matrix_f32 import VectorRealFinish, VectorRealProducts
 
 
 def make(isa: Isa, *parameters: int | str) -> Linked:
     """Make the kernel for the record's parameters."""
-    return vector_kernel(isa, VectorMatrixF32.made_for(*parameters), RealProducts, RealFinish)
+    return vector_kernel(
+        isa, VectorMatrixF32.made_for(*parameters), VectorRealProducts, VectorRealFinish
+    )

@@ -6,9 +6,11 @@ from armpy_numba_acc.llvm.compiler import Linked
 from armpy_numba_acc.machine.calls.vectors import VectorMatrixU8
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.tiles.vector_matrix import vector_kernel
-from armpy_numba_acc.tiles.vector_matrix_u8 import ByteFinish, ByteProducts
+from armpy_numba_acc.tiles.vector_matrix_u8 import VectorByteFinish, VectorByteProducts
 
 
 def make(isa: Isa, *parameters: int | str) -> Linked:
     """Make the kernel for the record's parameters."""
-    return vector_kernel(isa, VectorMatrixU8.made_for(*parameters), ByteProducts, ByteFinish)
+    return vector_kernel(
+        isa, VectorMatrixU8.made_for(*parameters), VectorByteProducts, VectorByteFinish
+    )

@@ -18,7 +18,7 @@ from armpy_numba_acc.machine.execution import (
     PUBLISHED,
     STOP,
     TAKEN,
-    Execution,
+    ExecutionRecord,
 )
 from armpy_numba_acc.machine.isa import Isa
 
@@ -37,7 +37,7 @@ def make(isa: Isa, patience: int) -> Callable[[int, int, int], None]:
     In place of a call it is told the address of its ticket.
     """
     relax, flush, restore = relaxing(isa), flushing(isa), restoring(isa)
-    pause, read = pausing(isa), reader(Execution)
+    pause, read = pausing(isa), reader(ExecutionRecord)
 
     @inlined
     def take_part(execution: int) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from armpy_numba_acc.llvm.values import I16, I32, Value, vector
+from armpy_numba_acc.llvm.values import I16, I32, CodeValue, vector
 from armpy_numba_acc.machine.isa import Isa
 
 
@@ -29,25 +29,25 @@ class _Bfloat16(ir.Type):  # type: ignore[misc]  # llvmlite has no types
 _BF16 = _Bfloat16()
 
 
-def from_bfloat16(values: Value) -> Value:
+def from_bfloat16(values: CodeValue) -> CodeValue:
     """The same numbers as float32."""
     return (values.unsigned(I32) << 16).as_float()
 
 
-def to_bfloat16(values: Value) -> Value:
+def to_bfloat16(values: CodeValue) -> CodeValue:
     """The nearest numbers, ties to even; what is too small for normal float32 becomes 0."""
     return values.converted("fptrunc", _BF16).bitcast(vector(I16, values.count))
 
 
-def add_pairs(isa: Isa, total: Value, x: Value, y: Value) -> Value:
+def add_pairs(isa: Isa, total: CodeValue, x: CodeValue, y: CodeValue) -> CodeValue:
     """Add two products to each lane of float32.
 
     Parameters
     ----------
     isa : Isa
-    total : Value, vector of float32
+    total : CodeValue, vector of float32
         As long as a register.
-    x, y : Value, vectors of int32
+    x, y : CodeValue, vectors of int32
         Two numbers in each lane.
 
     Notes
@@ -61,14 +61,14 @@ def add_pairs(isa: Isa, total: Value, x: Value, y: Value) -> Value:
     return total.code.call(name, total.kind, total, x.bitcast(pairs), y.bitcast(pairs))
 
 
-def add_paired(total: Value, x: Value, y: Value) -> Value:
+def add_paired(total: CodeValue, x: CodeValue, y: CodeValue) -> CodeValue:
     """Add products of two rows with two columns, four numbers deep.
 
     Parameters
     ----------
-    total : Value, vector of 4 float32
+    total : CodeValue, vector of 4 float32
         Row by row.
-    x, y : Value, vectors of 16 bytes
+    x, y : CodeValue, vectors of 16 bytes
         Four numbers of each row, and of each column.
 
     References

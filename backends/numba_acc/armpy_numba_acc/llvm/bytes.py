@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from armpy_numba_acc.llvm.values import I8, I16, I32, Value, element_bytes, vector
+from armpy_numba_acc.llvm.values import I8, I16, I32, CodeValue, element_bytes, vector
 
 
-def interleave(one: Value, other: Value, half: int) -> Value:
+def interleave(one: CodeValue, other: CodeValue, half: int) -> CodeValue:
     """Elements of two vectors in turn, of the lower or the upper half of every 128 bits."""
     per_half = 8 // element_bytes(one.kind)
     lanes = [
@@ -25,7 +25,7 @@ def interleave(one: Value, other: Value, half: int) -> Value:
     return one.shuffled(lanes, other)
 
 
-def groups_of_four(rows: Sequence[Value], half: int) -> list[Value]:
+def groups_of_four(rows: Sequence[CodeValue], half: int) -> list[CodeValue]:
     """Two of the four vectors of int32 that hold one byte of each of four rows per lane."""
     size = rows[0].count
     words = vector(I16, size // 2)
@@ -34,7 +34,7 @@ def groups_of_four(rows: Sequence[Value], half: int) -> list[Value]:
     return [interleave(pairs[0], pairs[1], part).bitcast(four) for part in range(2)]
 
 
-def pack_words(parts: Sequence[Value], zero_point: Value) -> Value:
+def pack_words(parts: Sequence[CodeValue], zero_point: CodeValue) -> CodeValue:
     """Two of the four vectors of int32 as one of int16, with a zero point added; saturates."""
     size = 4 * parts[0].count
     words = vector(I16, size // 2)
@@ -48,7 +48,7 @@ def pack_words(parts: Sequence[Value], zero_point: Value) -> Value:
     return packed.call("sadd.sat", zero_point.narrowed(I16).splat(words.count))
 
 
-def pack_bytes(halves: Sequence[Value], low: Value, high: Value) -> Value:
+def pack_bytes(halves: Sequence[CodeValue], low: CodeValue, high: CodeValue) -> CodeValue:
     """Two vectors of `pack_words` as one of bytes, clamped."""
     size = 2 * halves[0].count
     if size == 16:
@@ -62,12 +62,12 @@ def pack_bytes(halves: Sequence[Value], low: Value, high: Value) -> Value:
     return result.call("umax", lowest).call("umin", highest)
 
 
-def _concatenated(one: Value, other: Value) -> Value:
+def _concatenated(one: CodeValue, other: CodeValue) -> CodeValue:
     """Two vectors as one."""
     return one.shuffled(range(2 * one.count), other)
 
 
-def store_bytes(value: Value, address: Value, count: int) -> None:
+def store_bytes(value: CodeValue, address: CodeValue, count: int) -> None:
     """Store the first `count` bytes, a number known when the kernel is made."""
     if count >= value.count:
         address.store(value)

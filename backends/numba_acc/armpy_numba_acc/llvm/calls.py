@@ -9,11 +9,11 @@ from typing import Any, TypeVar, get_type_hints
 from numba import types
 from numba.extending import intrinsic
 
-from armpy_numba_acc.llvm.values import F32, I64, Code, Value
+from armpy_numba_acc.llvm.values import F32, I64, Code, CodeValue
 from armpy_numba_acc.machine.call import Pointer
-from armpy_numba_acc.machine.layout import Layout
+from armpy_numba_acc.machine.layout import MemoryLayout
 
-LayoutT = TypeVar("LayoutT", bound=Layout)
+LayoutT = TypeVar("LayoutT", bound=MemoryLayout)
 
 
 class CallFields:
@@ -23,7 +23,7 @@ class CallFields:
     ----------
     kind : type
         The record.
-    args : Value
+    args : CodeValue
         Address of the words.
 
     Notes
@@ -31,17 +31,17 @@ class CallFields:
     Records within it are `CallFields` again; ``tuple[float, ...]`` is the address of the first one.
     """
 
-    def __init__(self, kind: type[Layout], args: Value) -> None:
-        self._places: dict[str, tuple[Any, Value]] = {}  # Any: a type
+    def __init__(self, kind: type[MemoryLayout], args: CodeValue) -> None:
+        self._places: dict[str, tuple[Any, CodeValue]] = {}  # Any: a type
         for name, hint in _hints(kind).items():
             self._places[name] = hint, args
             args = args + 8 * _num_words(hint)
 
-    def __getattr__(self, name: str) -> Any:  # Any: a Value, or CallFields
+    def __getattr__(self, name: str) -> Any:  # Any: a CodeValue, or CallFields
         if name not in self._places:
             raise AttributeError(f"the call has no {name!r}, but {', '.join(self._places)}")
         hint, place = self._places[name]
-        if isinstance(hint, type) and issubclass(hint, Layout):
+        if isinstance(hint, type) and issubclass(hint, MemoryLayout):
             return CallFields(hint, place)
         if hint is float:
             return place.load(F32)
@@ -76,7 +76,7 @@ def reader(kind: type[LayoutT]) -> Callable[[Pointer], LayoutT]:
     return made
 
 
-def _hints(kind: type[Layout]) -> dict[str, Any]:  # Any: a type
+def _hints(kind: type[MemoryLayout]) -> dict[str, Any]:  # Any: a type
     """Types of a record's words."""
     hints = get_type_hints(kind)
     return {name: hints[name] for name in kind.word_names()}
@@ -84,14 +84,14 @@ def _hints(kind: type[Layout]) -> dict[str, Any]:  # Any: a type
 
 def _num_words(hint: Any) -> int:  # Any: a type
     """CallFields that a field takes."""
-    if isinstance(hint, type) and issubclass(hint, Layout):
+    if isinstance(hint, type) and issubclass(hint, MemoryLayout):
         return sum(map(_num_words, _hints(hint).values()))
     return 1
 
 
 def _numba_type(hint: Any) -> Any:  # Any: a type, and one of Numba's
     """What a record or a field of it is for Numba."""
-    if isinstance(hint, type) and issubclass(hint, Layout):
+    if isinstance(hint, type) and issubclass(hint, MemoryLayout):
         fields = {name: _numba_type(each) for name, each in _hints(hint).items()}
         values = namedtuple(hint.__name__, fields)  # type: ignore[misc]
         return types.NamedTuple([*fields.values()], values)

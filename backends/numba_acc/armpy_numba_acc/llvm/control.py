@@ -5,36 +5,36 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from armpy_numba_acc.llvm.values import Code, Value, choose
+from armpy_numba_acc.llvm.values import Code, CodeValue, choose
 
-Step = Callable[[Value, list[Value]], Sequence[Value]]
+Step = Callable[[CodeValue, list[CodeValue]], Sequence[CodeValue]]
 """Takes the number of a turn and the values in front of it; gives those behind it."""
 
-Turn = Callable[[list[Value]], tuple[Value, Sequence[Value]]]
+Turn = Callable[[list[CodeValue]], tuple[CodeValue, Sequence[CodeValue]]]
 """Takes the values in front of a turn; gives whether there is another one, and those behind it."""
 
 
 def loop(
     code: Code,
-    end: Value,
-    values: Sequence[Value],
+    end: CodeValue,
+    values: Sequence[CodeValue],
     step: Step,
     *,
-    start: Value | None = None,
+    start: CodeValue | None = None,
     by: int = 1,
-) -> list[Value]:
+) -> list[CodeValue]:
     """Loop, maybe never, with values in registers; what they are in the end.
 
     Parameters
     ----------
-    end : Value, int64
+    end : CodeValue, int64
         How often the loop turns, or if it does not count from 0 by 1, the first number that it
         has no turn of.
-    values : sequence of Value
+    values : sequence of CodeValue
         What they are at first.
     step : callable
         See `Step`.
-    start : Value, int64, optional
+    start : CodeValue, int64, optional
         Number of the first turn.
     by : int
         From one turn's number to the next.
@@ -57,12 +57,12 @@ def loop(
     return carried
 
 
-def loop_while(code: Code, values: Sequence[Value], turn: Turn) -> list[Value]:
+def loop_while(code: Code, values: Sequence[CodeValue], turn: Turn) -> list[CodeValue]:
     """Loop at least once with values in registers; what they are in the end.
 
     Parameters
     ----------
-    values : sequence of Value
+    values : sequence of CodeValue
         What they are at first.
     turn : callable
         See `Turn`.
@@ -81,10 +81,12 @@ def loop_while(code: Code, values: Sequence[Value], turn: Turn) -> list[Value]:
     return list(results)
 
 
-def repeat(code: Code, count: Value, values: Sequence[Value], step: Step) -> list[Value]:
+def repeat(
+    code: Code, count: CodeValue, values: Sequence[CodeValue], step: Step
+) -> list[CodeValue]:
     """As `loop`, of a count that is at least 1."""
 
-    def turn(carried: list[Value]) -> tuple[Value, Sequence[Value]]:
+    def turn(carried: list[CodeValue]) -> tuple[CodeValue, Sequence[CodeValue]]:
         number, *rest = carried
         results = step(number, rest)
         following = number + 1
@@ -94,17 +96,17 @@ def repeat(code: Code, count: Value, values: Sequence[Value], step: Step) -> lis
 
 
 def when(
-    condition: Value,
-    then: Callable[[], Sequence[Value]],
-    otherwise: Callable[[], Sequence[Value]] | None = None,
+    condition: CodeValue,
+    then: Callable[[], Sequence[CodeValue]],
+    otherwise: Callable[[], Sequence[CodeValue]] | None = None,
     *,
     likely: bool | None = None,
-) -> list[Value]:
+) -> list[CodeValue]:
     """Run one of two pieces of code; what it gives.
 
     Parameters
     ----------
-    condition : Value, one bit
+    condition : CodeValue, one bit
     then, otherwise : callable
         Write the code, and give as many values of the same types; nothing for `otherwise` if it
         is left out.
@@ -128,16 +130,16 @@ def when(
     return merged
 
 
-def replaced(mask: Value, values: Value, compute: Callable[[], Value]) -> Value:
+def replaced(mask: CodeValue, values: CodeValue, compute: Callable[[], CodeValue]) -> CodeValue:
     """`values`, but where the mask is set what `compute` gives: it is run if a bit is."""
 
-    def others() -> list[Value]:
+    def others() -> list[CodeValue]:
         return [choose(mask, compute(), values)]
 
     return when(mask.any(), others, lambda: [values], likely=False)[0]
 
 
-def _join(phis: Sequence[Value], *sides: tuple[Any, Sequence[Value]]) -> None:
+def _join(phis: Sequence[CodeValue], *sides: tuple[Any, Sequence[CodeValue]]) -> None:
     """Say what values are, coming from each of some blocks (Any: llvmlite has no types)."""
     for block, values in sides:
         for phi, value in zip(phis, values, strict=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any
 
-from armpy_numba_acc.llvm.values import I8, I16, I32, Value, vector
+from armpy_numba_acc.llvm.values import I8, I16, I32, CodeValue, vector
 from armpy_numba_acc.machine.isa import Isa
 
 _PAIR_PRODUCTS = {
@@ -46,19 +46,19 @@ class Dots(ABC):
         self.bytes_per_vector = isa.vector_bytes
 
     @abstractmethod
-    def weights(self, line: Value, j: int) -> Any:
+    def weights(self, line: CodeValue, j: int) -> Any:
         """Vector `j` of a line, in whatever form `add` takes."""
 
     @abstractmethod
-    def elements(self, words: Value) -> Any:
+    def elements(self, words: CodeValue) -> Any:
         """Elements in lanes of int32, in whatever form `add` takes."""
 
-    def elements_of_each(self, words: Value) -> list[Any]:
+    def elements_of_each(self, words: CodeValue) -> list[Any]:
         """Elements of each lane, as if all lanes were like it."""
         raise NotImplementedError
 
     @abstractmethod
-    def add(self, total: Value, elements: Any, weights: Any) -> Value:
+    def add(self, total: CodeValue, elements: Any, weights: Any) -> CodeValue:
         """Add the products."""
 
 
@@ -93,22 +93,22 @@ class ByteProducts(Dots):
             # flipped one by one, elements would come from the other kind of register, and late.
             self.steps_at_once = isa.lanes
 
-    def weights(self, line: Value, j: int) -> Value:
+    def weights(self, line: CodeValue, j: int) -> CodeValue:
         return line.load(self._kind, j)
 
-    def elements(self, words: Value) -> Value:
+    def elements(self, words: CodeValue) -> CodeValue:
         if self.isa.has_signed_dots:
             words = words ^ -0x7F7F7F80
         return words.bitcast(self._kind)
 
-    def elements_of_each(self, words: Value) -> list[Value]:
+    def elements_of_each(self, words: CodeValue) -> list[CodeValue]:
         flipped = self.elements(words).bitcast(words.kind)
         return [
             flipped.shuffled([lane] * words.count).bitcast(self._kind)
             for lane in range(words.count)
         ]
 
-    def add(self, total: Value, elements: Value, weights: Value) -> Value:
+    def add(self, total: CodeValue, elements: CodeValue, weights: CodeValue) -> CodeValue:
         if self.isa.dot == "sdot":  # whose second operand may be one lane of a register
             elements, weights = weights, elements
         name = _BYTE_PRODUCTS[self.isa.byte_products].format(bits=self.isa.vector_bytes * 8)
@@ -130,14 +130,16 @@ class WordProducts(Dots):
         self.bytes_per_vector = isa.vector_bytes * 2
         self._words = vector(I16, isa.lanes * 2)
 
-    def weights(self, line: Value, j: int) -> list[Value]:
+    def weights(self, line: CodeValue, j: int) -> list[CodeValue]:
         return [line.load(self._words, 2 * j + part) for part in range(2)]
 
-    def elements(self, words: Value) -> tuple[Value, Value]:
+    def elements(self, words: CodeValue) -> tuple[CodeValue, CodeValue]:
         pairs = words.bitcast(self._words)
         return pairs & 0xFF, pairs.shifted_right(8)
 
-    def add(self, total: Value, elements: tuple[Value, Value], weights: list[Value]) -> Value:
+    def add(
+        self, total: CodeValue, elements: tuple[CodeValue, CodeValue], weights: list[CodeValue]
+    ) -> CodeValue:
         for element, weight in zip(elements, weights, strict=True):
             total = total + _pairs(self.isa, element, weight)  # which no pair can overflow
         return total
@@ -151,13 +153,13 @@ class PairProducts(Dots):
     Weights: for each column two signed integers of 16 bits.
     """
 
-    def weights(self, line: Value, j: int) -> Value:
+    def weights(self, line: CodeValue, j: int) -> CodeValue:
         return line.load(vector(I16, self.isa.lanes * 2), j)
 
-    def elements(self, words: Value) -> Value:
+    def elements(self, words: CodeValue) -> CodeValue:
         return words.bitcast(vector(I16, self.isa.lanes * 2))
 
-    def add(self, total: Value, elements: Value, weights: Value) -> Value:
+    def add(self, total: CodeValue, elements: CodeValue, weights: CodeValue) -> CodeValue:
         if not self.isa.dot.startswith("vpdp"):
             return total + _pairs(self.isa, elements, weights)
         name = f"llvm.x86.avx512.vpdpwssd.{self.isa.vector_bytes * 8}"
@@ -185,14 +187,14 @@ class LongProducts(Dots):
         self.bytes_per_vector = isa.vector_bytes * depth // 2
         self._half = vector(I16, isa.lanes)
 
-    def weights(self, line: Value, j: int) -> list[Value]:
+    def weights(self, line: CodeValue, j: int) -> list[CodeValue]:
         lanes, parts = self.isa.lanes, self._depth // 2
         loaded = [line.load(vector(I16, 2 * lanes), parts * j + part) for part in range(parts)]
         return [
             each.shuffled(range(first, first + lanes)) for each in loaded for first in (0, lanes)
         ]
 
-    def elements(self, words: Value) -> list[Value]:
+    def elements(self, words: CodeValue) -> list[CodeValue]:
         lanes = self.isa.lanes
         elements = words.bitcast(vector(I16, 2 * lanes))
         if self._depth == 4:
@@ -200,14 +202,16 @@ class LongProducts(Dots):
             elements = few.unsigned(I16)
         return [elements.shuffled([number] * lanes) for number in range(self._depth)]
 
-    def add(self, total: Value, elements: list[Value], weights: list[Value]) -> Value:
+    def add(
+        self, total: CodeValue, elements: list[CodeValue], weights: list[CodeValue]
+    ) -> CodeValue:
         name = "llvm.aarch64.neon.smull.v4i32"
         for element, weight in zip(elements, weights, strict=True):
             total = total + total.code.call(name, total.kind, weight, element)
         return total
 
 
-def _pairs(isa: Isa, x: Value, y: Value) -> Value:
+def _pairs(isa: Isa, x: CodeValue, y: CodeValue) -> CodeValue:
     """``x[2i] * y[2i] + x[2i+1] * y[2i+1]`` of vectors of 16-bit integers."""
     kind = vector(I32, isa.lanes)
     name = _PAIR_PRODUCTS.get(isa.vector_bytes) if "avx" in isa.name else None

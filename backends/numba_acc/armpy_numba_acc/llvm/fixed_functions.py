@@ -15,7 +15,7 @@ from armpy.core.numerics import gemmlowp
 from armpy.core.numerics import logarithm as logarithms
 from armpy_numba_acc.llvm.fixed_point import halved, limited
 from armpy_numba_acc.llvm.primitives import WORD, compiled, primitive
-from armpy_numba_acc.llvm.values import I1, I64, Code, Value
+from armpy_numba_acc.llvm.values import I1, I64, Code, CodeValue
 
 _ONE = (1 << 31) - 1
 _LOWEST, _HIGHEST = -(1 << 31), (1 << 31) - 1
@@ -34,7 +34,7 @@ _POWER_BITS = 25
 
 
 @primitive(WORD, WORD)
-def leading_zeros(code: Code, value: Value) -> Value:
+def leading_zeros(code: Code, value: CodeValue) -> CodeValue:
     """Leading zeros of a number from 1 to 2**32 - 1, in 32 bits."""
     return code.call("llvm.ctlz.i64", I64, value, code.constant(I1, 1)) - 32
 

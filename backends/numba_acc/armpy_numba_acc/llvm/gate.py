@@ -3,8 +3,8 @@
 Notes
 -----
 `armpy_numba_acc.machine.gate` says what lies where, `armpy_numba_acc.machine.execution` what an
-execution tells its workers. All of it is written with `Value`: as functions that Numba translates
-and puts into the executor it took three seconds.
+execution tells its workers. All of it is written with `CodeValue`: as functions that Numba
+translates and puts into the executor it took three seconds.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from armpy_numba_acc.llvm.calls import CallFields
 from armpy_numba_acc.llvm.control import loop_while, when
 from armpy_numba_acc.llvm.fork_join import END
 from armpy_numba_acc.llvm.primitives import Definition, defined, linked
-from armpy_numba_acc.llvm.values import I32, I64, Code, Number, Value, choose, larger, smaller
+from armpy_numba_acc.llvm.values import I32, I64, Code, CodeValue, Number, choose, larger, smaller
 from armpy_numba_acc.llvm.waiting import pause, read_clock
 from armpy_numba_acc.machine.execution import (
     DONE,
@@ -24,7 +24,7 @@ from armpy_numba_acc.machine.execution import (
     NO_CALL,
     OWNER,
     PUBLISHED,
-    Execution,
+    ExecutionRecord,
 )
 from armpy_numba_acc.machine.gate import (
     ACTIVE,
@@ -59,7 +59,7 @@ leave_gate = linked(_LEAVE, 2)
 """``(execution, num_threads)`` lets others have threads and seat, at the end."""
 
 _WANTED, _GRANTED, _NEXT, _TURN = (
-    word_of(Execution, field) for field in ("num_threads", "granted", "next", "turn")
+    word_of(ExecutionRecord, field) for field in ("num_threads", "granted", "next", "turn")
 )
 
 _ACQUIRED = 1
@@ -69,13 +69,13 @@ _ACQUIRED = 1
 def gate_definitions(isa: Isa) -> str:
     """The functions that `enter_gate`, `share_gate` and `leave_gate` call, in LLVM's language."""
 
-    def enter(code: Code, execution: Value) -> Value:
+    def enter(code: Code, execution: CodeValue) -> CodeValue:
         return _Visitor(code, isa, execution).enter()
 
-    def share(code: Code, execution: Value, num_threads: Value) -> Value:
+    def share(code: Code, execution: CodeValue, num_threads: CodeValue) -> CodeValue:
         return _Visitor(code, isa, execution).share(num_threads)
 
-    def leave(code: Code, execution: Value, num_threads: Value) -> None:
+    def leave(code: Code, execution: CodeValue, num_threads: CodeValue) -> None:
         _Visitor(code, isa, execution).leave(num_threads)
 
     return defined(
@@ -85,14 +85,14 @@ def gate_definitions(isa: Isa) -> str:
     )
 
 
-def _wait_until(code: Code, isa: Isa, look: Callable[[], Value]) -> None:
+def _wait_until(code: Code, isa: Isa, look: Callable[[], CodeValue]) -> None:
     """Look until something is so, with pauses."""
 
-    def turn(carried: list[Value]) -> tuple[Value, Sequence[Value]]:
+    def turn(carried: list[CodeValue]) -> tuple[CodeValue, Sequence[CodeValue]]:
         (spins,) = carried
         is_so = look()
 
-        def wait() -> list[Value]:
+        def wait() -> list[CodeValue]:
             pause(code, isa, spins)
             return []
 
@@ -102,23 +102,23 @@ def _wait_until(code: Code, isa: Isa, look: Callable[[], Value]) -> None:
     loop_while(code, [code.integer(0)], turn)
 
 
-class _Gate:
+class _GateWords:
     """A gate's words; all methods but `locked` are for who has the lock."""
 
-    def __init__(self, code: Code, isa: Isa, address: Value) -> None:
+    def __init__(self, code: Code, isa: Isa, address: CodeValue) -> None:
         self.code, self.isa, self.address = code, isa, address
 
-    def __getitem__(self, word: int) -> Value:
+    def __getitem__(self, word: int) -> CodeValue:
         return self.address.load(I64, word)
 
     def __setitem__(self, word: int, value: Number) -> None:
         # Some words are looked at without the lock, too.
         self.address.store_shared(value, word)
 
-    def locked(self, change: Callable[[], Sequence[Value]]) -> list[Value]:
+    def locked(self, change: Callable[[], Sequence[CodeValue]]) -> list[CodeValue]:
         """Change a gate, which takes less than a microsecond; gives what the change gives."""
 
-        def is_taken() -> Value:
+        def is_taken() -> CodeValue:
             return self.address.exchanged(0, 1, LOCK).equals(0)
 
         _wait_until(self.code, self.isa, is_taken)
@@ -126,15 +126,15 @@ class _Gate:
         self.address.store_shared(0, LOCK)
         return results
 
-    def has_seat(self) -> Value:
+    def has_seat(self) -> CodeValue:
         """Whether one more execution may begin."""
         return self[ACTIVE] < self[SEATS]
 
-    def remember(self, num_executions: Value, now: Value) -> None:
+    def remember(self, num_executions: CodeValue, now: CodeValue) -> None:
         """Remember how many executions there are now."""
         passed = now - self[SINCE]
 
-        def begin_window() -> list[Value]:
+        def begin_window() -> list[CodeValue]:
             self[CROWD] = choose(passed >= 2 * WINDOW_NS, 0, self[PEAK])
             self[PEAK] = 0
             self[SINCE] = now
@@ -143,7 +143,7 @@ class _Gate:
         when(passed >= WINDOW_NS, begin_window)
         self[PEAK] = larger(self[PEAK], num_executions)
 
-    def let_in(self, execution: Value) -> Value:
+    def let_in(self, execution: CodeValue) -> CodeValue:
         """Count an execution as being under way; gives its number of threads."""
         self[ACTIVE] = self[ACTIVE] + 1
         num_sharers = larger(larger(self[ACTIVE] + self[WAITING], self[CROWD]), self[PEAK])
@@ -154,15 +154,15 @@ class _Gate:
         self[RUNNING] = self[RUNNING] + granted
         return granted
 
-    def admit(self) -> Value:
+    def admit(self) -> CodeValue:
         """Let those in for whom there is room now; the first of a chain, or 0."""
 
-        def turn(carried: list[Value]) -> tuple[Value, Sequence[Value]]:
+        def turn(carried: list[CodeValue]) -> tuple[CodeValue, Sequence[CodeValue]]:
             head, last = carried
             first = self[FIRST]
             can_enter = first.differs(0) & self.has_seat()
 
-            def take() -> list[Value]:
+            def take() -> list[CodeValue]:
                 self[FIRST] = first.load(I64, _NEXT)
                 self[WAITING] = self[WAITING] - 1
                 first.store(self.let_in(first), _GRANTED)
@@ -174,24 +174,24 @@ class _Gate:
         head, last = loop_while(self.code, [none, none], turn)
         self[LAST] = choose(self[FIRST].equals(0), 0, self[LAST])
 
-        def end_chain() -> list[Value]:
+        def end_chain() -> list[CodeValue]:
             last.store(none, _NEXT)
             return []
 
         when(last.differs(0), end_chain)
         return head
 
-    def join_queue(self, execution: Value) -> None:
+    def join_queue(self, execution: CodeValue) -> None:
         """Put an execution behind all others that wait."""
         for word in (_GRANTED, _NEXT):
             execution.store(self.code.integer(0), word)
         last = self[LAST]
 
-        def begin() -> list[Value]:
+        def begin() -> list[CodeValue]:
             self[FIRST] = execution
             return []
 
-        def append() -> list[Value]:
+        def append() -> list[CodeValue]:
             last.store(execution, _NEXT)
             return []
 
@@ -199,14 +199,14 @@ class _Gate:
         self[LAST] = execution
         self[WAITING] = self[WAITING] + 1
 
-    def leave_queue(self, execution: Value) -> None:
+    def leave_queue(self, execution: CodeValue) -> None:
         """Take an execution out that waits."""
 
-        def turn(carried: list[Value]) -> tuple[Value, Sequence[Value]]:
+        def turn(carried: list[CodeValue]) -> tuple[CodeValue, Sequence[CodeValue]]:
             before, each = carried
             goes_on = each.differs(execution)
 
-            def move() -> list[Value]:
+            def move() -> list[CodeValue]:
                 return [each, each.load(I64, _NEXT)]
 
             return goes_on, when(goes_on, move, lambda: [before, each])
@@ -214,11 +214,11 @@ class _Gate:
         before, _ = loop_while(self.code, [self.code.integer(0), self[FIRST]], turn)
         behind = execution.load(I64, _NEXT)
 
-        def take_first() -> list[Value]:
+        def take_first() -> list[CodeValue]:
             self[FIRST] = behind
             return []
 
-        def take_later() -> list[Value]:
+        def take_later() -> list[CodeValue]:
             before.store(behind, _NEXT)
             return []
 
@@ -230,20 +230,20 @@ class _Gate:
 class _Visitor:
     """An execution at the gate."""
 
-    def __init__(self, code: Code, isa: Isa, execution: Value) -> None:
+    def __init__(self, code: Code, isa: Isa, execution: CodeValue) -> None:
         self.code, self.isa, self.execution = code, isa, execution
-        self.call = CallFields(Execution, execution)
-        self.gate = _Gate(code, isa, self.call.gate)
+        self.call = CallFields(ExecutionRecord, execution)
+        self.gate = _GateWords(code, isa, self.call.gate)
 
-    def enter(self) -> Value:
+    def enter(self) -> CodeValue:
         """See `enter_gate`."""
         gate, now = self.gate, read_clock(self.code, self.isa)
 
-        def ask() -> list[Value]:
+        def ask() -> list[CodeValue]:
             gate.remember(gate[ACTIVE] + gate[WAITING] + 1, now)
             is_free = gate[FIRST].equals(0) & gate.has_seat()
 
-            def queue() -> list[Value]:
+            def queue() -> list[CodeValue]:
                 gate.join_queue(self.execution)
                 return [self.code.integer(0)]
 
@@ -254,11 +254,11 @@ class _Visitor:
         (granted,) = when(granted.equals(0), lambda: [self._turn()], lambda: [granted])
         return when(granted > 1, lambda: [self._invite(granted)], lambda: [granted])[0]
 
-    def _turn(self) -> Value:
+    def _turn(self) -> CodeValue:
         """Sleep until others let the execution in; its number of threads, 0 if it was cancelled."""
         call = self.call
 
-        def turn(_: list[Value]) -> tuple[Value, Sequence[Value]]:
+        def turn(_: list[CodeValue]) -> tuple[CodeValue, Sequence[CodeValue]]:
             at_any_signal = self.code.constant(I32, 0)
             limit_us = self.code.integer(WAIT_US)
             # Who lets it in sets the number first, and frees its lock once each time.
@@ -272,13 +272,13 @@ class _Visitor:
         granted = [self.execution.load(I64, _GRANTED)]
         return choose(has_left.differs(0), 0, granted[0])
 
-    def _leave_queue(self) -> list[Value]:
+    def _leave_queue(self) -> list[CodeValue]:
         """Wait no longer, unless somebody has just let the execution in; whether it is so."""
 
-        def leave() -> list[Value]:
+        def leave() -> list[CodeValue]:
             has_waited = self.execution.load(I64, _GRANTED).equals(0)
 
-            def take_out() -> list[Value]:
+            def take_out() -> list[CodeValue]:
                 self.gate.leave_queue(self.execution)
                 return []
 
@@ -287,14 +287,14 @@ class _Visitor:
 
         return self.gate.locked(leave)
 
-    def share(self, num_threads: Value) -> Value:
+    def share(self, num_threads: CodeValue) -> CodeValue:
         """See `share_gate`."""
         address = self.call.gate
         num_sharers = address.load_shared(ACTIVE) + address.load_shared(WAITING)
         fair = larger(address.load(I64, LIMIT) // larger(num_sharers, 1), 1)
         has_surplus = (num_sharers > 1) & (num_threads > fair)
 
-        def let_go() -> list[Value]:
+        def let_go() -> list[CodeValue]:
             self._dismiss()
             self._give_back(num_threads - fair)
             # Also where none is left to invite: what workers have said must not be counted again.
@@ -302,17 +302,17 @@ class _Visitor:
 
         return when(has_surplus, let_go, lambda: [num_threads], likely=False)[0]
 
-    def leave(self, num_threads: Value) -> None:
+    def leave(self, num_threads: CodeValue) -> None:
         """See `leave_gate`."""
 
-        def dismiss() -> list[Value]:
+        def dismiss() -> list[CodeValue]:
             self._dismiss()
             return []
 
         when(num_threads > 1, dismiss)
         gate, now, release = self.gate, read_clock(self.code, self.isa), self.call.release
 
-        def admit() -> list[Value]:
+        def admit() -> list[CodeValue]:
             gate.remember(gate[ACTIVE] + gate[WAITING], now)
             gate[RUNNING] = gate[RUNNING] - num_threads
             gate[ACTIVE] = gate[ACTIVE] - 1
@@ -320,11 +320,11 @@ class _Visitor:
 
         (chain,) = gate.locked(admit)
 
-        def turn(carried: list[Value]) -> tuple[Value, Sequence[Value]]:
+        def turn(carried: list[CodeValue]) -> tuple[CodeValue, Sequence[CodeValue]]:
             (execution,) = carried
             is_there = execution.differs(0)
 
-            def wake() -> list[Value]:
+            def wake() -> list[CodeValue]:
                 # Behind the call the execution may end at any time.
                 following = execution.load(I64, _NEXT)
                 release.called(I64, execution.load(I64, _TURN))
@@ -334,24 +334,24 @@ class _Visitor:
 
         loop_while(self.code, [chain], turn)
 
-    def _give_back(self, num_threads: Value) -> None:
+    def _give_back(self, num_threads: CodeValue) -> None:
         """Let others have threads."""
 
-        def change() -> list[Value]:
+        def change() -> list[CodeValue]:
             self.gate[RUNNING] = self.gate[RUNNING] - num_threads
             return []
 
         self.gate.locked(change)
 
-    def _each_worker(self, visit: Callable[[Value, Value], Value]) -> Value:
+    def _each_worker(self, visit: Callable[[CodeValue, CodeValue], CodeValue]) -> CodeValue:
         """Go through the tickets of all workers; the sum of what ``visit(ticket, sum)`` gives."""
         tickets, end = self.call.tickets, self.gate[NUM_WORKERS]
 
-        def turn(carried: list[Value]) -> tuple[Value, Sequence[Value]]:
+        def turn(carried: list[CodeValue]) -> tuple[CodeValue, Sequence[CodeValue]]:
             worker, total = carried
             is_there = worker < end
 
-            def look() -> list[Value]:
+            def look() -> list[CodeValue]:
                 return [worker + 1, total + visit(tickets + worker * LINE_BYTES, total)]
 
             return is_there, when(is_there, look, lambda: [worker, total])
@@ -359,7 +359,7 @@ class _Visitor:
         none = self.code.integer(0)
         return loop_while(self.code, [none, none], turn)[1]
 
-    def _invite(self, num_threads: Value) -> Value:
+    def _invite(self, num_threads: CodeValue) -> CodeValue:
         """Tell workers that there is something to do; threads that the execution has then.
 
         Notes
@@ -371,11 +371,11 @@ class _Visitor:
             (self.call.sync + word).store_shared(0)
         wanted = num_threads - 1
 
-        def ask(ticket: Value, so_far: Value) -> Value:
-            def take() -> list[Value]:
+        def ask(ticket: CodeValue, so_far: CodeValue) -> CodeValue:
+            def take() -> list[CodeValue]:
                 is_mine = (ticket + OWNER).exchanged(0, self.execution).equals(0)
 
-                def tell() -> list[Value]:
+                def tell() -> list[CodeValue]:
                     # It joins from here on, at any time, also while commands run.
                     ticket.store_shared(self.execution)
                     return []
@@ -387,7 +387,7 @@ class _Visitor:
 
         num_invited = self._each_worker(ask)
 
-        def give_back() -> list[Value]:
+        def give_back() -> list[CodeValue]:
             self._give_back(wanted - num_invited)
             return []
 
@@ -398,12 +398,12 @@ class _Visitor:
         """Tell workers that this is the end, and take back tickets that nobody has taken."""
         (self.call.sync + PUBLISHED).store_shared(END)
 
-        def end(ticket: Value, _: Value) -> Value:
-            def take_back() -> list[Value]:
+        def end(ticket: CodeValue, _: CodeValue) -> CodeValue:
+            def take_back() -> list[CodeValue]:
                 # Whoever exchanges the ticket first has it: the worker, or the leader.
                 taken = ticket.exchanged(self.execution, NO_CALL).differs(self.execution)
 
-                def wait() -> list[Value]:
+                def wait() -> list[CodeValue]:
                     # The worker may still look at `sync`, which is the caller's to free.
                     is_over = lambda: ticket.load_shared().equals(NO_CALL)  # noqa: E731
                     _wait_until(self.code, self.isa, is_over)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from armpy_numba_acc.llvm.control import loop, when
 from armpy_numba_acc.llvm.matrix_unit import Amx, MatrixUnit, Operands
-from armpy_numba_acc.llvm.values import F32, I8, I16, I32, I64, Code, Kind, Value, vector
+from armpy_numba_acc.llvm.values import F32, I8, I16, I32, I64, Code, CodeValue, Kind, vector
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.matrix_unit import CONFIGURATION_BYTES, ROW_BYTES, ROWS
 
@@ -17,7 +17,7 @@ STATE_BYTES = NUM_TILES * _TILE_BYTES + CONFIGURATION_BYTES
 """Of memory for the emulated unit: its tiles and its configuration."""
 
 
-def matrix_unit(isa: Isa, code: Code, state: Value) -> MatrixUnit:
+def matrix_unit(isa: Isa, code: Code, state: CodeValue) -> MatrixUnit:
     """The unit of an instruction set; parameters as of a `MatrixUnit`."""
     return (Emulation if isa.matrix_unit == "emulated" else Amx)(code, state)
 
@@ -39,7 +39,7 @@ class Emulation(MatrixUnit):
         for number in range(8):
             self._at_config.store(self.code.integer(0), number)
 
-    def configure(self, place: Value) -> None:
+    def configure(self, place: CodeValue) -> None:
         self._expect(self._config(I8, 0).equals(0))
         self._expect(place.load(I8).equals(1))
         for number in range(8):
@@ -63,27 +63,27 @@ class Emulation(MatrixUnit):
         for row in range(ROWS):
             self._tile(tile).store(self.code.constant(kind), row)
 
-    def load(self, tile: int, place: Value, pitch: Value) -> None:
+    def load(self, tile: int, place: CodeValue, pitch: CodeValue) -> None:
         rows, size = self._used(tile)
         self.zero_all(tile)
 
-        def copy(row: Value, _: list[Value]) -> list[Value]:
+        def copy(row: CodeValue, _: list[CodeValue]) -> list[CodeValue]:
             return self._copy(place + row * pitch, self._tile(tile) + row * ROW_BYTES, size)
 
         loop(self.code, rows, [], copy)
 
-    def store(self, tile: int, place: Value, pitch: Value) -> None:
+    def store(self, tile: int, place: CodeValue, pitch: CodeValue) -> None:
         rows, size = self._used(tile)
 
-        def copy(row: Value, _: list[Value]) -> list[Value]:
+        def copy(row: CodeValue, _: list[CodeValue]) -> list[CodeValue]:
             return self._copy(self._tile(tile) + row * ROW_BYTES, place + row * pitch, size)
 
         loop(self.code, rows, [], copy)
 
-    def _copy(self, source: Value, target: Value, size: Value) -> list[Value]:
+    def _copy(self, source: CodeValue, target: CodeValue, size: CodeValue) -> list[CodeValue]:
         """Copy some groups of four bytes."""
 
-        def word(number: Value, _: list[Value]) -> list[Value]:
+        def word(number: CodeValue, _: list[CodeValue]) -> list[CodeValue]:
             target.store(source.load(I32, number, align=1), number)
             return []
 
@@ -98,12 +98,14 @@ class Emulation(MatrixUnit):
         add = self._bytes if operands == "bytes" else self._pairs
         add(rows, weight_rows, *map(self._tile, (total, elements, weights)))
 
-    def _bytes(self, rows: Value, groups: Value, total: Value, given: Value, by: Value) -> None:
+    def _bytes(
+        self, rows: CodeValue, groups: CodeValue, total: CodeValue, given: CodeValue, by: CodeValue
+    ) -> None:
         """Products of bytes, row by row."""
         kind = vector(I32, _LANES)
 
-        def row(number: Value, _: list[Value]) -> list[Value]:
-            def group(k: Value, sums: list[Value]) -> list[Value]:
+        def row(number: CodeValue, _: list[CodeValue]) -> list[CodeValue]:
+            def group(k: CodeValue, sums: list[CodeValue]) -> list[CodeValue]:
                 four = (given + number * ROW_BYTES).load(I32, k)
                 weights, (result,) = by.load(kind, k), sums
                 for shift in (0, 8, 16, 24):
@@ -117,12 +119,14 @@ class Emulation(MatrixUnit):
 
         loop(self.code, rows, [], row)
 
-    def _pairs(self, rows: Value, groups: Value, total: Value, given: Value, by: Value) -> None:
+    def _pairs(
+        self, rows: CodeValue, groups: CodeValue, total: CodeValue, given: CodeValue, by: CodeValue
+    ) -> None:
         """Products of bfloat16, row by row."""
         kind, zeros = vector(I32, _LANES), self.code.constant(vector(F32, _LANES))
 
-        def row(number: Value, _: list[Value]) -> list[Value]:
-            def group(k: Value, sums: list[Value]) -> list[Value]:
+        def row(number: CodeValue, _: list[CodeValue]) -> list[CodeValue]:
+            def group(k: CodeValue, sums: list[CodeValue]) -> list[CodeValue]:
                 two = (given + number * ROW_BYTES).load(I32, k).splat(_LANES)
                 weights, (first, second) = by.load(kind, k), sums
                 lower = [(pair << 16).as_float() for pair in (two, weights)]
@@ -138,34 +142,34 @@ class Emulation(MatrixUnit):
 
         loop(self.code, rows, [], row)
 
-    def _tile(self, tile: int) -> Value:
+    def _tile(self, tile: int) -> CodeValue:
         """Address of a tile's memory."""
         return self.state + tile * _TILE_BYTES
 
     @property
-    def _at_config(self) -> Value:
+    def _at_config(self) -> CodeValue:
         """Address of the configuration."""
         return self.state + NUM_TILES * _TILE_BYTES
 
-    def _config(self, kind: Kind, number: int) -> Value:
+    def _config(self, kind: Kind, number: int) -> CodeValue:
         """A part of the configuration."""
         return self._at_config.load(kind, number)
 
-    def _shape(self, tile: int) -> tuple[Value, Value]:
+    def _shape(self, tile: int) -> tuple[CodeValue, CodeValue]:
         """Rows of a tile, and bytes of each."""
         rows = self._config(I8, 48 + tile).unsigned(I64)
         return rows, self._config(I16, 8 + tile).unsigned(I64)
 
-    def _used(self, tile: int) -> tuple[Value, Value]:
+    def _used(self, tile: int) -> tuple[CodeValue, CodeValue]:
         """The same of a tile that is used now."""
         rows, size = self._shape(tile)
         self._expect(self._config(I8, 0).equals(1) & (rows > 0) & (size > 0))
         return rows, size
 
-    def _expect(self, condition: Value) -> None:
+    def _expect(self, condition: CodeValue) -> None:
         """Stop the process where AMX would raise an exception."""
 
-        def trap() -> list[Value]:
+        def trap() -> list[CodeValue]:
             self.code.call("llvm.trap", None)
             return []
 

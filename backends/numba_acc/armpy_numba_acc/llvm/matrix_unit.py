@@ -18,7 +18,7 @@ from abc import ABC, abstractmethod
 from functools import partial
 from typing import Literal
 
-from armpy_numba_acc.llvm.values import I8, Code, Value
+from armpy_numba_acc.llvm.values import I8, Code, CodeValue
 
 Operands = Literal["bytes", "bfloat16"]
 """What is multiplied: unsigned with signed bytes, four of each lane; or two of bfloat16."""
@@ -30,11 +30,11 @@ class MatrixUnit(ABC):
     Parameters
     ----------
     code : Code
-    state : Value
+    state : CodeValue
         Address of memory that a unit may have, the same from `begin` to `release`.
     """
 
-    def __init__(self, code: Code, state: Value) -> None:
+    def __init__(self, code: Code, state: CodeValue) -> None:
         self.code, self.state = code, state
 
     def begin(self) -> None:
@@ -42,7 +42,7 @@ class MatrixUnit(ABC):
         return
 
     @abstractmethod
-    def configure(self, place: Value) -> None:
+    def configure(self, place: CodeValue) -> None:
         """Take the configuration at an address; all tiles become zeros."""
 
     @abstractmethod
@@ -54,11 +54,11 @@ class MatrixUnit(ABC):
         """Make zeros of a tile's elements."""
 
     @abstractmethod
-    def load(self, tile: int, place: Value, pitch: Value) -> None:
+    def load(self, tile: int, place: CodeValue, pitch: CodeValue) -> None:
         """Load a tile whose rows are so many bytes apart in memory."""
 
     @abstractmethod
-    def store(self, tile: int, place: Value, pitch: Value) -> None:
+    def store(self, tile: int, place: CodeValue, pitch: CodeValue) -> None:
         """Store a tile's rows so many bytes apart."""
 
     @abstractmethod
@@ -69,7 +69,7 @@ class MatrixUnit(ABC):
 class Amx(MatrixUnit):
     """The instructions."""
 
-    def configure(self, place: Value) -> None:
+    def configure(self, place: CodeValue) -> None:
         self.code.call("llvm.x86.ldtilecfg", None, _pointer(place))
 
     def release(self) -> None:
@@ -78,10 +78,10 @@ class Amx(MatrixUnit):
     def zero(self, tile: int) -> None:
         self._run("tilezero", tile)
 
-    def load(self, tile: int, place: Value, pitch: Value) -> None:
+    def load(self, tile: int, place: CodeValue, pitch: CodeValue) -> None:
         self._run("tileloadd64", tile, _pointer(place), pitch)
 
-    def store(self, tile: int, place: Value, pitch: Value) -> None:
+    def store(self, tile: int, place: CodeValue, pitch: CodeValue) -> None:
         self._run("tilestored64", tile, _pointer(place), pitch)
 
     def dot(self, operands: Operands, total: int, elements: int, weights: int) -> None:
@@ -89,11 +89,11 @@ class Amx(MatrixUnit):
         number = partial(self.code.constant, I8)
         self._run(name, total, number(elements), number(weights))
 
-    def _run(self, name: str, tile: int, *others: Value) -> None:
+    def _run(self, name: str, tile: int, *others: CodeValue) -> None:
         """An instruction whose first operand is a tile."""
         self.code.call(f"llvm.x86.{name}", None, self.code.constant(I8, tile), *others)
 
 
-def _pointer(place: Value) -> Value:
+def _pointer(place: CodeValue) -> CodeValue:
     """An address as LLVM's own functions take it."""
     return place.converted("inttoptr", I8.as_pointer())

@@ -15,7 +15,7 @@ from llvmlite import ir
 from numba import types
 
 from armpy_numba_acc.llvm.primitives import NOTHING, WORD, primitive
-from armpy_numba_acc.llvm.values import F32, F64, I8, I16, I32, I64, Code, Kind, Value
+from armpy_numba_acc.llvm.values import F32, F64, I8, I16, I32, I64, Code, CodeValue, Kind
 from armpy_numba_acc.machine.call import Pointer
 
 LoadInteger = Callable[[Pointer, int], int]
@@ -28,7 +28,7 @@ def _make_load(kind: Any, element: Kind) -> Callable[[Pointer, int], Any]:  # An
     """What loads element `index` of an array at an address."""
 
     @primitive(kind, WORD, WORD)
-    def load(code: Code, base: Value, index: Value) -> Value:
+    def load(code: Code, base: CodeValue, index: CodeValue) -> CodeValue:
         return base.load(element, index)
 
     return load
@@ -38,7 +38,7 @@ def _make_store(kind: Any, element: Kind) -> Callable[[Pointer, int, Any], None]
     """What stores element `index` of an array at an address."""
 
     @primitive(NOTHING, WORD, WORD, kind)
-    def store(code: Code, base: Value, index: Value, value: Value) -> None:
+    def store(code: Code, base: CodeValue, index: CodeValue, value: CodeValue) -> None:
         base.store(value, index)
 
     return store
@@ -68,52 +68,52 @@ INTEGERS: Mapping[int, tuple[LoadInteger, StoreInteger]] = {
 
 
 @primitive(types.float32, WORD, WORD)
-def load_bf16(code: Code, base: Value, index: Value) -> Value:
+def load_bf16(code: Code, base: CodeValue, index: CodeValue) -> CodeValue:
     """Load element `index` of an array of bfloat16 at an address, as float32."""
     return (base.load(I16, index).unsigned(I32) << 16).as_float()
 
 
 @primitive(types.float32, WORD)
-def bits_to_f32(code: Code, bits: Value) -> Value:
+def bits_to_f32(code: Code, bits: CodeValue) -> CodeValue:
     """A float32 whose bits are the low half of an integer; how kernels get float arguments."""
     return bits.narrowed(I32).as_float()
 
 
 @primitive(types.float64, WORD)
-def bits_to_f64(code: Code, bits: Value) -> Value:
+def bits_to_f64(code: Code, bits: CodeValue) -> CodeValue:
     """A float64 that has an integer's bits."""
     return bits.bitcast(F64)
 
 
 @primitive(NOTHING, WORD, WORD, WORD, WORD)
 def call_kernel(
-    code: Code, function: Value, args: Value, thread: Value, num_threads: Value
+    code: Code, function: CodeValue, args: CodeValue, thread: CodeValue, num_threads: CodeValue
 ) -> None:
     """Call a compiled kernel at an address."""
     function.called(ir.VoidType(), args, thread, num_threads)
 
 
 @primitive(WORD, WORD, WORD)
-def call_address(code: Code, function: Value, value: Value) -> Value:
+def call_address(code: Code, function: CodeValue, value: CodeValue) -> CodeValue:
     """Call a C function at an address, of one word or none, that gives a word or nothing."""
     return function.called(I64, value)
 
 
 @primitive(WORD, WORD, WORD)
-def atomic_add(code: Code, base: Value, value: Value) -> Value:
+def atomic_add(code: Code, base: CodeValue, value: CodeValue) -> CodeValue:
     """Add to a 64-bit integer that other threads see; returns what it was."""
     pointer = code.builder.inttoptr(base.value, I64.as_pointer())
     return code.of(code.builder.atomic_rmw("add", pointer, value.value, "acq_rel"))
 
 
 @primitive(WORD, WORD)
-def atomic_load(code: Code, base: Value) -> Value:
+def atomic_load(code: Code, base: CodeValue) -> CodeValue:
     """Read a 64-bit integer that other threads write."""
     return base.load_shared()
 
 
 @primitive(NOTHING, WORD, WORD)
-def atomic_store(code: Code, base: Value, value: Value) -> None:
+def atomic_store(code: Code, base: CodeValue, value: CodeValue) -> None:
     """Write a 64-bit integer that other threads read."""
     base.store_shared(value)
 
@@ -128,7 +128,7 @@ def stack_memory(size_bytes: int) -> Callable[[], int]:
     """
 
     @primitive(WORD)
-    def memory(code: Code) -> Value:
+    def memory(code: Code) -> CodeValue:
         return code.stack(I64, -(-size_bytes // 8))
 
     return memory

@@ -1,4 +1,4 @@
-"""Primitives for code that Numba compiles: functions written with `Value`, and inlined ones."""
+"""Primitives for code that Numba compiles: functions written with `CodeValue`, and inlined ones."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numba import njit, types
 from numba.extending import intrinsic
 
 from armpy_numba_acc.llvm.translation import OPTIONS, translated
-from armpy_numba_acc.llvm.values import I64, Code, Value
+from armpy_numba_acc.llvm.values import I64, Code, CodeValue
 
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
@@ -48,7 +48,7 @@ def compiled(function: FunctionT) -> FunctionT:
 def primitive(
     result: Any,  # Any: a type of Numba's
     *kinds: Any,  # Any: types of Numba's
-) -> Callable[[Callable[..., Value | None]], Primitive]:
+) -> Callable[[Callable[..., CodeValue | None]], Primitive]:
     """Let Numba's code call a function that writes LLVM's instructions.
 
     Parameters
@@ -61,10 +61,10 @@ def primitive(
     Returns
     -------
     callable
-        Decorates ``write(code, *values)``, which gives a `Value`, or None for `NOTHING`.
+        Decorates ``write(code, *values)``, which gives a `CodeValue`, or None for `NOTHING`.
     """
 
-    def decorate(write: Callable[..., Value | None]) -> Primitive:
+    def decorate(write: Callable[..., CodeValue | None]) -> Primitive:
         def typed(*_: Any) -> Any:  # Any: Numba has no types
             def generate(context: Any, builder: Any, _: Any, args: Any) -> Any:
                 code = Code(builder)
@@ -107,7 +107,7 @@ def linked(name: str, count: int, *, returns: bool = False) -> Primitive:
         Whether it gives one back.
     """
 
-    def call(code: Code, *values: Value) -> Value | None:
+    def call(code: Code, *values: CodeValue) -> CodeValue | None:
         result = code.call(name, I64 if returns else None, *values)
         return result if returns else None
 
@@ -132,7 +132,7 @@ class Definition:
 
     name: str
     count: int
-    write: Callable[..., Value | None]
+    write: Callable[..., CodeValue | None]
     returns: bool = False
 
 

@@ -17,41 +17,41 @@ from collections.abc import Callable
 from functools import cache
 
 from armpy_numba_acc.llvm.primitives import NOTHING, WORD, primitive
-from armpy_numba_acc.llvm.values import I8, I32, I64, Code, Value
+from armpy_numba_acc.llvm.values import I8, I32, I64, Code, CodeValue
 from armpy_numba_acc.machine.isa import Isa
 
 _MXCSR_FTZ, _MXCSR_DAZ = 1 << 15, 1 << 6
 _FPCR_FZ = 1 << 24
 
-_Switch = tuple[Callable[[Code], Value], Callable[[Code, Value], None], int]
+_Switch = tuple[Callable[[Code], CodeValue], Callable[[Code, CodeValue], None], int]
 """How a processor's modes are read and written, and the bits that are set."""
 
 
-def _read_mxcsr(code: Code) -> Value:
+def _read_mxcsr(code: Code) -> CodeValue:
     """x86-64's word of modes."""
     word = code.stack(I32)
     code.call("llvm.x86.sse.stmxcsr", None, _pointer(word))
     return word.load(I32).unsigned(I64)
 
 
-def _write_mxcsr(code: Code, mode: Value) -> None:
+def _write_mxcsr(code: Code, mode: CodeValue) -> None:
     """Set x86-64's word of modes."""
     word = code.stack(I32)
     word.store(mode.narrowed(I32))
     code.call("llvm.x86.sse.ldmxcsr", None, _pointer(word))
 
 
-def _pointer(address: Value) -> Value:
+def _pointer(address: CodeValue) -> CodeValue:
     """An address as the processor's instructions take it."""
     return address.of(address.code.builder.inttoptr(address.value, I8.as_pointer()))
 
 
-def _read_fpcr(code: Code) -> Value:
+def _read_fpcr(code: Code) -> CodeValue:
     """AArch64's word of modes."""
     return code.call("llvm.aarch64.get.fpcr", I64)
 
 
-def _write_fpcr(code: Code, mode: Value) -> None:
+def _write_fpcr(code: Code, mode: CodeValue) -> None:
     """Set AArch64's word of modes."""
     code.call("llvm.aarch64.set.fpcr", None, mode)
 
@@ -71,7 +71,7 @@ def flushing(isa: Isa) -> Callable[[], int]:
     switch = _switch(isa)
 
     @primitive(WORD)
-    def flush(code: Code) -> Value:
+    def flush(code: Code) -> CodeValue:
         if switch is None:
             return code.integer(0)
         read, write, flags = switch
@@ -88,7 +88,7 @@ def restoring(isa: Isa) -> Callable[[int], None]:
     switch = _switch(isa)
 
     @primitive(NOTHING, WORD)
-    def restore(code: Code, modes: Value) -> None:
+    def restore(code: Code, modes: CodeValue) -> None:
         if switch is not None:
             switch[1](code, modes)
 

@@ -2,9 +2,9 @@
 
 Notes
 -----
-Code that is written with `Value` reads like arithmetic on numbers, and means as many elements at a
-time as its vectors have. Only what is written is computed: nothing is reordered, and operations on
-floats follow IEEE 754, so that infinities and NaNs are values like any other.
+Code that is written with `CodeValue` reads like arithmetic on numbers, and means as many elements
+at a time as its vectors have. Only what is written is computed: nothing is reordered, and
+operations on floats follow IEEE 754, so that infinities and NaNs are values like any other.
 
 Loops and conditions are in `armpy_numba_acc.llvm.control`; whole functions, and what code that
 Numba compiles can call, in `armpy_numba_acc.llvm.primitives`.
@@ -22,7 +22,7 @@ from numba.core import cgutils
 Kind: TypeAlias = Any  # Any: llvmlite's types have no types
 """A type of LLVM's: of a number or a vector."""
 
-Number: TypeAlias = "Value | int | float"
+Number: TypeAlias = "CodeValue | int | float"
 """A value, or a constant of the type of the value that it is combined with."""
 
 I1, I8, I16, I32, I64 = (ir.IntType(bits) for bits in (1, 8, 16, 32, 64))
@@ -63,28 +63,30 @@ class Code:
     def __init__(self, builder: Any) -> None:  # Any: llvmlite has no types
         self.builder = builder
 
-    def of(self, value: Any) -> Value:  # Any: llvmlite has no types
+    def of(self, value: Any) -> CodeValue:  # Any: llvmlite has no types
         """What llvmlite made, with operators."""
-        return Value(self, value)
+        return CodeValue(self, value)
 
-    def constant(self, kind: Kind, number: float = 0) -> Value:
+    def constant(self, kind: Kind, number: float = 0) -> CodeValue:
         """A number, in every element if the type is a vector."""
         return self.of(_constant_of(kind, number, repr(number)))
 
-    def integer(self, number: int) -> Value:
+    def integer(self, number: int) -> CodeValue:
         """A constant of 64 bits: sizes, addresses, counts."""
         return self.constant(I64, number)
 
-    def numbers(self, element: Kind, values: Sequence[float]) -> Value:
+    def numbers(self, element: Kind, values: Sequence[float]) -> CodeValue:
         """A vector of constants."""
         constants = [_constant(element, value) for value in values]
         return self.of(ir.Constant(vector(element, len(constants)), constants))
 
-    def undefined(self, kind: Kind) -> Value:
+    def undefined(self, kind: Kind) -> CodeValue:
         """A value that nobody looks at."""
         return self.of(ir.Constant(kind, ir.Undefined))
 
-    def call(self, name: str, result: Kind | None, *arguments: Value, **options: Any) -> Value:
+    def call(
+        self, name: str, result: Kind | None, *arguments: CodeValue, **options: Any
+    ) -> CodeValue:
         """Call a function by its name: LLVM's own, the C library's, or one that is linked.
 
         Parameters
@@ -99,7 +101,7 @@ class Code:
         function = cgutils.get_or_insert_function(self.builder.module, function_kind, name)
         return self.of(self.builder.call(function, [a.value for a in arguments], **options))
 
-    def stack(self, kind: Kind, count: int = 1) -> Value:
+    def stack(self, kind: Kind, count: int = 1) -> CodeValue:
         """Address of memory for values, which the function has for as long as it runs."""
         with self.builder.goto_entry_block():
             room = self.builder.alloca(kind, count)
@@ -125,7 +127,7 @@ def _constant(kind: Kind, number: float) -> Any:  # Any: llvmlite has no types
     return kind(float(number) if is_float else int(number))
 
 
-class Value:
+class CodeValue:
     """A number or a vector that code computes, together with where instructions are added.
 
     Parameters
@@ -172,206 +174,206 @@ class Value:
         """Whether elements are floats of either size."""
         return isinstance(self.element, ir.FloatType | ir.DoubleType)
 
-    def of(self, value: Any) -> Value:  # Any: llvmlite has no types
+    def of(self, value: Any) -> CodeValue:  # Any: llvmlite has no types
         """Another value in the same place."""
-        return Value(self.code, value)
+        return CodeValue(self.code, value)
 
-    def like(self, number: Number) -> Value:
+    def like(self, number: Number) -> CodeValue:
         """A constant of the same type, unless it is a value already."""
-        return number if isinstance(number, Value) else self.code.constant(self.kind, number)
+        return number if isinstance(number, CodeValue) else self.code.constant(self.kind, number)
 
     # Arithmetic
 
-    def _with(self, other: Number, for_floats: str, for_integers: str) -> Value:
+    def _with(self, other: Number, for_floats: str, for_integers: str) -> CodeValue:
         """An instruction that floats have another one for than integers."""
         name = for_floats if self.is_float else for_integers
         return self.of(getattr(self.code.builder, name)(self.value, self.like(other).value))
 
-    def __add__(self, other: Number) -> Value:
+    def __add__(self, other: Number) -> CodeValue:
         return self._with(other, "fadd", "add")
 
-    def __sub__(self, other: Number) -> Value:
+    def __sub__(self, other: Number) -> CodeValue:
         return self._with(other, "fsub", "sub")
 
-    def __mul__(self, other: Number) -> Value:
+    def __mul__(self, other: Number) -> CodeValue:
         return self._with(other, "fmul", "mul")
 
-    def __truediv__(self, other: Number) -> Value:
+    def __truediv__(self, other: Number) -> CodeValue:
         return self._with(other, "fdiv", "sdiv")
 
-    def __floordiv__(self, other: Number) -> Value:
+    def __floordiv__(self, other: Number) -> CodeValue:
         return self._with(other, "fdiv", "sdiv")
 
-    def __mod__(self, other: Number) -> Value:
+    def __mod__(self, other: Number) -> CodeValue:
         return self._with(other, "frem", "srem")
 
-    def __radd__(self, other: Number) -> Value:
+    def __radd__(self, other: Number) -> CodeValue:
         return self.like(other) + self
 
-    def __rsub__(self, other: Number) -> Value:
+    def __rsub__(self, other: Number) -> CodeValue:
         return self.like(other) - self
 
-    def __rmul__(self, other: Number) -> Value:
+    def __rmul__(self, other: Number) -> CodeValue:
         return self.like(other) * self
 
-    def __rtruediv__(self, other: Number) -> Value:
+    def __rtruediv__(self, other: Number) -> CodeValue:
         return self.like(other) / self
 
-    def __neg__(self) -> Value:
+    def __neg__(self) -> CodeValue:
         return self.of(self.code.builder.fneg(self.value)) if self.is_float else 0 - self
 
-    def __and__(self, other: Number) -> Value:
+    def __and__(self, other: Number) -> CodeValue:
         return self._with(other, "and_", "and_")
 
-    def __or__(self, other: Number) -> Value:
+    def __or__(self, other: Number) -> CodeValue:
         return self._with(other, "or_", "or_")
 
-    def __xor__(self, other: Number) -> Value:
+    def __xor__(self, other: Number) -> CodeValue:
         return self._with(other, "xor", "xor")
 
-    def __lshift__(self, other: Number) -> Value:
+    def __lshift__(self, other: Number) -> CodeValue:
         return self._with(other, "shl", "shl")
 
-    def __rshift__(self, other: Number) -> Value:
+    def __rshift__(self, other: Number) -> CodeValue:
         return self._with(other, "ashr", "ashr")
 
-    def shifted_right(self, other: Number) -> Value:
+    def shifted_right(self, other: Number) -> CodeValue:
         """Bits moved down with zeros behind them, whatever the sign is."""
         return self._with(other, "lshr", "lshr")
 
-    def __abs__(self) -> Value:
+    def __abs__(self) -> CodeValue:
         return self.call("fabs") if self.is_float else choose(self < 0, -self, self)
 
-    def call(self, name: str, *others: Value) -> Value:
+    def call(self, name: str, *others: CodeValue) -> CodeValue:
         """A function of LLVM's own whose arguments and result are of one type: ``smin``."""
         return self.code.call(f"llvm.{name}.{suffix(self.kind)}", self.kind, self, *others)
 
-    def sqrt(self) -> Value:
+    def sqrt(self) -> CodeValue:
         """Square roots."""
         return self.call("sqrt")
 
-    def with_sign_of(self, other: Value) -> Value:
+    def with_sign_of(self, other: CodeValue) -> CodeValue:
         """The same magnitudes with other signs."""
         return self.call("copysign", other)
 
-    def times_plus(self, factor: Number, summand: Number) -> Value:
+    def times_plus(self, factor: Number, summand: Number) -> CodeValue:
         """``self * factor + summand``, rounded once where the processor can."""
         return self.call("fmuladd", self.like(factor), self.like(summand))
 
     # Comparison
 
-    def _compare(self, operator: str, other: Number) -> Value:
+    def _compare(self, operator: str, other: Number) -> CodeValue:
         """Compare; false where a float is NaN."""
         name = "fcmp_ordered" if self.is_float else "icmp_signed"
         compare = getattr(self.code.builder, name)
         return self.of(compare(operator, self.value, self.like(other).value))
 
-    def __lt__(self, other: Number) -> Value:
+    def __lt__(self, other: Number) -> CodeValue:
         return self._compare("<", other)
 
-    def __le__(self, other: Number) -> Value:
+    def __le__(self, other: Number) -> CodeValue:
         return self._compare("<=", other)
 
-    def __gt__(self, other: Number) -> Value:
+    def __gt__(self, other: Number) -> CodeValue:
         return self._compare(">", other)
 
-    def __ge__(self, other: Number) -> Value:
+    def __ge__(self, other: Number) -> CodeValue:
         return self._compare(">=", other)
 
-    def equals(self, other: Number) -> Value:
+    def equals(self, other: Number) -> CodeValue:
         """Where both are the same number."""
         return self._compare("==", other)
 
-    def differs(self, other: Number) -> Value:
+    def differs(self, other: Number) -> CodeValue:
         """Where they are not the same number; true where a float is NaN."""
         if not self.is_float:
             return self._compare("!=", other)
         compare = self.code.builder.fcmp_unordered
         return self.of(compare("!=", self.value, self.like(other).value))
 
-    def is_nan(self) -> Value:
+    def is_nan(self) -> CodeValue:
         """Where a float is no number."""
         return self.of(self.code.builder.fcmp_unordered("uno", self.value, self.value))
 
-    def is_below(self, other: Number) -> Value:
+    def is_below(self, other: Number) -> CodeValue:
         """Where it is smaller as an unsigned integer."""
         compare = self.code.builder.icmp_unsigned
         return self.of(compare("<", self.value, self.like(other).value))
 
-    def mask_bits(self) -> Value:
+    def mask_bits(self) -> CodeValue:
         """A vector of bits as an integer of as many bits, the first one lowest."""
         return self.bitcast(ir.IntType(self.count))
 
-    def any(self) -> Value:
+    def any(self) -> CodeValue:
         """Whether a bit of a vector of bits is set."""
         bits = self.mask_bits()
         return self.of(self.code.builder.icmp_unsigned("!=", bits.value, bits.like(0).value))
 
     # Conversion
 
-    def converted(self, name: str, element: Kind) -> Value:
+    def converted(self, name: str, element: Kind) -> CodeValue:
         """An instruction such as ``sitofp`` to another type of elements."""
         kind = vector(element, self.count) if self.is_vector else element
         if kind == self.kind:
             return self
         return self.of(getattr(self.code.builder, name)(self.value, kind))
 
-    def bitcast(self, kind: Kind) -> Value:
+    def bitcast(self, kind: Kind) -> CodeValue:
         """The same bits as a value of another type of the same size."""
         return self.of(self.code.builder.bitcast(self.value, kind))
 
-    def bits(self) -> Value:
+    def bits(self) -> CodeValue:
         """float32 as the integers that they are stored as."""
         return self.converted("bitcast", I32)
 
-    def as_float(self) -> Value:
+    def as_float(self) -> CodeValue:
         """int32 as the floats that are stored like them."""
         return self.converted("bitcast", F32)
 
-    def to_float(self) -> Value:
+    def to_float(self) -> CodeValue:
         """int32 to the nearest float32."""
         return self.converted("sitofp", F32)
 
-    def to_integer(self) -> Value:
+    def to_integer(self) -> CodeValue:
         """Floats without their fraction to int32; they have to fit."""
         return self.converted("fptosi", I32)
 
-    def to_double(self) -> Value:
+    def to_double(self) -> CodeValue:
         """float32 to float64."""
         return self.converted("fpext", F64)
 
-    def to_single(self) -> Value:
+    def to_single(self) -> CodeValue:
         """float64 to the nearest float32."""
         return self.converted("fptrunc", F32)
 
-    def signed(self, element: Kind) -> Value:
+    def signed(self, element: Kind) -> CodeValue:
         """Signed integers in more bits."""
         return self.converted("sext", element)
 
-    def unsigned(self, element: Kind) -> Value:
+    def unsigned(self, element: Kind) -> CodeValue:
         """Unsigned integers, or bits, in more bits."""
         return self.converted("zext", element)
 
-    def narrowed(self, element: Kind) -> Value:
+    def narrowed(self, element: Kind) -> CodeValue:
         """The low bits of integers."""
         return self.converted("trunc", element)
 
     # Elements
 
-    def splat(self, lanes: int) -> Value:
+    def splat(self, lanes: int) -> CodeValue:
         """A vector whose every element is this number."""
         kind, builder = vector(self.kind, lanes), self.code.builder
         nothing = self.code.undefined(kind)
         first = self.of(builder.insert_element(nothing.value, self.value, I32(0)))
         return first.shuffled([0] * lanes, nothing)
 
-    def shuffled(self, lanes: Sequence[int], other: Value | None = None) -> Value:
+    def shuffled(self, lanes: Sequence[int], other: CodeValue | None = None) -> CodeValue:
         """Some elements of this vector and, counted on behind them, of another one."""
         other = self.code.undefined(self.kind) if other is None else other
         numbers = self.code.numbers(I32, lanes)
         return self.of(self.code.builder.shuffle_vector(self.value, other.value, numbers.value))
 
-    def at(self, number: int) -> Value:
+    def at(self, number: int) -> CodeValue:
         """One element."""
         return self.of(self.code.builder.extract_element(self.value, I32(number)))
 
@@ -384,7 +386,7 @@ class Value:
             return pointer
         return self.code.builder.gep(pointer, (self.like(index).value,))
 
-    def place(self, kind: Kind, index: Number) -> Value:
+    def place(self, kind: Kind, index: Number) -> CodeValue:
         """Address of element `index`; written so that LLVM sees what a loop walks over."""
         return self.of(self.code.builder.ptrtoint(self._pointer(kind, index), I64))
 
@@ -394,17 +396,17 @@ class Value:
         index: Number | None = None,
         *,
         align: int = 0,
-        mask: Value | None = None,
-    ) -> Value:
+        mask: CodeValue | None = None,
+    ) -> CodeValue:
         """Load a number or a vector.
 
         Parameters
         ----------
-        index : Value or int, optional
+        index : CodeValue or int, optional
             Counted in what is loaded, behind the address.
         align : int
             Bytes that the address is a multiple of; those of an element if left out.
-        mask : Value, optional
+        mask : CodeValue, optional
             The elements that are there; the others are 0.
         """
         pointer, align = self._pointer(kind, index), align or element_bytes(kind)
@@ -415,7 +417,7 @@ class Value:
         return self.code.call(name, kind, self.of(pointer), size, mask, zero)
 
     def store(
-        self, value: Value, index: Number | None = None, *, mask: Value | None = None
+        self, value: CodeValue, index: Number | None = None, *, mask: CodeValue | None = None
     ) -> None:
         """Store a number or a vector; parameters as for `load`."""
         pointer, align = self._pointer(value.kind, index), element_bytes(value.kind)
@@ -426,13 +428,13 @@ class Value:
         size = self.code.constant(I32, align)
         self.code.call(name, None, value, self.of(pointer), size, mask)
 
-    def called(self, result: Kind, *arguments: Value) -> Value:
+    def called(self, result: Kind, *arguments: CodeValue) -> CodeValue:
         """Call a C function at this address; as for `Code.call` otherwise."""
         kind = ir.FunctionType(result, [argument.kind for argument in arguments])
         pointer = self.code.builder.inttoptr(self.value, kind.as_pointer())
         return self.of(self.code.builder.call(pointer, [each.value for each in arguments]))
 
-    def load_shared(self, index: int = 0) -> Value:
+    def load_shared(self, index: int = 0) -> CodeValue:
         """Read a 64-bit integer that other threads write, and what they wrote before it."""
         return self.of(self.code.builder.load_atomic(self._pointer(I64, index), "acquire", 8))
 
@@ -441,7 +443,7 @@ class Value:
         pointer, word = self._pointer(I64, index), self.like(value).value
         self.code.builder.store_atomic(word, pointer, "release", 8)
 
-    def exchanged(self, expected: Number, value: Number, index: int = 0) -> Value:
+    def exchanged(self, expected: Number, value: Number, index: int = 0) -> CodeValue:
         """Write a 64-bit integer if it is as expected; what it was (compare and swap)."""
         words = self.like(expected).value, self.like(value).value
         pair = self.code.builder.cmpxchg(self._pointer(I64, index), *words, "acq_rel", "acquire")
@@ -453,21 +455,21 @@ class Value:
         self.code.call("llvm.prefetch.p0", None, self.of(self._pointer(I8, None)), *numbers)
 
 
-def choose(mask: Value, one: Number, other: Number) -> Value:
+def choose(mask: CodeValue, one: Number, other: Number) -> CodeValue:
     """`one` where the mask is set, else `other`; one of them may be a number."""
-    kind = one if isinstance(one, Value) else other
-    assert isinstance(kind, Value)  # who calls sees to it
+    kind = one if isinstance(one, CodeValue) else other
+    assert isinstance(kind, CodeValue)  # who calls sees to it
     values = kind.like(one).value, kind.like(other).value
     return mask.of(mask.code.builder.select(mask.value, *values))
 
 
-def clamp(values: Value, low: Number, high: Number) -> Value:
+def clamp(values: CodeValue, low: Number, high: Number) -> CodeValue:
     """Values within bounds; NaN stays NaN."""
     values = choose(values < low, low, values)
     return choose(values > high, high, values)
 
 
-def at_least(bound: Value, values: Value) -> Value:
+def at_least(bound: CodeValue, values: CodeValue) -> CodeValue:
     """The larger of each two; `values` where `bound` is NaN or they are.
 
     Notes
@@ -478,28 +480,28 @@ def at_least(bound: Value, values: Value) -> Value:
     return choose(bound > values, bound, values)
 
 
-def at_most(bound: Value, values: Value) -> Value:
+def at_most(bound: CodeValue, values: CodeValue) -> CodeValue:
     """The smaller of each two, as `at_least`."""
     return choose(bound < values, bound, values)
 
 
-def larger(one: Value, other: Number) -> Value:
+def larger(one: CodeValue, other: Number) -> CodeValue:
     """The larger of each two; NaN where either is."""
     return _extreme(one, other, one > other)
 
 
-def smaller(one: Value, other: Number) -> Value:
+def smaller(one: CodeValue, other: Number) -> CodeValue:
     """The smaller of each two; NaN where either is."""
     return _extreme(one, other, one < other)
 
 
-def _extreme(one: Value, other: Number, is_first: Value) -> Value:
+def _extreme(one: CodeValue, other: Number, is_first: CodeValue) -> CodeValue:
     """One of two by a comparison, which is false where either is NaN."""
     chosen = choose(is_first, one, other)
     return choose(one.differs(one), one, chosen) if one.is_float else chosen
 
 
-def first_lanes(count: Value, lanes: int) -> Value:
+def first_lanes(count: CodeValue, lanes: int) -> CodeValue:
     """Bits of the lanes that lie below a number (int64)."""
     numbers = count.code.numbers(I32, range(lanes))
     return numbers < count.narrowed(I32).splat(lanes)

@@ -9,7 +9,7 @@ from llvmlite import ir
 
 from armpy_numba_acc.llvm.control import when
 from armpy_numba_acc.llvm.primitives import NOTHING, WORD, primitive
-from armpy_numba_acc.llvm.values import I32, I64, Code, Value
+from armpy_numba_acc.llvm.values import I32, I64, Code, CodeValue
 from armpy_numba_acc.machine.isa import Isa
 
 SPINS = 1 << 12
@@ -17,18 +17,20 @@ SPINS = 1 << 12
 
 
 @primitive(WORD, WORD, WORD, WORD)
-def compare_and_swap(code: Code, base: Value, expected: Value, value: Value) -> Value:
+def compare_and_swap(
+    code: Code, base: CodeValue, expected: CodeValue, value: CodeValue
+) -> CodeValue:
     """Write a 64-bit integer if it is as expected; returns what it was."""
     return base.exchanged(expected, value)
 
 
-def pause(code: Code, isa: Isa, spins: Value) -> None:
+def pause(code: Code, isa: Isa, spins: CodeValue) -> None:
     """Let a moment pass for a thread that waits, and has looked so often."""
     _relax(code, isa)
     when(spins >= SPINS, lambda: [_yield(code, isa)])
 
 
-def read_clock(code: Code, isa: Isa) -> Value:
+def read_clock(code: Code, isa: Isa) -> CodeValue:
     """Nanoseconds of the clock that `time.perf_counter` reads."""
     if _is_windows(isa):
         return _windows_clock_ns(code)
@@ -46,7 +48,7 @@ def _relax(code: Code, isa: Isa) -> None:
         code.call("llvm.aarch64.hint", None, code.constant(I32, 1))
 
 
-def _yield(code: Code, isa: Isa) -> Value:
+def _yield(code: Code, isa: Isa) -> CodeValue:
     """Let other threads have the processor."""
     return code.call("SwitchToThread" if _is_windows(isa) else "sched_yield", I32)
 
@@ -67,7 +69,7 @@ def pausing(isa: Isa) -> Callable[[int], int]:
     """Make ``pause(spins)``: a moment passes for a thread that has looked so often; once more."""
 
     @primitive(WORD, WORD)
-    def counted_pause(code: Code, spins: Value) -> Value:
+    def counted_pause(code: Code, spins: CodeValue) -> CodeValue:
         pause(code, isa, spins)
         return spins + 1
 
@@ -79,7 +81,7 @@ def clock_of(isa: Isa) -> Callable[[], int]:
     """Make ``clock_ns()``; see `read_clock`."""
 
     @primitive(WORD)
-    def clock_ns(code: Code) -> Value:
+    def clock_ns(code: Code) -> CodeValue:
         return read_clock(code, isa)
 
     return clock_ns
@@ -89,7 +91,7 @@ _LINUX_CLOCK, _MACOS_CLOCK = 1, 8
 """``CLOCK_MONOTONIC``, and ``CLOCK_UPTIME_RAW``, which is what ``mach_absolute_time`` counts."""
 
 
-def _windows_clock_ns(code: Code) -> Value:
+def _windows_clock_ns(code: Code) -> CodeValue:
     """Ticks as nanoseconds, in two parts: all of them times 10^9 would not fit."""
     ticks, per_second = (
         _query(code, f"QueryPerformance{name}") for name in ("Counter", "Frequency")
@@ -97,14 +99,14 @@ def _windows_clock_ns(code: Code) -> Value:
     return ticks / per_second * 10**9 + ticks % per_second * 10**9 / per_second
 
 
-def _query(code: Code, name: str) -> Value:
+def _query(code: Code, name: str) -> CodeValue:
     """A number that a function of Windows writes."""
     room = code.stack(I64)
     code.call(name, I32, _pointer(room))
     return room.load(I64)
 
 
-def _pointer(address: Value) -> Value:
+def _pointer(address: CodeValue) -> CodeValue:
     """An address as functions of the system take it."""
     return address.converted("inttoptr", I64.as_pointer())
 

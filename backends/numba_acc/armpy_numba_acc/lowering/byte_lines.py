@@ -14,7 +14,7 @@ from armpy.types import DataType
 from armpy_numba_acc.lowering.lookup import emit_lookup
 from armpy_numba_acc.lowering.operands import expect
 from armpy_numba_acc.machine import calls
-from armpy_numba_acc.packing.lines import Lines, exact_values, fitted_lines, slopes_of
+from armpy_numba_acc.packing.lines import BentLines, exact_values, fitted_lines, slopes_of
 from armpy_numba_acc.packing.quantized import QUANTIZED_TYPES, stored_bounds, zero_point_of
 from armpy_numba_acc.program.emitter import TOP_BIT, Emitter
 
@@ -55,7 +55,7 @@ def constant_operand(layer: Layer) -> int | None:
 class _Stage:
     """One layer: lines, the output's bounds, and values that are not clamped."""
 
-    lines: Lines
+    lines: BentLines
     bounds: tuple[int, int]
     values: Array
 
@@ -145,7 +145,7 @@ def _stage(layer: Layer) -> _Stage | None:
     return None if lines is None else _Stage(lines, bounds, values)
 
 
-def _planes(lines: Lines) -> list[Array]:
+def _planes(lines: BentLines) -> list[Array]:
     """What kernels read of lines, one for each constant."""
     offsets = [lines.lower, lines.upper] if lines.are_bent else [lines.upper]
     return [lines.slopes, *offsets]

@@ -27,7 +27,7 @@ from armpy_numba_acc.lowering.weighted_real import UNBOUNDED, Rows, emit_real, p
 from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.memory import Address, Buffer
 from armpy_numba_acc.packing.quantized import product_factor, zero_point_of
-from armpy_numba_acc.packing.weights_i16 import Rescaling, pack_pairs
+from armpy_numba_acc.packing.weights_i16 import SumRescaling, pack_pairs
 from armpy_numba_acc.program.emitter import Emitter
 
 
@@ -76,7 +76,7 @@ def _lower_wide(emit: Emitter, layer: Layer, operation: BatchMatMul) -> None:
         for value, is_transposed in ((x, operation.transpose_x), (y, operation.transpose_y))
     )
     real = np.array([product_factor(x.info, y.info, output.info)])
-    factor, addend, shift, *_ = Rescaling.once(real, np.zeros(1, np.int64)).lines[:, 0].tolist()
+    factor, addend, shift, *_ = SumRescaling.once(real, np.zeros(1, np.int64)).lines[:, 0].tolist()
     target, scratch_bytes = emit.target(output), columns * 8
     x_of, y_of = (np.broadcast_to(numbers, batches).ravel() for numbers in (x_numbers, y_numbers))
     for at, (x_number, y_number) in enumerate(zip(x_of.tolist(), y_of.tolist(), strict=True)):
@@ -165,10 +165,10 @@ class _IntegerFactors(_Factors):
         x, y, output = layer["x"].info, layer["y"].info, layer.output.info
         if output.data_type is DataType.SIGNED32:
             bounds = DataType.SIGNED32.integer_range
-            self._finish = Finish(Rescaling.none(), bounds, kind="i32", is_uniform=True)
+            self._finish = Finish(SumRescaling.none(), bounds, kind="i32", is_uniform=True)
             return
         real = np.array([product_factor(x, y, output)])
-        rescaling = Rescaling.twice(real, np.zeros(1, np.int64), has_negatives=True)
+        rescaling = SumRescaling.twice(real, np.zeros(1, np.int64), has_negatives=True)
         zero_point = zero_point_of(output)
         bounds = -zero_point, 255 - zero_point
         self._finish = Finish(rescaling, bounds, zero_point, "u8", is_uniform=True)

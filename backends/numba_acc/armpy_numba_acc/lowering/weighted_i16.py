@@ -26,7 +26,7 @@ from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.formats import FORMAT_BYTES
 from armpy_numba_acc.machine.memory import Address, Buffer
 from armpy_numba_acc.packing.quantized import stored_bounds
-from armpy_numba_acc.packing.weights_i16 import Pieces, Rescaling, pack_pairs
+from armpy_numba_acc.packing.weights_i16 import Pieces, SumRescaling, pack_pairs
 from armpy_numba_acc.program.emitter import Emitter
 
 
@@ -36,7 +36,7 @@ class Finish:
 
     Parameters
     ----------
-    rescaling : Rescaling
+    rescaling : SumRescaling
     bounds : (int, int)
         Of elements, counted from the zero point.
     zero_point : int
@@ -46,7 +46,7 @@ class Finish:
         Whether all channels are rescaled alike, so that panels share a head.
     """
 
-    rescaling: Rescaling
+    rescaling: SumRescaling
     bounds: tuple[int, int]
     zero_point: int = 0
     kind: str = "i16"
@@ -69,11 +69,11 @@ class Finish:
         real, bias = np.broadcast_to(real, channels)[chosen].copy(), bias[chosen]
         low, high = stored_bounds(operation.activation.bounds, output)  # type: ignore[attr-defined]
         if isinstance(operation, FullyConnected):
-            rescaling = Rescaling.in_floats(real, bias)
+            rescaling = SumRescaling.in_floats(real, bias)
         elif given is None or given.dtype == np.int64:
-            rescaling = Rescaling.once(real, bias)
+            rescaling = SumRescaling.once(real, bias)
         else:
-            rescaling = Rescaling.twice(real, bias, low < 0)
+            rescaling = SumRescaling.twice(real, bias, low < 0)
         return cls(rescaling, (low, high))
 
 

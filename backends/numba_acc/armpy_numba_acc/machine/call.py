@@ -17,9 +17,9 @@ from typing import ClassVar, Self, TypeAlias
 
 from armpy.core.symbolic import fixed
 from armpy_numba_acc.machine.kernel import Kernel
-from armpy_numba_acc.machine.layout import Layout
+from armpy_numba_acc.machine.layout import MemoryLayout
 from armpy_numba_acc.machine.memory import Address, Buffer
-from armpy_numba_acc.machine.work import Work
+from armpy_numba_acc.machine.work import WorkKind
 
 Pointer: TypeAlias = Buffer | Address | int
 """An address: of a buffer while a program is made, an integer while it runs; 0 for none."""
@@ -29,7 +29,7 @@ Word: TypeAlias = Buffer | Address | int | float
 
 
 @dataclass(frozen=True, slots=True)
-class Call(Layout):
+class Call(MemoryLayout):
     """One call of the kernel that is named like the record: ``MoveRuns`` of ``move_runs``.
 
     Notes
@@ -41,7 +41,7 @@ class Call(Layout):
     """
 
     parameters: ClassVar[tuple[str, ...]] = ()
-    work: ClassVar[Work] = Work.FLOATS
+    work: ClassVar[WorkKind] = WorkKind.FLOATS
 
     @classmethod
     def made_for(cls, *values: int | str) -> Self:

@@ -10,10 +10,10 @@ in the execution's `SYNC_BYTES`; how workers are found is in the process's ticke
 
 from __future__ import annotations
 
-from armpy_numba_acc.machine.layout import Layout, Pointer
+from armpy_numba_acc.machine.layout import MemoryLayout, Pointer
 
 
-class Execution(Layout):
+class ExecutionRecord(MemoryLayout):
     """Arguments of the executor, then those of `armpy_numba_acc.kernels.python_call`.
 
     Parameters
@@ -85,7 +85,7 @@ class Execution(Layout):
     next: Pointer
 
 
-class Command(Layout):
+class Command(MemoryLayout):
     """A command as the executor sees it.
 
     Parameters
@@ -104,7 +104,7 @@ class Command(Layout):
     is_parallel: int
 
 
-class Slot(Layout):
+class Slot(MemoryLayout):
     """An argument that lies in one of the caller's arrays.
 
     Parameters

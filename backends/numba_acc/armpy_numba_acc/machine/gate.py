@@ -10,10 +10,10 @@ then wait in a queue, asleep, and go in as they came.
 
 from __future__ import annotations
 
-from armpy_numba_acc.machine.layout import Layout, Pointer, num_words
+from armpy_numba_acc.machine.layout import MemoryLayout, Pointer, num_words
 
 
-class Gate(Layout):
+class Gate(MemoryLayout):
     """Gate between executions; Python writes `limit`, `seats` and `num_workers` only.
 
     Parameters
@@ -33,7 +33,7 @@ class Gate(Layout):
     active, waiting : int
         Executions that are under way, and that wait.
     first, last : Pointer
-        The `armpy_numba_acc.machine.execution.Execution` that has waited longest, which knows
+        The `armpy_numba_acc.machine.execution.ExecutionRecord` that has waited longest, which knows
         the one behind it, and the last one; 0 if none waits.
     crowd, peak, since : int
         The most executions at a time in a window of `WINDOW_NS`, and so far in the next one, which

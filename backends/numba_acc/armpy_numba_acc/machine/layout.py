@@ -2,7 +2,7 @@
 
 Notes
 -----
-They describe executions, and so are needed at every start: subclasses of `Layout` are plain
+They describe executions, and so are needed at every start: subclasses of `MemoryLayout` are plain
 classes, whose annotations are the words' names and types.
 """
 
@@ -14,7 +14,7 @@ Pointer: TypeAlias = int
 """An address; 0 for none."""
 
 
-class Layout:
+class MemoryLayout:
     """Layout in words of 64 bits, one for each annotation of a subclass."""
 
     __slots__ = ()
@@ -25,17 +25,17 @@ class Layout:
         return tuple(cls.__annotations__)
 
 
-def num_words(layout: type[Layout]) -> int:
+def num_words(layout: type[MemoryLayout]) -> int:
     """Integers of 64 bits that a layout takes."""
     return len(layout.word_names())
 
 
-def word_of(layout: type[Layout], name: str) -> int:
+def word_of(layout: type[MemoryLayout], name: str) -> int:
     """Which of a layout's integers a word is."""
     return layout.word_names().index(name)
 
 
-def words_of(layout: type[Layout], **values: int) -> list[int]:
+def words_of(layout: type[MemoryLayout], **values: int) -> list[int]:
     """A layout's words in order, each of which has to be given.
 
     Raises

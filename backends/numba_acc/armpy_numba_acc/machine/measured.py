@@ -8,9 +8,9 @@ from dataclasses import replace
 from itertools import pairwise
 
 from armpy_numba_acc.machine.isa import Isa
-from armpy_numba_acc.machine.model import Finish, Level, MachineModel, Pace, Unit, Width
+from armpy_numba_acc.machine.model import FinishCost, Level, MachineModel, Pace, Unit, Width
 from armpy_numba_acc.machine.model_figures import BUILT_IN
-from armpy_numba_acc.machine.trials import NUM_ACCESSES, NUM_TOTALS, Trial
+from armpy_numba_acc.machine.trials import NUM_ACCESSES, NUM_TOTALS, TimedLoop
 
 _MULTIPLICATION_CYCLES = 3
 """Of integers, until the product is known; nearly everywhere."""
@@ -34,7 +34,7 @@ class ImplausibleError(Exception):
 
 
 def measured_model(
-    isa: Isa, times_ns: Mapping[Trial, float], levels: Sequence[Level]
+    isa: Isa, times_ns: Mapping[TimedLoop, float], levels: Sequence[Level]
 ) -> MachineModel:
     """The figures that trials stand for.
 
@@ -42,7 +42,7 @@ def measured_model(
     ----------
     isa : Isa
         Whose trials they are.
-    times_ns : mapping of Trial to float
+    times_ns : mapping of TimedLoop to float
         Of a turn of each loop.
     levels : sequence of Level
         Of the cache, and the memory.
@@ -58,7 +58,7 @@ def measured_model(
     long threads take to wake up) is that of the built-in machine which is most like this one, at
     this one's clock.
     """
-    cycle_ns = times_ns[Trial("chain")] / _CHAIN / _MULTIPLICATION_CYCLES
+    cycle_ns = times_ns[TimedLoop("chain")] / _CHAIN / _MULTIPLICATION_CYCLES
     low, high = _PLAUSIBLE_CYCLE_NS
     if not low <= cycle_ns <= high:
         raise ImplausibleError(f"a cycle of {cycle_ns:.3g} ns")
@@ -87,7 +87,7 @@ def measured_model(
     return _with_tiles(model, isa, times_ns)
 
 
-def _operations(trial: Trial) -> int:
+def _operations(trial: TimedLoop) -> int:
     """How many a turn has."""
     if trial.what == "tile":
         return trial.rows * trial.vectors
@@ -96,7 +96,7 @@ def _operations(trial: Trial) -> int:
     return (counts | unit).get(trial.what, NUM_ACCESSES)
 
 
-def _paces(isa: Isa, times_ns: Mapping[Trial, float]) -> Iterator[Pace]:
+def _paces(isa: Isa, times_ns: Mapping[TimedLoop, float]) -> Iterator[Pace]:
     """What trials say of products."""
     for trial, time_ns in times_ns.items():
         if trial.what == "steps":
@@ -112,7 +112,7 @@ def _paces(isa: Isa, times_ns: Mapping[Trial, float]) -> Iterator[Pace]:
             yield Pace(name, trial.vector_bytes, step_ns, step_ns)
 
 
-def _widths(times_ns: Mapping[Trial, float]) -> Iterator[Width]:
+def _widths(times_ns: Mapping[TimedLoop, float]) -> Iterator[Width]:
     """What trials say of registers."""
     for trial in times_ns:
         if trial.what == "loads":
@@ -123,9 +123,9 @@ def _widths(times_ns: Mapping[Trial, float]) -> Iterator[Width]:
             yield Width(trial.vector_bytes, of["loads"], of["stores"], of["broadcasts"])
 
 
-def _unit(times_ns: Mapping[Trial, float]) -> Unit | None:
+def _unit(times_ns: Mapping[TimedLoop, float]) -> Unit | None:
     """What trials say of a matrix unit, if there is one."""
-    fetches, puts = Trial("fetches"), Trial("puts")
+    fetches, puts = TimedLoop("fetches"), TimedLoop("puts")
     if fetches not in times_ns:
         return None
     return Unit(times_ns[fetches] / _UNIT_OPERATIONS, times_ns[puts] / _UNIT_OPERATIONS)
@@ -149,7 +149,7 @@ def _distance(paces: Sequence[Pace], cycle_ns: float, model: MachineModel) -> fl
     return sum(ratios) / len(ratios)
 
 
-def _with_tiles(model: MachineModel, isa: Isa, times_ns: Mapping[Trial, float]) -> MachineModel:
+def _with_tiles(model: MachineModel, isa: Isa, times_ns: Mapping[TimedLoop, float]) -> MachineModel:
     """The same with what steps of whole tiles take besides what they compute.
 
     Notes
@@ -179,6 +179,6 @@ def _with_tiles(model: MachineModel, isa: Isa, times_ns: Mapping[Trial, float]) 
     return replace(model, widths=widths, finishes=finishes)
 
 
-def _turning(finish: Finish, turn_ns: float) -> Finish:
+def _turning(finish: FinishCost, turn_ns: float) -> FinishCost:
     """The same with what a step takes besides what it computes."""
     return replace(finish, turn_ns=turn_ns)

@@ -90,7 +90,7 @@ class Level:
 
 
 @dataclass(frozen=True, slots=True)
-class Finish:
+class FinishCost:
     """Costs of a tile besides its steps: to store what it has found and begin the next one.
 
     Parameters
@@ -133,7 +133,7 @@ class Finish:
         total_ns = self.tile_ns + self.register_ns * registers + row_ns * rows + self.far_ns * far
         return max(self.least_register_ns * registers, total_ns)
 
-    def scaled(self, factor: float) -> Finish:
+    def scaled(self, factor: float) -> FinishCost:
         """The same where every nanosecond takes so many times as long."""
         times = {
             name: value * factor for name, value in asdict(self).items() if name.endswith("_ns")
@@ -168,7 +168,7 @@ class MachineModel:
     widths : tuple of Width
     levels : tuple of Level
         Nearest first; the last one is the memory.
-    finishes : tuple of Finish
+    finishes : tuple of FinishCost
     fork_ns : float
         What it costs to share a command among threads that are awake.
     wake_ns : float
@@ -183,7 +183,7 @@ class MachineModel:
     paces: tuple[Pace, ...]
     widths: tuple[Width, ...]
     levels: tuple[Level, ...]
-    finishes: tuple[Finish, ...]
+    finishes: tuple[FinishCost, ...]
     fork_ns: float
     wake_ns: float
     unit: Unit | None = None
@@ -258,7 +258,7 @@ class MachineModel:
         """What registers of a width cost; of the nearest one if it is not known."""
         return min(self.widths, key=lambda width: abs(width.vector_bytes - vector_bytes))
 
-    def finish(self, kind: str) -> Finish:
+    def finish(self, kind: str) -> FinishCost:
         """What tiles of a kind of product cost besides their steps; of float32 if not known."""
         found = {finish.kind: finish for finish in self.finishes}
         return found.get(kind, found["f32"])

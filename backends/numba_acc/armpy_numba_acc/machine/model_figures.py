@@ -13,20 +13,20 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from armpy_numba_acc.machine.isa import Isa
-from armpy_numba_acc.machine.model import Finish, Level, MachineModel, Unit, Width, paces_of
+from armpy_numba_acc.machine.model import FinishCost, Level, MachineModel, Unit, Width, paces_of
 
 _KB, _MB = 1 << 10, 1 << 20
 
 
-def _finishes(cycle_ns: float, *finishes: Finish) -> tuple[Finish, ...]:
+def _finishes(cycle_ns: float, *finishes: FinishCost) -> tuple[FinishCost, ...]:
     """Finishes that are given in cycles."""
     return tuple(finish.scaled(cycle_ns) for finish in finishes)
 
 
-_BYTES = Finish("u8", tile_ns=8, register_ns=1.5, row_ns=0.8, lone_row_ns=1.2)
+_BYTES = FinishCost("u8", tile_ns=8, register_ns=1.5, row_ns=0.8, lone_row_ns=1.2)
 _PAIRS = replace(_BYTES, kind="i16", register_ns=10)
-_BF16 = Finish("bf16", tile_ns=5, register_ns=3.2, lone_row_ns=-0.6)
-_F32 = Finish("f32", tile_ns=-34, register_ns=5, least_register_ns=1, line_ns=5)
+_BF16 = FinishCost("bf16", tile_ns=5, register_ns=3.2, lone_row_ns=-0.6)
+_F32 = FinishCost("f32", tile_ns=-34, register_ns=5, least_register_ns=1, line_ns=5)
 """In cycles, as measured on Zen 4."""
 
 _ZEN4 = 1 / 3.7

@@ -22,7 +22,7 @@ NUM_ACCESSES = 16
 """Loads or stores of a turn."""
 
 
-class Trial(NamedTuple):
+class TimedLoop(NamedTuple):
     """A loop, and what a turn of it does.
 
     Parameters
@@ -49,19 +49,19 @@ class Trial(NamedTuple):
         return " ".join(filter(None, (self.what, self.kind, str(self.vector_bytes or ""), shape)))
 
 
-def trials_of(isa: Isa) -> tuple[Trial, ...]:
+def trials_of(isa: Isa) -> tuple[TimedLoop, ...]:
     """All that say something about an instruction set's choices, in the order of their numbers."""
     full = isa.vector_bytes
     widths = [full, full // 2] if full > 32 else [full]
-    found = [Trial("chain")]
+    found = [TimedLoop("chain")]
     for width in widths:
-        found += [Trial("steps", "f32", width), Trial("wait", "f32", width)]
-        found += [Trial("steps", "u8", width), Trial("wait", "u8", width)]
-        found += [Trial(what, "", width) for what in ("loads", "stores", "broadcasts")]
+        found += [TimedLoop("steps", "f32", width), TimedLoop("wait", "f32", width)]
+        found += [TimedLoop("steps", "u8", width), TimedLoop("wait", "u8", width)]
+        found += [TimedLoop(what, "", width) for what in ("loads", "stores", "broadcasts")]
     if isa.has_bfloat16:
-        found += [Trial("steps", "bf16", full), Trial("wait", "bf16", full)]
-    found += [Trial("tile", "f32", full, 7, 2), Trial("tile", "f32", full, 12, 1)]
+        found += [TimedLoop("steps", "bf16", full), TimedLoop("wait", "bf16", full)]
+    found += [TimedLoop("tile", "f32", full, 7, 2), TimedLoop("tile", "f32", full, 12, 1)]
     if isa.matrix_unit == "amx":
-        found += [Trial("dots", "u8", full), Trial("fetches"), Trial("puts")]
-        found += [Trial("dots", "bf16", full)] if "+amx-bf16" in isa.features else []
+        found += [TimedLoop("dots", "u8", full), TimedLoop("fetches"), TimedLoop("puts")]
+        found += [TimedLoop("dots", "bf16", full)] if "+amx-bf16" in isa.features else []
     return tuple(found)

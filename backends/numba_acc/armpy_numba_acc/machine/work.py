@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 
 
-class Work(enum.StrEnum):
+class WorkKind(enum.StrEnum):
     """Work that takes a kernel's time, for those who estimate it."""
 
     FLOATS = "floats"

@@ -40,7 +40,7 @@ _UNWINDING = ".eh_frame"
 """What only debuggers and exceptions need. x86-64 has a kind of its own for it."""
 
 
-class Section(NamedTuple):
+class ElfSection(NamedTuple):
     """A part of an object file."""
 
     name: int
@@ -124,7 +124,7 @@ class ObjectFile:
         if size != _SECTION.size or start + size * count > len(data) or names >= count:
             raise UnsupportedError("its table of sections is damaged")
         table = data[start : start + size * count]
-        self.sections = [Section(*fields) for fields in _SECTION.iter_unpack(table)]
+        self.sections = [ElfSection(*fields) for fields in _SECTION.iter_unpack(table)]
         self._titles = self._checked_names(names)
         self._loaded = {
             number: section
@@ -140,7 +140,7 @@ class ObjectFile:
         self.symbols = [Symbol(*fields) for fields in self._records(_SYMBOL, tables[0])]
         self.places: dict[int, int] = {}
 
-    def _is_loaded(self, section: Section) -> bool:
+    def _is_loaded(self, section: ElfSection) -> bool:
         """Whether code needs a section."""
         return (
             bool(section.flags & _ALLOCATED)
@@ -149,14 +149,14 @@ class ObjectFile:
             and self._text(self._titles, section.name) != _UNWINDING
         )
 
-    def _contents(self, section: Section) -> bytes:
+    def _contents(self, section: ElfSection) -> bytes:
         """A section's bytes in the file."""
         end = section.offset + section.size
         if end > len(self.data):
             raise UnsupportedError("a section reaches beyond the file")
         return self.data[section.offset : end]
 
-    def _records(self, form: struct.Struct, section: Section) -> Iterator[tuple[int, ...]]:
+    def _records(self, form: struct.Struct, section: ElfSection) -> Iterator[tuple[int, ...]]:
         """The entries of a table."""
         contents = self._contents(section)
         if section.entry_size != form.size or len(contents) % form.size:
@@ -230,7 +230,7 @@ class ObjectFile:
                 yield Reference(place, size - offset, what & 0xFFFFFFFF, symbol, addend)
 
 
-def _check_loaded(section: Section) -> None:
+def _check_loaded(section: ElfSection) -> None:
     """Refuse what kernels do not have."""
     if section.flags & _WRITABLE:
         raise UnsupportedError("it has variables")

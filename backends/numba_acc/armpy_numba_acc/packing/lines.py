@@ -40,7 +40,7 @@ _LARGEST = 2.0**22
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Lines:
+class BentLines:
     """A line for each of some constants, bent at one byte.
 
     Parameters
@@ -113,7 +113,7 @@ def exact_pairs(
 
 def fitted_lines(
     values: Int64Array, slopes: Floats, zero: int, bounds: tuple[int, int]
-) -> Lines | None:
+) -> BentLines | None:
     """Lines of given values; None if there are none.
 
     Parameters
@@ -146,7 +146,7 @@ def fitted_lines(
             is_right &= is_straight | is_fit
         missing = missing[~is_right]
         if not len(missing):
-            return Lines(fitted[0], fitted[1], fitted[2], zero)
+            return BentLines(fitted[0], fitted[1], fitted[2], zero)
     return None
 
 

@@ -25,7 +25,7 @@ _NUM_LINES = 5
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Rescaling:
+class SumRescaling:
     """Rescaling of a layer's sums to elements.
 
     Parameters
@@ -40,7 +40,7 @@ class Rescaling:
     lines: Int64Array
 
     @classmethod
-    def once(cls, real: npt.NDArray[np.float64], bias: Int64Array) -> Rescaling:
+    def once(cls, real: npt.NDArray[np.float64], bias: Int64Array) -> SumRescaling:
         """With a multiplier of 16 bits, ties up: as for accumulators of 64 bits.
 
         Parameters
@@ -56,7 +56,7 @@ class Rescaling:
     @classmethod
     def twice(
         cls, real: npt.NDArray[np.float64], bias: Int64Array, has_negatives: bool
-    ) -> Rescaling:
+    ) -> SumRescaling:
         """With one of 32 bits: ties up, then ties away from zero.
 
         Parameters
@@ -68,7 +68,7 @@ class Rescaling:
         return cls._made(numerics.Requantization.rounding_twice(multiplier, bias, has_negatives))
 
     @classmethod
-    def _made(cls, arithmetic: numerics.Requantization) -> Rescaling:
+    def _made(cls, arithmetic: numerics.Requantization) -> SumRescaling:
         """Lay out the numbers as lines."""
         zeros = np.zeros_like(arithmetic.shift)
         half, step = arithmetic.half, arithmetic.step
@@ -78,7 +78,7 @@ class Rescaling:
         return cls(rounding, np.stack(lines))
 
     @classmethod
-    def in_floats(cls, real: npt.NDArray[np.float64], bias: Int64Array) -> Rescaling:
+    def in_floats(cls, real: npt.NDArray[np.float64], bias: Int64Array) -> SumRescaling:
         """With the number itself, ties away from zero."""
         lines = np.zeros((_NUM_LINES, len(real)), np.int64)
         lines[0] = real.view(np.int64)
@@ -86,7 +86,7 @@ class Rescaling:
         return cls("real", lines)
 
     @classmethod
-    def none(cls) -> Rescaling:
+    def none(cls) -> SumRescaling:
         """Sums of one channel as they are."""
         return cls("plain", np.array([[1], [0], [0], [0], [0]], np.int64))
 

@@ -20,7 +20,7 @@ from armpy.types import DataType
 from armpy_numba_acc.lowering.padding import pads_with_zeros
 from armpy_numba_acc.lowering.real_functions import has_expression
 from armpy_numba_acc.lowering.relaxing import is_bfloat16_product
-from armpy_numba_acc.passes.chains import Chain
+from armpy_numba_acc.passes.chains import ElementwiseChain
 from armpy_numba_acc.passes.joining import find_joins
 from armpy_numba_acc.program.choices import Choices
 from armpy_numba_acc.program.fusion import Fusion
@@ -33,7 +33,7 @@ def find_bfloat16(
     view: SubgraphView,
     choices: Choices,
     fusions: Mapping[Layer, Fusion],
-    chains: Mapping[Layer, Chain],
+    chains: Mapping[Layer, ElementwiseChain],
 ) -> frozenset[Value]:
     """Tensors that are written as bfloat16.
 

@@ -42,7 +42,7 @@ MAX_TOKENS = 24
 
 
 @dataclass(frozen=True, slots=True)
-class Chain:
+class ElementwiseChain:
     """Layers that are computed without writing what lies between them.
 
     Parameters
@@ -63,7 +63,9 @@ class Chain:
     parameters: tuple[float, ...]
 
 
-def find_chains(view: SubgraphView, taken: Collection[Layer] = ()) -> Mapping[Layer, Chain]:
+def find_chains(
+    view: SubgraphView, taken: Collection[Layer] = ()
+) -> Mapping[Layer, ElementwiseChain]:
     """Chains of at least two layers, by their last layer.
 
     Parameters
@@ -84,7 +86,7 @@ def find_chains(view: SubgraphView, taken: Collection[Layer] = ()) -> Mapping[La
         for layer in view.layers
         if layer not in used and layer.output not in outside and _is_link(layer)
     }
-    chains: dict[Layer, Chain] = {}
+    chains: dict[Layer, ElementwiseChain] = {}
     for layer in reversed(view.layers):
         if layer in used or not _is_link(layer):
             continue
@@ -95,7 +97,7 @@ def find_chains(view: SubgraphView, taken: Collection[Layer] = ()) -> Mapping[La
     return chains
 
 
-def lower_chain(emit: Emitter, chain: Chain) -> None:
+def lower_chain(emit: Emitter, chain: ElementwiseChain) -> None:
     """Add the command of a chain, in the place of its last layer's."""
     label = " + ".join(layer.name for layer in chain.layers)
     output = chain.layers[-1].output
@@ -128,12 +130,12 @@ def _function_of(layer: Layer) -> tuple[str, tuple[float, ...]]:
 
 def _chain_behind(
     view: SubgraphView, last: Layer, order: Mapping[Layer, int], makers: Mapping[Value, Layer]
-) -> Chain:
+) -> ElementwiseChain:
     """The longest chain that ends with a layer."""
     size, refused, members = last.output.info.num_elements, set[Layer](), {last}
     chain = _written(members, last, order)
     if chain is None:  # it reads nothing but constants
-        return Chain((last,), (), "", ())
+        return ElementwiseChain((last,), (), "", ())
 
     def can_join(value: Value) -> bool:
         return (
@@ -154,7 +156,9 @@ def _chain_behind(
     return chain
 
 
-def _written(members: set[Layer], last: Layer, order: Mapping[Layer, int]) -> Chain | None:
+def _written(
+    members: set[Layer], last: Layer, order: Mapping[Layer, int]
+) -> ElementwiseChain | None:
     """The chain of some layers; None if its expression is too long or reads too much."""
     made = {layer.output: layer for layer in members}
     inputs: list[Value] = []
@@ -178,4 +182,4 @@ def _written(members: set[Layer], last: Layer, order: Mapping[Layer, int]) -> Ch
     if len(tokens) > MAX_TOKENS or not 1 <= len(inputs) <= MAX_INPUTS:
         return None
     layers = tuple(sorted(members, key=order.__getitem__))
-    return Chain(layers, tuple(inputs), ".".join(tokens), tuple(parameters))
+    return ElementwiseChain(layers, tuple(inputs), ".".join(tokens), tuple(parameters))

@@ -118,7 +118,7 @@ def rewritten(view: SubgraphView) -> SubgraphView:
     view : SubgraphView
         Whose layers `armpy_numba_acc.passes.support.support` has taken.
     """
-    rewriter = _Rewriter()
+    rewriter = _LayerRewriter()
     for layer in view.layers:
         rewriter.add(layer)
     # A layer that reads converted constants only may take another one's place alone.
@@ -128,7 +128,7 @@ def rewritten(view: SubgraphView) -> SubgraphView:
 
 
 @dataclass(eq=False)
-class _Rewriter:
+class _LayerRewriter:
     """Layers as they are written, and the tensors between them that the graph does not have."""
 
     layers: list[Layer] = field(default_factory=list)

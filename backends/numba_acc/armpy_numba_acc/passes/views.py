@@ -29,7 +29,7 @@ from armpy.ops.operation import Array
 from armpy.ops.shapes import normalize_axis
 from armpy_numba_acc.lowering.moves import stand_in
 from armpy_numba_acc.passes.consumers import only_consumer
-from armpy_numba_acc.program.views import View, Views
+from armpy_numba_acc.program.views import TensorView, Views
 
 _RESHAPES = (ExpandDims, Reshape, Squeeze)
 _MOVES = (*_RESHAPES, Gather, Slice, Splitter, StridedSlice, Transpose, Unstack)
@@ -60,12 +60,12 @@ def find_views(view: SubgraphView) -> Views:
     return Views(found, absorbed)
 
 
-def _read(view: SubgraphView) -> dict[Value, View]:
+def _read(view: SubgraphView) -> dict[Value, TensorView]:
     """Operands of attention, and what lies between them and the tensors that they are parts of."""
     outside, refused = set(view.outputs), set[Layer]()
     while True:
         looked_through = _looked_through(view, outside, refused)
-        found: dict[Value, View] = {}
+        found: dict[Value, TensorView] = {}
         failed = set[Layer]()
         for layer in view.layers:
             if layer in looked_through:
@@ -97,7 +97,7 @@ def _looked_through(view: SubgraphView, outside: set[Value], refused: set[Layer]
     return found
 
 
-def _follow(layer: Layer, found: dict[Value, View]) -> bool:
+def _follow(layer: Layer, found: dict[Value, TensorView]) -> bool:
     """Add views of what a layer gives; False if its elements have to be moved."""
     source = layer.inputs[0]
     if source is None:
@@ -105,7 +105,7 @@ def _follow(layer: Layer, found: dict[Value, View]) -> bool:
     before = found.get(source)
     if before is None:
         base = stand_in(source.info)
-        before = View(source, base, base)
+        before = TensorView(source, base, base)
     try:
         parts = list(_parts(layer, before.part))
     except NotImplementedError:  # stand-ins of traced sizes do not know all views
@@ -113,7 +113,7 @@ def _follow(layer: Layer, found: dict[Value, View]) -> bool:
     if len(parts) < len(layer.outputs):
         return False
     for value, part in zip(layer.outputs, parts, strict=True):
-        found[value] = View(before.whole, before.base, part)
+        found[value] = TensorView(before.whole, before.base, part)
     return True
 
 
@@ -157,7 +157,7 @@ def _has_rows(part: Array) -> bool:
     return part.shape[-1] == 1 or part.strides[-1] == part.itemsize
 
 
-def _above(view: SubgraphView, found: dict[Value, View], reader: Layer) -> list[Layer]:
+def _above(view: SubgraphView, found: dict[Value, TensorView], reader: Layer) -> list[Layer]:
     """Layers that give a layer what it reads through views."""
     layers: list[Layer] = []
     waiting = list(reader.inputs[_OPERANDS])
@@ -171,8 +171,8 @@ def _above(view: SubgraphView, found: dict[Value, View], reader: Layer) -> list[
 
 
 def _written(
-    view: SubgraphView, found: dict[Value, View], reader: Layer
-) -> tuple[tuple[Layer, ...], View | None]:
+    view: SubgraphView, found: dict[Value, TensorView], reader: Layer
+) -> tuple[tuple[Layer, ...], TensorView | None]:
     """Transposes behind attention, and where its output lies in what they give.
 
     Notes
@@ -197,7 +197,7 @@ def _written(
     return (), None
 
 
-def _written_into(value: Value, layers: list[Layer]) -> View | None:
+def _written_into(value: Value, layers: list[Layer]) -> TensorView | None:
     """Where a tensor lies in what layers make of it; None if rows are torn."""
     last = layers[-1].output
     part = base = stand_in(last.info)
@@ -212,4 +212,4 @@ def _written_into(value: Value, layers: list[Layer]) -> View | None:
         if not found:
             return None
         part = found[0]
-    return View(last, base, part) if _has_rows(part) else None
+    return TensorView(last, base, part) if _has_rows(part) else None

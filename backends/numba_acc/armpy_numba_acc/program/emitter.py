@@ -25,7 +25,7 @@ from armpy_numba_acc.machine.memory import Address, Buffer
 from armpy_numba_acc.machine.space import Space
 from armpy_numba_acc.program.choices import Choices
 from armpy_numba_acc.program.fusion import Fusion
-from armpy_numba_acc.program.limits import Counter
+from armpy_numba_acc.program.limits import LayerUsage
 from armpy_numba_acc.program.memory import Join, plan_arena
 from armpy_numba_acc.program.program import CommandInfo, Program
 from armpy_numba_acc.program.resizable import Arena, ResizableProgram
@@ -105,7 +105,7 @@ class Emitter:
     arrangement : Arrangement
     lower_graph : callable, optional
         Adds the commands of a graph that a layer runs; see `LowerGraph`.
-    counter : Counter
+    counter : LayerUsage
         Sees to it that no layer takes far more than its tensors do.
 
     Notes
@@ -120,7 +120,7 @@ class Emitter:
     num_threads: int = 1
     arrangement: Arrangement = field(default_factory=Arrangement)
     lower_graph: LowerGraph = no_graphs
-    counter: Counter = field(default_factory=Counter)
+    counter: LayerUsage = field(default_factory=LayerUsage)
     _commands: list[_Command] = field(default_factory=list)
     _buffers: list[Buffer] = field(default_factory=list)
     _constants: list[tuple[Buffer, Array]] = field(default_factory=list)

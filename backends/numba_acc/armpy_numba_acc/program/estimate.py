@@ -11,8 +11,8 @@ import numpy.typing as npt
 from armpy.core.symbolic import computed
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.model import MachineModel
-from armpy_numba_acc.machine.work import Work
-from armpy_numba_acc.program.program import CommandInfo, Figures, Timing
+from armpy_numba_acc.machine.work import WorkKind
+from armpy_numba_acc.program.program import CommandInfo, Figures, ProgramTiming
 
 if TYPE_CHECKING:  # saved programs run without what lowers them
     from armpy_numba_acc.program.choices import Choices
@@ -34,8 +34,8 @@ _MOVED = 0.5
 _READ_ONCE = 0.66
 """Likewise of weights that are read once, in the order in which they lie, from the cache."""
 
-_WEIGHTS = (Work.WEIGHTS, Work.BYTE_WEIGHTS)
-_WINDOWS = (Work.WINDOWS, Work.BYTE_WINDOWS)
+_WEIGHTS = (WorkKind.WEIGHTS, WorkKind.BYTE_WEIGHTS)
+_WINDOWS = (WorkKind.WINDOWS, WorkKind.BYTE_WINDOWS)
 
 
 def least_shared_us(model: MachineModel) -> tuple[float, float]:
@@ -43,9 +43,9 @@ def least_shared_us(model: MachineModel) -> tuple[float, float]:
     return _SHARED_GAIN * model.fork_ns / 1000, _SHARED_GAIN * model.wake_ns / 1000
 
 
-def estimated_timing(figures: Figures, isa: Isa, model: MachineModel) -> Timing:
+def estimated_timing(figures: Figures, isa: Isa, model: MachineModel) -> ProgramTiming:
     """The timing of a program with some figures."""
-    return Timing(estimated_all_us(figures, isa, model), *least_shared_us(model))
+    return ProgramTiming(estimated_all_us(figures, isa, model), *least_shared_us(model))
 
 
 def estimated_us(info: CommandInfo, isa: Isa, model: MachineModel) -> float:
@@ -67,7 +67,7 @@ def num_pieces(work: str, choices: Choices, num_operations: int, num_bytes: int 
 
     Parameters
     ----------
-    work : Work
+    work : WorkKind
         Of the kernel's record.
     choices : Choices
     num_operations, num_bytes : int
@@ -104,9 +104,9 @@ def operations_per_us(work: str, isa: Isa, model: MachineModel) -> float:
     Depthwise convolutions wait for memory: they are taken to be half as fast as products.
     """
     kind, factors = "f32", 1
-    if work == Work.BYTES:
+    if work == WorkKind.BYTES:
         kind, factors = "u8", 4
-    elif work == Work.PAIRS:
+    elif work == WorkKind.PAIRS:
         kind, factors = "i16", 2
     rate = 2000.0 * factors * isa.lanes / model.products(kind, isa).step_ns
     return rate / 2 if work in _WINDOWS else rate

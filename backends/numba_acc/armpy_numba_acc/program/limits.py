@@ -58,7 +58,7 @@ class TooLargeError(GivenBackError):
 
 
 @dataclass
-class Counter:
+class LayerUsage:
     """Count of commands and bytes of the layer that is lowered.
 
     Notes

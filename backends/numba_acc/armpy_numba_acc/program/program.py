@@ -10,7 +10,7 @@ import numpy as np
 
 from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.machine.space import Space
-from armpy_numba_acc.machine.work import Work
+from armpy_numba_acc.machine.work import WorkKind
 
 if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepared model
     import numpy.typing as npt
@@ -33,7 +33,7 @@ class CommandInfo(NamedTuple):
     num_pieces : int
         How many pieces each thread's share is run in; executions can be stopped in between.
     work : str
-        What its time goes into, see `armpy_numba_acc.machine.work.Work`.
+        What its time goes into, see `armpy_numba_acc.machine.work.WorkKind`.
     operation, layer : str
         Operation of the first layer that it computes, and names of all of them; with where the
         layer lies, such as ``loop/body/``. Empty if it belongs to none.
@@ -46,7 +46,7 @@ class CommandInfo(NamedTuple):
     num_bytes: int = 0
     num_operations: int = 0
     num_pieces: int = 1
-    work: str = Work.FLOATS
+    work: str = WorkKind.FLOATS
     operation: str = ""
     layer: str = ""
     part: str = ""
@@ -85,7 +85,7 @@ class Figures(NamedTuple):
         )
 
 
-class Timing(NamedTuple):
+class ProgramTiming(NamedTuple):
     """Estimated time of a program, and what is worth sharing of it.
 
     Parameters

@@ -15,10 +15,10 @@ LEAST_BYTES = 4096
 """Smaller constants lie with each program."""
 
 _lock = threading.Lock()
-_known: weakref.WeakValueDictionary[bytes, _Shared] = weakref.WeakValueDictionary()
+_known: weakref.WeakValueDictionary[bytes, _SharedBytes] = weakref.WeakValueDictionary()
 
 
-class _Shared(np.ndarray[tuple[int], np.dtype[np.uint8]]):
+class _SharedBytes(np.ndarray[tuple[int], np.dtype[np.uint8]]):
     """Bytes that go with the last program that has them."""
 
 
@@ -45,5 +45,5 @@ def shared(data: Array, slack_bytes: int) -> Array:
             memory = aligned(given.size + slack_bytes)
             memory[: given.size] = given
             memory.flags.writeable = False
-            found = _known[key] = memory.view(_Shared)
+            found = _known[key] = memory.view(_SharedBytes)
         return found

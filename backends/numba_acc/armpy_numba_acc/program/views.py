@@ -10,7 +10,7 @@ from armpy.ops.operation import Array
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class View:
+class TensorView:
     """View of a tensor's elements in another one.
 
     Parameters
@@ -34,11 +34,11 @@ class Views:
 
     Parameters
     ----------
-    of : mapping of Value to View
+    of : mapping of Value to TensorView
         Tensors that are in no memory of their own.
     absorbed : mapping of Layer to (tuple of Layer)
         For a layer that reads or writes some of them, those that would have moved their elements.
     """
 
-    of: Mapping[Value, View] = field(default_factory=dict)
+    of: Mapping[Value, TensorView] = field(default_factory=dict)
     absorbed: Mapping[Layer, tuple[Layer, ...]] = field(default_factory=dict)

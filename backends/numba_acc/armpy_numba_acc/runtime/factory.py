@@ -8,7 +8,7 @@ from armpy.ops import PreCompiled
 from armpy.ops.operation import Operation
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.model import MachineModel
-from armpy_numba_acc.runtime.instance import Code
+from armpy_numba_acc.runtime.instance import LoadedCode
 from armpy_numba_acc.runtime.loaded import LoadedProgram
 from armpy_numba_acc.runtime.profiling import Recorder
 from armpy_numba_acc.runtime.workload import ProgramWorkload
@@ -61,5 +61,5 @@ class ProgramFactory(IWorkloadFactory):
         if isinstance(program, LoadedProgram):
             code = program.code(self._num_threads)
         else:
-            code = Code(program, self._isa, self._model)
+            code = LoadedCode(program, self._isa, self._model)
         return ProgramWorkload(code, self._recorder, self._allocator)

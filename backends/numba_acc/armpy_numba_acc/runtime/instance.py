@@ -20,7 +20,7 @@ from armpy.errors import (
 )
 from armpy_numba_acc.machine import execution as layout
 from armpy_numba_acc.machine.alignment import ALIGNMENT_BYTES, address_of, aligned, is_aligned
-from armpy_numba_acc.machine.execution import Command, Execution, Slot
+from armpy_numba_acc.machine.execution import Command, ExecutionRecord, Slot
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.machine.layout import num_words, word_of, words_of
@@ -42,7 +42,7 @@ if TYPE_CHECKING:  # saved programs run without what estimates and compiles
 
     from armpy.ops.operation import Array
     from armpy_numba_acc.machine.model import MachineModel
-    from armpy_numba_acc.program.program import Timing
+    from armpy_numba_acc.program.program import ProgramTiming
 
 EXECUTOR = Kernel("executor")
 """What the thread that an application calls from runs."""
@@ -51,7 +51,7 @@ PYTHON_CALL = Kernel("python_call", (HEADER_BYTES,))
 """What Python calls; it calls the executor."""
 
 _NUM_THREADS, _NUM_TENSORS, _NUM_SLOTS, _CANCEL, _START, _FINISHED = (
-    word_of(Execution, field)
+    word_of(ExecutionRecord, field)
     for field in ("num_threads", "num_tensors", "num_slots", "cancel", "start", "finished")
 )
 
@@ -72,7 +72,7 @@ def needed_kernels(program: Program, num_threads: int) -> list[Kernel]:
     return [*program.kernels, EXECUTOR, PYTHON_CALL, *([WORKER] if num_threads > 1 else [])]
 
 
-class Code:
+class LoadedCode:
     """A program's kernels in memory; shared by its instances.
 
     Parameters
@@ -85,7 +85,7 @@ class Code:
     addresses : mapping of Kernel to int, optional
         Where the code of every kernel is that the program needs, if it comes with the program:
         nobody else's is used then. Otherwise it is looked for, and compiled if it is missing.
-    timing : Timing, optional
+    timing : ProgramTiming, optional
         How long commands take; estimated by the model if left out.
     most_threads : int, optional
         Fewer than the program is for, where it was made for other machines than this.
@@ -118,7 +118,7 @@ class Code:
         isa: Isa,
         model: MachineModel | None = None,
         addresses: Mapping[Kernel, int] | None = None,
-        timing: Timing | None = None,
+        timing: ProgramTiming | None = None,
         most_threads: int | None = None,
     ) -> None:
         check_layout()
@@ -177,7 +177,7 @@ class Code:
 
         return self._model or typical(self.isa)
 
-    def timing(self) -> Timing:
+    def timing(self) -> ProgramTiming:
         """How long its commands take, estimated by the model."""
         from armpy_numba_acc.program.estimate import estimated_timing  # noqa: PLC0415 - as above
 
@@ -189,7 +189,7 @@ class Instance:
 
     Parameters
     ----------
-    code : Code
+    code : LoadedCode
     is_profiled : bool
         Whether the time of every command is taken.
     allocator : ICustomAllocator, optional
@@ -204,7 +204,7 @@ class Instance:
 
     def __init__(
         self,
-        code: Code,
+        code: LoadedCode,
         *,
         is_profiled: bool = False,
         allocator: ICustomAllocator | None = None,
@@ -231,7 +231,7 @@ class Instance:
         call = self._make_call()
         self._call = call.data
         self._is_parallel = code.num_threads > 1
-        self._function = python_function(code.python_call, call, at=num_words(Execution))
+        self._function = python_function(code.python_call, call, at=num_words(ExecutionRecord))
 
     def _make_arena(self, size_bytes: int, allocator: ICustomAllocator | None) -> Array:
         """Zeros for the program's own tensors."""
@@ -247,7 +247,7 @@ class Instance:
         code, program = self._code, self._code.program
         lets_others = code.is_long
         words = words_of(
-            Execution,
+            ExecutionRecord,
             commands=address_of(self._commands),
             num_commands=program.num_commands,
             sync=address_of(self._sync),
@@ -376,7 +376,7 @@ class Instance:
         if left == layout.NOT_RUN:
             raise BackendError(
                 "the program has another number of tensors",
-                expected=str(self._call[word_of(Execution, "num_tensors")]),
+                expected=str(self._call[word_of(ExecutionRecord, "num_tensors")]),
                 actual=str(len(tensors)),
             )
         if self._failure[0]:

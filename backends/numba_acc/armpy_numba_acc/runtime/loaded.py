@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from armpy_numba_acc.machine.cores import usable_cores
-from armpy_numba_acc.runtime.instance import Code
+from armpy_numba_acc.runtime.instance import LoadedCode
 
 if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepared model
     from armpy.backend.programs import SavedProgram
     from armpy_numba_acc.machine.isa import Isa
     from armpy_numba_acc.machine.kernel import Kernel
-    from armpy_numba_acc.program.program import Program, Timing
+    from armpy_numba_acc.program.program import Program, ProgramTiming
 
 
 class LoadedProgram:
@@ -26,7 +26,7 @@ class LoadedProgram:
     isa : Isa
     addresses : mapping of Kernel to int
         Of all code that it needs.
-    timing : Timing
+    timing : ProgramTiming
     """
 
     __slots__ = ("_addresses", "_isa", "_timing", "program", "saved")
@@ -37,7 +37,7 @@ class LoadedProgram:
         program: Program,
         isa: Isa,
         addresses: Mapping[Kernel, int],
-        timing: Timing,
+        timing: ProgramTiming,
     ) -> None:
         self.saved = saved
         self.program = program
@@ -53,7 +53,7 @@ class LoadedProgram:
         """Working memory of one execution."""
         return self.program.arena_bytes
 
-    def code(self, num_threads: int = 0) -> Code:
+    def code(self, num_threads: int = 0) -> LoadedCode:
         """What workloads run.
 
         Parameters
@@ -62,4 +62,4 @@ class LoadedProgram:
             Most threads of an execution; 0 for as many as there are cores.
         """
         most = num_threads or usable_cores()
-        return Code(self.program, self._isa, None, self._addresses, self._timing, most)
+        return LoadedCode(self.program, self._isa, None, self._addresses, self._timing, most)

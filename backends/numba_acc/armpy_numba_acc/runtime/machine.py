@@ -25,7 +25,7 @@ from armpy_numba_acc.machine.trials import (
     CONFIGURATION_OFFSET,
     MEMORY_BYTES,
     NUM_ACCESSES,
-    Trial,
+    TimedLoop,
     trials_of,
 )
 from armpy_numba_acc.runtime.threads import FUNCTION
@@ -151,7 +151,7 @@ def _measured(isa: Isa) -> MachineModel:
     return measured_model(isa, {trial: times_ns[trial] for trial in trials}, found)
 
 
-def _runner(isa: Isa, trials: Sequence[Trial]) -> Callable[[int, int, int], int]:
+def _runner(isa: Isa, trials: Sequence[TimedLoop]) -> Callable[[int, int, int], int]:
     """What runs a trial, of a number, so many times on so many bytes (less one); nanoseconds."""
     kernel = calls.MachineTrial(0, 0, 0, 0).kernel
     function = FUNCTION(kernel_addresses([kernel], isa)[kernel])

@@ -15,7 +15,7 @@ from armpy.backend import (
     Measurement,
     NetworkResources,
 )
-from armpy_numba_acc.runtime.instance import Code
+from armpy_numba_acc.runtime.instance import LoadedCode
 from armpy_numba_acc.runtime.roofline import limits_us
 
 _MOST_EXECUTIONS = 10_000
@@ -26,7 +26,7 @@ _MOST_EXECUTIONS = 10_000
 class _Execution:
     """Times of one execution."""
 
-    code: Code
+    code: LoadedCode
     times_ns: npt.NDArray[np.int64]
     thread: int
 
@@ -37,7 +37,7 @@ class Recorder:
     def __init__(self) -> None:
         self._executions: deque[_Execution] = deque(maxlen=_MOST_EXECUTIONS)
 
-    def add(self, code: Code, times_ns: npt.NDArray[np.int64], thread: int) -> None:
+    def add(self, code: LoadedCode, times_ns: npt.NDArray[np.int64], thread: int) -> None:
         """Add an execution, with the times as an `Instance` has them."""
         self._executions.append(_Execution(code, times_ns.copy(), thread))
 

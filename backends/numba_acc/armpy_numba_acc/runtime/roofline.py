@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.model import MachineModel
-from armpy_numba_acc.machine.work import Work
+from armpy_numba_acc.machine.work import WorkKind
 from armpy_numba_acc.program.estimate import operations_per_us
 from armpy_numba_acc.program.program import CommandInfo
 
-_PLAIN = {Work.BYTE_WINDOWS: Work.BYTES, Work.BYTE_WEIGHTS: Work.BYTES}
+_PLAIN = {WorkKind.BYTE_WINDOWS: WorkKind.BYTES, WorkKind.BYTE_WEIGHTS: WorkKind.BYTES}
 """Bound by arithmetic that is as fast as products are."""
 
 
@@ -32,7 +32,9 @@ def limits_us(
         Tells multiplications in registers, and bytes from the level of the cache that those of the
         command fit.
     """
-    work = _PLAIN.get(Work(info.work), Work.BYTES if info.work == Work.BYTES else Work.FLOATS)
+    work = _PLAIN.get(
+        WorkKind(info.work), WorkKind.BYTES if info.work == WorkKind.BYTES else WorkKind.FLOATS
+    )
     arithmetic_us = info.num_operations / (operations_per_us(work, isa, model) * num_threads)
     share_bytes = info.num_bytes / num_threads
     return arithmetic_us, model.read_ns(share_bytes, share_bytes) / 1000

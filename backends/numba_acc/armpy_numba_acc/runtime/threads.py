@@ -53,7 +53,7 @@ LOOK_S = 5.0
 """So often is asked how many processors there are to use, which takes 0.1 ms."""
 
 
-class Worker:
+class WorkerThread:
     """A thread that takes part in executions.
 
     Parameters
@@ -153,7 +153,7 @@ class Pool:
         """Begin without threads."""
         # A finaliser may run while the same thread is inside.
         self._lock = threading.RLock()
-        self._workers: list[Worker] = []
+        self._workers: list[WorkerThread] = []
         self._memory[:] = 0
         self._gate_memory[:] = 0
         self._look_at = self._retry_at = -math.inf
@@ -253,7 +253,7 @@ class Pool:
             ticket = self.tickets + 8 * LINE_WORDS * number
             line = slice(LINE_WORDS * number, LINE_WORDS * (number + 1))
             self._memory[line] = 0
-            worker = Worker(function, ticket, self._words[line])
+            worker = WorkerThread(function, ticket, self._words[line])
             # First of all, and wherever the last interrupt has come in between: there must not
             # be a worker that nobody stops.
             self._workers[number:] = [worker]
@@ -284,7 +284,7 @@ class Pool:
         self._retry_at = -math.inf
 
 
-def place_elsewhere(thread: Worker) -> None:
+def place_elsewhere(thread: WorkerThread) -> None:
     """Keep a thread off the processor that the calling thread runs on.
 
     Notes

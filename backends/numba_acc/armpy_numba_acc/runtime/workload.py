@@ -15,7 +15,7 @@ from armpy.backend import (
     current_cancellation,
     loop_timeout_s,
 )
-from armpy_numba_acc.runtime.instance import Code, Instance
+from armpy_numba_acc.runtime.instance import Instance, LoadedCode
 
 if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepared model
     from armpy.backend import Cancellation, ICustomAllocator, ITensorHandle
@@ -32,7 +32,7 @@ class ProgramWorkload(IWorkload):
 
     Parameters
     ----------
-    code : Code
+    code : LoadedCode
     recorder : Recorder, optional
         Is told how long every command takes.
     allocator : ICustomAllocator, optional
@@ -41,7 +41,7 @@ class ProgramWorkload(IWorkload):
 
     def __init__(
         self,
-        code: Code,
+        code: LoadedCode,
         recorder: Recorder | None = None,
         allocator: ICustomAllocator | None = None,
     ) -> None:

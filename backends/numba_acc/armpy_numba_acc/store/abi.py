@@ -25,7 +25,7 @@ PROTOCOL = 1
 """Raised where code and its callers come to mean something else by what is laid out as before."""
 
 _RECORDS = (
-    *(execution.Execution, execution.Command, execution.Slot, gate.Gate),
+    *(execution.ExecutionRecord, execution.Command, execution.Slot, gate.Gate),
     *(Kernel, program.Program, program.CommandInfo),
 )
 """What native code reads or writes, and what saved programs are made of."""

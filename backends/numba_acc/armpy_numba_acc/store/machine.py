@@ -14,7 +14,7 @@ from typing import Any
 
 from armpy.store.entries import Entries
 from armpy_numba_acc.machine.lessons import Lessons
-from armpy_numba_acc.machine.model import Finish, Level, MachineModel, Pace, Unit, Width
+from armpy_numba_acc.machine.model import FinishCost, Level, MachineModel, Pace, Unit, Width
 from armpy_numba_acc.machine.model_figures import BUILT_IN
 from armpy_numba_acc.store.host import processor
 from armpy_numba_acc.store.keys import package_version
@@ -29,7 +29,7 @@ _ENTRIES: Mapping[str, type[Any]] = {  # Any: dataclasses
     "paces": Pace,
     "widths": Width,
     "levels": Level,
-    "finishes": Finish,
+    "finishes": FinishCost,
 }
 
 _log = logging.getLogger("armpy.NumbaAcc")

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from functools import cache
 
 from armpy_numba_acc.llvm.primitives import NOTHING, WORD, Primitive, primitive
-from armpy_numba_acc.llvm.values import F32, Code, Value, clamp, vector
+from armpy_numba_acc.llvm.values import F32, Code, CodeValue, clamp, vector
 from armpy_numba_acc.tiles import functions
 
-_FUNCTIONS: Mapping[str, Callable[[Value], Value]] = {
+_FUNCTIONS: Mapping[str, Callable[[CodeValue], CodeValue]] = {
     "NONE": lambda x: x,
     "RELU": lambda x: clamp(x, 0.0, float("inf")),
     "RELU1": lambda x: clamp(x, -1.0, 1.0),
@@ -33,7 +33,7 @@ def make_activate(lanes: int, name: str) -> Primitive:
     """
 
     @primitive(NOTHING, WORD, WORD)
-    def activate(code: Code, target: Value, source: Value) -> None:
+    def activate(code: Code, target: CodeValue, source: CodeValue) -> None:
         target.store(_FUNCTIONS[name](source.load(vector(F32, lanes))))
 
     return activate

@@ -18,7 +18,7 @@ from functools import cache
 
 from armpy_numba_acc.llvm.control import loop
 from armpy_numba_acc.llvm.primitives import FLOAT, NOTHING, WORD, Primitive, primitive
-from armpy_numba_acc.llvm.values import F32, I32, Code, Value, choose, larger, vector
+from armpy_numba_acc.llvm.values import F32, I32, Code, CodeValue, choose, larger, vector
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.tiles import functions as f
 from armpy_numba_acc.tiles.elements import load_elements
@@ -43,18 +43,18 @@ def product_rows(isa: Isa, vectors: int, rows: int, accumulates: bool) -> Primit
     @primitive(NOTHING, *(WORD,) * 6)
     def multiply(
         code: Code,
-        values: Value,
-        pitch: Value,
-        lines: Value,
-        target: Value,
-        depth: Value,
-        factors: Value,
+        values: CodeValue,
+        pitch: CodeValue,
+        lines: CodeValue,
+        target: CodeValue,
+        depth: CodeValue,
+        factors: CodeValue,
     ) -> None:
-        def value_of(row: int, number: Value) -> Value:
+        def value_of(row: int, number: CodeValue) -> CodeValue:
             place = values + number * pitch if accumulates else values + pitch * row
             return place.load(F32, row) if accumulates else place.load(F32, number)
 
-        def step(number: Value, totals: list[Value]) -> list[Value]:
+        def step(number: CodeValue, totals: list[CodeValue]) -> list[CodeValue]:
             line = [lines.load(kind, number * vectors + j) for j in range(vectors)]
             result = []
             for row in range(rows):
@@ -89,7 +89,7 @@ def softmax_rows(isa: Isa, vectors: int, mask: str, is_bounded: bool, is_capped:
     lanes, kind = isa.lanes, vector(F32, isa.lanes)
     stored, _, of_keys = mask.partition(" ")
 
-    def masked(score: Value, row: Value, j: int) -> Value:
+    def masked(score: CodeValue, row: CodeValue, j: int) -> CodeValue:
         """A score and what the mask says of it."""
         if of_keys:
             given = load_elements(row, stored, 0, 1).at(0).splat(lanes)
@@ -103,22 +103,22 @@ def softmax_rows(isa: Isa, vectors: int, mask: str, is_bounded: bool, is_capped:
     @primitive(NOTHING, *(WORD,) * 8, FLOAT, FLOAT)
     def weigh(
         code: Code,
-        scores: Value,
-        count: Value,
-        marks: Value,
-        pitch: Value,
-        offset: Value,
-        low: Value,
-        high: Value,
-        state: Value,
-        scale: Value,
-        cap: Value,
+        scores: CodeValue,
+        count: CodeValue,
+        marks: CodeValue,
+        pitch: CodeValue,
+        offset: CodeValue,
+        low: CodeValue,
+        high: CodeValue,
+        state: CodeValue,
+        scale: CodeValue,
+        cap: CodeValue,
     ) -> None:
         factor, limit = scale.splat(lanes), cap.splat(lanes)
         lowest, highest = (bound.narrowed(I32).splat(lanes) for bound in (low, high))
         places = [code.numbers(I32, range(j * lanes, (j + 1) * lanes)) for j in range(vectors)]
 
-        def score_of(number: Value, j: int) -> Value:
+        def score_of(number: CodeValue, j: int) -> CodeValue:
             score = scores.load(kind, number * vectors + j) * factor
             if is_capped:
                 score = f.tanh(score / limit) * limit
@@ -130,7 +130,7 @@ def softmax_rows(isa: Isa, vectors: int, mask: str, is_bounded: bool, is_capped:
                 score = choose(seen, score, score.like(-float("inf")))
             return score
 
-        def find(number: Value, largest: list[Value]) -> list[Value]:
+        def find(number: CodeValue, largest: list[CodeValue]) -> list[CodeValue]:
             result = []
             for j in range(vectors):
                 score = score_of(number, j)
@@ -147,7 +147,7 @@ def softmax_rows(isa: Isa, vectors: int, mask: str, is_bounded: bool, is_capped:
             state.store(change, 2 * vectors + j)
             totals.append(state.load(kind, vectors + j) * change)
 
-        def add(number: Value, totals: list[Value]) -> list[Value]:
+        def add(number: CodeValue, totals: list[CodeValue]) -> list[CodeValue]:
             result = []
             for j in range(vectors):
                 power = f.exp_within(scores.load(kind, number * vectors + j) - largest[j])
@@ -174,12 +174,12 @@ def block_ends(isa: Isa, vectors: int) -> tuple[Primitive, Primitive]:
     kind = vector(F32, isa.lanes)
 
     @primitive(NOTHING, *(WORD,) * 3)
-    def begin(code: Code, state: Value, target: Value, count: Value) -> None:
+    def begin(code: Code, state: CodeValue, target: CodeValue, count: CodeValue) -> None:
         for j in range(vectors):
             state.store(code.constant(kind, LOWEST), j)
             state.store(code.constant(kind), vectors + j)
 
-        def clear(number: Value, _: list[Value]) -> list[Value]:
+        def clear(number: CodeValue, _: list[CodeValue]) -> list[CodeValue]:
             for j in range(vectors):
                 target.store(code.constant(kind), number * vectors + j)
             return []
@@ -187,11 +187,11 @@ def block_ends(isa: Isa, vectors: int) -> tuple[Primitive, Primitive]:
         loop(code, count, [], clear)
 
     @primitive(NOTHING, *(WORD,) * 3)
-    def finish(code: Code, state: Value, target: Value, count: Value) -> None:
+    def finish(code: Code, state: CodeValue, target: CodeValue, count: CodeValue) -> None:
         totals = [state.load(kind, vectors + j) for j in range(vectors)]
         shares = [choose(total.equals(0.0), total, 1.0 / total) for total in totals]
 
-        def divide(number: Value, sums: list[Value]) -> list[Value]:
+        def divide(number: CodeValue, sums: list[CodeValue]) -> list[CodeValue]:
             result = []
             for j in range(vectors):
                 place = number * vectors + j

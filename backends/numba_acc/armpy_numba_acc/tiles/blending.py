@@ -8,7 +8,7 @@ from numba import types
 
 from armpy_numba_acc.llvm.control import when
 from armpy_numba_acc.llvm.primitives import NOTHING, WORD, Primitive, primitive
-from armpy_numba_acc.llvm.values import F32, I32, Code, Value, first_lanes, vector
+from armpy_numba_acc.llvm.values import F32, I32, Code, CodeValue, first_lanes, vector
 from armpy_numba_acc.machine.isa import Isa
 
 
@@ -28,22 +28,22 @@ def make_blend(isa: Isa, is_float: bool) -> Primitive:
     @primitive(NOTHING, WORD, WORD, WORD, weight, weight, WORD, WORD)
     def blend(
         code: Code,
-        target: Value,
-        first: Value,
-        second: Value,
-        first_weight: Value,
-        second_weight: Value,
-        count: Value,
-        pitch: Value,
+        target: CodeValue,
+        first: CodeValue,
+        second: CodeValue,
+        first_weight: CodeValue,
+        second_weight: CodeValue,
+        count: CodeValue,
+        pitch: CodeValue,
     ) -> None:
         x, y = first.load(kind), second.load(kind)
         left, right = first_weight.splat(isa.lanes), second_weight.splat(isa.lanes)
 
-        def in_order() -> list[Value]:
+        def in_order() -> list[CodeValue]:
             below = (first + pitch).load(kind), (second + pitch).load(kind)
             return [x * left + below[0] * left + y * right + below[1] * right]
 
-        def at_once() -> list[Value]:
+        def at_once() -> list[CodeValue]:
             return [y.times_plus(right, x * left) if is_float else x * left + y * right]
 
         (total,) = when(pitch.differs(0), in_order, at_once)

@@ -9,7 +9,7 @@ from llvmlite import ir
 
 from armpy_numba_acc.llvm.pointers import load_i64
 from armpy_numba_acc.llvm.primitives import NOTHING, WORD, Primitive, compiled, inlined, primitive
-from armpy_numba_acc.llvm.values import I8, Code, Value, vector
+from armpy_numba_acc.llvm.values import I8, Code, CodeValue, vector
 from armpy_numba_acc.machine.call import Pointer
 from armpy_numba_acc.machine.isa import Isa
 
@@ -21,7 +21,7 @@ def _make_copy_part(width: int) -> Primitive:
     """Make ``copy(target, source, at)``, which moves `width` bytes behind two addresses."""
 
     @primitive(NOTHING, WORD, WORD, WORD)
-    def copy(code: Code, target: Value, source: Value, at: Value) -> None:
+    def copy(code: Code, target: CodeValue, source: CodeValue, at: CodeValue) -> None:
         (target + at).store((source + at).load(vector(I8, width)))
 
     return copy
@@ -31,7 +31,7 @@ def _make_fill_part(width: int) -> Primitive:
     """Make ``fill(target, byte, at)``, which sets `width` bytes behind an address."""
 
     @primitive(NOTHING, WORD, WORD, WORD)
-    def fill(code: Code, target: Value, byte: Value, at: Value) -> None:
+    def fill(code: Code, target: CodeValue, byte: CodeValue, at: CodeValue) -> None:
         (target + at).store(byte.narrowed(I8).splat(width))
 
     return fill
@@ -124,7 +124,11 @@ def make_transpose_tile(size: int, length: int) -> Primitive:
 
     @primitive(NOTHING, WORD, WORD, WORD, WORD)
     def transpose(
-        code: Code, target: Value, source: Value, target_pitch: Value, source_pitch: Value
+        code: Code,
+        target: CodeValue,
+        source: CodeValue,
+        target_pitch: CodeValue,
+        source_pitch: CodeValue,
     ) -> None:
         rows = [(source + source_pitch * number).load(kind) for number in range(length)]
         for _ in range(length.bit_length() - 1):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from armpy_numba_acc.llvm.control import loop, when
 from armpy_numba_acc.llvm.primitives import Definition
-from armpy_numba_acc.llvm.values import F32, I32, I64, Value, smaller
+from armpy_numba_acc.llvm.values import F32, I32, I64, CodeValue, smaller
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.tiles.byte_sum import NAME, byte_sum_definition
 from armpy_numba_acc.tiles.elements import store_elements
@@ -50,18 +50,18 @@ class SumsFinish(Finish):
         code, call = tile.code, tile.call
         taps, depth, last = call.taps, call.depth, tile.count - 1
 
-        def correct(row: Value, carried: list[Value]) -> list[Value]:
+        def correct(row: CodeValue, carried: list[CodeValue]) -> list[CodeValue]:
             wanted = smaller(row, last)
 
-            def in_table() -> list[Value]:
+            def in_table() -> list[CodeValue]:
                 return [tile.address.load(I64, wanted)]
 
-            def in_line() -> list[Value]:
+            def in_line() -> list[CodeValue]:
                 return [tile.address + wanted * call.pixel_pitch]
 
             (first,) = when(call.has_table.differs(0), in_table, in_line)
 
-            def add(tap: Value, totals: list[Value]) -> list[Value]:
+            def add(tap: CodeValue, totals: list[CodeValue]) -> list[CodeValue]:
                 return [totals[0] + code.call(NAME, I64, first + taps.load(I64, tap), depth)]
 
             (total,) = loop(code, call.num_taps, [code.integer(0)], add)
@@ -70,18 +70,18 @@ class SumsFinish(Finish):
 
         loop(code, code.integer(tile.rows), [], correct)
 
-    def first(self, tile: Tile) -> list[Value]:
+    def first(self, tile: Tile) -> list[CodeValue]:
         bias = tile.line(tile.weights, I32)
         if not self.has_corrections:
             return bias * tile.rows
         given = [tile.room.load(I32, 2 * row) for row in range(tile.rows)]
         return [each.splat(first.count) + first for each in given for first in bias]
 
-    def write(self, tile: Tile, totals: list[Value]) -> None:
+    def write(self, tile: Tile, totals: list[CodeValue]) -> None:
         rows = tile.by_row(totals)
         places = tile.places(tile.call.target, tile.call.out_pitch, 4)
 
-        def write(masks: list[Value | None]) -> None:
+        def write(masks: list[CodeValue | None]) -> None:
             for place, sums in zip(places, rows, strict=True):
                 for total, column, mask in zip(sums, tile.shape.starts, masks, strict=True):
                     store_elements(total, place, "i32", column, mask)
@@ -119,17 +119,17 @@ class ByteFinish(SumsFinish):
     def head_bytes(self, shape: Shape) -> int:
         return 20 * shape.width
 
-    def write(self, tile: Tile, totals: list[Value]) -> None:
+    def write(self, tile: Tile, totals: list[CodeValue]) -> None:
         places = tile.places(tile.call.target, tile.call.out_pitch, 1)
         elements = self._elements(tile, totals, places)
         width, columns = tile.shape.width, tile.call.columns - tile.panel * tile.shape.width
 
-        def whole() -> list[Value]:
+        def whole() -> list[CodeValue]:
             for value, place in zip(elements, places, strict=True):
                 place.store(value)
             return []
 
-        def part() -> list[Value]:
+        def part() -> list[CodeValue]:
             store = ByteStore(tile.isa, columns, width)
             for value, place in zip(elements, places, strict=True):
                 store.store(value, place)
@@ -137,7 +137,9 @@ class ByteFinish(SumsFinish):
 
         when(columns >= width, whole, part)
 
-    def _elements(self, tile: Tile, totals: list[Value], places: list[Value]) -> list[Value]:
+    def _elements(
+        self, tile: Tile, totals: list[CodeValue], places: list[CodeValue]
+    ) -> list[CodeValue]:
         """Each row's elements as one vector of bytes; they will be written to `places`."""
         call, lanes, vectors = tile.call, tile.isa.lanes, len(tile.shape.widths)
         size = 4 * tile.shape.width

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from armpy_numba_acc.llvm.primitives import Definition, defined
-from armpy_numba_acc.llvm.values import F32, Code, Value, at_least, choose, clamp
+from armpy_numba_acc.llvm.values import F32, Code, CodeValue, at_least, choose, clamp
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.tiles.elements import for_each_vector, load_elements, store_elements
 from armpy_numba_acc.tiles.elementwise import NUM_ROWS_ARGUMENTS, ROWS_NAME, for_each_row
@@ -28,14 +28,14 @@ def byte_lines_definition(isa: Isa, stages: str, clamping: str) -> str:
         address of the output, number of bytes, address of the numbers.
     """
 
-    def write(code: Code, *arguments: Value) -> None:
+    def write(code: Code, *arguments: CodeValue) -> None:
         plane_bytes, parameters = arguments[2], arguments[5]
         numbers = [parameters.load(F32, 2 * n) for n in range(3 * len(stages))]
 
-        def row(inputs: Sequence[Value], target: Value, count: Value) -> None:
+        def row(inputs: Sequence[CodeValue], target: CodeValue, count: CodeValue) -> None:
             source, constants = inputs
 
-            def compute(lanes: int, index: Value, mask: Value | None) -> None:
+            def compute(lanes: int, index: CodeValue, mask: CodeValue | None) -> None:
                 plane = constants
                 real = load_elements(source, "u8", index, lanes, mask).to_float()
                 for number, (stage, clamped) in enumerate(zip(stages, clamping, strict=True)):

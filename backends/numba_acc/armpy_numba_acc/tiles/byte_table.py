@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from armpy_numba_acc.llvm.primitives import Definition, defined
-from armpy_numba_acc.llvm.values import I8, I64, Code, Value, choose, vector
+from armpy_numba_acc.llvm.values import I8, I64, Code, CodeValue, choose, vector
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.tiles.elements import for_each_vector
 from armpy_numba_acc.tiles.elementwise import NAME, NUM_ARGUMENTS
@@ -26,11 +26,11 @@ def byte_table_definition(isa: Isa) -> str:
     """
     has_permute = isa.has_byte_permute
 
-    def write(code: Code, *arguments: Value) -> None:
+    def write(code: Code, *arguments: CodeValue) -> None:
         source, table, _, target, count, _ = arguments
         quarters = [table.load(_WIDE, n) for n in range(4)] if has_permute else []
 
-        def compute(lanes: int, index: Value, mask: Value | None) -> None:
+        def compute(lanes: int, index: CodeValue, mask: CodeValue | None) -> None:
             if has_permute:
                 found = _permuted(quarters, (source + index).load(_WIDE, mask=mask))
                 (target + index).store(found, mask=mask)
@@ -43,7 +43,7 @@ def byte_table_definition(isa: Isa) -> str:
     return defined(Definition(NAME, NUM_ARGUMENTS, write))
 
 
-def _permuted(quarters: list[Value], numbers: Value) -> Value:
+def _permuted(quarters: list[CodeValue], numbers: CodeValue) -> CodeValue:
     """The table's entries of 64 bytes: from one half or the other by the top bit."""
     name = "llvm.x86.avx512.vpermi2var.qi.512"
     low, high = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from armpy_numba_acc.llvm.control import repeat
-from armpy_numba_acc.llvm.values import F32, I64, Number, Value, at_least, at_most, vector
+from armpy_numba_acc.llvm.values import F32, I64, CodeValue, Number, at_least, at_most, vector
 from armpy_numba_acc.machine.calls.windows import DepthwiseF32
 from armpy_numba_acc.tiles.elements import load_elements, store_elements
 from armpy_numba_acc.tiles.windows import Block, block_definition
@@ -19,7 +19,7 @@ def depthwise_block_f32(tile: DepthwiseF32) -> str:
     """
 
     def compute(block: Block) -> None:
-        sums = _Sums(block, tile)
+        sums = _RealSums(block, tile)
         _finish(block, tile, sums.of_rows() if tile.kernel_h else sums.of_taps())
 
     return block_definition(tile.rows, tile.columns, _height(tile) * _width(tile), compute)
@@ -35,14 +35,14 @@ def _width(tile: DepthwiseF32) -> int:
     return (tile.columns - 1) * tile.stride_w + tile.kernel_w
 
 
-class _Sums:
+class _RealSums:
     """Adds up products for every pixel of a tile."""
 
     def __init__(self, block: Block, tile: DepthwiseF32) -> None:
         self._table, self._tile = block.table, tile
         call = block.call(DepthwiseF32)
-        weights: Value = call.weights + block.number * call.block_bytes
-        self._num_taps: Value = call.num_taps
+        weights: CodeValue = call.weights + block.number * call.block_bytes
+        self._num_taps: CodeValue = call.num_taps
         self._kind = vector(F32, tile.lanes)
         self._bias = weights.load(self._kind)
         self._taps = weights + tile.lanes * 4
@@ -52,17 +52,17 @@ class _Sums:
             is_wider = tile.input_kind == "f32"
             self._at = block.at << 1 if is_wider else block.at.shifted_right(1)
 
-    def of_rows(self) -> list[Value]:
+    def of_rows(self) -> list[CodeValue]:
         """Use each row of the input for all rows of the tile that read it."""
         totals = [self._bias] * (self._tile.rows * self._tile.columns)
         for y in range(_height(self._tile)):
             self._add_row(totals, y)
         return totals
 
-    def of_taps(self) -> list[Value]:
+    def of_taps(self) -> list[CodeValue]:
         """Loop over taps with the sums in registers."""
 
-        def step(tap: Value, totals: list[Value]) -> list[Value]:
+        def step(tap: CodeValue, totals: list[CodeValue]) -> list[CodeValue]:
             """One tap for every pixel."""
             factor, first = self._taps.load(self._kind, tap), tap * self._tile.columns
             return [
@@ -72,7 +72,7 @@ class _Sums:
         totals = [self._bias] * self._tile.columns
         return repeat(self._bias.code, self._num_taps, totals, step)
 
-    def _add_row(self, totals: list[Value], y: int) -> None:
+    def _add_row(self, totals: list[CodeValue], y: int) -> None:
         """Add a row of the input, multiplied by the taps that it meets in each row of the tile."""
         tile = self._tile
         taps = [(i, y - i * tile.stride_h) for i in range(tile.rows)]
@@ -93,7 +93,7 @@ class _Sums:
                     at = i * tile.columns + j
                     totals[at] = value.times_plus(factors[tap, k], totals[at])
 
-    def _element(self, slot: Number) -> Value:
+    def _element(self, slot: Number) -> CodeValue:
         """The input's elements behind an address of the table."""
         tile, address = self._tile, self._table.load(I64, slot)
         if tile.is_single:
@@ -101,7 +101,7 @@ class _Sums:
         return load_elements(address + self._at, tile.input_kind, 0, tile.lanes)
 
 
-def _finish(block: Block, tile: DepthwiseF32, totals: list[Value]) -> None:
+def _finish(block: Block, tile: DepthwiseF32, totals: list[CodeValue]) -> None:
     """Clamp the sums, and store them."""
     call = block.call(DepthwiseF32)
     low, high = (bound.splat(tile.lanes) for bound in (call.low, call.high))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from armpy_numba_acc.llvm.bytes import groups_of_four, pack_bytes, pack_words, store_bytes
 from armpy_numba_acc.llvm.control import repeat
 from armpy_numba_acc.llvm.dots import Dots, WordProducts, dot_products
-from armpy_numba_acc.llvm.values import F32, I8, I32, I64, Value, vector
+from armpy_numba_acc.llvm.values import F32, I8, I32, I64, CodeValue, vector
 from armpy_numba_acc.machine.calls.windows import DepthwiseU8
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.tiles.exact_scaling import ExactScaling
@@ -34,14 +34,14 @@ def depthwise_block_u8(isa: Isa, tile: DepthwiseU8) -> str:
 
     def compute(block: Block) -> None:
         call = block.call(DepthwiseU8)
-        weights: Value = call.weights + block.number * call.block_bytes
+        weights: CodeValue = call.weights + block.number * call.block_bytes
         zero_point, low, high = (
             bound.narrowed(I32) for bound in (call.zero_point, call.low, call.high)
         )
         parts = []
         for part in range(2):
             dots = WordProducts(narrow) if tile.has_words else dot_products(narrow)
-            totals = _Sums(tile, dots, block, part).of_groups(weights, call.num_groups)
+            totals = _ByteSums(tile, dots, block, part).of_groups(weights, call.num_groups)
             parts.append(_words(tile, totals, weights, zero_point, part))
         for pixel, words in enumerate(zip(*parts, strict=True)):
             store_bytes(pack_bytes(words, low, high), block.place(pixel), tile.width)
@@ -60,7 +60,7 @@ def _reach(tile: DepthwiseU8) -> int:
 
 
 @dataclass(frozen=True)
-class _Sums:
+class _ByteSums:
     """The sums of one half of a block's channels.
 
     Notes
@@ -75,14 +75,14 @@ class _Sums:
     block: Block
     part: int
 
-    def of_groups(self, weights: Value, num_groups: Value) -> list[Value]:
+    def of_groups(self, weights: CodeValue, num_groups: CodeValue) -> list[CodeValue]:
         """Loop over groups of rows with the sums in registers: two vectors for each pixel."""
         tile, line = self.tile, 4 * self.dots.bytes_per_vector
         kind = vector(I32, _size(tile) // 4)
         bias = [weights.load(kind, 2 * self.part + k) for k in range(2)]
         first_line = weights + 20 * _size(tile)
 
-        def step(group: Value, totals: list[Value]) -> list[Value]:
+        def step(group: CodeValue, totals: list[CodeValue]) -> list[CodeValue]:
             """Use four rows of the input for every pixel of the tile."""
             table = self.block.table + group * (8 * 4 * _reach(tile))
             lines = first_line + group * (tile.rows * tile.kernel_w * line)
@@ -98,9 +98,9 @@ class _Sums:
 
     def _add_column(
         self,
-        totals: list[Value],
-        table: Value,
-        lines: Value,
+        totals: list[CodeValue],
+        table: CodeValue,
+        lines: CodeValue,
         x: int,
         taps: Sequence[tuple[int, int]],
     ) -> None:
@@ -121,8 +121,8 @@ class _Sums:
 
 
 def _words(
-    tile: DepthwiseU8, totals: list[Value], weights: Value, zero_point: Value, part: int
-) -> list[Value]:
+    tile: DepthwiseU8, totals: list[CodeValue], weights: CodeValue, zero_point: CodeValue, part: int
+) -> list[CodeValue]:
     """Sums of one half of the channels as 16-bit elements, a vector for each pixel."""
     lanes = _size(tile) // 4
     kind = vector(F32, lanes)

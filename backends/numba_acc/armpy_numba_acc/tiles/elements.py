@@ -13,9 +13,9 @@ from armpy_numba_acc.llvm.values import (
     I16,
     I32,
     I64,
+    CodeValue,
     Kind,
     Number,
-    Value,
     element_bytes,
     first_lanes,
     vector,
@@ -38,7 +38,7 @@ _FORMATS: dict[str, tuple[Kind, str, Kind]] = {
 """The type in memory, how it is widened, and to what, by `machine.formats`. What is raw is handed
 on as it is."""
 
-Compute = Callable[[int, Value, Value | None], None]
+Compute = Callable[[int, CodeValue, CodeValue | None], None]
 """Writes the code for so many elements from an index on; of a mask's elements only, if there is
 one."""
 
@@ -54,7 +54,7 @@ def register_bytes(name: str) -> int:
     return 4 if widening else element_bytes(stored)
 
 
-def widened(values: Value, name: str) -> Value:
+def widened(values: CodeValue, name: str) -> CodeValue:
     """Stored elements as expressions take them."""
     _, widening, element = _FORMATS[name]
     if name == "bool":
@@ -65,20 +65,20 @@ def widened(values: Value, name: str) -> Value:
 
 
 def load_elements(
-    address: Value, name: str, index: Number, lanes: int, mask: Value | None = None
-) -> Value:
+    address: CodeValue, name: str, index: Number, lanes: int, mask: CodeValue | None = None
+) -> CodeValue:
     """Load a vector of elements as expressions take them.
 
     Parameters
     ----------
-    address : Value
+    address : CodeValue
         Of an array.
     name : str
         Format of its elements.
-    index : Value or int
+    index : CodeValue or int
         Of the first element.
     lanes : int
-    mask : Value, optional
+    mask : CodeValue, optional
         The elements that are there.
     """
     stored = stored_kind(name)
@@ -87,7 +87,7 @@ def load_elements(
 
 
 def store_elements(
-    values: Value, address: Value, name: str, index: Number, mask: Value | None = None
+    values: CodeValue, address: CodeValue, name: str, index: Number, mask: CodeValue | None = None
 ) -> None:
     """Store a vector of elements that an expression has given; parameters as `load_elements`."""
     stored = stored_kind(name)
@@ -98,7 +98,7 @@ def store_elements(
     address.place(stored, index).store(values, mask=mask)
 
 
-def for_each_vector(isa: Isa, lanes: int, count: Value, compute: Compute) -> None:
+def for_each_vector(isa: Isa, lanes: int, count: CodeValue, compute: Compute) -> None:
     """Write a loop over vectors of elements, and what is left.
 
     Parameters
@@ -106,21 +106,21 @@ def for_each_vector(isa: Isa, lanes: int, count: Value, compute: Compute) -> Non
     isa : Isa
     lanes : int
         Elements of a vector.
-    count : Value
+    count : CodeValue
         Number of elements.
     compute : callable
         See `Compute`.
     """
     code, whole = count.code, count & -lanes
 
-    def of(lanes: int) -> Callable[[Value, list[Value]], list[Value]]:
-        def step(index: Value, values: list[Value]) -> list[Value]:
+    def of(lanes: int) -> Callable[[CodeValue, list[CodeValue]], list[CodeValue]]:
+        def step(index: CodeValue, values: list[CodeValue]) -> list[CodeValue]:
             compute(lanes, index, None)
             return values
 
         return step
 
-    def rest() -> list[Value]:
+    def rest() -> list[CodeValue]:
         compute(lanes, whole, first_lanes(count - whole, lanes))
         return []
 

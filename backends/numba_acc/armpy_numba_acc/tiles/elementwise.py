@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from armpy_numba_acc.llvm.control import loop
 from armpy_numba_acc.llvm.primitives import Definition, defined, linked
-from armpy_numba_acc.llvm.values import F32, Code, Value
+from armpy_numba_acc.llvm.values import F32, Code, CodeValue
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.tiles.elements import (
     for_each_vector,
@@ -61,18 +61,18 @@ def elementwise_definition(isa: Isa, name: str, formats: Sequence[str], patterns
     expression = expression_named(for_isa(isa, name))
     lanes = isa.vector_bytes // max(map(register_bytes, formats))
 
-    def write(code: Code, *arguments: Value) -> None:
+    def write(code: Code, *arguments: CodeValue) -> None:
         parameters = arguments[5]
         # Read here, as a store in the loop might write to their memory for all that LLVM knows.
         numbers = [parameters.load(F32, 2 * n) for n in range(expression.num_parameters)]
 
-        def row(inputs: Sequence[Value], output: Value, count: Value) -> None:
+        def row(inputs: Sequence[CodeValue], output: CodeValue, count: CodeValue) -> None:
             singles = [
                 address.load(stored_kind(format_)) if pattern == "s" else None
                 for address, format_, pattern in zip(inputs, input_formats, patterns, strict=True)
             ]
 
-            def compute(lanes: int, index: Value, mask: Value | None) -> None:
+            def compute(lanes: int, index: CodeValue, mask: CodeValue | None) -> None:
                 values = [
                     load_elements(address, format_, index, lanes, mask)
                     if single is None
@@ -89,17 +89,17 @@ def elementwise_definition(isa: Isa, name: str, formats: Sequence[str], patterns
     return defined(Definition(ROWS_NAME, NUM_ROWS_ARGUMENTS, write))
 
 
-Row = Callable[[Sequence[Value], Value, Value], None]
+Row = Callable[[Sequence[CodeValue], CodeValue, CodeValue], None]
 """Writes the code for a row: addresses of its inputs and of its output, number of elements."""
 
 
-def for_each_row(arguments: Sequence[Value], num_inputs: int, write: Row) -> None:
+def for_each_row(arguments: Sequence[CodeValue], num_inputs: int, write: Row) -> None:
     """Write the loop over rows of a function with the arguments of `elementwise_definition`'s."""
     addresses = [*arguments[:num_inputs], arguments[3]]
     pitches = [*arguments[7 : 7 + num_inputs], arguments[10]]
     count, rows = arguments[4], arguments[6]
 
-    def step(_: Value, here: list[Value]) -> list[Value]:
+    def step(_: CodeValue, here: list[CodeValue]) -> list[CodeValue]:
         write(here[:-1], here[-1], count)
         return [address + pitch for address, pitch in zip(here, pitches, strict=True)]
 

@@ -10,7 +10,7 @@ from operator import and_
 from llvmlite import ir
 
 from armpy_numba_acc.llvm.control import loop_while, when
-from armpy_numba_acc.llvm.values import F64, I1, I32, I64, Number, Value, choose, vector
+from armpy_numba_acc.llvm.values import F64, I1, I32, I64, CodeValue, Number, choose, vector
 from armpy_numba_acc.packing.factors import Rounding
 
 _FAR = 1 << 20
@@ -30,13 +30,13 @@ class ExactScaling:
 
     Parameters
     ----------
-    factors : Value
+    factors : CodeValue
         Address of vectors of what `armpy_numba_acc.packing.factors` makes.
     lanes : int
         Of a vector of sums.
     vectors : int
         How many vectors of factors there are; the sums' vectors take them in turn.
-    zero_point : Value, int32
+    zero_point : CodeValue, int32
         Of the output.
     has_negatives : bool
         Whether results below the zero point matter; if they do not, sums are scaled and moved in
@@ -57,10 +57,10 @@ class ExactScaling:
 
     def __init__(
         self,
-        factors: Value,
+        factors: CodeValue,
         lanes: int,
         vectors: int,
-        zero_point: Value,
+        zero_point: CodeValue,
         *,
         has_negatives: bool,
         is_imprecise: bool,
@@ -75,15 +75,18 @@ class ExactScaling:
         self._room = factors.code.stack(vector(I32, lanes), 2 * MOST_VECTORS)
 
     def steps(
-        self, totals: Sequence[Value], scales: Sequence[Value], nudges: Sequence[Value | None]
-    ) -> list[Value]:
+        self,
+        totals: Sequence[CodeValue],
+        scales: Sequence[CodeValue],
+        nudges: Sequence[CodeValue | None],
+    ) -> list[CodeValue]:
         """Vectors of int32 that are the output's elements but for `missing`, and not clamped.
 
         Parameters
         ----------
-        totals : sequence of Value, int32 vectors
+        totals : sequence of CodeValue, int32 vectors
             Up to four.
-        scales, nudges : sequence of Value, float32 vectors
+        scales, nudges : sequence of CodeValue, float32 vectors
             One for each of `totals`. Nudges may be None where all are 0 and negatives matter:
             sums are scaled and moved in one operation then, too.
         """
@@ -91,12 +94,12 @@ class ExactScaling:
         results = [real.to_integer() for real in reals]
         bits = self._certain(reals)
 
-        def exact() -> list[Value]:
+        def exact() -> list[CodeValue]:
             return self._replaced(totals, results, bits ^ -1)
 
         return when(bits.differs(-1), exact, lambda: results, likely=False)
 
-    def _scaled(self, total: Value, scale: Value, nudge: Value | None) -> Value:
+    def _scaled(self, total: CodeValue, scale: CodeValue, nudge: CodeValue | None) -> CodeValue:
         """A vector of sums in steps of the output, to be cut off."""
         real, shift = total.to_float(), self._rounding.shift
         if nudge is None:
@@ -108,15 +111,15 @@ class ExactScaling:
             real = real.times_plus(scale, nudge)
         return choose(real < _LARGEST, real, _LARGEST) if self._has_large_scales else real
 
-    def _certain(self, reals: Sequence[Value]) -> Value:
+    def _certain(self, reals: Sequence[CodeValue]) -> CodeValue:
         """A bit for each lane: whether no vector has a fraction there that may be wrong."""
         mask = self._rounding.fraction_bits
         is_certain = [(real.bits() & mask).differs(0) for real in reals]
         return reduce(and_, is_certain).bitcast(ir.IntType(self._lanes))
 
     def _replaced(
-        self, totals: Sequence[Value], results: Sequence[Value], bits: Value
-    ) -> list[Value]:
+        self, totals: Sequence[CodeValue], results: Sequence[CodeValue], bits: CodeValue
+    ) -> list[CodeValue]:
         """Results of which the lanes with a set bit are computed again.
 
         Notes
@@ -129,7 +132,7 @@ class ExactScaling:
             room.store(total, number)
             at_results.store(result, number)
 
-        def replace(lane: Value, number: Value) -> None:
+        def replace(lane: CodeValue, number: CodeValue) -> None:
             index = number * lanes + lane
             column = number % self._vectors * lanes + lane
             value = exactly_scaled(room.load(I32, index), self._factors.load(I64, column))
@@ -139,11 +142,11 @@ class ExactScaling:
         return [at_results.load(result.kind, n) for n, result in enumerate(results)]
 
 
-def for_each_bit(bits: Value, count: int, step: Callable[[Value, Value], None]) -> None:
+def for_each_bit(bits: CodeValue, count: int, step: Callable[[CodeValue, CodeValue], None]) -> None:
     """``step(lane, number)`` for every set bit and every number below `count`."""
     code = bits.code
 
-    def turn(carried: list[Value]) -> tuple[Value, list[Value]]:
+    def turn(carried: list[CodeValue]) -> tuple[CodeValue, list[CodeValue]]:
         left, number = carried
         step(code.call("llvm.cttz.i64", I64, left, code.constant(I1, 1)), number)
         is_last = number + 1 >= count
@@ -153,23 +156,23 @@ def for_each_bit(bits: Value, count: int, step: Callable[[Value, Value], None]) 
     loop_while(code, [bits.unsigned(I64), code.integer(0)], turn)
 
 
-def exactly_scaled(total: Value, factor: Value) -> Value:
+def exactly_scaled(total: CodeValue, factor: CodeValue) -> CodeValue:
     """A sum times a factor of either kind, in int32."""
     twice = _bounded(_rounded_twice(total, factor), _FAR)
     return choose(factor < 0, twice.narrowed(I32), _rounded_once(total, factor))
 
 
-def _bounded(value: Value, most: Number) -> Value:
+def _bounded(value: CodeValue, most: Number) -> CodeValue:
     """An int64 clamped to a magnitude."""
     most = value.like(most)
     value = choose(value < most, value, most)
     return choose(value > -most, value, -most)
 
 
-def _rounded_twice(total: Value, factor: Value) -> Value:
+def _rounded_twice(total: CodeValue, factor: CodeValue) -> CodeValue:
     """Fixed-point products; left shifts are kept from overflowing, as results are too large."""
 
-    def field(first: int, bits: int) -> Value:
+    def field(first: int, bits: int) -> CodeValue:
         return factor.shifted_right(first) & ((1 << bits) - 1)
 
     multiplier, left, right = field(0, 32), field(32, 8), field(40, 7)
@@ -181,7 +184,7 @@ def _rounded_twice(total: Value, factor: Value) -> Value:
     return (high + sign + half) >> right
 
 
-def _rounded_once(total: Value, factor: Value) -> Value:
+def _rounded_once(total: CodeValue, factor: CodeValue) -> CodeValue:
     """Products in float64, ties rounded away from zero."""
     value = total.converted("sitofp", F64) * factor.bitcast(F64)
     value = choose(value < float(_FAR), value, float(_FAR))

@@ -14,7 +14,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from armpy_numba_acc.llvm.values import F32, F64, I32, I64, Value, choose, clamp, larger, smaller
+from armpy_numba_acc.llvm.values import (
+    F32,
+    F64,
+    I32,
+    I64,
+    CodeValue,
+    choose,
+    clamp,
+    larger,
+    smaller,
+)
 from armpy_numba_acc.machine.expressions import INPUTS, PARAMETER
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.tiles import functions as f
@@ -28,18 +38,18 @@ class Expression:
     Parameters
     ----------
     compute : callable
-        Takes a `Value` per input and one per parameter; returns the output's.
+        Takes a `CodeValue` per input and one per parameter; returns the output's.
     num_inputs : int
     num_parameters : int
         float32 numbers, the same for all elements.
     """
 
-    compute: Callable[..., Value]
+    compute: Callable[..., CodeValue]
     num_inputs: int
     num_parameters: int = 0
 
 
-def _to_steps(value: Value, zero: Value) -> Value:
+def _to_steps(value: CodeValue, zero: CodeValue) -> CodeValue:
     """Differences of stored integers from their zero point."""
     return value.to_float() - zero
 
@@ -47,17 +57,17 @@ def _to_steps(value: Value, zero: Value) -> Value:
 # Floats
 
 
-def _squared_difference(a: Value, b: Value) -> Value:
+def _squared_difference(a: CodeValue, b: CodeValue) -> CodeValue:
     """The square of the difference."""
     return (a - b) * (a - b)
 
 
-def _prelu(x: Value, alpha: Value) -> Value:
+def _prelu(x: CodeValue, alpha: CodeValue) -> CodeValue:
     """``x``, or ``alpha x`` where negative."""
     return choose(x >= 0.0, x, x * alpha)
 
 
-_FLOAT_BINARY: dict[str, Callable[[Value, Value], Value]] = {
+_FLOAT_BINARY: dict[str, Callable[[CodeValue, CodeValue], CodeValue]] = {
     "add": lambda a, b: a + b,
     "sub": lambda a, b: a - b,
     "mul": lambda a, b: a * b,
@@ -68,12 +78,12 @@ _FLOAT_BINARY: dict[str, Callable[[Value, Value], Value]] = {
     "power": f.power,
 }
 
-_FLOAT_UNARY: dict[str, Callable[[Value], Value]] = {
+_FLOAT_UNARY: dict[str, Callable[[CodeValue], CodeValue]] = {
     "abs": abs,
     "exp": f.exp,
-    "sqrt": Value.sqrt,
+    "sqrt": CodeValue.sqrt,
     "rsqrt": lambda x: 1.0 / x.sqrt(),
-    "neg": Value.__neg__,
+    "neg": CodeValue.__neg__,
     "log": f.log,
     "sin": f.sin,
     "cos": f.cos,
@@ -107,7 +117,7 @@ _FLOATS: dict[str, Expression] = {
 # Integers of any width, and stored elements as they are
 
 
-def _divide(a: Value, b: Value) -> Value:
+def _divide(a: CodeValue, b: CodeValue) -> CodeValue:
     """Quotients rounded towards zero, 0 where the divisor is 0."""
     # The two divisors that processors may refuse are kept from them.
     is_refused = b.equals(0) | b.equals(-1)
@@ -115,19 +125,19 @@ def _divide(a: Value, b: Value) -> Value:
     return choose(b.equals(0), 0, choose(b.equals(-1), -a, quotient))
 
 
-def _floor_divide(a: Value, b: Value) -> Value:
+def _floor_divide(a: CodeValue, b: CodeValue) -> CodeValue:
     """Quotients rounded down, 0 where the divisor is 0."""
     quotient = _divide(a, b)
     is_rounded_up = (quotient * b).differs(a) & ((a ^ b) < 0) & b.differs(0)
     return choose(is_rounded_up, quotient - 1, quotient)
 
 
-def _floor_modulo(a: Value, b: Value) -> Value:
+def _floor_modulo(a: CodeValue, b: CodeValue) -> CodeValue:
     """Rests that belong to quotients rounded down, 0 where the divisor is 0."""
     return choose(b.equals(0), 0, a - _floor_divide(a, b) * b)
 
 
-_INTEGER_BINARY: dict[str, Callable[[Value, Value], Value]] = {
+_INTEGER_BINARY: dict[str, Callable[[CodeValue, CodeValue], CodeValue]] = {
     "add": _FLOAT_BINARY["add"],
     "sub": _FLOAT_BINARY["sub"],
     "mul": _FLOAT_BINARY["mul"],
@@ -137,21 +147,21 @@ _INTEGER_BINARY: dict[str, Callable[[Value, Value], Value]] = {
     "squared_difference": _squared_difference,
     "floor_div": _floor_divide,
     "floor_mod": _floor_modulo,
-    "bitwise_and": Value.__and__,
-    "bitwise_or": Value.__or__,
-    "bitwise_xor": Value.__xor__,
+    "bitwise_and": CodeValue.__and__,
+    "bitwise_or": CodeValue.__or__,
+    "bitwise_xor": CodeValue.__xor__,
 }
 
-_COMPARISONS: dict[str, Callable[[Value, Value], Value]] = {
-    "equal": Value.equals,
-    "not_equal": Value.differs,
-    "greater": Value.__gt__,
-    "greater_or_equal": Value.__ge__,
-    "less": Value.__lt__,
-    "less_or_equal": Value.__le__,
-    "logical_and": Value.__and__,
-    "logical_or": Value.__or__,
-    "logical_xor": Value.__xor__,
+_COMPARISONS: dict[str, Callable[[CodeValue, CodeValue], CodeValue]] = {
+    "equal": CodeValue.equals,
+    "not_equal": CodeValue.differs,
+    "greater": CodeValue.__gt__,
+    "greater_or_equal": CodeValue.__ge__,
+    "less": CodeValue.__lt__,
+    "less_or_equal": CodeValue.__le__,
+    "logical_and": CodeValue.__and__,
+    "logical_or": CodeValue.__or__,
+    "logical_xor": CodeValue.__xor__,
 }
 
 
@@ -160,7 +170,7 @@ _STORED: dict[str, Expression] = {
     "copy": Expression(lambda x: x, 1),
     "logical_not": Expression(lambda x: x ^ 1, 1),
     "int_abs": Expression(abs, 1),
-    "int_neg": Expression(Value.__neg__, 1),
+    "int_neg": Expression(CodeValue.__neg__, 1),
     "int_square": Expression(lambda x: x * x, 1),
     "int_bitwise_not": Expression(lambda x: x ^ -1, 1),
     "largest_byte": Expression(lambda a, b: a.call("umax", b), 2),
@@ -174,20 +184,20 @@ _STORED: dict[str, Expression] = {
 # Conversions of types
 
 
-def _resize(element: Any) -> Callable[[Value], Value]:  # Any: llvmlite has no types
+def _resize(element: Any) -> Callable[[CodeValue], CodeValue]:  # Any: llvmlite has no types
     """Integers of another width; narrower ones wrap."""
 
-    def convert(x: Value) -> Value:
+    def convert(x: CodeValue) -> CodeValue:
         name = "trunc" if x.element.width > element.width else "sext"
         return x.converted("zext" if x.element.width == 1 else name, element)
 
     return convert
 
 
-def _limited(lowest: int, highest: int) -> Callable[[Value], Value]:
+def _limited(lowest: int, highest: int) -> Callable[[CodeValue], CodeValue]:
     """Integers of any width within bounds."""
 
-    def convert(x: Value) -> Value:
+    def convert(x: CodeValue) -> CodeValue:
         if x.element.width == 1:
             return x.converted("zext", I32)
         return _resize(I32)(clamp(x, lowest, highest))
@@ -197,10 +207,10 @@ def _limited(lowest: int, highest: int) -> Callable[[Value], Value]:
 
 def _truncated(
     lowest: int, highest: int, element: Any
-) -> Callable[[Value], Value]:  # Any: as above
+) -> Callable[[CodeValue], CodeValue]:  # Any: as above
     """Floats without their fraction, saturated; NaN as the highest integer."""
 
-    def convert(x: Value) -> Value:
+    def convert(x: CodeValue) -> CodeValue:
         wide = x.to_double()
         # No float64 is 2**63 - 1: conversion goes through those below it.
         inside = clamp(wide, float(lowest), math.nextafter(float(highest) + 1, 0))
@@ -211,10 +221,10 @@ def _truncated(
     return convert
 
 
-def _truncated_exactly(lowest: int, highest: int) -> Callable[[Value], Value]:
+def _truncated_exactly(lowest: int, highest: int) -> Callable[[CodeValue], CodeValue]:
     """The same to int32 within bounds that float32 holds exactly."""
 
-    def convert(x: Value) -> Value:
+    def convert(x: CodeValue) -> CodeValue:
         inside = clamp(x, float(lowest), float(highest))
         return choose(x.differs(x), float(highest), inside).converted("fptosi", I32)
 
@@ -249,32 +259,36 @@ _CASTS: dict[str, Expression] = {
 # Quantised elements
 
 
-def _quantize(x: Value, scale: Value, zero: Value, low: Value, high: Value) -> Value:
+def _quantize(
+    x: CodeValue, scale: CodeValue, zero: CodeValue, low: CodeValue, high: CodeValue
+) -> CodeValue:
     """Stored integers of floats; NaN as 0."""
     steps = x / scale
     return f.to_stored(choose(steps.differs(steps), 0.0, steps), zero, low, high)
 
 
-def _quantize_even(x: Value, scale: Value, zero: Value, low: Value, high: Value) -> Value:
+def _quantize_even(
+    x: CodeValue, scale: CodeValue, zero: CodeValue, low: CodeValue, high: CodeValue
+) -> CodeValue:
     """The same with ties to even."""
     steps = x / scale
     return f.to_stored_even(choose(steps.differs(steps), 0.0, steps), zero, low, high)
 
 
-def _dequantize(x: Value, scale: Value, zero: Value) -> Value:
+def _dequantize(x: CodeValue, scale: CodeValue, zero: CodeValue) -> CodeValue:
     """Floats of stored integers."""
     return _to_steps(x, zero) * scale
 
 
-def _dequantize_wide(x: Value, scale: Value) -> Value:
+def _dequantize_wide(x: CodeValue, scale: CodeValue) -> CodeValue:
     """Floats of stored int32 whose zero point is 0."""
     return (x.converted("sitofp", F64) * scale.to_double()).to_single()
 
 
-def _quantized(function: Callable[[Value, Value], Value]) -> Expression:
+def _quantized(function: Callable[[CodeValue, CodeValue], CodeValue]) -> Expression:
     """A function of two real numbers; parameters: zero points and scales, as `compute` has them."""
 
-    def compute(a: Value, b: Value, *numbers: Value) -> Value:
+    def compute(a: CodeValue, b: CodeValue, *numbers: CodeValue) -> CodeValue:
         a_zero, a_scale, b_zero, b_scale, scale, zero, low, high = numbers
         real = function(_to_steps(a, a_zero) * a_scale, _to_steps(b, b_zero) * b_scale)
         return _quantize(real, scale, zero, low, high)
@@ -340,9 +354,9 @@ def expression_named(name: str) -> Expression:
         if token not in INPUTS
     )
 
-    def compute(*operands: Value) -> Value:
+    def compute(*operands: CodeValue) -> CodeValue:
         inputs, parameters = operands[:num_inputs], list(operands[num_inputs:])
-        stack: list[Value] = []
+        stack: list[CodeValue] = []
         for token in tokens:
             if token in INPUTS:
                 stack.append(inputs[int(token[1:])])

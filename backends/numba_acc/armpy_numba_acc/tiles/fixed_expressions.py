@@ -16,10 +16,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import add, sub
 
 from armpy_numba_acc.llvm.control import replaced
-from armpy_numba_acc.llvm.values import I32, I64, Value, choose, clamp
+from armpy_numba_acc.llvm.values import I32, I64, CodeValue, choose, clamp
 from armpy_numba_acc.tiles.functions import requantize
 
-Combine = Callable[[Value, Value], Value]
+Combine = Callable[[CodeValue, CodeValue], CodeValue]
 """A sum or a difference."""
 
 _WORD_BITS = 15
@@ -32,7 +32,7 @@ _SUM_BITS = 20
 """The same for sums of bytes."""
 
 
-def _rescaled(value: Value, high: Value, low: Value, shift: Value) -> Value:
+def _rescaled(value: CodeValue, high: CodeValue, low: CodeValue, shift: CodeValue) -> CodeValue:
     """int32 times a multiplier, rounded twice, as int64.
 
     Notes
@@ -51,7 +51,7 @@ def _rescaled(value: Value, high: Value, low: Value, shift: Value) -> Value:
     return (product + half - ((product >> 63) & step)) >> (right + 31)
 
 
-def _terms(values: Iterable[Value], bits: int, numbers: Sequence[Value]) -> list[Value]:
+def _terms(values: Iterable[CodeValue], bits: int, numbers: Sequence[CodeValue]) -> list[CodeValue]:
     """Elements that are shifted to the left, each times a multiplier of its own, as int64."""
     multipliers = (numbers[k : k + 3] for k in range(0, len(numbers), 3))
     return [
@@ -60,10 +60,10 @@ def _terms(values: Iterable[Value], bits: int, numbers: Sequence[Value]) -> list
     ]
 
 
-def _sum_of(combine: Combine) -> Callable[..., Value]:
+def _sum_of(combine: Combine) -> Callable[..., CodeValue]:
     """A sum or a difference of 16-bit elements that are first brought to one scale."""
 
-    def compute(a: Value, b: Value, *numbers: Value) -> Value:
+    def compute(a: CodeValue, b: CodeValue, *numbers: CodeValue) -> CodeValue:
         terms = _terms((a, b), _WORD_BITS, numbers[:6])
         total = combine(*(term.narrowed(I32) for term in terms))
         return _stored(_rescaled(total, *numbers[6:9]), *numbers[9:])
@@ -71,13 +71,13 @@ def _sum_of(combine: Combine) -> Callable[..., Value]:
     return compute
 
 
-def exact_byte_sum(x: Value, y: Value, multipliers: Sequence[Value]) -> Value:
+def exact_byte_sum(x: CodeValue, y: CodeValue, multipliers: Sequence[CodeValue]) -> CodeValue:
     """A sum of int32 that are bytes less their zero points, in steps of the output, as int64."""
     total = add(*_terms((x, y), _SUM_BITS, multipliers[:6]))
     return _rescaled(total.narrowed(I32), *multipliers[6:])
 
 
-def _byte_sum_of(combine: Combine) -> Callable[..., Value]:
+def _byte_sum_of(combine: Combine) -> Callable[..., CodeValue]:
     """A sum or a difference of bytes, in float32 unless that is near a tie.
 
     Notes
@@ -85,12 +85,12 @@ def _byte_sum_of(combine: Combine) -> Callable[..., Value]:
     The last parameters are the margin within which float32 may be wrong, and three multipliers.
     """
 
-    def compute(a: Value, b: Value, *numbers: Value) -> Value:
+    def compute(a: CodeValue, b: CodeValue, *numbers: CodeValue) -> CodeValue:
         a_zero, a_scale, b_zero, b_scale, zero, low, high, margin, *multipliers = numbers
         moved = b.to_float().times_plus(b_scale, -(a_zero * a_scale + b_zero * b_scale))
         steps = a.to_float().times_plus(a_scale, moved)
 
-        def exactly() -> Value:
+        def exactly() -> CodeValue:
             """The same in fixed point."""
             integers = (a - a_zero.to_integer(), b - b_zero.to_integer())
             total = combine(*_terms(integers, _SUM_BITS, multipliers[:6]))
@@ -110,15 +110,18 @@ _FRACTION_BITS = 13
 
 
 def _unless_near_tie(
-    steps: Value, bounds: tuple[Value, ...], margin: Value, exactly: Callable[[], Value]
-) -> Value:
+    steps: CodeValue,
+    bounds: tuple[CodeValue, ...],
+    margin: CodeValue,
+    exactly: Callable[[], CodeValue],
+) -> CodeValue:
     """Stored bytes of float32, or what is computed exactly where one is near a tie.
 
     Parameters
     ----------
-    bounds : tuple of Value
+    bounds : tuple of CodeValue
         Zero point, lowest and highest stored integer.
-    margin : Value
+    margin : CodeValue
         How near a tie is, in steps: a power of two from 2**-12, which is twice what `steps` may
         be off by, to 2**-1, with which all are.
     """
@@ -131,17 +134,17 @@ def _unless_near_tie(
     return replaced((bits & mask).equals(0), bits >> _FRACTION_BITS, exactly)
 
 
-def _wide(value: Value) -> Value:
+def _wide(value: CodeValue) -> CodeValue:
     """Whole numbers of float32 as int64."""
     return value.to_integer().signed(I64)
 
 
-def _stored(value: Value, low: Value, high: Value) -> Value:
+def _stored(value: CodeValue, low: CodeValue, high: CodeValue) -> CodeValue:
     """int64 within bounds as int32."""
     return clamp(value, _wide(low), _wide(high)).narrowed(I32)
 
 
-def _shifted(value: Value, right: Value) -> Value:
+def _shifted(value: CodeValue, right: CodeValue) -> CodeValue:
     """int32 divided by a power of two, ties away from zero."""
     right = right.to_integer()
     half = choose(right > 0, right.like(1) << (right - 1), 0)
@@ -149,12 +152,17 @@ def _shifted(value: Value, right: Value) -> Value:
     return (value + half + sign) >> right
 
 
-def _shifting_sum_of(combine: Combine) -> Callable[..., Value]:
+def _shifting_sum_of(combine: Combine) -> Callable[..., CodeValue]:
     """The same where all scales are powers of two: saturated in 16 bits before it is clamped."""
 
     def compute(
-        a: Value, b: Value, a_right: Value, b_right: Value, low: Value, high: Value
-    ) -> Value:
+        a: CodeValue,
+        b: CodeValue,
+        a_right: CodeValue,
+        b_right: CodeValue,
+        low: CodeValue,
+        high: CodeValue,
+    ) -> CodeValue:
         total = combine(_shifted(a, a_right), _shifted(b, b_right))
         total = clamp(total, -(1 << 15), (1 << 15) - 1)
         return clamp(total, low.to_integer(), high.to_integer())
@@ -162,12 +170,12 @@ def _shifting_sum_of(combine: Combine) -> Callable[..., Value]:
     return compute
 
 
-def _product(a: Value, b: Value, *numbers: Value) -> Value:
+def _product(a: CodeValue, b: CodeValue, *numbers: CodeValue) -> CodeValue:
     """Products of 16-bit elements."""
     return _stored(_rescaled(a * b, *numbers[:3]), *numbers[3:])
 
 
-def _byte_product(a: Value, b: Value, *numbers: Value) -> Value:
+def _byte_product(a: CodeValue, b: CodeValue, *numbers: CodeValue) -> CodeValue:
     """Products of bytes less their zero points, in float32 unless that is near a tie.
 
     Notes
@@ -179,7 +187,7 @@ def _byte_product(a: Value, b: Value, *numbers: Value) -> Value:
     product = (a.to_float() - a_zero) * (b.to_float() - b_zero)
     nudged = product.times_plus(scale, nudge.with_sign_of(product))
 
-    def exactly() -> Value:
+    def exactly() -> CodeValue:
         """The same in fixed point."""
         end = high + 1.0
         return requantize(product.to_integer(), zero.like(0), factor, rest, divisor, zero, low, end)
@@ -187,7 +195,7 @@ def _byte_product(a: Value, b: Value, *numbers: Value) -> Value:
     return _unless_near_tie(nudged, (zero, low, high), margin, exactly)
 
 
-def _byte_prelu(x: Value, alpha: Value, *numbers: Value) -> Value:
+def _byte_prelu(x: CodeValue, alpha: CodeValue, *numbers: CodeValue) -> CodeValue:
     """Bytes, or products with alpha where negative, in float32 unless that is near a tie."""
     x_zero, alpha_zero, zero, low, high, *scalings = numbers
     steps = x.to_float() - x_zero
@@ -197,7 +205,7 @@ def _byte_prelu(x: Value, alpha: Value, *numbers: Value) -> Value:
     scale, nudge, margin, factor, rest, divisor = (choose(is_positive, *pair) for pair in pairs)
     nudged = operand.times_plus(scale, nudge.with_sign_of(operand))
 
-    def exactly() -> Value:
+    def exactly() -> CodeValue:
         """The same in fixed point."""
         end = high + 1.0
         return requantize(operand.to_integer(), zero.like(0), factor, rest, divisor, zero, low, end)
@@ -205,7 +213,7 @@ def _byte_prelu(x: Value, alpha: Value, *numbers: Value) -> Value:
     return _unless_near_tie(nudged, (zero, low, high), margin, exactly)
 
 
-def _byte_squared_difference_of(is_larger: tuple[bool, bool]) -> Callable[..., Value]:
+def _byte_squared_difference_of(is_larger: tuple[bool, bool]) -> Callable[..., CodeValue]:
     """Squares of differences of bytes that are first brought to one scale.
 
     Parameters
@@ -214,7 +222,7 @@ def _byte_squared_difference_of(is_larger: tuple[bool, bool]) -> Callable[..., V
         Which of them have the larger scale, twice which is the common one. They are exact in it.
     """
 
-    def compute(a: Value, b: Value, *numbers: Value) -> Value:
+    def compute(a: CodeValue, b: CodeValue, *numbers: CodeValue) -> CodeValue:
         zeros, (scale, nudge, margin), multipliers = numbers[:2], numbers[2:5], numbers[5:14]
         centred = [x - zero.to_integer() for x, zero in zip((a, b), zeros, strict=True)]
         one, other = (
@@ -226,7 +234,7 @@ def _byte_squared_difference_of(is_larger: tuple[bool, bool]) -> Callable[..., V
         difference = one - other
         real = difference.to_float()
 
-        def exactly() -> Value:
+        def exactly() -> CodeValue:
             """The same in fixed point."""
             steps = _rescaled(difference * difference, *multipliers[6:])
             return _stored(steps + _wide(numbers[14]), *numbers[15:])
@@ -237,14 +245,14 @@ def _byte_squared_difference_of(is_larger: tuple[bool, bool]) -> Callable[..., V
     return compute
 
 
-def _leaky(x: Value, zero: Value, *numbers: Value) -> Value:
+def _leaky(x: CodeValue, zero: CodeValue, *numbers: CodeValue) -> CodeValue:
     """A conversion with one multiplier for negative numbers and another for all others."""
     parts = (numbers[0:3], numbers[3:6])
     positive, negative = (requantize(x, zero, *part, *numbers[6:]) for part in parts)
     return choose(x < zero.to_integer(), negative, positive)
 
 
-FUNCTIONS: Mapping[str, tuple[Callable[..., Value], int, int]] = {
+FUNCTIONS: Mapping[str, tuple[Callable[..., CodeValue], int, int]] = {
     "wide_add": (_sum_of(add), 2, 11),
     "wide_sub": (_sum_of(sub), 2, 11),
     "wide_shifting_add": (_shifting_sum_of(add), 2, 4),

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 
-from armpy_numba_acc.llvm.values import F16, F32, F64, I16, I32, I64, Value, choose, clamp
+from armpy_numba_acc.llvm.values import F16, F32, F64, I16, I32, I64, CodeValue, choose, clamp
 from armpy_numba_acc.tiles.library_calls import from_library
 
 _MAGIC = 12582912.0
@@ -41,7 +41,7 @@ _BELOW_HALF = 0.49999997
 """The largest float32 below one half: added to 0.49999997 it does not round up to 1."""
 
 
-def _polynomial(x: Value, coefficients: tuple[float, ...]) -> Value:
+def _polynomial(x: CodeValue, coefficients: tuple[float, ...]) -> CodeValue:
     """A polynomial, its constant term first."""
     result = x.like(coefficients[-1])
     for coefficient in reversed(coefficients[:-1]):
@@ -49,29 +49,31 @@ def _polynomial(x: Value, coefficients: tuple[float, ...]) -> Value:
     return result
 
 
-def round_to_even(x: Value) -> Value:
+def round_to_even(x: CodeValue) -> CodeValue:
     """Integers next to floats, ties to even."""
     magnitude = abs(x)
     rounded = ((magnitude + 8388608.0) - 8388608.0).with_sign_of(x)
     return choose(magnitude < 8388608.0, rounded, x)
 
 
-def round_half_away(x: Value) -> Value:
+def round_half_away(x: CodeValue) -> CodeValue:
     """int32 next to floats that fit, ties away from zero."""
     return (x + x.like(_BELOW_HALF).with_sign_of(x)).to_integer()
 
 
-def to_stored(steps: Value, zero: Value, low: Value, high: Value) -> Value:
+def to_stored(steps: CodeValue, zero: CodeValue, low: CodeValue, high: CodeValue) -> CodeValue:
     """Stored integers, as int32, of quantised numbers; bounds are counted from the zero point."""
     return round_half_away(clamp(steps, low, high)) + zero.to_integer()
 
 
-def to_stored_even(steps: Value, zero: Value, low: Value, high: Value) -> Value:
+def to_stored_even(steps: CodeValue, zero: CodeValue, low: CodeValue, high: CodeValue) -> CodeValue:
     """The same with ties to even, as int32 by way of floats."""
     return round_to_even(clamp(steps, low, high)).to_integer() + zero.to_integer()
 
 
-def to_low_bits(steps: Value, zero: Value, low: Value, high: Value) -> tuple[Value, Value]:
+def to_low_bits(
+    steps: CodeValue, zero: CodeValue, low: CodeValue, high: CodeValue
+) -> tuple[CodeValue, CodeValue]:
     """Stored integers of at most 16 bits, in the lower half of integers, and what was cut off.
 
     Notes
@@ -85,20 +87,20 @@ def to_low_bits(steps: Value, zero: Value, low: Value, high: Value) -> tuple[Val
     return clamp(moved.bits(), lowest, highest), rest
 
 
-def nearest_and_rest(steps: Value, zero: Value) -> tuple[Value, Value]:
+def nearest_and_rest(steps: CodeValue, zero: CodeValue) -> tuple[CodeValue, CodeValue]:
     """Stored integers, as int32, next to `steps`, and what was cut off; as `to_low_bits`."""
     moved, rest = _moved(steps, zero)
     return moved.bits() - _MAGIC_BITS, rest
 
 
-def _moved(steps: Value, zero: Value) -> tuple[Value, Value]:
+def _moved(steps: CodeValue, zero: CodeValue) -> tuple[CodeValue, CodeValue]:
     """Numbers next to `_MAGIC` by the distance of stored integers, and what was cut off."""
     offset = zero + _MAGIC
     moved = steps + offset
     return moved, steps - (moved - offset)
 
 
-def floor(x: Value) -> Value:
+def floor(x: CodeValue) -> CodeValue:
     """Integers at or below floats."""
     rounded = round_to_even(x)
     return choose(rounded > x, rounded - 1.0, rounded).with_sign_of(x)
@@ -112,7 +114,7 @@ _SMALLEST_NORMAL_HALF = 2.0**-14
 _SMALLEST_HALF = 2.0**-24
 
 
-def half_to_float(bits: Value) -> Value:
+def half_to_float(bits: CodeValue) -> CodeValue:
     """float32 of float16, whose bits come as int32."""
     magnitude = bits & 0x7FFF
     # Float16's exponent in float32's place is too small by 112.
@@ -125,7 +127,7 @@ def half_to_float(bits: Value) -> Value:
     return choose(magnitude >= _HALF_INFINITY, special, finite).with_sign_of(sign)
 
 
-def float_to_half(x: Value) -> Value:
+def float_to_half(x: CodeValue) -> CodeValue:
     """Bits of the float16 next to float32, ties to even, as int32."""
     magnitude = abs(x)
     bits = magnitude.bits()
@@ -139,32 +141,32 @@ def float_to_half(x: Value) -> Value:
     return result | ((x.bits() >> 16) & 0x8000)
 
 
-def converted_half(bits: Value) -> Value:
+def converted_half(bits: CodeValue) -> CodeValue:
     """`half_to_float` by the processor, which takes float16's subnormals for what they are."""
     return bits.narrowed(I16).converted("bitcast", F16).converted("fpext", F32)
 
 
-def converted_to_half(x: Value) -> Value:
+def converted_to_half(x: CodeValue) -> CodeValue:
     """`float_to_half` by the processor."""
     return x.converted("fptrunc", F16).converted("bitcast", I16).unsigned(I32)
 
 
-def floor_double(x: Value) -> Value:
+def floor_double(x: CodeValue) -> CodeValue:
     """Integers at or below float64 whose magnitude is below 2**51."""
     rounded = (x + _ROUND_DOUBLE) - _ROUND_DOUBLE
     return choose(rounded > x, rounded - 1.0, rounded)
 
 
 def requantize(
-    x: Value,
-    x_zero: Value,
-    factor: Value,
-    rest: Value,
-    divisor: Value,
-    zero: Value,
-    low: Value,
-    end: Value,
-) -> Value:
+    x: CodeValue,
+    x_zero: CodeValue,
+    factor: CodeValue,
+    rest: CodeValue,
+    divisor: CodeValue,
+    zero: CodeValue,
+    low: CodeValue,
+    end: CodeValue,
+) -> CodeValue:
     """Stored integers of at most 16 bits in another quantisation, as fixed point has them.
 
     Notes
@@ -181,12 +183,12 @@ def requantize(
     return stored.converted("fptosi", I32)
 
 
-def ceil(x: Value) -> Value:
+def ceil(x: CodeValue) -> CodeValue:
     """Integers at or above floats."""
     return -floor(-x)
 
 
-def _split_exponent(x: Value) -> tuple[Value, Value]:
+def _split_exponent(x: CodeValue) -> tuple[CodeValue, CodeValue]:
     """Split into ``n ln 2 + r``: a small r, and n in the low bits of integers."""
     shifted = x.times_plus(_LOG2_E, _MAGIC)
     n = shifted - _MAGIC
@@ -194,17 +196,17 @@ def _split_exponent(x: Value) -> tuple[Value, Value]:
     return n.times_plus(-_LN2_LOW, r), shifted.bits()
 
 
-def _power_of_two(bits: Value) -> Value:
+def _power_of_two(bits: CodeValue) -> CodeValue:
     """``2**n`` for an integer of at most 127 and at least -126 in a vector's low bits."""
     return ((bits << 23) + _ONE_BITS).as_float()
 
 
-def _exp_tail(r: Value) -> Value:
+def _exp_tail(r: CodeValue) -> CodeValue:
     """``exp(r) - 1`` for a small r."""
     return _polynomial(r, _EXP).times_plus(r * r, r)
 
 
-def exp(x: Value) -> Value:
+def exp(x: CodeValue) -> CodeValue:
     """Exponentials, 0 and infinity beyond what float32 holds."""
     r, bits = _split_exponent(clamp(x, -105.0, 90.0))
     # Two factors, as 2**n may be beyond float32 where the product is not.
@@ -213,21 +215,21 @@ def exp(x: Value) -> Value:
     return (_exp_tail(r) + 1.0) * first * rest
 
 
-def exp_within(x: Value) -> Value:
+def exp_within(x: CodeValue) -> CodeValue:
     """Exponentials of numbers that are moved into -88 to 87; 0 for -88, whose scale is 0."""
     r, bits = _split_exponent(clamp(x, -88.0, 87.0))
     scale = _power_of_two(bits)
     return _exp_tail(r).times_plus(scale, scale)
 
 
-def expm1(x: Value) -> Value:
+def expm1(x: CodeValue) -> CodeValue:
     """``exp(x) - 1`` without loss near 0, of numbers that are moved into -87 to 87."""
     r, bits = _split_exponent(clamp(x, -87.0, 87.0))
     scale = _power_of_two(bits)
     return _exp_tail(r).times_plus(scale, scale - 1.0)
 
 
-def sigmoid(x: Value) -> Value:
+def sigmoid(x: CodeValue) -> CodeValue:
     """``1 / (1 + exp(-x))``, right to 2e-7 next to 1 and to 1e-5 of itself near 0."""
     # exp from a power of 2 in one step: what is lost where it is far from 1 is hardly seen. The
     # reciprocal of 2**127 is subnormal, and flushed: it ends in 0.
@@ -239,7 +241,7 @@ def sigmoid(x: Value) -> Value:
     return 1.0 / (exponential + 1.0)
 
 
-def quick_sigmoid(x: Value) -> Value:
+def quick_sigmoid(x: CodeValue) -> CodeValue:
     """``1 / (1 + exp(-x))``, right to 2**-12; 16 elements on processors with AVX-512."""
     scaled = clamp(x * -_LOG2_E, -200.0, 200.0)  # of an infinity nothing can be cut off
     whole = scaled.call("roundeven")
@@ -248,25 +250,25 @@ def quick_sigmoid(x: Value) -> Value:
     return _nearly_reciprocal(exponential + 1.0)
 
 
-def _scaled(x: Value, exponent: Value) -> Value:
+def _scaled(x: CodeValue, exponent: CodeValue) -> CodeValue:
     """``x * 2**exponent``, 0 and infinity beyond what float32 holds."""
     mask, mode = x.code.constant(I16, -1), x.code.constant(I32, 4)
     name = "llvm.x86.avx512.mask.scalef.ps.512"
     return x.code.call(name, x.kind, x, exponent, x, mask, mode)
 
 
-def _nearly_reciprocal(x: Value) -> Value:
+def _nearly_reciprocal(x: CodeValue) -> CodeValue:
     """Reciprocals, right to 2**-14."""
     return x.code.call("llvm.x86.avx512.rcp14.ps.512", x.kind, x, x, x.code.constant(I16, -1))
 
 
-def tanh(x: Value) -> Value:
+def tanh(x: CodeValue) -> CodeValue:
     """Hyperbolic tangents."""
     t = expm1(abs(x) * -2.0)
     return (-t / (t + 2.0)).with_sign_of(x)
 
 
-def log(x: Value) -> Value:
+def log(x: CodeValue) -> CodeValue:
     """Natural logarithms: minus infinity of 0, NaN of what is negative."""
     is_tiny = x < 2.0**-126
     bits = choose(is_tiny, x * 2.0**23, x).bits()
@@ -281,7 +283,7 @@ def log(x: Value) -> Value:
     return choose(x >= 0.0, result, math.nan)
 
 
-def log1p_of_exp(x: Value) -> Value:
+def log1p_of_exp(x: CodeValue) -> CodeValue:
     """``log(1 + exp(x))`` without an infinity in between."""
     exponential = exp_within(-abs(x))
     whole = exponential + 1.0
@@ -291,12 +293,12 @@ def log1p_of_exp(x: Value) -> Value:
     return choose(x > 0.0, x, choose(x.differs(x), x, 0.0)) + logarithm
 
 
-def elu(x: Value, alpha: Value) -> Value:
+def elu(x: CodeValue, alpha: CodeValue) -> CodeValue:
     """``x``, or ``alpha (exp(x) - 1)`` where negative."""
     return choose(x >= 0.0, x, alpha * expm1(x))
 
 
-def hard_swish(x: Value) -> Value:
+def hard_swish(x: CodeValue) -> CodeValue:
     """``x min(6, max(0, x + 3)) / 6``."""
     return clamp(x + 3.0, 0.0, 6.0) * x * (1.0 / 6.0)
 
@@ -317,7 +319,7 @@ _ERF = (
 """Of the error function's quotient by x from -1 to 1, in squares."""
 
 
-def _complement_of_erf(z: Value) -> Value:
+def _complement_of_erf(z: CodeValue) -> CodeValue:
     """``1 - erf(z)`` of numbers that are not negative, right to 1.5e-7.
 
     References
@@ -328,20 +330,20 @@ def _complement_of_erf(z: Value) -> Value:
     return _polynomial(t, _ERFC) * t * exp_within(-(z * z))
 
 
-def erf(x: Value) -> Value:
+def erf(x: CodeValue) -> CodeValue:
     """The error function, right to 2e-7 of itself."""
     z = abs(x)
     far = (1.0 - _complement_of_erf(z)).with_sign_of(x)
     return choose(z < 1.0, _polynomial(x * x, _ERF) * x, choose(x.differs(x), x, far))
 
 
-def gelu(x: Value) -> Value:
+def gelu(x: CodeValue) -> CodeValue:
     """``x`` times the probability that a standard normal variable is below it."""
     upper = _complement_of_erf(abs(x) * _ROOT_OF_HALF)
     return x * 0.5 * choose(x > 0.0, 2.0 - upper, upper)
 
 
-def mish(x: Value) -> Value:
+def mish(x: CodeValue) -> CodeValue:
     """``x tanh(log(1 + exp(x)))``."""
     # The factor is 1 to the last bit from 20 on.
     exponential = exp_within(choose(x < 20.0, x, 20.0))
@@ -349,12 +351,12 @@ def mish(x: Value) -> Value:
     return x * (n / (n + 2.0))
 
 
-def sign(x: Value) -> Value:
+def sign(x: CodeValue) -> CodeValue:
     """1 with the sign of `x`; zeros and NaN as they are."""
     return choose(x > 0.0, 1.0, choose(x < 0.0, -1.0, x))
 
 
-def gelu_by_tanh(x: Value) -> Value:
+def gelu_by_tanh(x: CodeValue) -> CodeValue:
     """The approximation of `gelu` with tanh."""
     cubic = x + x * 0.044715 * x * x
     return x * 0.5 * (tanh(cubic * _ROOT_OF_TWO_OVER_PI) + 1.0)
@@ -371,7 +373,7 @@ _LARGEST_ANGLE = 2.0**27
 """Larger ones need more of pi than two float64 hold."""
 
 
-def _sine(x: Value, quarters: int) -> Value:
+def _sine(x: CodeValue, quarters: int) -> CodeValue:
     """Sine of ``x + quarters pi / 2``, reduced in float64."""
     wide = x.to_double()
     shifted = wide.times_plus(1 / _HALF_PI_HIGH, _ROUND_DOUBLE)
@@ -390,12 +392,12 @@ _SINE = (-1 / 6, 1 / 120, -1 / 5040, 1 / 362880)
 _COSINE = (-1 / 2, 1 / 24, -1 / 720, 1 / 40320, -1 / 3628800)
 
 
-def sin(x: Value) -> Value:
+def sin(x: CodeValue) -> CodeValue:
     """Sines."""
     return _sine(x, 0)
 
 
-def cos(x: Value) -> Value:
+def cos(x: CodeValue) -> CodeValue:
     """Cosines."""
     return _sine(x, 1)
 
@@ -404,7 +406,7 @@ _LOG2_TERMS = tuple(2 / (math.log(2) * (2 * k + 1)) for k in range(9))
 _EXP2_TERMS = tuple(math.log(2) ** k / math.factorial(k) for k in range(10))
 
 
-def power(x: Value, y: Value) -> Value:
+def power(x: CodeValue, y: CodeValue) -> CodeValue:
     """``x**y`` as C defines it, computed in float64."""
     magnitude = abs(x)
     # All float32 are normal numbers of float64, whose bits are an exponent and a fraction.
@@ -425,7 +427,7 @@ def power(x: Value, y: Value) -> Value:
     return _with_sign(x, y, choose(x.differs(x), x, result))
 
 
-def _with_sign(x: Value, y: Value, result: Value) -> Value:
+def _with_sign(x: CodeValue, y: CodeValue, result: CodeValue) -> CodeValue:
     """A power of magnitudes, with what the sign of the base makes of it."""
     is_whole = round_to_even(y).equals(y)
     half = y * 0.5

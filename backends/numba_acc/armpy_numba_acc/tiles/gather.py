@@ -7,7 +7,7 @@ from functools import partial
 from armpy_numba_acc.llvm.calls import CallFields
 from armpy_numba_acc.llvm.control import loop, when
 from armpy_numba_acc.llvm.primitives import Definition, linked
-from armpy_numba_acc.llvm.values import I8, I64, Code, Value, first_lanes, vector
+from armpy_numba_acc.llvm.values import I8, I64, Code, CodeValue, first_lanes, vector
 from armpy_numba_acc.machine.calls.products import MatrixWalk, ProductCall
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.matrix_unit import CONFIGURATION_BYTES
@@ -30,7 +30,12 @@ def gather_definition(isa: Isa, record: type[ProductCall]) -> Definition:
 
 
 def _write(
-    isa: Isa, record: type[ProductCall], code: Code, args: Value, table: Value, target: Value
+    isa: Isa,
+    record: type[ProductCall],
+    code: Code,
+    args: CodeValue,
+    table: CodeValue,
+    target: CodeValue,
 ) -> None:
     call, size = CallFields(record, args), isa.vector_bytes
     walk = CallFields(MatrixWalk, call.walk + CONFIGURATION_BYTES)
@@ -38,17 +43,17 @@ def _write(
     whole, rest = walk.tap_bytes / size, walk.tap_bytes % size
     mask = first_lanes(rest, size)
 
-    def row(number: Value, _: list[Value]) -> list[Value]:
+    def row(number: CodeValue, _: list[CodeValue]) -> list[CodeValue]:
         source, place = table.load(I64, number), target + number * walk.gathered_pitch
 
-        def tap(number: Value, _: list[Value]) -> list[Value]:
+        def tap(number: CodeValue, _: list[CodeValue]) -> list[CodeValue]:
             given, at = source + taps.load(I64, number), place + number * pitch
 
-            def piece(number: Value, _: list[Value]) -> list[Value]:
+            def piece(number: CodeValue, _: list[CodeValue]) -> list[CodeValue]:
                 at.store(given.load(kind, number), number)
                 return []
 
-            def last() -> list[Value]:
+            def last() -> list[CodeValue]:
                 at.store(given.load(kind, whole, mask=mask), whole)
                 return []
 

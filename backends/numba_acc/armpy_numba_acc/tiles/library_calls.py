@@ -3,34 +3,34 @@
 from __future__ import annotations
 
 from armpy_numba_acc.llvm.control import loop, when
-from armpy_numba_acc.llvm.values import F32, F64, I8, Value
+from armpy_numba_acc.llvm.values import F32, F64, I8, CodeValue
 
 
-def from_library(name: str, x: Value, mask: Value, others: Value) -> Value:
+def from_library(name: str, x: CodeValue, mask: CodeValue, others: CodeValue) -> CodeValue:
     """A function of the C library where a mask is set, and what is given elsewhere.
 
     Parameters
     ----------
     name : str
         Of a function of float64, such as ``sin``.
-    x : Value
+    x : CodeValue
         float32.
-    mask : Value
+    mask : CodeValue
         Vectors where no bit is set skip all this.
-    others : Value
+    others : CodeValue
         float32.
     """
     code = x.code
     given, chosen, result = code.stack(x.kind), code.stack(x.kind), code.stack(x.kind)
     result.store(others)
 
-    def one_by_one() -> list[Value]:
+    def one_by_one() -> list[CodeValue]:
         given.store(x)
         chosen.store(mask.unsigned(I8))
         return loop(code, code.integer(x.count), [], step)
 
-    def step(number: Value, values: list[Value]) -> list[Value]:
-        def call() -> list[Value]:
+    def step(number: CodeValue, values: list[CodeValue]) -> list[CodeValue]:
+        def call() -> list[CodeValue]:
             found = code.call(name, F64, given.load(F32, number).to_double())
             result.store(found.to_single(), number)
             return []

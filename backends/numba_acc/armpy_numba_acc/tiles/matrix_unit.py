@@ -19,7 +19,7 @@ from armpy_numba_acc.llvm.control import loop, when
 from armpy_numba_acc.llvm.matrix_emulation import matrix_unit
 from armpy_numba_acc.llvm.matrix_unit import Operands
 from armpy_numba_acc.llvm.primitives import Definition, defined, linked
-from armpy_numba_acc.llvm.values import F32, I32, I64, Code, Value, choose, smaller, vector
+from armpy_numba_acc.llvm.values import F32, I32, I64, Code, CodeValue, choose, smaller, vector
 from armpy_numba_acc.machine.calls.products import MatrixWalk, ProductCall
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.matrix_unit import CONFIGURATION_BYTES, ROW_BYTES
@@ -97,16 +97,22 @@ class MatrixProduct:
             Definition("armpy_matrix_finish_rows", 6, self._finish_rows),
         )
 
-    def _begin(self, code: Code, args: Value, state: Value) -> None:
+    def _begin(self, code: Code, args: CodeValue, state: CodeValue) -> None:
         unit = matrix_unit(self.isa, code, state)
         unit.begin()
         unit.configure(CallFields(self.record, args).walk)
 
-    def _end(self, code: Code, state: Value) -> None:
+    def _end(self, code: Code, state: CodeValue) -> None:
         matrix_unit(self.isa, code, state).release()
 
     def _multiply(
-        self, code: Code, args: Value, state: Value, address: Value, pitch: Value, panel: Value
+        self,
+        code: Code,
+        args: CodeValue,
+        state: CodeValue,
+        address: CodeValue,
+        pitch: CodeValue,
+        panel: CodeValue,
     ) -> None:
         call, unit = CallFields(self.record, args), matrix_unit(self.isa, code, state)
         walk = CallFields(MatrixWalk, call.walk + CONFIGURATION_BYTES)
@@ -126,12 +132,12 @@ class MatrixProduct:
                 else:
                     unit.zero(tile)
 
-            def tap(number: Value, carried: list[Value]) -> list[Value]:
+            def tap(number: CodeValue, carried: list[CodeValue]) -> list[CodeValue]:
                 # What is gathered lies together as one tap.
                 offset = choose(call.has_table.differs(0), 0, call.taps.load(I64, number))
                 place = address + offset
 
-                def block(number: Value, carried: list[Value]) -> list[Value]:
+                def block(number: CodeValue, carried: list[CodeValue]) -> list[CodeValue]:
                     (line,) = carried
                     at = place + number * walk.block_bytes
                     unit.load(_WEIGHTS[0], line, line_pitch)
@@ -151,7 +157,9 @@ class MatrixProduct:
 
         self._by_columns(call, panel, products)
 
-    def _keep(self, code: Code, args: Value, state: Value, kept: Value, panel: Value) -> None:
+    def _keep(
+        self, code: Code, args: CodeValue, state: CodeValue, kept: CodeValue, panel: CodeValue
+    ) -> None:
         call, unit = CallFields(self.record, args), matrix_unit(self.isa, code, state)
         walk = CallFields(MatrixWalk, call.walk + CONFIGURATION_BYTES)
         second = kept + walk.first_rows * ROW_PITCH
@@ -164,10 +172,10 @@ class MatrixProduct:
 
         self._by_columns(call, panel, store)
 
-    def _by_columns(self, call: CallFields, panel: Value, write: Callable[[int], None]) -> None:
+    def _by_columns(self, call: CallFields, panel: CodeValue, write: Callable[[int], None]) -> None:
         """Write code for one tile of columns, if the last panel has no more, and for two."""
 
-        def columns(count: int) -> list[Value]:
+        def columns(count: int) -> list[CodeValue]:
             write(count)
             return []
 
@@ -175,12 +183,18 @@ class MatrixProduct:
         when(has_two, lambda: columns(2), lambda: columns(1), likely=True)
 
     def _begin_rows(
-        self, code: Code, args: Value, address: Value, room: Value, pixel: Value, count: Value
+        self,
+        code: Code,
+        args: CodeValue,
+        address: CodeValue,
+        room: CodeValue,
+        pixel: CodeValue,
+        count: CodeValue,
     ) -> None:
         call = CallFields(self.record, args)
         row_bytes = choose(call.has_table.differs(0), 8, call.pixel_pitch)
 
-        def begin(first: Value, some: Value) -> None:
+        def begin(first: CodeValue, some: CodeValue) -> None:
             place, at_room = address + first * row_bytes, room + first * 8
             rows = pixel + first, some, code.integer(0)
             self.finish.begin_rows(
@@ -192,17 +206,17 @@ class MatrixProduct:
     def _finish_rows(
         self,
         code: Code,
-        args: Value,
-        kept: Value,
-        room: Value,
-        pixel: Value,
-        count: Value,
-        panel: Value,
+        args: CodeValue,
+        kept: CodeValue,
+        room: CodeValue,
+        pixel: CodeValue,
+        count: CodeValue,
+        panel: CodeValue,
     ) -> None:
         call, lanes = CallFields(self.record, args), self.isa.lanes
         kind = vector(I32 if self.operands == "bytes" else F32, lanes)
 
-        def finish(first: Value, some: Value) -> None:
+        def finish(first: CodeValue, some: CodeValue) -> None:
             place, at_room = kept + first * ROW_PITCH, room + first * 8
             rows = pixel + first, some, panel
             tile = Tile(self.isa, code, call, self.shape, place, at_room, *rows, [])
@@ -218,7 +232,7 @@ class MatrixProduct:
         _for_rows(count, finish)
 
 
-def _for_rows(count: Value, step: Callable[[Value, Value], None]) -> None:
+def _for_rows(count: CodeValue, step: Callable[[CodeValue, CodeValue], None]) -> None:
     """``step(first, count)`` for some rows at a time.
 
     Notes
@@ -228,7 +242,7 @@ def _for_rows(count: Value, step: Callable[[Value, Value], None]) -> None:
     """
     code = count.code
 
-    def some(number: Value, _: list[Value]) -> list[Value]:
+    def some(number: CodeValue, _: list[CodeValue]) -> list[CodeValue]:
         start, last = number * ROWS_AT_ONCE, count - ROWS_AT_ONCE
         last = choose(last > 0, last, 0)
         step(smaller(start, last), smaller(count, ROWS_AT_ONCE))

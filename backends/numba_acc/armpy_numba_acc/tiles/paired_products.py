@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from armpy_numba_acc.llvm.bfloat16 import add_paired
 from armpy_numba_acc.llvm.control import loop, repeat
-from armpy_numba_acc.llvm.values import I8, I64, Value, vector
+from armpy_numba_acc.llvm.values import I8, I64, CodeValue, vector
 from armpy_numba_acc.tiles.product import Products, Shape, Tile
 
 _BYTES = vector(I8, 16)
@@ -16,7 +16,7 @@ _HALF = 8
 _FIRST, _LAST = (0, 1, 4, 5), (2, 3, 6, 7)
 """The first two columns of two rows, and the last two."""
 
-Blocks = list[Value]
+Blocks = list[CodeValue]
 """Sums of 2 by 2: for each two rows and each vector of columns one of its first two columns, row by
 row, and one of its last two."""
 
@@ -35,30 +35,32 @@ class PairedProducts(Products):
     def line_bytes(self, shape: Shape) -> int:
         return _HALF * shape.width
 
-    def weights(self, line: Value, shape: Shape) -> list[Value]:
+    def weights(self, line: CodeValue, shape: Shape) -> list[CodeValue]:
         return [line.load(_BYTES, number) for number in range(2 * len(shape.widths))]
 
-    def spread(self, place: Value, lanes: int) -> Value:
+    def spread(self, place: CodeValue, lanes: int) -> CodeValue:
         raise NotImplementedError  # no element is in all lanes
 
-    def add(self, total: Value, elements: Value, weights: Value) -> Value:
+    def add(self, total: CodeValue, elements: CodeValue, weights: CodeValue) -> CodeValue:
         name = "llvm.aarch64.neon.usmmla.v4i32.v16i8"
         return total.code.call(name, total.kind, total, elements, weights)
 
-    def without_others(self, elements: Value) -> Value:
+    def without_others(self, elements: CodeValue) -> CodeValue:
         """Elements of the last step of a tap with zeros behind those that are its own."""
         raise NotImplementedError  # others have weights of 0
 
-    def sums(self, tile: Tile, line: Value, totals: list[Value]) -> list[Value]:
+    def sums(self, tile: Tile, line: CodeValue, totals: list[CodeValue]) -> list[CodeValue]:
         """The sums of all taps, of two rows at a time; as `Products.sums` otherwise."""
         code, call, shape = tile.code, tile.call, tile.shape
         line_bytes = self.line_bytes(shape)
 
-        def tap(number: Value, carried: list[Value]) -> list[Value]:
+        def tap(number: CodeValue, carried: list[CodeValue]) -> list[CodeValue]:
             offset = call.taps.load(I64, number)
             rows = [source + offset for source in tile.sources]
 
-            def step(number: Value, carried: list[Value], *, is_rest: bool = False) -> list[Value]:
+            def step(
+                number: CodeValue, carried: list[CodeValue], *, is_rest: bool = False
+            ) -> list[CodeValue]:
                 line, *blocks = carried
                 elements = _paired([row + number * _HALF for row in rows])
                 if is_rest:
@@ -96,16 +98,16 @@ class PairedBfloat16Products(PairedProducts):
     def __init__(self, rest: int) -> None:
         self._rest, self.has_rest = rest, rest > 0
 
-    def add(self, total: Value, elements: Value, weights: Value) -> Value:
+    def add(self, total: CodeValue, elements: CodeValue, weights: CodeValue) -> CodeValue:
         return add_paired(total, elements, weights)
 
-    def without_others(self, elements: Value) -> Value:
+    def without_others(self, elements: CodeValue) -> CodeValue:
         """What is behind them may be anything, also NaN."""
         own = (1 << (16 * self._rest)) - 1
         return (elements.bitcast(vector(I64, 2)) & own).bitcast(_BYTES)
 
 
-def _paired(places: Sequence[Value]) -> list[Value]:
+def _paired(places: Sequence[CodeValue]) -> list[CodeValue]:
     """Eight bytes of each two rows beside each other."""
     halves = [place.load(vector(I8, _HALF)) for place in places]
     return [
@@ -114,12 +116,12 @@ def _paired(places: Sequence[Value]) -> list[Value]:
     ]
 
 
-def _in_blocks(tile: Tile, totals: list[Value]) -> Blocks:
+def _in_blocks(tile: Tile, totals: list[CodeValue]) -> Blocks:
     """Sums row by row as blocks."""
     return _rearranged(tile.by_row(totals))
 
 
-def _rearranged(rows: Sequence[Sequence[Value]]) -> Blocks:
+def _rearranged(rows: Sequence[Sequence[CodeValue]]) -> Blocks:
     """Two vectors of each two rows, or of each two blocks of two rows, as two others."""
     return [
         one.shuffled(lanes, other)
@@ -129,7 +131,7 @@ def _rearranged(rows: Sequence[Sequence[Value]]) -> Blocks:
     ]
 
 
-def _by_row(blocks: Blocks, tile: Tile) -> list[Value]:
+def _by_row(blocks: Blocks, tile: Tile) -> list[CodeValue]:
     """Blocks as sums row by row."""
     size, result = 2 * len(tile.shape.widths), []
     for first in range(0, len(blocks), size):

@@ -14,8 +14,8 @@ from armpy_numba_acc.llvm.values import (
     I16,
     I32,
     I64,
+    CodeValue,
     Kind,
-    Value,
     at_least,
     at_most,
     choose,
@@ -25,7 +25,7 @@ from armpy_numba_acc.machine.call import Call
 from armpy_numba_acc.machine.calls.windows import PoolingF32, PoolingI16, PoolingU8
 from armpy_numba_acc.tiles.windows import Block, block_definition
 
-Fold = Callable[[Value, Value], Value]
+Fold = Callable[[CodeValue, CodeValue], CodeValue]
 """Takes what has been found so far, and another element of the window."""
 
 
@@ -49,7 +49,7 @@ def pooling_block_f32(lanes: int, columns: int, parts: int, algorithm: str) -> s
     def compute(block: Block) -> None:
         call, initial = block.call(PoolingF32), -math.inf if algorithm == "max" else 0.0
 
-        def load(address: Value) -> list[Value]:
+        def load(address: CodeValue) -> list[CodeValue]:
             return [(address + block.at).load(kind, part) for part in range(parts)]
 
         fold = {"max": _larger, "l2": lambda total, x: x.times_plus(x, total)}.get(algorithm, _sum)
@@ -60,7 +60,7 @@ def pooling_block_f32(lanes: int, columns: int, parts: int, algorithm: str) -> s
                 value = at_most(high, at_least(low, finished(total, block.factors, pixel)))
                 block.place(pixel).store(value, part)
 
-    def finished(total: Value, factors: Value, pixel: int) -> Value:
+    def finished(total: CodeValue, factors: CodeValue, pixel: int) -> CodeValue:
         """What a window's elements become."""
         if algorithm == "max":
             return total
@@ -70,12 +70,12 @@ def pooling_block_f32(lanes: int, columns: int, parts: int, algorithm: str) -> s
     return block_definition(1, columns, 0, compute)
 
 
-def _sum(total: Value, value: Value) -> Value:
+def _sum(total: CodeValue, value: CodeValue) -> CodeValue:
     """Sum of the elements."""
     return total + value
 
 
-def _larger(total: Value, value: Value) -> Value:
+def _larger(total: CodeValue, value: CodeValue) -> CodeValue:
     """Maximum of the elements; NaN stays."""
     return choose(value.is_nan(), value, at_least(value, total))
 
@@ -121,7 +121,7 @@ def mean_block_u8(width: int, columns: int, has_words: bool) -> str:
     def compute(block: Block) -> None:
         call = block.call(PoolingU8)
 
-        def load(address: Value) -> list[Value]:
+        def load(address: CodeValue) -> list[CodeValue]:
             values = widened((address + block.at).load(octets), words)
             return values if has_words else [v for part in values for v in widened(part, sums)]
 
@@ -133,12 +133,12 @@ def mean_block_u8(width: int, columns: int, has_words: bool) -> str:
             packed = [pack_words(steps[k : k + 2], call.zero_point) for k in (0, 2)]
             store_bytes(pack_bytes(packed, call.low, call.high), block.place(pixel), width)
 
-    def widened(value: Value, wider: Kind) -> list[Value]:
+    def widened(value: CodeValue, wider: Kind) -> list[CodeValue]:
         """Unsigned integers as ones of twice the size, in two vectors."""
         zeros = value.like(0)
         return [interleave(value, zeros, half).bitcast(wider) for half in range(2)]
 
-    def mean(total: Value, factors: Value, pixel: int) -> Value:
+    def mean(total: CodeValue, factors: CodeValue, pixel: int) -> CodeValue:
         """The mean as an integer."""
         factor = factors.load(F32, 2 * pixel).splat(sums.count)
         addend = factors.load(I32, 2 * pixel + 1).splat(sums.count)
@@ -164,7 +164,7 @@ def small_mean_block_u8(width: int, columns: int) -> str:
     def compute(block: Block) -> None:
         call = block.call(PoolingU8)
 
-        def load(address: Value) -> list[Value]:
+        def load(address: CodeValue) -> list[CodeValue]:
             values = (address + block.at).load(octets)
             zeros = values.like(0)
             return [interleave(values, zeros, half).bitcast(words) for half in range(2)]
@@ -175,7 +175,7 @@ def small_mean_block_u8(width: int, columns: int) -> str:
             means = [mean(total, block.factors, pixel) + zero for total in totals]
             store_bytes(pack_bytes(means, call.low, call.high), block.place(pixel), width)
 
-    def mean(total: Value, factors: Value, pixel: int) -> Value:
+    def mean(total: CodeValue, factors: CodeValue, pixel: int) -> CodeValue:
         """The mean as an integer."""
         inverse, even, addend = (
             factors.load(I16, 4 * pixel + number).splat(words.count) for number in range(3)
@@ -208,7 +208,7 @@ def pooling_block_i16(lanes: int, columns: int, algorithm: str) -> str:
         call = block.call(PoolingI16)
         low, high = (b.narrowed(kind.element).splat(lanes) for b in (call.low, call.high))
 
-        def load(address: Value) -> list[Value]:
+        def load(address: CodeValue) -> list[CodeValue]:
             return [(address + block.at).load(narrow).signed(kind.element)]
 
         initial, fold = (low, _larger_integer) if is_max else ((kind, 0), _sum)
@@ -217,7 +217,7 @@ def pooling_block_i16(lanes: int, columns: int, algorithm: str) -> str:
             value = total if is_max else mean(total, block.factors, pixel)
             block.place(pixel).store(value.call("smax", low).call("smin", high).narrowed(I16))
 
-    def mean(total: Value, factors: Value, pixel: int) -> Value:
+    def mean(total: CodeValue, factors: CodeValue, pixel: int) -> CodeValue:
         """A window's sum divided by how many elements it has."""
         count = factors.load(I32, 2 * pixel)
         half = count.shifted_right(1).splat(lanes).converted("sitofp", F64)
@@ -228,7 +228,7 @@ def pooling_block_i16(lanes: int, columns: int, algorithm: str) -> str:
     return block_definition(1, columns, 0, compute)
 
 
-def _larger_integer(total: Value, value: Value) -> Value:
+def _larger_integer(total: CodeValue, value: CodeValue) -> CodeValue:
     """Maximum of signed integers."""
     return total.call("smax", value)
 
@@ -237,17 +237,17 @@ def _over_taps(
     block: Block,
     kind: type[Call],
     columns: int,
-    initial: Sequence[Value | tuple[Kind, float]],
-    load: Callable[[Value], Sequence[Value]],
+    initial: Sequence[CodeValue | tuple[Kind, float]],
+    load: Callable[[CodeValue], Sequence[CodeValue]],
     fold: Fold,
-) -> list[list[Value]]:
+) -> list[list[CodeValue]]:
     """Loop over the taps of windows with what has been found so far in registers.
 
     Parameters
     ----------
     kind : type
         Record of the kernel's call.
-    initial : sequence of Value or (type, number)
+    initial : sequence of CodeValue or (type, number)
         What each of a pixel's vectors begins with.
     load : callable
         Gives an element of the window, as so many vectors, from an address.
@@ -256,16 +256,16 @@ def _over_taps(
 
     Returns
     -------
-    list of list of Value
+    list of list of CodeValue
         The vectors of each pixel.
     """
     code, call, parts = block.args.code, block.call(kind), len(initial)
-    firsts = [each if isinstance(each, Value) else code.constant(*each) for each in initial]
+    firsts = [each if isinstance(each, CodeValue) else code.constant(*each) for each in initial]
 
-    def step(tap: Value, totals: list[Value]) -> list[Value]:
+    def step(tap: CodeValue, totals: list[CodeValue]) -> list[CodeValue]:
         """One tap for every pixel."""
         table = block.table + tap * (8 * columns)
-        results: list[Value] = []
+        results: list[CodeValue] = []
         for j in range(columns):
             elements = load(table.load(I64, j))
             results += map(fold, totals[j * parts : (j + 1) * parts], elements)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import cache
 
 from armpy_numba_acc.llvm.primitives import WORD, primitive
-from armpy_numba_acc.llvm.values import I1, I8, I64, Code, Value, choose, vector
+from armpy_numba_acc.llvm.values import I1, I8, I64, Code, CodeValue, choose, vector
 from armpy_numba_acc.machine.call import Pointer
 from armpy_numba_acc.machine.isa import Isa
 
@@ -24,7 +24,7 @@ def make_position_in_short_run(isa: Isa, is_max: bool) -> Callable[[Pointer, int
     name = "umax" if is_max else "umin"
 
     @primitive(WORD, WORD, WORD)
-    def position(code: Code, address: Value, count: Value) -> Value:
+    def position(code: Code, address: CodeValue, count: CodeValue) -> CodeValue:
         is_inside = code.numbers(I8, range(width)).is_below(count.narrowed(I8).splat(width))
         values = choose(is_inside, address.load(kind), 0 if is_max else 255)
         best = code.call(f"llvm.vector.reduce.{name}.v{width}i8", I8, values)

@@ -34,8 +34,8 @@ from armpy_numba_acc.llvm.primitives import Definition, defined, linked
 from armpy_numba_acc.llvm.values import (
     I64,
     Code,
+    CodeValue,
     Kind,
-    Value,
     choose,
     element_bytes,
     first_lanes,
@@ -97,15 +97,15 @@ class Tile:
     call : CallFields
         The kernel's call.
     shape : Shape
-    address : Value
+    address : CodeValue
         Of the first row of the source, or of a table with the address of each.
-    room : Value
+    room : CodeValue
         Address of `ROOM_BYTES` for each row, which a finish has filled.
-    pixel, count : Value
+    pixel, count : CodeValue
         Number of the first pixel, and how many rows are wanted: at least one. Those behind are
         computed as if they were the last one.
-    panel : Value
-    sources : list of Value
+    panel : CodeValue
+    sources : list of CodeValue
         Addresses of the rows in the source.
     """
 
@@ -113,12 +113,12 @@ class Tile:
     code: Code
     call: CallFields
     shape: Shape
-    address: Value
-    room: Value
-    pixel: Value
-    count: Value
-    panel: Value
-    sources: list[Value]
+    address: CodeValue
+    room: CodeValue
+    pixel: CodeValue
+    count: CodeValue
+    panel: CodeValue
+    sources: list[CodeValue]
 
     @property
     def rows(self) -> int:
@@ -126,13 +126,13 @@ class Tile:
         return self.shape.rows
 
     @property
-    def weights(self) -> Value:
+    def weights(self) -> CodeValue:
         """Address of the panel."""
-        weights: Value = self.call.weights
-        panel_bytes: Value = self.call.panel_bytes
+        weights: CodeValue = self.call.weights
+        panel_bytes: CodeValue = self.call.panel_bytes
         return weights + self.panel * panel_bytes
 
-    def line(self, address: Value, element: Kind) -> list[Value]:
+    def line(self, address: CodeValue, element: Kind) -> list[CodeValue]:
         """Vectors of a number for each column."""
         size = element_bytes(element)
         return [
@@ -140,25 +140,25 @@ class Tile:
             for start, width in zip(self.shape.starts, self.shape.widths, strict=True)
         ]
 
-    def by_row(self, values: Sequence[Value]) -> list[Sequence[Value]]:
+    def by_row(self, values: Sequence[CodeValue]) -> list[Sequence[CodeValue]]:
         """A row's vectors together."""
         size = len(self.shape.widths)
         return [values[first : first + size] for first in range(0, len(values), size)]
 
-    def places(self, start: Value, pitch: Value, element_bytes: int) -> list[Value]:
+    def places(self, start: CodeValue, pitch: CodeValue, element_bytes: int) -> list[CodeValue]:
         """Addresses of the tile's rows in a tensor laid out as the target."""
         columns = self.panel * (self.shape.width * element_bytes)
         return rows_in_line(start + self.pixel * pitch + columns, pitch, self.count, self.rows)
 
-    def write(self, write: Callable[[list[Value | None]], None]) -> None:
+    def write(self, write: Callable[[list[CodeValue | None]], None]) -> None:
         """Write rows with a mask for each vector: None where all columns are wanted."""
         left = self.call.columns - self.panel * self.shape.width
 
-        def whole() -> list[Value]:
+        def whole() -> list[CodeValue]:
             write([None] * len(self.shape.widths))
             return []
 
-        def part() -> list[Value]:
+        def part() -> list[CodeValue]:
             numbered = zip(self.shape.starts, self.shape.widths, strict=True)
             write([first_lanes(left - start, width) for start, width in numbered])
             return []
@@ -188,37 +188,37 @@ class Products(ABC):
         """Bytes of the weights of a step."""
 
     @abstractmethod
-    def weights(self, line: Value, shape: Shape) -> list[Any]:
+    def weights(self, line: CodeValue, shape: Shape) -> list[Any]:
         """A step's weights for each vector, in whatever form `add` takes."""
 
-    def elements(self, place: Value, shape: Shape) -> list[Any]:
+    def elements(self, place: CodeValue, shape: Shape) -> list[Any]:
         """A row's elements of a step for each vector, in whatever form `add` takes."""
         return _for_each_width(self.spread, place, shape)
 
     @abstractmethod
-    def spread(self, place: Value, lanes: int) -> Any:
+    def spread(self, place: CodeValue, lanes: int) -> Any:
         """A row's elements of a step, the same for every lane."""
 
-    def several_spread(self, place: Value, lanes: int) -> list[Any]:
+    def several_spread(self, place: CodeValue, lanes: int) -> list[Any]:
         """The same of each of `steps_at_once` steps, if these are several."""
         raise NotImplementedError
 
-    def last_spread(self, place: Value, lanes: int) -> Any:
+    def last_spread(self, place: CodeValue, lanes: int) -> Any:
         """The same of what is left of a tap behind its steps, if `has_rest`."""
         raise NotImplementedError
 
     @abstractmethod
-    def add(self, total: Value, elements: Any, weights: Any) -> Value:
+    def add(self, total: CodeValue, elements: Any, weights: Any) -> CodeValue:
         """Sums with a step's products added."""
 
-    def sums(self, tile: Tile, line: Value, totals: list[Value]) -> list[Value]:
+    def sums(self, tile: Tile, line: CodeValue, totals: list[CodeValue]) -> list[CodeValue]:
         """The sums of all taps.
 
         Parameters
         ----------
-        line : Value
+        line : CodeValue
             Address of the panel's first line of weights.
-        totals : list of Value
+        totals : list of CodeValue
             What sums begin with: a vector for each of a row's vectors, row by row.
         """
         call = tile.call
@@ -227,19 +227,19 @@ class Products(ABC):
     def sums_of_taps(
         self,
         tile: Tile,
-        rows: Sequence[Value],
-        taps: Value,
-        num_taps: Value,
-        line: Value,
-        totals: list[Value],
-    ) -> list[Value]:
+        rows: Sequence[CodeValue],
+        taps: CodeValue,
+        num_taps: CodeValue,
+        line: CodeValue,
+        totals: list[CodeValue],
+    ) -> list[CodeValue]:
         """Add products in the order of taps and steps, with the sums in registers.
 
         Parameters
         ----------
-        rows : sequence of Value
+        rows : sequence of CodeValue
             Addresses of the tile's rows.
-        taps, num_taps : Value
+        taps, num_taps : CodeValue
             Address of the taps' offsets, and how many there are: at least one.
         """
         code, shape = tile.code, tile.shape
@@ -247,8 +247,11 @@ class Products(ABC):
         step_bytes = tile.call.steps * self.step_bytes
 
         def add(
-            elements: Callable[[Value], list[Any]], index: Value, line: Value, sums: list[Value]
-        ) -> list[Value]:
+            elements: Callable[[CodeValue], list[Any]],
+            index: CodeValue,
+            line: CodeValue,
+            sums: list[CodeValue],
+        ) -> list[CodeValue]:
             """One line of weights times a step's elements of every row."""
             factors, result = self.weights(line, shape), []
             # Rows are addressed by one index: too few registers to move a pointer for each.
@@ -257,7 +260,7 @@ class Products(ABC):
                 result += list(map(self.add, some, elements(place), factors))
             return result
 
-        def several(_: Value, carried: list[Value]) -> list[Value]:
+        def several(_: CodeValue, carried: list[CodeValue]) -> list[CodeValue]:
             """Some steps; weights are used for all rows before the next ones are needed."""
             index, line, *sums = carried
             rows_elements = [self.several_spread(row + index, shape.widths[0]) for row in rows]
@@ -269,7 +272,7 @@ class Products(ABC):
                 line = line + line_bytes
             return [index + self.steps_at_once * self.step_bytes, line, *sums]
 
-        def steps(offset: Value, line: Value, sums: list[Value]) -> list[Value]:
+        def steps(offset: CodeValue, line: CodeValue, sums: list[CodeValue]) -> list[CodeValue]:
             """All steps of a tap."""
             turn = partial(step, end=offset + step_bytes)
             if self.steps_at_once == 1:
@@ -278,13 +281,13 @@ class Products(ABC):
             is_left = (tile.call.steps % self.steps_at_once).differs(0)
             return when(is_left, lambda: loop_while(code, begun, turn), lambda: begun)
 
-        def step(carried: list[Value], end: Value) -> tuple[Value, list[Value]]:
+        def step(carried: list[CodeValue], end: CodeValue) -> tuple[CodeValue, list[CodeValue]]:
             index, line, *sums = carried
             results = add(lambda place: self.elements(place, shape), index, line, sums)
             following = index + self.step_bytes
             return following < end, [following, line + line_bytes, *results]
 
-        def tap(carried: list[Value]) -> tuple[Value, list[Value]]:
+        def tap(carried: list[CodeValue]) -> tuple[CodeValue, list[CodeValue]]:
             number, line, *sums = carried
             offset = taps.load(I64, number)
             index, line, *sums = steps(offset, line, sums)
@@ -298,7 +301,9 @@ class Products(ABC):
         return loop_while(code, [code.integer(0), line, *totals], tap)[2:]
 
 
-def _for_each_width(spread: Callable[[Value, int], Any], place: Value, shape: Shape) -> list[Any]:
+def _for_each_width(
+    spread: Callable[[CodeValue, int], Any], place: CodeValue, shape: Shape
+) -> list[Any]:
     """What is spread in vectors of several widths, for each vector."""
     made = {lanes: spread(place, lanes) for lanes in dict.fromkeys(shape.widths)}
     return [made[lanes] for lanes in shape.widths]
@@ -321,11 +326,11 @@ class Finish(ABC):
         return
 
     @abstractmethod
-    def first(self, tile: Tile) -> list[Value]:
+    def first(self, tile: Tile) -> list[CodeValue]:
         """What sums begin with: a vector for each of a row's vectors, row by row."""
 
     @abstractmethod
-    def write(self, tile: Tile, totals: list[Value]) -> None:
+    def write(self, tile: Tile, totals: list[CodeValue]) -> None:
         """Store what becomes of the sums."""
 
     def definitions(self, isa: Isa) -> tuple[Definition, ...]:
@@ -357,18 +362,18 @@ def product_definitions(
 
     def tile(
         code: Code,
-        args: Value,
-        address: Value,
-        room: Value,
-        pixel: Value,
-        count: Value,
-        first: Value,
-        last: Value,
+        args: CodeValue,
+        address: CodeValue,
+        room: CodeValue,
+        pixel: CodeValue,
+        count: CodeValue,
+        first: CodeValue,
+        last: CodeValue,
     ) -> None:
         call = CallFields(record, args)
         sources = _sources(call, address, count, shape.rows)
 
-        def compute(number: Value, carried: list[Value]) -> list[Value]:
+        def compute(number: CodeValue, carried: list[CodeValue]) -> list[CodeValue]:
             panel = first + number
             made = Tile(isa, code, call, shape, address, room, pixel, count, panel, sources)
             line = made.weights + finish.head_bytes(shape)
@@ -378,7 +383,12 @@ def product_definitions(
         repeat(code, last - first, [], compute)
 
     def begin_rows(
-        code: Code, args: Value, address: Value, room: Value, pixel: Value, count: Value
+        code: Code,
+        args: CodeValue,
+        address: CodeValue,
+        room: CodeValue,
+        pixel: CodeValue,
+        count: CodeValue,
     ) -> None:
         call, panel = CallFields(record, args), code.integer(0)
         finish.begin_rows(Tile(isa, code, call, shape, address, room, pixel, count, panel, []))
@@ -390,27 +400,29 @@ def product_definitions(
     )
 
 
-def _sources(call: CallFields, address: Value, count: Value, rows: int) -> list[Value]:
+def _sources(call: CallFields, address: CodeValue, count: CodeValue, rows: int) -> list[CodeValue]:
     """Addresses of a tile's rows in the source."""
 
-    def table() -> list[Value]:
+    def table() -> list[CodeValue]:
         return [address.load(I64, row) for row in range(rows)]
 
-    def line() -> list[Value]:
+    def line() -> list[CodeValue]:
         return rows_in_line(address, call.pixel_pitch, count, rows)
 
     return when(call.has_table.differs(0), table, line)
 
 
-def rows_in_line(first: Value, pitch: Value, count: Value, rows: int) -> list[Value]:
+def rows_in_line(
+    first: CodeValue, pitch: CodeValue, count: CodeValue, rows: int
+) -> list[CodeValue]:
     """Addresses of rows at one distance from each other; those behind the last repeat it."""
     if rows == 1:
         return [first]
 
-    def whole() -> list[Value]:
+    def whole() -> list[CodeValue]:
         return [first + pitch * row for row in range(1, rows)]
 
-    def part() -> list[Value]:
+    def part() -> list[CodeValue]:
         places = [first]
         for row in range(1, rows):
             step = choose(first.like(row) < count, pitch, 0)

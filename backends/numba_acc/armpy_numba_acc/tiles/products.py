@@ -7,7 +7,7 @@ from typing import Any
 from armpy_numba_acc.llvm.bfloat16 import add_pairs
 from armpy_numba_acc.llvm.control import repeat
 from armpy_numba_acc.llvm.dots import Dots, PairProducts, spread_pairs
-from armpy_numba_acc.llvm.values import F32, I16, I32, I64, Value, smaller, vector
+from armpy_numba_acc.llvm.values import F32, I16, I32, I64, CodeValue, smaller, vector
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.tiles.product import Products, Shape, Tile
 
@@ -22,7 +22,7 @@ class FloatProducts(Products):
     def line_bytes(self, shape: Shape) -> int:
         return 4 * shape.width
 
-    def weights(self, line: Value, shape: Shape) -> list[Value]:
+    def weights(self, line: CodeValue, shape: Shape) -> list[CodeValue]:
         for start in range(0, self.line_bytes(shape), _LINE_BYTES):
             (line + _PREFETCH_BYTES + start).prefetch()
         return [
@@ -30,10 +30,10 @@ class FloatProducts(Products):
             for start, width in zip(shape.starts, shape.widths, strict=True)
         ]
 
-    def spread(self, place: Value, lanes: int) -> Value:
+    def spread(self, place: CodeValue, lanes: int) -> CodeValue:
         return place.load(F32).splat(lanes)
 
-    def add(self, total: Value, elements: Value, weights: Value) -> Value:
+    def add(self, total: CodeValue, elements: CodeValue, weights: CodeValue) -> CodeValue:
         return elements.times_plus(weights, total)
 
 
@@ -53,17 +53,17 @@ class Bfloat16Products(Products):
     def line_bytes(self, shape: Shape) -> int:
         return 4 * shape.width
 
-    def weights(self, line: Value, shape: Shape) -> list[Value]:
+    def weights(self, line: CodeValue, shape: Shape) -> list[CodeValue]:
         return [line.load(vector(I32, width), j) for j, width in enumerate(shape.widths)]
 
-    def spread(self, place: Value, lanes: int) -> Value:
+    def spread(self, place: CodeValue, lanes: int) -> CodeValue:
         return place.load(I32, align=2).splat(lanes)
 
-    def last_spread(self, place: Value, lanes: int) -> Value:
+    def last_spread(self, place: CodeValue, lanes: int) -> CodeValue:
         """One element: what lies behind it may be anything, also NaN."""
         return place.load(I16).unsigned(I32).splat(lanes)
 
-    def add(self, total: Value, elements: Value, weights: Value) -> Value:
+    def add(self, total: CodeValue, elements: CodeValue, weights: CodeValue) -> CodeValue:
         return add_pairs(self._isa, total, weights, elements)
 
 
@@ -83,17 +83,17 @@ class IntegerProducts(Products):
     def line_bytes(self, shape: Shape) -> int:
         return len(shape.widths) * self._dots.bytes_per_vector
 
-    def weights(self, line: Value, shape: Shape) -> list[Any]:
+    def weights(self, line: CodeValue, shape: Shape) -> list[Any]:
         return [self._dots.weights(line, j) for j in range(len(shape.widths))]
 
-    def spread(self, place: Value, lanes: int) -> Any:
+    def spread(self, place: CodeValue, lanes: int) -> Any:
         return self._dots.elements(place.load(I32, align=1).splat(lanes))
 
-    def several_spread(self, place: Value, lanes: int) -> list[Any]:
+    def several_spread(self, place: CodeValue, lanes: int) -> list[Any]:
         loaded = place.load(vector(I32, lanes), align=1)
         return self._dots.elements_of_each(loaded)
 
-    def add(self, total: Value, elements: Any, weights: Any) -> Value:
+    def add(self, total: CodeValue, elements: Any, weights: Any) -> CodeValue:
         return self._dots.add(total, elements, weights)
 
 
@@ -111,11 +111,11 @@ class WideProducts(IntegerProducts):
         super().__init__(spread_pairs(isa))
         self._has_pieces = has_pieces
 
-    def rows(self, tile: Tile) -> list[Value]:
+    def rows(self, tile: Tile) -> list[CodeValue]:
         """Addresses of the tile's rows."""
         return tile.sources
 
-    def sums(self, tile: Tile, line: Value, totals: list[Value]) -> list[Value]:
+    def sums(self, tile: Tile, line: CodeValue, totals: list[CodeValue]) -> list[CodeValue]:
         call, rows = tile.call, self.rows(tile)
         if not self._has_pieces:
             return self.sums_of_taps(tile, rows, call.taps, call.num_taps, line, totals)
@@ -126,7 +126,7 @@ class WideProducts(IntegerProducts):
             room.store(code.constant(wide), number)
         line_bytes = call.steps * self.line_bytes(tile.shape)
 
-        def piece(number: Value, carried: list[Value]) -> list[Value]:
+        def piece(number: CodeValue, carried: list[CodeValue]) -> list[CodeValue]:
             """Add up some taps, and add that to what the others have given."""
             (at_line,) = carried
             first = number * at_once
@@ -152,19 +152,19 @@ class ChannelProducts(WideProducts):
         super().__init__(isa, has_pieces=has_pieces)
         self._pairs = PairProducts(isa) if "avx" in isa.name else None
 
-    def rows(self, tile: Tile) -> list[Value]:
+    def rows(self, tile: Tile) -> list[CodeValue]:
         return [place + tile.panel * (2 * tile.shape.width) for place in tile.sources]
 
     def line_bytes(self, shape: Shape) -> int:
         return 4 * shape.width
 
-    def weights(self, line: Value, shape: Shape) -> list[Value]:
+    def weights(self, line: CodeValue, shape: Shape) -> list[CodeValue]:
         return [line.load(vector(I32, lanes), j) for j, lanes in enumerate(shape.widths)]
 
-    def elements(self, place: Value, shape: Shape) -> list[Value]:
+    def elements(self, place: CodeValue, shape: Shape) -> list[CodeValue]:
         return [place.load(vector(I16, lanes), j) for j, lanes in enumerate(shape.widths)]
 
-    def add(self, total: Value, elements: Value, weights: Value) -> Value:
+    def add(self, total: CodeValue, elements: CodeValue, weights: CodeValue) -> CodeValue:
         if self._pairs is None:
             return total + elements.signed(I32) * weights
         # The upper half of each lane is 0, whatever its weight is there.

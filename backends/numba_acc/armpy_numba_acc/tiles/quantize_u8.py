@@ -7,7 +7,17 @@ from operator import or_
 
 from armpy_numba_acc.llvm.control import when
 from armpy_numba_acc.llvm.primitives import FLOAT, NOTHING, WORD, Primitive, primitive
-from armpy_numba_acc.llvm.values import F32, I8, I32, Code, Value, at_least, at_most, choose, vector
+from armpy_numba_acc.llvm.values import (
+    F32,
+    I8,
+    I32,
+    Code,
+    CodeValue,
+    at_least,
+    at_most,
+    choose,
+    vector,
+)
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.tiles import functions as f
 from armpy_numba_acc.tiles.requantize import BytePacker
@@ -47,13 +57,13 @@ def quantize_block(isa: Isa) -> Primitive:
     @primitive(NOTHING, *(WORD,) * 5, FLOAT, FLOAT)
     def quantize(
         code: Code,
-        source: Value,
-        target: Value,
-        zero_point: Value,
-        flip: Value,
-        to_even: Value,
-        scale: Value,
-        inverse: Value,
+        source: CodeValue,
+        target: CodeValue,
+        zero_point: CodeValue,
+        flip: CodeValue,
+        to_even: CodeValue,
+        scale: CodeValue,
+        inverse: CodeValue,
     ) -> None:
         values = [source.load(kind, number) for number in range(VECTORS)]
         zero = zero_point.to_float()
@@ -73,18 +83,20 @@ def quantize_block(isa: Isa) -> Primitive:
     return quantize
 
 
-def _cut_off(moved: Value) -> Value:
+def _cut_off(moved: CodeValue) -> CodeValue:
     """Integers without fractions, where those of bytes lie; NaN is the lowest."""
     return at_most(at_least(moved, moved.like(0.0)), moved.like(_LARGEST)).to_integer()
 
 
-def _is_doubtful(moved: list[Value]) -> Value:
+def _is_doubtful(moved: list[CodeValue]) -> CodeValue:
     """Whether any number of some vectors may be cut off wrong, or is NaN."""
     doubts = [(each.bits() & _FRACTION_BITS).equals(0) | each.is_nan() for each in moved]
     return reduce(or_, doubts).any()
 
 
-def _exact(value: Value, scale: Value, zero_point: Value, to_even: Value) -> Value:
+def _exact(
+    value: CodeValue, scale: CodeValue, zero_point: CodeValue, to_even: CodeValue
+) -> CodeValue:
     """Stored integers by a division."""
     steps, zero = value / scale.splat(value.count), zero_point.splat(value.count)
     steps = choose(steps.differs(steps), 0.0, steps)

@@ -6,7 +6,7 @@ from armpy_numba_acc.llvm.values import (
     F32,
     I32,
     I64,
-    Value,
+    CodeValue,
     at_least,
     at_most,
     smaller,
@@ -37,23 +37,23 @@ class RealFinish(Finish):
     def head_bytes(self, shape: Shape) -> int:
         return 4 * self.num_heads * shape.width
 
-    def first(self, tile: Tile) -> list[Value]:
+    def first(self, tile: Tile) -> list[CodeValue]:
         return tile.line(tile.weights, F32) * tile.rows
 
-    def reals(self, tile: Tile, totals: list[Value]) -> list[Value]:
+    def reals(self, tile: Tile, totals: list[CodeValue]) -> list[CodeValue]:
         """The sums as floats."""
         return totals
 
-    def write(self, tile: Tile, totals: list[Value]) -> None:
+    def write(self, tile: Tile, totals: list[CodeValue]) -> None:
         call, kind = tile.call, self._output
         rows = tile.by_row(self.reals(tile, totals))
         targets = tile.places(call.target, call.out_pitch, FORMAT_BYTES[kind])
-        others: list[Value] = []
+        others: list[CodeValue] = []
         if self._residual:
             others = tile.places(call.residual, call.residual_pitch, FORMAT_BYTES[self._residual])
         low, high = call.low, call.high
 
-        def write(masks: list[Value | None]) -> None:
+        def write(masks: list[CodeValue | None]) -> None:
             for row, values in enumerate(rows):
                 for total, column, mask in zip(values, tile.shape.starts, masks, strict=True):
                     lanes, value = total.count, total
@@ -89,7 +89,7 @@ class DynamicFinish(RealFinish):
             place = tile.call.ranges + number / tile.call.pixels_per_range * ROOM_BYTES
             tile.room.store(place, row)
 
-    def first(self, tile: Tile) -> list[Value]:
+    def first(self, tile: Tile) -> list[CodeValue]:
         sums = tile.line(tile.weights, I32)
         result = []
         for row in range(tile.rows):
@@ -97,7 +97,7 @@ class DynamicFinish(RealFinish):
             result += [total * factor.splat(total.count) for total in sums]
         return result
 
-    def reals(self, tile: Tile, totals: list[Value]) -> list[Value]:
+    def reals(self, tile: Tile, totals: list[CodeValue]) -> list[CodeValue]:
         size = 4 * tile.shape.width
         scales, bias = (tile.line(tile.weights + line * size, F32) for line in (1, 2))
         result = []

@@ -8,12 +8,12 @@ from functools import cache
 
 from armpy_numba_acc.llvm.control import loop
 from armpy_numba_acc.llvm.primitives import FLOAT, NOTHING, WORD, Primitive, primitive
-from armpy_numba_acc.llvm.values import F32, Code, Value, clamp, vector
+from armpy_numba_acc.llvm.values import F32, Code, CodeValue, clamp, vector
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.packing.recurrent import PANEL
 from armpy_numba_acc.tiles import functions
 
-FUNCTIONS: Mapping[str, Callable[[Value], Value]] = {
+FUNCTIONS: Mapping[str, Callable[[CodeValue], CodeValue]] = {
     "SIGMOID": functions.sigmoid,
     "TANH": functions.tanh,
     "RELU": lambda x: clamp(x, 0.0, float("inf")),
@@ -45,21 +45,21 @@ def make_product(isa: Isa, rows: int = 1) -> Primitive:
     @primitive(NOTHING, *(WORD,) * 7)
     def product(
         code: Code,
-        target: Value,
-        first: Value,
-        weights: Value,
-        state: Value,
-        count: Value,
-        panels: Value,
-        pitch: Value,
+        target: CodeValue,
+        first: CodeValue,
+        weights: CodeValue,
+        state: CodeValue,
+        count: CodeValue,
+        panels: CodeValue,
+        pitch: CodeValue,
     ) -> None:
         panel_bytes = count * line_bytes
         several = panels / together * together
         offsets = [pitch * row for row in range(rows)]
         states = [state + offset for offset in offsets]
 
-        def at_once(size: int) -> Callable[[Value, list[Value]], list[Value]]:
-            def turn(number: Value, _: list[Value]) -> list[Value]:
+        def at_once(size: int) -> Callable[[CodeValue, list[CodeValue]], list[CodeValue]]:
+            def turn(number: CodeValue, _: list[CodeValue]) -> list[CodeValue]:
                 place, head = number * line_bytes, weights + number * panel_bytes
                 heads = [head + j * panel_bytes for j in range(size)]
                 targets = [target + place + offset for offset in offsets]
@@ -79,17 +79,17 @@ def make_product(isa: Isa, rows: int = 1) -> Primitive:
 
 def _multiply(
     isa: Isa,
-    targets: Sequence[Value],
-    first: Value,
-    panels: Sequence[Value],
+    targets: Sequence[CodeValue],
+    first: CodeValue,
+    panels: Sequence[CodeValue],
     places: Sequence[tuple[int, int]],
-    states: Sequence[Value],
-    count: Value,
+    states: Sequence[CodeValue],
+    count: CodeValue,
 ) -> None:
     """A row of sums for each target, of some panels' vectors: their numbers, and those within."""
     kind, line_bytes = vector(F32, isa.lanes), PANEL * isa.vector_bytes
 
-    def step(number: Value, totals: list[Value]) -> list[Value]:
+    def step(number: CodeValue, totals: list[CodeValue]) -> list[CodeValue]:
         offset = number * line_bytes
         weights = [(panels[n] + offset).load(kind, j) for n, j in places]
         elements = [state.load(F32, number).splat(isa.lanes) for state in states]
@@ -119,16 +119,16 @@ def make_reset(isa: Isa, function: str) -> Primitive:
     @primitive(NOTHING, *(WORD,) * 5, FLOAT)
     def reset(
         code: Code,
-        target: Value,
-        sums: Value,
-        share: Value,
-        state: Value,
-        width: Value,
-        limit: Value,
+        target: CodeValue,
+        sums: CodeValue,
+        share: CodeValue,
+        state: CodeValue,
+        width: CodeValue,
+        limit: CodeValue,
     ) -> None:
         high = limit.splat(isa.lanes)
 
-        def step(number: Value, _: list[Value]) -> list[Value]:
+        def step(number: CodeValue, _: list[CodeValue]) -> list[CodeValue]:
             at = number * 4
             total = (share + at).load(kind) + (sums + at).load(kind)
             (target + at).store(compute(clamp(total, -high, high)) * (state + at).load(kind))
@@ -147,7 +147,7 @@ class _Vector:
     ----------
     share, sums : callable
         What the input and the state add to the gate of a number.
-    hidden, state : Value
+    hidden, state : CodeValue
         The state; the cell's, or the product of what was reset.
     peephole : callable
         The weights of the gate of a number.
@@ -155,58 +155,58 @@ class _Vector:
     functions : sequence of callable
     """
 
-    share: Callable[[int], Value]
-    sums: Callable[[int], Value]
-    hidden: Value
-    state: Value
-    peephole: Callable[[int], Value]
-    limited: Callable[[Value], Value]
-    functions: Sequence[Callable[[Value], Value]]
+    share: Callable[[int], CodeValue]
+    sums: Callable[[int], CodeValue]
+    hidden: CodeValue
+    state: CodeValue
+    peephole: Callable[[int], CodeValue]
+    limited: Callable[[CodeValue], CodeValue]
+    functions: Sequence[Callable[[CodeValue], CodeValue]]
 
-    def gate(self, number: int, function: int, added: Value | None = None) -> Value:
+    def gate(self, number: int, function: int, added: CodeValue | None = None) -> CodeValue:
         """A function of all that is added up for a gate."""
         total = self.share(number) + self.sums(number)
         total = total if added is None else total + added
         return self.functions[function](self.limited(total))
 
 
-def _rnn(step: _Vector) -> tuple[Value, Value]:
+def _rnn(step: _Vector) -> tuple[CodeValue, CodeValue]:
     return step.gate(0, 0), step.state
 
 
-def _gru(step: _Vector) -> tuple[Value, Value]:
+def _gru(step: _Vector) -> tuple[CodeValue, CodeValue]:
     candidate = step.functions[1](step.limited(step.share(2) + step.state))
     return _mixed(step, candidate), step.state
 
 
-def _gru_after(step: _Vector) -> tuple[Value, Value]:
+def _gru_after(step: _Vector) -> tuple[CodeValue, CodeValue]:
     total = step.share(2) + step.gate(1, 0) * step.sums(2)
     return _mixed(step, step.functions[1](step.limited(total))), step.state
 
 
-def _mixed(step: _Vector, candidate: Value) -> Value:
+def _mixed(step: _Vector, candidate: CodeValue) -> CodeValue:
     """A GRU's new state."""
     kept = step.gate(0, 0)
     return (1.0 - kept) * candidate + kept * step.hidden
 
 
-def _lstm(step: _Vector) -> tuple[Value, Value]:
+def _lstm(step: _Vector) -> tuple[CodeValue, CodeValue]:
     forget = step.gate(2, 0, step.peephole(2) * step.state)
     return _let_out(step, forget, step.gate(0, 0, step.peephole(0) * step.state))
 
 
-def _lstm_coupled(step: _Vector) -> tuple[Value, Value]:
+def _lstm_coupled(step: _Vector) -> tuple[CodeValue, CodeValue]:
     taken = step.gate(0, 0, step.peephole(0) * step.state)
     return _let_out(step, 1.0 - taken, taken)
 
 
-def _let_out(step: _Vector, forget: Value, taken: Value) -> tuple[Value, Value]:
+def _let_out(step: _Vector, forget: CodeValue, taken: CodeValue) -> tuple[CodeValue, CodeValue]:
     """An LSTM's new states."""
     state = forget * step.state + taken * step.gate(3, 1)
     return step.gate(1, 0, step.peephole(1) * state) * step.functions[2](state), state
 
 
-_CELLS: Mapping[str, Callable[[_Vector], tuple[Value, Value]]] = {
+_CELLS: Mapping[str, Callable[[_Vector], tuple[CodeValue, CodeValue]]] = {
     "RNN": _rnn,
     "GRU": _gru,
     "GRU_AFTER": _gru_after,
@@ -237,18 +237,18 @@ def make_update(isa: Isa, cell: str, names: tuple[str, ...]) -> Primitive:
     @primitive(NOTHING, *(WORD,) * 6, FLOAT)
     def update(
         code: Code,
-        sums: Value,
-        share: Value,
-        hidden: Value,
-        state: Value,
-        peephole: Value,
-        width: Value,
-        limit: Value,
+        sums: CodeValue,
+        share: CodeValue,
+        hidden: CodeValue,
+        state: CodeValue,
+        peephole: CodeValue,
+        width: CodeValue,
+        limit: CodeValue,
     ) -> None:
         high = limit.splat(isa.lanes)
 
-        def step(number: Value, _: list[Value]) -> list[Value]:
-            def gates(place: Value) -> Callable[[int], Value]:
+        def step(number: CodeValue, _: list[CodeValue]) -> list[CodeValue]:
+            def gates(place: CodeValue) -> Callable[[int], CodeValue]:
                 return lambda gate: (place + (width * gate + number) * 4).load(kind)
 
             made = _Vector(

@@ -24,7 +24,7 @@ from armpy_numba_acc.llvm.pointers import (
     store_u8,
 )
 from armpy_numba_acc.llvm.primitives import FLOAT, compiled, primitive
-from armpy_numba_acc.llvm.values import Code, Value
+from armpy_numba_acc.llvm.values import Code, CodeValue
 from armpy_numba_acc.machine.call import Pointer
 from armpy_numba_acc.machine.calls.rows import Rescaling
 
@@ -61,7 +61,7 @@ class Accumulation:
 
 
 @primitive(FLOAT, FLOAT, FLOAT)
-def add_in_any_order(code: Code, x: Value, y: Value) -> Value:
+def add_in_any_order(code: Code, x: CodeValue, y: CodeValue) -> CodeValue:
     """A sum of float32 that may be reordered with others, so that loops become vectors."""
     return code.of(code.builder.fadd(x.value, y.value, flags=("reassoc",)))
 

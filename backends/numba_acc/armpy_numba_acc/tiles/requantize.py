@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from armpy_numba_acc.llvm.control import when
-from armpy_numba_acc.llvm.values import I8, I16, I32, Code, Kind, Value, choose, vector
+from armpy_numba_acc.llvm.values import I8, I16, I32, Code, CodeValue, Kind, choose, vector
 from armpy_numba_acc.machine.isa import Isa
 
 
@@ -15,15 +15,15 @@ class BytePacker:
     Parameters
     ----------
     isa : Isa
-    missing : Value, int32
-    low, high : Value, int64
+    missing : CodeValue, int32
+    low, high : CodeValue, int64
         Of the unsigned output.
     has_bounds : bool
         Whether `low` is above 0 or `high` below 255.
     """
 
     def __init__(
-        self, isa: Isa, missing: Value, low: Value, high: Value, *, has_bounds: bool
+        self, isa: Isa, missing: CodeValue, low: CodeValue, high: CodeValue, *, has_bounds: bool
     ) -> None:
         self._isa, self._has_bounds = isa, has_bounds
         self._has_packs = isa.vector_bytes > 16
@@ -38,24 +38,24 @@ class BytePacker:
             (limit.narrowed(I32) - missing).splat(isa.lanes) for limit in (low, high)
         )
 
-    def elements(self, steps: Sequence[Value]) -> Value:
+    def elements(self, steps: Sequence[CodeValue]) -> CodeValue:
         """Bytes of up to four vectors of int32, one behind the other in one vector.
 
         Returns
         -------
-        Value
+        CodeValue
             Bytes of four registers' lanes, of which those of `steps` are the first.
         """
         return self._packed(steps) if self._has_packs else self._truncated(steps)
 
-    def _packed(self, integers: Sequence[Value]) -> Value:
+    def _packed(self, integers: Sequence[CodeValue]) -> CodeValue:
         """By instructions that saturate; these work on 128 bits at a time."""
         isa = self._isa
         integers = [*integers, *[integers[-1]] * (4 - len(integers))]
         prefix = "llvm.x86.avx512.pack" if isa.vector_bytes == 64 else "llvm.x86.avx2.pack"
         postfix = ".512" if isa.vector_bytes == 64 else ""
 
-        def pack(name: str, x: Value, y: Value, element: Kind) -> Value:
+        def pack(name: str, x: CodeValue, y: CodeValue, element: Kind) -> CodeValue:
             return x.code.call(prefix + name + postfix, vector(element, x.count * 2), x, y)
 
         low, high = (
@@ -71,7 +71,7 @@ class BytePacker:
             return packed
         return packed.call("umax", self._low).call("umin", self._high)
 
-    def _truncated(self, integers: Sequence[Value]) -> Value:
+    def _truncated(self, integers: Sequence[CodeValue]) -> CodeValue:
         """By clamping, and the lowest bits of what comes of it."""
         parts = [
             bits.call("smax", self._low).call("smin", self._high) + self._missing
@@ -82,12 +82,12 @@ class BytePacker:
         return joined(*pairs).narrowed(I8)
 
 
-def joined(x: Value, y: Value) -> Value:
+def joined(x: CodeValue, y: CodeValue) -> CodeValue:
     """Two vectors of one type as one."""
     return x.shuffled(range(2 * x.count), y)
 
 
-def part_of(value: Value, first: int, count: int) -> Value:
+def part_of(value: CodeValue, first: int, count: int) -> CodeValue:
     """Some neighbouring elements of a vector."""
     return value.shuffled(range(first, first + count), value)
 
@@ -98,13 +98,13 @@ class ByteStore:
     Parameters
     ----------
     isa : Isa
-    count : Value, int64
+    count : CodeValue, int64
         Elements to store; may be negative or more than there are.
     size : int
         Bytes of a vector.
     """
 
-    def __init__(self, isa: Isa, count: Value, size: int) -> None:
+    def __init__(self, isa: Isa, count: CodeValue, size: int) -> None:
         self._size, self._has_masks = size, isa.vector_bytes == 64
         count = choose(count > 0, count, 0)
         self._count = choose(count < size, count, size)
@@ -114,7 +114,7 @@ class ByteStore:
         else:
             self._room = code.stack(vector(I8, 2 * size))
 
-    def store(self, value: Value, place: Value) -> None:
+    def store(self, value: CodeValue, place: CodeValue) -> None:
         """Store a vector's first elements."""
         if self._has_masks:
             place.store(value, mask=self._mask)
@@ -125,10 +125,10 @@ class ByteStore:
             self._store_piece(place, size)
             size //= 2
 
-    def _store_piece(self, place: Value, size: int) -> None:
+    def _store_piece(self, place: CodeValue, size: int) -> None:
         """Store so many bytes, if they are in the sum, behind the larger powers of two."""
 
-        def store() -> list[Value]:
+        def store() -> list[CodeValue]:
             done = self._count & (-2 * size)
             (place + done).store((self._room + done).load(vector(I8, size)))
             return []

@@ -10,8 +10,8 @@ from armpy_numba_acc.llvm.values import (
     I16,
     I32,
     I64,
+    CodeValue,
     Kind,
-    Value,
     choose,
     vector,
 )
@@ -53,11 +53,11 @@ class WideFinish(Finish):
         """None: how sums are rescaled is in memory of its own."""
         return 0
 
-    def first(self, tile: Tile) -> list[Value]:
+    def first(self, tile: Tile) -> list[CodeValue]:
         zeros = [tile.code.constant(vector(I32, width)) for width in tile.shape.widths]
         return zeros * tile.rows
 
-    def write(self, tile: Tile, totals: list[Value]) -> None:
+    def write(self, tile: Tile, totals: list[CodeValue]) -> None:
         call, size = tile.call, self._stored.width // 8
         numbers, (low, high) = self._numbers(tile), (call.low, call.high)
         if self._rounding == "real":
@@ -74,14 +74,14 @@ class WideFinish(Finish):
             for some in tile.by_row(totals)
         ]
 
-        def write(masks: list[Value | None]) -> None:
+        def write(masks: list[CodeValue | None]) -> None:
             for place, values in zip(places, rows, strict=True):
                 for start, value, mask in zip(tile.shape.starts, values, masks, strict=True):
                     (place + start * size).store(value, mask=mask)
 
         tile.write(write)
 
-    def _numbers(self, tile: Tile) -> list[list[Value]]:
+    def _numbers(self, tile: Tile) -> list[list[CodeValue]]:
         """What each vector's sums are rescaled by."""
         kind: Kind = F64 if self._rounding == "real" else I64
         head = tile.call.heads + tile.panel * tile.call.head_bytes
@@ -93,7 +93,9 @@ class WideFinish(Finish):
             lines[0] = [factor.narrowed(I32).signed(I64) for factor in lines[0]]
         return [list(numbers) for numbers in zip(*lines, strict=True)]
 
-    def _in_integers(self, total: Value, numbers: list[Value], low: Value, high: Value) -> Value:
+    def _in_integers(
+        self, total: CodeValue, numbers: list[CodeValue], low: CodeValue, high: CodeValue
+    ) -> CodeValue:
         factor, addend, shift, *rest = numbers
         value = total.signed(I64) * factor + addend
         if rest:
@@ -103,7 +105,9 @@ class WideFinish(Finish):
         bounded = value.call("smax", low.splat(value.count))
         return bounded.call("smin", high.splat(value.count))
 
-    def _in_floats(self, total: Value, numbers: list[Value], low: Value, high: Value) -> Value:
+    def _in_floats(
+        self, total: CodeValue, numbers: list[CodeValue], low: CodeValue, high: CodeValue
+    ) -> CodeValue:
         """The same in float64; sums are below 2**53, which it holds exactly."""
         factor, addend = numbers
         value = (total.converted("sitofp", F64) + addend) * factor

@@ -9,7 +9,7 @@ from operator import and_
 from llvmlite import ir
 
 from armpy_numba_acc.llvm.control import when
-from armpy_numba_acc.llvm.values import F32, I8, I32, Kind, Value, clamp, vector
+from armpy_numba_acc.llvm.values import F32, I8, I32, CodeValue, Kind, clamp, vector
 from armpy_numba_acc.tiles.exact_scaling import MOST_VECTORS, for_each_bit
 from armpy_numba_acc.tiles.fixed_expressions import exact_byte_sum
 from armpy_numba_acc.tiles.functions import nearest_and_rest
@@ -23,13 +23,13 @@ class ResidualSum:
 
     Parameters
     ----------
-    parameters : Value
+    parameters : CodeValue
         Address of what `armpy_numba_acc.lowering.weighted_u8.Residual` packs.
     lanes : int
         Of a vector.
-    missing : Value, int32
+    missing : CodeValue, int32
         What is missing in the first summand's elements, see `ExactScaling`.
-    low, high : Value, int32
+    low, high : CodeValue, int32
         Bounds of the first summand.
 
     Notes
@@ -40,11 +40,11 @@ class ResidualSum:
     """
 
     def __init__(
-        self, parameters: Value, lanes: int, missing: Value, low: Value, high: Value
+        self, parameters: CodeValue, lanes: int, missing: CodeValue, low: CodeValue, high: CodeValue
     ) -> None:
         self._lanes, self._parameters = lanes, parameters
 
-        def number(index: int, kind: Kind = I32) -> Value:
+        def number(index: int, kind: Kind = I32) -> CodeValue:
             return parameters.load(kind, index)
 
         self._low, self._high = ((bound - missing).splat(lanes) for bound in (low, high))
@@ -57,14 +57,14 @@ class ResidualSum:
         self._most = 0.5 - margin
         self._room = parameters.code.stack(vector(I32, lanes), 3 * MOST_VECTORS)
 
-    def steps(self, elements: Sequence[Value], others: Sequence[Value]) -> list[Value]:
+    def steps(self, elements: Sequence[CodeValue], others: Sequence[CodeValue]) -> list[CodeValue]:
         """Vectors of int32 that are the sum's elements, not clamped.
 
         Parameters
         ----------
-        elements : sequence of Value, int32 vectors
+        elements : sequence of CodeValue, int32 vectors
             Up to four, as `ExactScaling` gives them.
-        others : sequence of Value
+        others : sequence of CodeValue
             Addresses of as many bytes each as there are lanes.
         """
         pairs = [self._centred(*pair) for pair in zip(elements, others, strict=True)]
@@ -78,20 +78,23 @@ class ResidualSum:
             certain.append(abs(rest) <= self._most)
         bits = reduce(and_, certain).bitcast(ir.IntType(self._lanes))
 
-        def exact() -> list[Value]:
+        def exact() -> list[CodeValue]:
             return self._replaced(pairs, results, bits ^ -1)
 
         return when(bits.differs(-1), exact, lambda: results, likely=False)
 
-    def _centred(self, element: Value, place: Value) -> tuple[Value, Value]:
+    def _centred(self, element: CodeValue, place: CodeValue) -> tuple[CodeValue, CodeValue]:
         """Both summands less their zero points, as int32."""
         element = element.call("smax", self._low).call("smin", self._high)
         other = place.load(vector(I8, self._lanes)).unsigned(I32)
         return element - self._zero, other - self._other_zero
 
     def _replaced(
-        self, pairs: Sequence[tuple[Value, Value]], results: Sequence[Value], bits: Value
-    ) -> list[Value]:
+        self,
+        pairs: Sequence[tuple[CodeValue, CodeValue]],
+        results: Sequence[CodeValue],
+        bits: CodeValue,
+    ) -> list[CodeValue]:
         """Results of which the lanes with a set bit are computed again."""
         lanes, size = self._lanes, 4 * self._lanes * MOST_VECTORS
         summands = self._room, self._room + size
@@ -101,7 +104,7 @@ class ResidualSum:
                 room.store(value, number)
         numbers = [self._parameters.load(F32, 8 + index) for index in range(9)]
 
-        def replace(lane: Value, number: Value) -> None:
+        def replace(lane: CodeValue, number: CodeValue) -> None:
             index = number * lanes + lane
             one, other = (room.load(I32, index) for room in summands)
             steps = clamp(exact_byte_sum(one, other, numbers), -_FAR, _FAR)

@@ -6,15 +6,15 @@ from collections.abc import Callable
 from typing import Any
 
 from armpy_numba_acc.llvm.primitives import FLOAT, WORD, primitive
-from armpy_numba_acc.llvm.values import F32, Code, Value, choose, vector
+from armpy_numba_acc.llvm.values import F32, Code, CodeValue, choose, vector
 from armpy_numba_acc.machine.call import Pointer
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.tiles.elements import for_each_vector, load_elements, store_elements
 
-Compute = Callable[..., tuple[Value | None, Value | None]]
+Compute = Callable[..., tuple[CodeValue | None, CodeValue | None]]
 """Takes elements and five parameters; gives what to write, and what to fold."""
 
-Fold = Callable[[Value, Value], Value]
+Fold = Callable[[CodeValue, CodeValue], CodeValue]
 
 RowPass = Callable[[Pointer, Pointer, int, Any, Any, Any, Any, Any], Any]
 """``row_pass(input, output, count, p, q, r, s, t)`` (Any: float32 of Numba's)."""
@@ -49,14 +49,14 @@ def make_row_pass(
 
     @primitive(FLOAT, WORD, WORD, WORD, *(FLOAT,) * _NUM_PARAMETERS)
     def row_pass(
-        code: Code, source: Value, target: Value, count: Value, *parameters: Value
-    ) -> Value:
+        code: Code, source: CodeValue, target: CodeValue, count: CodeValue, *parameters: CodeValue
+    ) -> CodeValue:
         # In memory, of which LLVM makes registers; what is left has a total of its own.
         totals = {width: code.stack(vector(F32, width)) for width in (lanes, 1)}
         for width, total in totals.items():
             total.store(code.constant(vector(F32, width), neutral))
 
-        def step(width: int, index: Value, mask: Value | None) -> None:
+        def step(width: int, index: CodeValue, mask: CodeValue | None) -> None:
             """As many elements as there are lanes, or as a mask says."""
             x = load_elements(source, formats[0], index, width, mask)
             written, folded = compute(x, *(p.splat(width) for p in parameters))
@@ -75,7 +75,7 @@ def make_row_pass(
     return row_pass
 
 
-def _folded(total: Value, fold: Fold) -> Value:
+def _folded(total: CodeValue, fold: Fold) -> CodeValue:
     """One number from a vector."""
     while total.count > 1:
         half = total.count // 2

@@ -10,7 +10,7 @@ from numba import types
 from armpy_numba_acc.llvm.control import loop
 from armpy_numba_acc.llvm.dots import spread_products
 from armpy_numba_acc.llvm.primitives import NOTHING, WORD, primitive
-from armpy_numba_acc.llvm.values import I32, Code, Value, suffix, vector
+from armpy_numba_acc.llvm.values import I32, Code, CodeValue, suffix, vector
 from armpy_numba_acc.machine.call import Pointer
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.tiles.elements import load_elements
@@ -35,9 +35,9 @@ def make_short_dot(formats: tuple[str, str], lanes: int) -> Callable[[Pointer, P
     """
 
     @primitive(types.int32, WORD, WORD, WORD)
-    def dot(code: Code, first: Value, second: Value, count: Value) -> Value:
-        def step(width: int) -> Callable[[Value, list[Value]], list[Value]]:
-            def add(index: Value, totals: list[Value]) -> list[Value]:
+    def dot(code: Code, first: CodeValue, second: CodeValue, count: CodeValue) -> CodeValue:
+        def step(width: int) -> Callable[[CodeValue, list[CodeValue]], list[CodeValue]]:
+            def add(index: CodeValue, totals: list[CodeValue]) -> list[CodeValue]:
                 x, y = (
                     load_elements(row, name, index, width)
                     for row, name in zip((first, second), formats, strict=True)
@@ -74,8 +74,10 @@ def make_line_dots(isa: Isa) -> Callable[[Pointer, Pointer, int, Pointer], None]
     products = spread_products(isa)
 
     @primitive(NOTHING, WORD, WORD, WORD, WORD)
-    def dots_of_panel(code: Code, data: Value, weights: Value, steps: Value, target: Value) -> None:
-        def step(number: Value, totals: list[Value]) -> list[Value]:
+    def dots_of_panel(
+        code: Code, data: CodeValue, weights: CodeValue, steps: CodeValue, target: CodeValue
+    ) -> None:
+        def step(number: CodeValue, totals: list[CodeValue]) -> list[CodeValue]:
             word = data.load(I32, number, align=1).splat(isa.lanes)
             line = products.weights(weights + number * products.bytes_per_vector, 0)
             return [products.add(totals[0], products.elements(word), line)]

@@ -23,7 +23,7 @@ from armpy_numba_acc.llvm.compiler import Linked
 from armpy_numba_acc.llvm.control import loop
 from armpy_numba_acc.llvm.primitives import Definition, defined, linked
 from armpy_numba_acc.llvm.sharing import share_vectors
-from armpy_numba_acc.llvm.values import Code, Kind, Value, smaller, suffix, vector
+from armpy_numba_acc.llvm.values import Code, CodeValue, Kind, smaller, suffix, vector
 from armpy_numba_acc.machine.calls.vectors import VectorCall, VectorMatrix
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.packing.vector_matrix import PANEL
@@ -73,10 +73,10 @@ class VectorProducts(ABC):
         self.bytes_per_vector = isa.vector_bytes
 
     @abstractmethod
-    def spread(self, place: Value) -> Any:
+    def spread(self, place: CodeValue) -> Any:
         """A step's elements in every lane, in whatever form `add` takes."""
 
-    def elements(self, place: Value) -> Any:
+    def elements(self, place: CodeValue) -> Any:
         """A step's elements in the first lane, those of the following steps in the next ones.
 
         Notes
@@ -85,19 +85,19 @@ class VectorProducts(ABC):
         """
         raise NotImplementedError
 
-    def last_elements(self, place: Value, count: Value) -> Any:
+    def last_elements(self, place: CodeValue, count: CodeValue) -> Any:
         """The same of the last `count` steps: weights behind them are 0."""
         raise NotImplementedError
 
     @abstractmethod
-    def weights(self, line: Value, j: int) -> Any:
+    def weights(self, line: CodeValue, j: int) -> Any:
         """Vector `j` of a line."""
 
     @abstractmethod
-    def add(self, total: Value, elements: Any, weights: Any) -> Value:
+    def add(self, total: CodeValue, elements: Any, weights: Any) -> CodeValue:
         """Sums with products added."""
 
-    def total(self, sums: Value) -> Value:
+    def total(self, sums: CodeValue) -> CodeValue:
         """Sum of all lanes, which are integers."""
         return sums.code.call(f"llvm.vector.reduce.add.{suffix(sums.kind)}", sums.element, sums)
 
@@ -121,24 +121,28 @@ class VectorFinish(ABC):
         """Functions that are called besides."""
         return ()
 
-    def begin(self) -> Value:
+    def begin(self) -> CodeValue:
         """A number that each thread works out once."""
-        columns: Value = self.call.matrix.columns
+        columns: CodeValue = self.call.matrix.columns
         return columns.like(0)
 
     @abstractmethod
     def write(
-        self, column: Value, totals: Sequence[Value], begun: Value, count: Value | None
+        self,
+        column: CodeValue,
+        totals: Sequence[CodeValue],
+        begun: CodeValue,
+        count: CodeValue | None,
     ) -> None:
         """Store what becomes of neighbouring vectors of sums.
 
         Parameters
         ----------
-        column : Value
+        column : CodeValue
             Number of the first column.
-        begun : Value
+        begun : CodeValue
             What `begin` has given.
-        count : Value or None
+        count : CodeValue or None
             Columns that are wanted of one vector, maybe more than it has; None for all.
         """
 
@@ -159,21 +163,21 @@ def vector_kernel(
     record, lanes = type(made_for), isa.lanes
     is_ordered = products.is_ordered
 
-    def begin(code: Code, args: Value) -> Value:
+    def begin(code: Code, args: CodeValue) -> CodeValue:
         return finish(isa, made_for, CallFields(record, args)).begin()
 
-    def panel(code: Code, args: Value, number: Value, begun: Value) -> None:
+    def panel(code: Code, args: CodeValue, number: CodeValue, begun: CodeValue) -> None:
         call = CallFields(record, args)
         totals = _panel_sums(*_columns(products(isa, call), call.matrix, number, PANEL))
         finish(isa, made_for, call).write(number * lanes, totals, begun, None)
 
-    def some(code: Code, args: Value, number: Value, begun: Value) -> None:
+    def some(code: Code, args: CodeValue, number: CodeValue, begun: CodeValue) -> None:
         call = CallFields(record, args)
         made = products(isa, call)
         totals = _sums_side_by_side(made, call.matrix, number)
         finish(isa, made_for, call).write(number * lanes, totals, begun, None)
 
-    def single(code: Code, args: Value, number: Value, begun: Value) -> None:
+    def single(code: Code, args: CodeValue, number: CodeValue, begun: CodeValue) -> None:
         call = CallFields(record, args)
         made, column = products(isa, call), number * lanes
         count = call.matrix.columns - column
@@ -222,16 +226,16 @@ def _walk(lanes: int, panel: int, several: int) -> Callable[[int, int, int], Non
 
 
 def _columns(
-    products: VectorProducts, matrix: CallFields, number: Value, vectors: int
-) -> tuple[VectorProducts, list[Value], Value, Value, Value]:
+    products: VectorProducts, matrix: CallFields, number: CodeValue, vectors: int
+) -> tuple[VectorProducts, list[CodeValue], CodeValue, CodeValue, CodeValue]:
     """What sums of some vectors' columns are made of.
 
     Returns
     -------
     products : VectorProducts
-    first : list of Value
+    first : list of CodeValue
         The bias of each vector.
-    source, steps, lines : Value
+    source, steps, lines : CodeValue
         Address of the input; number of steps; address of the weights.
     """
     head = matrix.weights + number * matrix.pitch
@@ -241,12 +245,16 @@ def _columns(
 
 
 def _panel_sums(
-    products: VectorProducts, first: list[Value], source: Value, steps: Value, lines: Value
-) -> list[Value]:
+    products: VectorProducts,
+    first: list[CodeValue],
+    source: CodeValue,
+    steps: CodeValue,
+    lines: CodeValue,
+) -> list[CodeValue]:
     """Sums of the columns of some vectors side by side; parameters as of `_columns`."""
     line = len(first) * products.bytes_per_vector
 
-    def step(number: Value, totals: list[Value]) -> list[Value]:
+    def step(number: CodeValue, totals: list[CodeValue]) -> list[CodeValue]:
         elements = products.spread(source + number * products.step_bytes)
         at_line = lines + number * line
         return [
@@ -257,12 +265,14 @@ def _panel_sums(
     return loop(source.code, steps, first, step)
 
 
-def _sums_side_by_side(products: VectorProducts, matrix: CallFields, number: Value) -> list[Value]:
+def _sums_side_by_side(
+    products: VectorProducts, matrix: CallFields, number: CodeValue
+) -> list[CodeValue]:
     """Sums of `TOGETHER` vectors of columns, each with weights of its own behind its bias."""
     heads = [matrix.weights + (number + j) * matrix.pitch for j in range(TOGETHER)]
     lines = [head + products.isa.vector_bytes for head in heads]
 
-    def step(number: Value, totals: list[Value]) -> list[Value]:
+    def step(number: CodeValue, totals: list[CodeValue]) -> list[CodeValue]:
         elements = products.spread(matrix.source + number * products.step_bytes)
         offset = number * products.bytes_per_vector
         return [
@@ -275,13 +285,17 @@ def _sums_side_by_side(products: VectorProducts, matrix: CallFields, number: Val
 
 
 def _vector_sums(
-    products: VectorProducts, first: list[Value], source: Value, steps: Value, lines: Value
-) -> Value:
+    products: VectorProducts,
+    first: list[CodeValue],
+    source: CodeValue,
+    steps: CodeValue,
+    lines: CodeValue,
+) -> CodeValue:
     """Sums of the columns of one vector; parameters as of `_columns`."""
     zero = source.code.constant(products.kind)
     rounds = steps.shifted_right(TOGETHER.bit_length() - 1)
 
-    def step(number: Value, totals: list[Value]) -> list[Value]:
+    def step(number: CodeValue, totals: list[CodeValue]) -> list[CodeValue]:
         at = source + number * (TOGETHER * products.step_bytes)
         at_line = lines + number * (TOGETHER * products.bytes_per_vector)
         return [
@@ -304,16 +318,16 @@ def _vector_sums(
 
 
 def _sums_of_rows(
-    products: VectorProducts, matrix: CallFields, column: Value, count: Value
-) -> Value:
+    products: VectorProducts, matrix: CallFields, column: CodeValue, count: CodeValue
+) -> CodeValue:
     """Sums of a vector of outputs, of which `count` are wanted, whose weights are rows."""
     code = count.code
-    pitch: Value = matrix.pitch
-    bias: Value = (matrix.bias + column * 4).load(products.kind)
+    pitch: CodeValue = matrix.pitch
+    bias: CodeValue = (matrix.bias + column * 4).load(products.kind)
     source, steps, first = matrix.source, matrix.steps, matrix.weights + column * pitch
     room = code.stack(products.kind)
 
-    def some(row: Value, carried: list[Value]) -> list[Value]:
+    def some(row: CodeValue, carried: list[CodeValue]) -> list[CodeValue]:
         """As many as are read side by side."""
         places = rows_in_line(first + row * pitch, pitch, count - row, TOGETHER)
         totals = _row_sums(products, source, steps, places)
@@ -326,23 +340,23 @@ def _sums_of_rows(
 
 
 def _row_sums(
-    products: VectorProducts, source: Value, steps: Value, rows: list[Value]
-) -> list[Value]:
+    products: VectorProducts, source: CodeValue, steps: CodeValue, rows: list[CodeValue]
+) -> list[CodeValue]:
     """Sums of some outputs, lane by lane; `rows` are the addresses of their weights."""
     lanes, code = products.isa.lanes, source.code
     whole = (steps - 1) / lanes
 
-    def add(number: Value, totals: list[Value], elements: Any) -> list[Value]:
+    def add(number: CodeValue, totals: list[CodeValue], elements: Any) -> list[CodeValue]:
         offset = number * products.bytes_per_vector
         return [
             products.add(total, elements, products.weights(row + offset, 0))
             for row, total in zip(rows, totals, strict=True)
         ]
 
-    def place(number: Value) -> Value:
+    def place(number: CodeValue) -> CodeValue:
         return source + number * (lanes * products.step_bytes)
 
-    def step(number: Value, totals: list[Value]) -> list[Value]:
+    def step(number: CodeValue, totals: list[CodeValue]) -> list[CodeValue]:
         return add(number, totals, products.elements(place(number)))
 
     totals = loop(code, whole, [code.constant(products.kind)] * len(rows), step)

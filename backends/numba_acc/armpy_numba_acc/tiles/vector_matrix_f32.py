@@ -6,31 +6,35 @@ from collections.abc import Sequence
 from functools import partial
 
 from armpy_numba_acc.llvm.control import when
-from armpy_numba_acc.llvm.values import F32, Value, at_least, at_most, first_lanes
+from armpy_numba_acc.llvm.values import F32, CodeValue, at_least, at_most, first_lanes
 from armpy_numba_acc.tiles.vector_matrix import VectorFinish, VectorProducts
 
 
-class RealProducts(VectorProducts):
+class VectorRealProducts(VectorProducts):
     """Products of float32."""
 
     element = F32
     is_ordered = True
 
-    def spread(self, place: Value) -> Value:
+    def spread(self, place: CodeValue) -> CodeValue:
         return place.load(F32).splat(self.isa.lanes)
 
-    def weights(self, line: Value, j: int) -> Value:
+    def weights(self, line: CodeValue, j: int) -> CodeValue:
         return line.load(self.kind, j)
 
-    def add(self, total: Value, elements: Value, weights: Value) -> Value:
+    def add(self, total: CodeValue, elements: CodeValue, weights: CodeValue) -> CodeValue:
         return elements.times_plus(weights, total)
 
 
-class RealFinish(VectorFinish):
+class VectorRealFinish(VectorFinish):
     """``clamp(sum + residual, low, high)``."""
 
     def write(
-        self, column: Value, totals: Sequence[Value], begun: Value, count: Value | None
+        self,
+        column: CodeValue,
+        totals: Sequence[CodeValue],
+        begun: CodeValue,
+        count: CodeValue | None,
     ) -> None:
         lanes, call = self.isa.lanes, self.call
         low, high = call.low.splat(lanes), call.high.splat(lanes)
@@ -38,7 +42,7 @@ class RealFinish(VectorFinish):
         target, residual = (start + column * 4 for start in (call.matrix.target, call.residual))
         has_residual = call.residual.differs(0)
 
-        def other(j: int) -> list[Value]:
+        def other(j: int) -> list[CodeValue]:
             return [residual.load(low.kind, j, mask=mask)]
 
         for j, total in enumerate(totals):

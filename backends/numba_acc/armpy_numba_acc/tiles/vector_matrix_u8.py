@@ -8,7 +8,7 @@ from typing import Any
 from armpy_numba_acc.llvm.calls import CallFields
 from armpy_numba_acc.llvm.dots import dot_products
 from armpy_numba_acc.llvm.primitives import Definition
-from armpy_numba_acc.llvm.values import F32, I8, I32, I64, Value, vector
+from armpy_numba_acc.llvm.values import F32, I8, I32, I64, CodeValue, vector
 from armpy_numba_acc.machine.calls.vectors import VectorCall, VectorMatrixU8
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.packing.vector_matrix import AT_ONCE
@@ -18,7 +18,7 @@ from armpy_numba_acc.tiles.requantize import BytePacker, ByteStore, part_of
 from armpy_numba_acc.tiles.vector_matrix import VectorFinish, VectorProducts
 
 
-class ByteProducts(VectorProducts):
+class VectorByteProducts(VectorProducts):
     """Products of bytes in groups of four.
 
     Notes
@@ -36,27 +36,27 @@ class ByteProducts(VectorProducts):
         self.bytes_per_vector = self._dots.bytes_per_vector
         self._flip = call.flip.load(self.kind)
 
-    def spread(self, place: Value) -> Any:
+    def spread(self, place: CodeValue) -> Any:
         return self._changed(place.load(I32, align=1).splat(self.isa.lanes))
 
-    def elements(self, place: Value) -> Any:
+    def elements(self, place: CodeValue) -> Any:
         return self._changed(place.load(self.kind, align=1))
 
-    def last_elements(self, place: Value, count: Value) -> Any:
+    def last_elements(self, place: CodeValue, count: CodeValue) -> Any:
         """Whatever is behind them."""
         return self.elements(place)
 
-    def weights(self, line: Value, j: int) -> Any:
+    def weights(self, line: CodeValue, j: int) -> Any:
         return self._dots.weights(line, j)
 
-    def add(self, total: Value, elements: Any, weights: Any) -> Value:
+    def add(self, total: CodeValue, elements: Any, weights: Any) -> CodeValue:
         return self._dots.add(total, elements, weights)
 
-    def _changed(self, words: Value) -> Any:
+    def _changed(self, words: CodeValue) -> Any:
         return self._dots.elements(words ^ self._flip)
 
 
-class ByteFinish(VectorFinish):
+class VectorByteFinish(VectorFinish):
     """``clamp(round(sum * scale ± nudge) + zero_point, low, high)``, with exact scaling."""
 
     made_for: VectorMatrixU8
@@ -66,15 +66,19 @@ class ByteFinish(VectorFinish):
         is_called = isinstance(made_for, VectorMatrixU8) and made_for.has_correction
         return (byte_sum_definition(isa),) if is_called else ()
 
-    def begin(self) -> Value:
+    def begin(self) -> CodeValue:
         """What is added to all sums."""
         if not self.made_for.has_correction:
             return super().begin()
-        factor: Value = self.call.correction
+        factor: CodeValue = self.call.correction
         return factor * factor.code.call(NAME, I64, self.call.matrix.source, self.call.depth)
 
     def write(
-        self, column: Value, totals: Sequence[Value], begun: Value, count: Value | None
+        self,
+        column: CodeValue,
+        totals: Sequence[CodeValue],
+        begun: CodeValue,
+        count: CodeValue | None,
     ) -> None:
         isa, call = self.isa, self.call
         step, target = call.factor_step, call.matrix.target + column
@@ -98,7 +102,7 @@ class ByteFinish(VectorFinish):
             )
             packer = BytePacker(isa, exact.missing, call.low, call.high, has_bounds=True)
             numbers = range(first, first + len(some))
-            moves: list[Value] | list[None] = [None] * len(some)
+            moves: list[CodeValue] | list[None] = [None] * len(some)
             if self.made_for.has_nudges:
                 moves = self._factors(nudges, numbers)
             steps = exact.steps(some, self._factors(scales, numbers), moves)
@@ -109,7 +113,7 @@ class ByteFinish(VectorFinish):
             else:
                 ByteStore(isa, count, isa.lanes).store(part_of(packed, 0, isa.lanes), place)
 
-    def _factors(self, address: Value, numbers: Sequence[int]) -> list[Value]:
+    def _factors(self, address: CodeValue, numbers: Sequence[int]) -> list[CodeValue]:
         """Some vectors of the columns' factors."""
         kind, step = vector(F32, self.isa.lanes), self.call.factor_step
         return [address.load(kind, step * number) for number in numbers]

@@ -20,7 +20,7 @@ from armpy_numba_acc.llvm.calls import CallFields, reader
 from armpy_numba_acc.llvm.pointers import load_i64, store_i64
 from armpy_numba_acc.llvm.primitives import Definition, defined, inlined, linked
 from armpy_numba_acc.llvm.sharing import share_items
-from armpy_numba_acc.llvm.values import I64, Code, Value
+from armpy_numba_acc.llvm.values import I64, Code, CodeValue
 from armpy_numba_acc.machine.call import Call, Pointer
 from armpy_numba_acc.machine.calls.windows import Tiles
 
@@ -34,29 +34,29 @@ class Block:
 
     Parameters
     ----------
-    args : Value
+    args : CodeValue
         Address of the kernel's call, which begins with `Tiles`.
-    number, at : Value
+    number, at : CodeValue
         Number of the block, and where it begins in a pixel in bytes.
-    table, outputs : Value
+    table, outputs : CodeValue
         Addresses of the slots' addresses, and of those of the tile's pixels in the output; `at`
         is to be added to each.
-    factors : Value
+    factors : CodeValue
         Address of what has been prepared for the tile: 8 bytes for each pixel.
     """
 
-    args: Value
-    number: Value
-    at: Value
-    table: Value
-    outputs: Value
-    factors: Value
+    args: CodeValue
+    number: CodeValue
+    at: CodeValue
+    table: CodeValue
+    outputs: CodeValue
+    factors: CodeValue
 
     def call(self, kind: type[Call]) -> CallFields:
         """The kernel's call."""
         return CallFields(kind, self.args)
 
-    def place(self, pixel: int) -> Value:
+    def place(self, pixel: int) -> CodeValue:
         """Where the block's elements of a pixel of the tile are written."""
         return self.outputs.load(I64, pixel) + self.at
 
@@ -76,11 +76,11 @@ def block_definition(
         Writes what computes a `Block`.
     """
 
-    def size(number: int, code: Code, args: Value) -> Value:
-        said: Value = CallFields(Tiles, args).num_slots
+    def size(number: int, code: Code, args: CodeValue) -> CodeValue:
+        said: CodeValue = CallFields(Tiles, args).num_slots
         return code.integer(number) if number else said
 
-    def block(code: Code, *values: Value) -> None:
+    def block(code: Code, *values: CodeValue) -> None:
         compute(Block(*values))
 
     sizes = zip(_SIZES, (rows, columns, num_slots), strict=True)

@@ -23,7 +23,7 @@ import numpy as np
 
 from armpy_numba_acc.llvm.control import repeat
 from armpy_numba_acc.llvm.primitives import FLOAT, NOTHING, WORD, Primitive, primitive
-from armpy_numba_acc.llvm.values import F32, I64, Code, Value, at_least, at_most, vector
+from armpy_numba_acc.llvm.values import F32, I64, Code, CodeValue, at_least, at_most, vector
 from armpy_numba_acc.machine.isa import Isa
 
 Pairs = tuple[float, ...]
@@ -40,7 +40,7 @@ def ahead_bytes(vectors: int) -> int:
     return 32 * min(vectors, 2)
 
 
-def _input_line(pairs: Pairs, elements: Sequence[Value]) -> list[Value]:
+def _input_line(pairs: Pairs, elements: Sequence[CodeValue]) -> list[CodeValue]:
     """Values of a line of the input at all points."""
     whole = _product_of_squares(pairs)
     values = [_weighted(whole, elements[:-1:2])]
@@ -52,7 +52,7 @@ def _input_line(pairs: Pairs, elements: Sequence[Value]) -> list[Value]:
     return [*values, _weighted(whole, elements[1::2])]
 
 
-def _output_line(pairs: Pairs, values: Sequence[Value]) -> list[Value]:
+def _output_line(pairs: Pairs, values: Sequence[CodeValue]) -> list[CodeValue]:
     """A line of the output from the products at all points."""
     opposite = list(zip(values[1:-1:2], values[2:-1:2], strict=True))
     sums, differences = [x + y for x, y in opposite], [x - y for x, y in opposite]
@@ -66,7 +66,7 @@ def _output_line(pairs: Pairs, values: Sequence[Value]) -> list[Value]:
     return line
 
 
-def _weighted(factors: Sequence[float], values: Sequence[Value]) -> Value:
+def _weighted(factors: Sequence[float], values: Sequence[CodeValue]) -> CodeValue:
     """A sum of values; the last factor is 1."""
     total = values[-1]
     for factor, value in zip(factors[:-1], values[:-1], strict=True):
@@ -74,7 +74,7 @@ def _weighted(factors: Sequence[float], values: Sequence[Value]) -> Value:
     return total
 
 
-def _added(factor: float, value: Value, total: Value | None) -> Value:
+def _added(factor: float, value: CodeValue, total: CodeValue | None) -> CodeValue:
     """``factor * value + total``; None is no total yet."""
     number = float(np.float32(factor))
     if total is None:
@@ -102,7 +102,9 @@ def input_tile(isa: Isa, down: Pairs, right: Pairs) -> Primitive:
     height, width = 2 * len(down) + 2, 2 * len(right) + 2
 
     @primitive(NOTHING, *(WORD,) * 4)
-    def transform(code: Code, table: Value, at: Value, target: Value, pitch: Value) -> None:
+    def transform(
+        code: Code, table: CodeValue, at: CodeValue, target: CodeValue, pitch: CodeValue
+    ) -> None:
         columns = []
         for x in range(width):
             places = [table.load(I64, y * width + x) for y in range(height)]
@@ -130,17 +132,17 @@ def product_tile(isa: Isa, rows: int, vectors: int) -> Primitive:
     @primitive(NOTHING, *(WORD,) * 7)
     def multiply(
         code: Code,
-        values: Value,
-        weights: Value,
-        products: Value,
-        depth: Value,
-        pitch: Value,
-        product_pitch: Value,
-        ahead: Value,
+        values: CodeValue,
+        weights: CodeValue,
+        products: CodeValue,
+        depth: CodeValue,
+        pitch: CodeValue,
+        product_pitch: CodeValue,
+        ahead: CodeValue,
     ) -> None:
         pointers = [values + pitch * row for row in range(rows)]
 
-        def step(number: Value, totals: list[Value]) -> list[Value]:
+        def step(number: CodeValue, totals: list[CodeValue]) -> list[CodeValue]:
             """One line of weights times one value of every row."""
             at = number * vectors
             (ahead + number * ahead_bytes(vectors)).prefetch()
@@ -176,14 +178,14 @@ def output_tile(isa: Isa, down: Pairs, right: Pairs) -> Primitive:
     @primitive(NOTHING, *(WORD,) * 6, FLOAT, FLOAT)
     def transform(
         code: Code,
-        products: Value,
-        pitch: Value,
-        bias: Value,
-        outputs: Value,
-        residuals: Value,
-        at: Value,
-        low: Value,
-        high: Value,
+        products: CodeValue,
+        pitch: CodeValue,
+        bias: CodeValue,
+        outputs: CodeValue,
+        residuals: CodeValue,
+        at: CodeValue,
+        low: CodeValue,
+        high: CodeValue,
     ) -> None:
         lowest, highest = low.splat(isa.lanes), high.splat(isa.lanes)
         columns = []

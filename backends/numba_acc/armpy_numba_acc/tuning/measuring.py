@@ -21,7 +21,7 @@ from armpy_numba_acc.machine.space import Space
 from armpy_numba_acc.passes.region import lower_region
 from armpy_numba_acc.program.choices import Choices, Option
 from armpy_numba_acc.program.program import Program
-from armpy_numba_acc.runtime.instance import Code, Instance
+from armpy_numba_acc.runtime.instance import Instance, LoadedCode
 
 _WARM_RUNS = 2
 _LEAST_ROUNDS = 7
@@ -38,7 +38,7 @@ _TOLERANCE = 1e-3
 _log = logging.getLogger("armpy.NumbaAcc")
 
 
-class Candidate:
+class TuningCandidate:
     """A program of some layers, ready to be timed.
 
     Parameters
@@ -70,7 +70,7 @@ class Candidate:
         is_part: bool = False,
     ) -> None:
         program = lower_region(view, isa, num_threads, Choices(isa, model, measured))
-        code = Code(program, isa, model)
+        code = LoadedCode(program, isa, model)
         if is_part and code.num_threads < program.num_threads and code.is_parallel.any():
             code.take_all_threads()
         self._instance = Instance(code, is_profiled=True)
@@ -85,7 +85,7 @@ class Candidate:
         assert times_ns is not None
         return float(np.diff(times_ns)[self._is_counted].sum()) / 1000
 
-    def agrees_with(self, other: Candidate) -> bool:
+    def agrees_with(self, other: TuningCandidate) -> bool:
         """Whether the last outputs of both are the same, but for the rounding of floats."""
         return all(map(_agree, self.outputs, other.outputs))
 
@@ -125,7 +125,7 @@ class Turns:
         return float(ratios[max(lowest - 1, 0)])
 
 
-def take_turns(candidates: Sequence[Candidate], seconds: float) -> Turns:
+def take_turns(candidates: Sequence[TuningCandidate], seconds: float) -> Turns:
     """Time each of several candidates, in turns.
 
     Notes

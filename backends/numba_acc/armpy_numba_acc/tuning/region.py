@@ -21,7 +21,7 @@ from armpy_numba_acc.store.choices import keep_choices, kept_choices
 from armpy_numba_acc.store.keys import is_current, program_key
 from armpy_numba_acc.store.programs import title_of
 from armpy_numba_acc.store.settings import disk_entries
-from armpy_numba_acc.tuning.measuring import Candidate, Turns, take_turns
+from armpy_numba_acc.tuning.measuring import TuningCandidate, Turns, take_turns
 
 _BACKEND = "NumbaAcc"
 
@@ -75,7 +75,7 @@ def tune_region(
         # On made-up inputs a loop may run for any time.
         request.add(TuningResult(_BACKEND, what, problem="it has loops, which are not measured"))
         return
-    search = _Search(prepared(view), isa, num_threads, model, request)
+    search = _RegionSearch(prepared(view), isa, num_threads, model, request)
     search.run()
     if not search.found:
         return
@@ -91,7 +91,7 @@ def tune_region(
 
 
 @dataclass(slots=True)
-class _Found:
+class _TunedDecision:
     """Finding for one decision.
 
     Parameters
@@ -114,7 +114,7 @@ class _Found:
 
 
 @dataclass
-class _Search:
+class _RegionSearch:
     """The search for one region.
 
     Attributes
@@ -123,7 +123,7 @@ class _Search:
         What is to be chosen otherwise than the model of the cost says.
     modelled : dict of str to Option
         What it says where the answer was looked for: other figures might say something else.
-    found : list of _Found
+    found : list of _TunedDecision
     tried : list of list of (str, float, float)
         What `armpy_numba_acc.machine.lessons.lessons_of` takes.
     """
@@ -135,7 +135,7 @@ class _Search:
     request: TuningRequest
     measured: dict[str, Option] = field(default_factory=dict)
     modelled: dict[str, Option] = field(default_factory=dict)
-    found: list[_Found] = field(default_factory=list)
+    found: list[_TunedDecision] = field(default_factory=list)
     tried: list[list[tuple[str, float, float]]] = field(default_factory=list)
     _done: set[str] = field(default_factory=set)
 
@@ -186,7 +186,7 @@ class _Search:
     def _compare(self, tables: Sequence[Mapping[str, Option]]) -> Turns:
         """Time the whole region in turns with each of several tables."""
         about = self.view, self.isa, self.num_threads, self.model
-        return take_turns([Candidate(*about, table) for table in tables], _WHOLE_S)
+        return take_turns([TuningCandidate(*about, table) for table in tables], _WHOLE_S)
 
     def _tell_whole(self, without_us: float, after_us: float) -> None:
         """Have what is about the whole region told by the last comparison, not by its own."""
@@ -242,7 +242,7 @@ class _Search:
     def _find(self, part: SubgraphView, decision: Decision, num_left: int) -> None:
         """Try every option of a decision, and remember what was found."""
         choice = self._decide(part, decision, num_left)
-        self.found.append(_Found(choice, decision.key, part is self.view))
+        self.found.append(_TunedDecision(choice, decision.key, part is self.view))
 
     def _decide(self, part: SubgraphView, decision: Decision, num_left: int) -> TunedChoice:
         """Try every option of a decision."""
@@ -271,14 +271,14 @@ class _Search:
 
     def _candidates(
         self, part: SubgraphView, decision: Decision
-    ) -> tuple[Sequence[Option], Sequence[Candidate]]:
+    ) -> tuple[Sequence[Option], Sequence[TuningCandidate]]:
         """Options that are right, the model's first, and a program with each."""
         options: list[Option] = []
-        candidates: list[Candidate] = []
+        candidates: list[TuningCandidate] = []
         for option in dict.fromkeys((decision.modelled, *decision.options)):
             table = {**self.measured, decision.key: option}
             about = part, self.isa, self.num_threads, self.model
-            candidate = Candidate(*about, table, is_part=part is not self.view)
+            candidate = TuningCandidate(*about, table, is_part=part is not self.view)
             candidate.run()
             if candidates and not candidate.agrees_with(candidates[0]):
                 _log.warning("%s is not right for %s", _text(option), decision.key)

@@ -13,7 +13,7 @@ from armpy.ops.operation import Array
 from armpy_reference.accumulate import block_length, product_into
 from armpy_reference.requantize import OutputStage
 from armpy_reference.weighted import (
-    PackedWeights,
+    PreparedWeights,
     WeightedWorkload,
     has_several_scales,
     operand,
@@ -48,7 +48,7 @@ class Convolution2dWorkload(WeightedWorkload[Convolution2d]):
             operation.dilation,
         )
 
-    def pack(self, weights: Array, bias: Array | None) -> PackedWeights:
+    def pack(self, weights: Array, bias: Array | None) -> PreparedWeights:
         """Arrange the filters as one matrix per group, shape (groups, kh * kw * i, o)."""
         channels = operand(self.info, 0).known_shape[self.operation.data_layout.channel_axis]
         groups = channels // weights.shape[3]
@@ -83,7 +83,7 @@ class Convolution2dWorkload(WeightedWorkload[Convolution2d]):
         run_channels_last(convolve, inputs[0], outputs[0], self.operation.data_layout)
 
     def _convolve(
-        self, image: Array, packed: PackedWeights, stage: OutputStage, out: Array
+        self, image: Array, packed: PreparedWeights, stage: OutputStage, out: Array
     ) -> None:
         """Convolve one image, shape (h, w, i), through its patches."""
         height, width, filters = out.shape

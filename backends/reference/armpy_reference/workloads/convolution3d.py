@@ -13,7 +13,7 @@ from armpy.ops.shapes import resolve_padding
 from armpy_reference.accumulate import block_length
 from armpy_reference.requantize import OutputStage
 from armpy_reference.volumes import run_channels_last_3d, volume_shape
-from armpy_reference.weighted import PackedWeights, WeightedWorkload, operand, pack_weights
+from armpy_reference.weighted import PreparedWeights, WeightedWorkload, operand, pack_weights
 
 
 class Convolution3dWorkload(WeightedWorkload[Convolution3d]):
@@ -37,7 +37,7 @@ class Convolution3dWorkload(WeightedWorkload[Convolution3d]):
             for axis, (size, k) in enumerate(zip(sizes, self._kernel, strict=True))
         ]
 
-    def pack(self, weights: Array, bias: Array | None) -> PackedWeights:
+    def pack(self, weights: Array, bias: Array | None) -> PreparedWeights:
         """Arrange the filters as one matrix per group, shape (groups, kd * kh * kw * i, o)."""
         channels = operand(self.info, 0).known_shape[self.operation.data_layout.channel_axis]
         groups = channels // weights.shape[4]
@@ -56,7 +56,7 @@ class Convolution3dWorkload(WeightedWorkload[Convolution3d]):
         run_channels_last_3d(convolve, inputs[0], outputs[0], self.operation.data_layout)
 
     def _convolve(
-        self, volume: Array, packed: PackedWeights, stage: OutputStage, out: Array
+        self, volume: Array, packed: PreparedWeights, stage: OutputStage, out: Array
     ) -> None:
         """Convolve one volume, shape (d, h, w, i), through its patches."""
         _, height, width, filters = out.shape

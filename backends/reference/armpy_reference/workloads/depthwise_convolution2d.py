@@ -10,7 +10,7 @@ import numpy as np
 from armpy.ops import DepthwiseConvolution2d
 from armpy.ops.operation import Array
 from armpy_reference.requantize import OutputStage
-from armpy_reference.weighted import PackedWeights, WeightedWorkload, operand, pack_weights
+from armpy_reference.weighted import PreparedWeights, WeightedWorkload, operand, pack_weights
 from armpy_reference.windows import PaddedRows, Windows, run_channels_last
 
 _BLOCK_ELEMENTS = 1 << 15
@@ -39,7 +39,7 @@ class DepthwiseConvolution2dWorkload(WeightedWorkload[DepthwiseConvolution2d]):
             operation.dilation,
         )
 
-    def pack(self, weights: Array, bias: Array | None) -> PackedWeights:
+    def pack(self, weights: Array, bias: Array | None) -> PreparedWeights:
         """Arrange the filters as rows of one element per channel, shape (kh * kw, o)."""
         packed = pack_weights(
             self.info,
@@ -63,7 +63,7 @@ class DepthwiseConvolution2dWorkload(WeightedWorkload[DepthwiseConvolution2d]):
         run_channels_last(convolve, inputs[0], outputs[0], self.operation.data_layout)
 
     def _convolve(
-        self, image: Array, packed: PackedWeights, stage: OutputStage, out: Array
+        self, image: Array, packed: PreparedWeights, stage: OutputStage, out: Array
     ) -> None:
         """Convolve one image, shape (h, w, i)."""
         height, width, channels = out.shape

@@ -11,7 +11,7 @@ from armpy.ops import FullyConnected
 from armpy.ops.operation import Array
 from armpy_reference.accumulate import product_into
 from armpy_reference.requantize import FloatStage
-from armpy_reference.weighted import PackedWeights, WeightedWorkload, pack_weights
+from armpy_reference.weighted import PreparedWeights, WeightedWorkload, pack_weights
 
 
 class FullyConnectedWorkload(WeightedWorkload[FullyConnected]):
@@ -25,7 +25,7 @@ class FullyConnectedWorkload(WeightedWorkload[FullyConnected]):
     quantised vector by vector.
     """
 
-    def pack(self, weights: Array, bias: Array | None) -> PackedWeights:
+    def pack(self, weights: Array, bias: Array | None) -> PreparedWeights:
         """Arrange the weights as a matrix of shape (depth, units)."""
         operation = self.operation
         packed = pack_weights(

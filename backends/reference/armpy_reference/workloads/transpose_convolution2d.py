@@ -11,7 +11,7 @@ from armpy.ops import TransposeConvolution2d
 from armpy.ops.operation import Array
 from armpy.ops.shapes import resolve_padding
 from armpy_reference.accumulate import block_length
-from armpy_reference.weighted import PackedWeights, WeightedWorkload, operand, pack_weights
+from armpy_reference.weighted import PreparedWeights, WeightedWorkload, operand, pack_weights
 from armpy_reference.windows import channels_last_shape, run_channels_last
 
 
@@ -35,7 +35,7 @@ class TransposeConvolution2dWorkload(WeightedWorkload[TransposeConvolution2d]):
             for axis, (size, k) in enumerate(zip(sizes, self._kernel, strict=True))
         )
 
-    def pack(self, weights: Array, bias: Array | None) -> PackedWeights:
+    def pack(self, weights: Array, bias: Array | None) -> PreparedWeights:
         """Arrange the filters as a matrix of shape (i, kh * kw * o)."""
         packed = pack_weights(
             self.info, self.operation.activation, weights, bias, 0, is_centred=True
@@ -55,7 +55,7 @@ class TransposeConvolution2dWorkload(WeightedWorkload[TransposeConvolution2d]):
 
         run_channels_last(convolve, inputs[0], outputs[0], self.operation.data_layout)
 
-    def _sums(self, image: Array, packed: PackedWeights, shape: tuple[int, ...]) -> Array:
+    def _sums(self, image: Array, packed: PreparedWeights, shape: tuple[int, ...]) -> Array:
         """Sums for an output of the given shape (oh, ow, o), as rows of channels."""
         height, width, depth = image.shape
         (down, right), (kernel_height, kernel_width) = self.operation.stride, self._kernel

@@ -11,7 +11,7 @@ from armpy.ops import TransposeConvolution3d
 from armpy.ops.operation import Array
 from armpy.ops.shapes import resolve_padding
 from armpy_reference.volumes import run_channels_last_3d, volume_shape
-from armpy_reference.weighted import PackedWeights, WeightedWorkload, operand, pack_weights
+from armpy_reference.weighted import PreparedWeights, WeightedWorkload, operand, pack_weights
 from armpy_reference.workloads.transpose_convolution2d import meeting
 
 
@@ -37,7 +37,7 @@ class TransposeConvolution3dWorkload(WeightedWorkload[TransposeConvolution3d]):
             for axis, (size, k) in enumerate(zip(sizes, self._kernel, strict=True))
         ]
 
-    def pack(self, weights: Array, bias: Array | None) -> PackedWeights:
+    def pack(self, weights: Array, bias: Array | None) -> PreparedWeights:
         """Arrange the filters by window element, shape (kd * kh * kw, groups, i, o)."""
         channels = operand(self.info, 0).known_shape[self.operation.data_layout.channel_axis]
         filters, depth = weights.shape[0], weights.shape[4]
@@ -59,7 +59,7 @@ class TransposeConvolution3dWorkload(WeightedWorkload[TransposeConvolution3d]):
 
         run_channels_last_3d(convolve, inputs[0], outputs[0], self.operation.data_layout)
 
-    def _sums(self, volume: Array, packed: PackedWeights, shape: tuple[int, ...]) -> Array:
+    def _sums(self, volume: Array, packed: PreparedWeights, shape: tuple[int, ...]) -> Array:
         """Sums for an output of the given shape (od, oh, ow, o), as rows of channels."""
         operation = self.operation
         _, groups, depth, filters = packed.values.shape

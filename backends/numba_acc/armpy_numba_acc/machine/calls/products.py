@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from armpy_numba_acc.machine.call import Call, Pointer
-from armpy_numba_acc.machine.work import Work
+from armpy_numba_acc.machine.work import WorkKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,7 @@ class ConvolutionBf16(RealProductCall):
         "residual_format",
         "output_format",
     )
-    work = Work.PAIRS
+    work = WorkKind.PAIRS
 
     is_odd: int
     residual_format: str
@@ -184,7 +184,7 @@ class ConvolutionBf16Matrix(RealProductCall):
         "residual_format",
         "output_format",
     )
-    work = Work.PAIRS
+    work = WorkKind.PAIRS
 
     residual_format: str
     output_format: str
@@ -209,7 +209,7 @@ class ConvolutionBf16Paired(RealProductCall):
         "residual_format",
         "output_format",
     )
-    work = Work.PAIRS
+    work = WorkKind.PAIRS
 
     rest: int
     residual_format: str
@@ -227,7 +227,7 @@ class ConvolutionDynamic(ProductCall):
     low, high : float
     """
 
-    work = Work.BYTES
+    work = WorkKind.BYTES
 
     ranges: Pointer
     pixels_per_range: int
@@ -263,7 +263,7 @@ class ConvolutionI16(ProductCall):
         "output_format",
         "rounding",
     )
-    work = Work.PAIRS
+    work = WorkKind.PAIRS
 
     heads: Pointer
     head_bytes: int
@@ -308,7 +308,7 @@ class ConvolutionU8(ProductCall):
         "is_imprecise",
         "has_residual",
     )
-    work = Work.BYTES
+    work = WorkKind.BYTES
 
     depth: int
     correction: int
@@ -336,7 +336,7 @@ class ConvolutionSums(ProductCall):
     """
 
     parameters: ClassVar[tuple[str, ...]] = ("tile_rows", "tile_vectors", "has_corrections")
-    work = Work.BYTES
+    work = WorkKind.BYTES
 
     depth: int
     correction: int

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
 from armpy_numba_acc.machine.call import Call, Pointer
-from armpy_numba_acc.machine.work import Work
+from armpy_numba_acc.machine.work import WorkKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class VectorMatrixF32(Call):
     """
 
     parameters = ("layout",)
-    work: ClassVar[Work] = Work.WEIGHTS
+    work: ClassVar[WorkKind] = WorkKind.WEIGHTS
 
     layout: str
     matrix: VectorMatrix
@@ -74,7 +74,7 @@ class VectorMatrixU8(Call):
         The sum of the input's `depth` elements times `correction` is added to all sums.
     flip : Pointer
         A vector that the input's elements are changed by, see
-        `armpy_numba_acc.tiles.vector_matrix_u8.ByteProducts`.
+        `armpy_numba_acc.tiles.vector_matrix_u8.VectorByteProducts`.
     scales, nudges, exact : Pointer
         The columns' factors, see `armpy_numba_acc.packing.factors`.
     factor_step : int
@@ -86,7 +86,7 @@ class VectorMatrixU8(Call):
     """
 
     parameters = ("layout", "has_correction", "has_nudges", "has_large_scales")
-    work: ClassVar[Work] = Work.BYTE_WEIGHTS
+    work: ClassVar[WorkKind] = WorkKind.BYTE_WEIGHTS
 
     layout: str
     has_correction: int

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from armpy_numba_acc.machine.call import Call, Pointer
-from armpy_numba_acc.machine.work import Work
+from armpy_numba_acc.machine.work import WorkKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +165,7 @@ class DepthwiseF32(Call):
         *("lanes", "kernel_h", "kernel_w", "stride_h", "stride_w", "rows", "columns"),
         *("is_single", "input_kind", "output_kind"),
     )
-    work: ClassVar[Work] = Work.WINDOWS
+    work: ClassVar[WorkKind] = WorkKind.WINDOWS
 
     lanes: int
     kernel_h: int
@@ -210,7 +210,7 @@ class DepthwiseU8(Call):
         *("width", "kernel_w", "stride_w", "rows", "columns"),
         *("has_words", "has_negatives", "is_imprecise"),
     )
-    work: ClassVar[Work] = Work.BYTE_WINDOWS
+    work: ClassVar[WorkKind] = WorkKind.BYTE_WINDOWS
 
     width: int
     kernel_w: int
