@@ -62,6 +62,10 @@ if "PYTEST_XDIST_WORKER" not in os.environ and "ARMPY_TESTS_CACHE" not in os.env
     _link_all(_KEPT, Path(_CACHE.name))
     atexit.register(_keep_compiled, _CACHE)
 
+# What repeats itself for hours may take long; what hangs must end all the same.
+if os.environ.get("ARMPY_FULL_TESTS") == "1":
+    os.environ.setdefault("PYTEST_TIMEOUT", "7200")
+
 # The suite's processes fill all cores: NumPy's threads would wait for each other, turning.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
