@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from armpy.backend import ILayerSupport, ReasonCode, Support
 from armpy.ops import (
     Activation,
+    ActivationFunction,
     BinaryOperation,
     Concat,
     Convolution2d,
@@ -55,11 +56,28 @@ def _pooling(operation: Operation, inputs: OperandInfos) -> Support:
     return Support.yes()
 
 
+_NOT_IN_ONNX = frozenset(
+    {
+        BinaryOperation.FLOOR_MOD,  # ONNX rounds as C does for floats
+        BinaryOperation.TRUNC_MOD,
+        BinaryOperation.ATAN2,
+    }
+)
+
+
 def _binary(operation: Operation, inputs: OperandInfos) -> Support:
-    """All but FLOOR_MOD, which ONNX has with C's rounding for floats."""
+    """All that ONNX has a node for."""
     assert isinstance(operation, ElementwiseBinary)
-    if operation.operation is BinaryOperation.FLOOR_MOD:
-        return Support.no(ReasonCode.ATTRIBUTE, "the operation is FLOOR_MOD")
+    if operation.operation in _NOT_IN_ONNX:
+        return Support.no(ReasonCode.ATTRIBUTE, f"the operation is {operation.operation.name}")
+    return Support.yes()
+
+
+def _activation(operation: Operation, inputs: OperandInfos) -> Support:
+    """All that is converted."""
+    assert isinstance(operation, Activation)
+    if operation.function is ActivationFunction.MISH:
+        return Support.no(ReasonCode.ATTRIBUTE, "the function is MISH")
     return Support.yes()
 
 
@@ -82,7 +100,7 @@ def _pad(operation: Operation, inputs: OperandInfos) -> Support:
 
 
 CHECKS: dict[type[Operation], Check] = {
-    Activation: _anything,
+    Activation: _activation,
     Concat: _anything,
     Convolution2d: _constant_operands,
     DepthwiseConvolution2d: _constant_operands,
