@@ -103,7 +103,7 @@ class Peer:
 
 
 class RemoteCode:
-    """A program that an emulated process has; what `Code` is here.
+    """A program that an emulated process has; what `LoadedCode` is here.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ def redirect(environment: Environment, names: Sequence[str]) -> tuple[Isa, ...]:
 
     Notes
     -----
-    To be called before anything imports `Code` or `Instance` from where they are defined.
+    To be called before anything imports `LoadedCode` or `Instance` from where they are defined.
     """
     isas = tuple(map(arm_isa, names))
 
@@ -171,7 +171,7 @@ def redirect(environment: Environment, names: Sequence[str]) -> tuple[Isa, ...]:
     for module in (vectors_runner, graphs_runner):
         vars(module).update(judge_in_workers=_judge_here)
     for module in (instances, workload):
-        vars(module).update(Code=code, Instance=RemoteInstance)
+        vars(module).update(LoadedCode=code, Instance=RemoteInstance)
     for module in (llvm_host, store_host, options):
         for name in ("host_isas", "known_isas"):
             if hasattr(module, name):
