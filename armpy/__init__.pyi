@@ -44,7 +44,7 @@ from armpy.compiler.placement import Alternative as Alternative, Placement as Pl
 from armpy.execution.execution import Execution as Execution
 from armpy.plugins.find import backend_registry as backend_registry
 from armpy.plugins.registry import BackendRegistry as BackendRegistry
-from armpy.execution.offline_optimizing import optimize as optimize
+from armpy.execution.optimize import optimize as optimize
 from armpy.tools.quantize.options import QuantizeOptions as QuantizeOptions
 from armpy.tools.quantize.making import QuantizedModel as QuantizedModel, quantize as quantize
 from armpy.tools.quantize.report import QuantizeReport as QuantizeReport

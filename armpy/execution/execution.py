@@ -98,7 +98,7 @@ class Execution:
             self._apart = self._signal, bound
         # Whoever takes it out executes: to delete from a list is one step, and the quickest lock.
         # It is a statement and no call of `pop`, behind which a signal handler could raise: the
-        # turn would have been taken, and nobody would know.
+        # turn would have been taken, and nobody would know. Nor is there a call before the `try`.
         self._turn: list[BoundCall] = [bound]
 
     def __call__(self) -> dict[str, Array]:
@@ -118,14 +118,14 @@ class Execution:
         ExecutionCancelledError
             If it was stopped by `cancel`.
         """
+        if self._is_watched:
+            return self._call_watched()
         turn = self._turn
         try:
             execute = turn[0]
             del turn[0]
         except IndexError:
             raise self._not_free() from None
-        if self._is_watched:
-            return self._call_watched(turn, execute)
         try:
             execute()
         except MemoryError as error:
@@ -226,9 +226,14 @@ class Execution:
         self._wants_stop = False
         self._signal.reset()
 
-    def _call_watched(self, turn: list[BoundCall], execute: BoundCall) -> dict[str, Array]:
+    def _call_watched(self) -> dict[str, Array]:
         """Execute once what has a deadline, or cannot be stopped itself."""
-        task = None
+        turn, task = self._turn, None
+        try:
+            execute = turn[0]
+            del turn[0]
+        except IndexError:
+            raise self._not_free() from None
         try:
             deadline = deadline_in(self._deadline_s)
             task = self._new_task(turn, execute, deadline, self._priority, self._is_apart)

@@ -19,7 +19,7 @@ import numpy as np
 from armpy.backend import GroupedCacheEntry
 from armpy.core.file_ownership import make_own_folder
 from armpy.ops.operation import Array
-from armpy.store.evictable_cache import IForgettingCache
+from armpy.store.forgetting import IForgettingCache
 from armpy.store.locks import locked
 from armpy.store.owned_files import UnusableError, opened, refuse, write_whole
 

@@ -18,7 +18,7 @@ from armpy.plugins import BackendRegistry, preferred_backends
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.plugins.proxy.guarded_call import ask_method, call_backend, read_backend
 from armpy.store.compiled import compiled_cache
-from armpy.store.evictable_cache import IForgettingCache
+from armpy.store.forgetting import IForgettingCache
 from armpy.types import BackendId
 
 

@@ -16,7 +16,7 @@ from armpy.model.archive.save import can_be_quick, save_model
 from armpy.model.load_request import LoadRequest
 from armpy.model.model import Model
 from armpy.store.archive.container import open_container
-from armpy.store.evictable_cache import IForgettingCache
+from armpy.store.forgetting import IForgettingCache
 
 _UNFINISHED = ".tmp"
 
