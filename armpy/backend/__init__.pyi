@@ -14,7 +14,6 @@ from armpy.backend.cancellation import (
 from armpy.backend.capabilities import (
     Capabilities as Capabilities,
     Capability as Capability,
-    PerformanceFigures as PerformanceFigures,
     has_capability as has_capability,
     has_matching_capability as has_matching_capability,
 )
@@ -29,7 +28,12 @@ from armpy.backend.control_flow import (
     control_flow_time_left_s as control_flow_time_left_s,
     loop_timeout_s as loop_timeout_s,
 )
-from armpy.backend.device_figures import DeviceFigures as DeviceFigures
+from armpy.backend.devices import (
+    DeviceFigures as DeviceFigures,
+    DeviceInfo as DeviceInfo,
+    Numerics as Numerics,
+    PerformanceFigures as PerformanceFigures,
+)
 from armpy.backend.memory.device_memory import (
     DeviceMemoryRequest as DeviceMemoryRequest,
     IDeviceMemory as IDeviceMemory,
@@ -78,10 +82,7 @@ from armpy.backend.options import (
     OptionValue as OptionValue,
     OptionValues as OptionValues,
 )
-from armpy.backend.preparation import (
-    CompiledFiles as CompiledFiles,
-    PreparationRequest as PreparationRequest,
-)
+from armpy.backend.preparation import PreparationRequest as PreparationRequest
 from armpy.backend.profiling import (
     Counter as Counter,
     CounterKind as CounterKind,

@@ -43,10 +43,6 @@ class GroupedCacheEntry(CacheEntry):
     ----------
     group : str
         What it is a part of: the name of a model, as a rule; see `model_name`.
-
-    Notes
-    -----
-    Since 1.3.
     """
 
     group: str = ""
@@ -65,10 +61,6 @@ class CacheUse:
         Whether it was there.
     reason : str
         Why it was not there, or is not kept; empty for a hit that needs no words.
-
-    Notes
-    -----
-    Since 1.3.
     """
 
     backend_id: BackendId
@@ -101,7 +93,7 @@ def report_cache_use(use: CacheUse) -> None:
 
     Notes
     -----
-    Since 1.3. While a network is prepared, it becomes a part of the placement report.
+    While a network is prepared, it becomes a part of the placement report.
     """
     uses = _USES.get()
     if uses is not None:
@@ -119,12 +111,7 @@ def model_named(name: str) -> Iterator[None]:
 
 
 def model_name() -> str:
-    """What the model that is being prepared is called, for `CacheEntry.group`; may be empty.
-
-    Notes
-    -----
-    Since 1.3.
-    """
+    """What the model that is being prepared is called, for `CacheEntry.group`; may be empty."""
     return _MODEL_NAME.get()
 
 

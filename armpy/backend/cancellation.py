@@ -25,7 +25,7 @@ class Cancellation:
 
     Notes
     -----
-    Since 1.2. Whoever holds it calls `cancel`, also when the deadline has come: native code
+    Whoever holds it calls `cancel`, also when the deadline has come: native code
     looks at the integer alone. A backend with the capability ``CancellableExecution`` looks often
     enough to stop within 10 ms, by raising `error`.
 
@@ -85,7 +85,7 @@ _current: ContextVar[Cancellation | None] = ContextVar("cancellation", default=N
 
 
 def current_cancellation() -> Cancellation | None:
-    """What stops the execution that this context belongs to; None if nothing does. Since 1.2."""
+    """What stops the execution that this context belongs to; None if nothing does."""
     return _current.get()
 
 
@@ -96,10 +96,6 @@ class cancellable:  # noqa: N801 - called like a function
     ----------
     cancellation : Cancellation
         What the block is given, too.
-
-    Notes
-    -----
-    Since 1.2.
     """
 
     # No generator, which takes as long as a small layer.

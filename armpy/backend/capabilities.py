@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from armpy.backend.options import OptionValue
@@ -22,23 +21,20 @@ class Capability(enum.StrEnum):
     tensors are in host memory whatever its handle factories say, and such an output arrives
     as a `DynamicTensorHandle`. Other backends are not asked about such layers.
 
-    ``CancellableExecution`` (since 1.2): its workloads look at `current_cancellation` often
+    ``CancellableExecution``: its workloads look at `current_cancellation` often
     enough to stop within 10 ms. Executions of others that have to stop are abandoned: they
     come to their end unheard.
 
-    ``TracedSizes`` (since 1.3): it can be asked about layers, and compiles subgraphs, in whose
+    ``TracedSizes``: it can be asked about layers, and compiles subgraphs, in whose
     shapes sizes are traced (`armpy.core.symbolic.Size` in the place of integers), and its programs
     of those are `IResizableProgram`.
 
-    ``LoopTimeout`` (since 1.6): its workloads end every loop that they execute in time, by
+    ``LoopTimeout``: its workloads end every loop that they execute in time, by
     `control_flow_time_left_s`, with an `armpy.errors.ExecutionTimeoutError`. Loops of others are
     stopped by the core: their executions run on a thread of their own, and are abandoned.
 
-    Deprecated since 1.1, as the core does not ask about them: ``ConstantTensorsAsInputs``
-    (constants are values of the subgraph like others), ``PreImportIOTensors``
-    (`ITensorHandleFactory.import_sources` says it), ``ExternallyManagedMemory`` (the two
-    packings say it), ``HasFp16`` (`ILayerSupport` says which data types it takes) and
-    ``AsyncExecution`` (every backend's executions may overlap).
+    ``OwnCache``: it keeps what it has compiled for the next process itself, and tells of it by
+    `IBackendInternal.get_caches`. The core caches nothing for it.
 
     References
     ----------
@@ -47,18 +43,14 @@ class Capability(enum.StrEnum):
 
     NON_CONST_WEIGHTS = "NonConstWeights"
     PROTECTED_CONTENT_ALLOCATION = "ProtectedContentAllocation"
-    CONSTANT_TENSORS_AS_INPUTS = "ConstantTensorsAsInputs"
-    PRE_IMPORT_IO_TENSORS = "PreImportIOTensors"
-    EXTERNALLY_MANAGED_MEMORY = "ExternallyManagedMemory"
     MULTI_AXIS_PACKING = "MultiAxisPacking"
     SINGLE_AXIS_PACKING = "SingleAxisPacking"
-    HAS_FP16 = "HasFp16"
     ALL_OR_NOTHING = "AllOrNothing"
-    ASYNC_EXECUTION = "AsyncExecution"
     DYNAMIC_OUTPUT_SHAPES = "DynamicOutputShapes"
     CANCELLABLE_EXECUTION = "CancellableExecution"
     TRACED_SIZES = "TracedSizes"
     LOOP_TIMEOUT = "LoopTimeout"
+    OWN_CACHE = "OwnCache"
 
 
 Capabilities: TypeAlias = Mapping[str, OptionValue]
@@ -74,25 +66,3 @@ def has_matching_capability(name: str, value: OptionValue, capabilities: Capabil
     """Whether a capability is listed with this value, of this type."""
     found = capabilities.get(name)
     return type(found) is type(value) and found == value
-
-
-@dataclass(frozen=True, slots=True)
-class PerformanceFigures:
-    """A backend's own estimate against the reference on the same machine; lower is better.
-
-    Parameters
-    ----------
-    exec_time, power_usage : float
-        1.0 is as CpuRef.
-
-    Notes
-    -----
-    Part of `DeviceFigures`.
-
-    References
-    ----------
-    NNAPI PerformanceInfo.
-    """
-
-    exec_time: float = 1.0
-    power_usage: float = 1.0

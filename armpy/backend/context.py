@@ -41,7 +41,7 @@ class IBackendContext:
 
         Notes
         -----
-        Since 1.2. Every network has been unloaded before; what this raises is only logged. Where
+        Every network has been unloaded before; what this raises is only logged. Where
         the application has not closed its runtime, unloads and this come in whatever thread drops
         it, in the midst of the backend's own code if the garbage collector does: a lock that they
         take has to be reentrant.
@@ -61,7 +61,7 @@ class IBackendModelContext:
 
         Notes
         -----
-        Since 1.2. What this raises is only logged. It comes before
+        What this raises is only logged. It comes before
         `IBackendContext.after_unload_network`, unless an execution is still under way then.
         """
 
@@ -108,10 +108,6 @@ class LayerMeasurement(Measurement):
         Operation and name of the model's layer, such as ``Convolution2d`` and ``conv_3``.
     kernel : str
         What has computed it.
-
-    Notes
-    -----
-    Since 1.2.
     """
 
     operation: str = ""

@@ -32,7 +32,7 @@ def loop_timeout_s() -> float | None:
 
     Notes
     -----
-    Since 1.6. To be asked when a workload is made, by backends that execute `If` or `While`
+    To be asked when a workload is made, by backends that execute `If` or `While`
     themselves. What is left in an execution is told by `control_flow_time_left_s`.
     """
     return _network_timeout_s.get()
@@ -53,7 +53,7 @@ def control_flow_time_left_s(timeout_s: float | None) -> float:
 
     Notes
     -----
-    Since 1.6. To be asked while a workload is executed. An execution may have a time-out of its
+    To be asked while a workload is executed. An execution may have a time-out of its
     own, and inside other control flow that one's time counts: an outermost `If` or `While` and all
     that it runs share one budget. A loop whose condition is still true when the time is up raises
     `armpy.errors.ExecutionTimeoutError`. Backends that see to it declare the capability

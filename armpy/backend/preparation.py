@@ -1,4 +1,4 @@
-"""Preparation request of a subgraph, and the files that a backend keeps of it."""
+"""Preparation request: what an application wants of a network that a backend prepares."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from armpy.types import Preference, Priority
 
 @dataclass(frozen=True, eq=False, slots=True)
 class PreparationRequest:
-    """Request to prepare a subgraph: options, preference, priority, deadline.
+    """Request to prepare a network or a part of it: options, preference, priority, deadline.
 
     Parameters
     ----------
@@ -25,11 +25,7 @@ class PreparationRequest:
         next backend then. None if there is no limit.
     relaxed : bool
         Whether the application allows float32 to be computed with the range and precision of
-        float16. Since 1.6.
-
-    Notes
-    -----
-    Since 1.3; minor versions may add fields.
+        float16.
 
     References
     ----------
@@ -41,27 +37,3 @@ class PreparationRequest:
     priority: Priority = Priority.MEDIUM
     deadline_s: float | None = None
     relaxed: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class CompiledFiles:
-    """Contents of the cache files of one prepared subgraph.
-
-    Parameters
-    ----------
-    model : tuple of bytes
-        As many as `IBackendInternal.number_of_cache_files`: what goes by the subgraph's structure.
-    data : tuple of bytes
-        As many as `IBackendInternal.number_of_data_cache_files`: constants, for example.
-
-    Notes
-    -----
-    Since 1.3. Neither is looked into by the core, which adds checksums of its own.
-
-    References
-    ----------
-    NNAPI ``modelCache`` and ``dataCache``.
-    """
-
-    model: tuple[bytes, ...] = ()
-    data: tuple[bytes, ...] = ()

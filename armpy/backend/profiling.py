@@ -49,7 +49,7 @@ class IBackendProfiling(ABC):
 
     Notes
     -----
-    Since 1.2. The core implements it. Its errors are the backend's own where these pass them on:
+    The core implements it. Its errors are the backend's own where these pass them on:
     a workload that adds to a counter that was never declared has failed.
 
     References

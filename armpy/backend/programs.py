@@ -40,10 +40,6 @@ class ProgramCheck(NamedTuple):
     fit : ProgramFit
     reason : str
         Why it is not accepted, for people; empty if it is.
-
-    Notes
-    -----
-    Since 1.4.
     """
 
     fit: ProgramFit
@@ -63,10 +59,6 @@ class SavedProgram(NamedTuple):
     code : tuple of str
         Names of the parts that hold machine code or anything else that is executed. They are read
         as copies of what was checked, and not at all where the file's code is not trusted.
-
-    Notes
-    -----
-    Since 1.4.
     """
 
     about: Mapping[str, object]
@@ -79,7 +71,7 @@ class IPrograms(ABC):
 
     Notes
     -----
-    Since 1.4. `IBackendInternal.get_programs` gives it. A distribution may announce it besides in
+    `IBackendInternal.get_programs` gives it. A distribution may announce it besides in
     the entry-point group ``armpy.programs``, under the backend's id, as a class without parameters:
     then a prepared model starts without importing the backend. It must not need the backend's
     compiler, as files are used where that is not installed.

@@ -32,11 +32,7 @@ class NetworkResources:
     input_sources, output_sources : MemorySource
         Kinds of memory that the network's inputs and outputs are imported from.
     relaxed : bool
-        As of `PreparationRequest`. Since 1.6.
-
-    Notes
-    -----
-    Since 1.2; minor versions may add fields.
+        As of `PreparationRequest`.
     """
 
     memory_manager: IMemoryManager | None = None

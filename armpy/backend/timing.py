@@ -19,7 +19,7 @@ class ExecutionTiming:
 
     Notes
     -----
-    Workloads add to it from any thread. Since 1.3.
+    Workloads add to it from any thread.
     """
 
     __slots__ = ("on_device_ns",)
@@ -61,7 +61,7 @@ def current_timing() -> ExecutionTiming | None:
 
     Notes
     -----
-    To be asked in ``execute``, on the thread that calls it. Since 1.3.
+    To be asked in ``execute``, on the thread that calls it.
     """
     return _current.get()
 

@@ -85,7 +85,7 @@ class IWorkload(ABC):
 
         Notes
         -----
-        Since 1.2. A workload that looks at `current_cancellation` does so here, once: what it
+        A workload that looks at `current_cancellation` does so here, once: what it
         makes is stopped by that one, and is not told of others.
         """
         queues = type(self).enqueue is not IWorkload.enqueue
@@ -109,7 +109,7 @@ class IWorkload(ABC):
 
         Notes
         -----
-        Since 1.2. The core waits before anybody else touches the tensors, and before the
+        The core waits before anybody else touches the tensors, and before the
         execution of the network ends.
         """
         self.execute(inputs, outputs)
@@ -120,19 +120,14 @@ class IWorkload(ABC):
 
         Notes
         -----
-        Since 1.2. Called when the application asks for idle memory; executions may be under way,
+        Called when the application asks for idle memory; executions may be under way,
         and the next one makes what it needs anew.
         """
         return
 
 
 class ICompletion(ABC):
-    """The end of something that a device has been told to do.
-
-    Notes
-    -----
-    Since 1.2.
-    """
+    """The end of something that a device has been told to do."""
 
     @abstractmethod
     def wait(self, timeout_s: float | None = None) -> bool:

@@ -12,12 +12,12 @@ from armpy.backend import (
     Capability,
     IBackendInternal,
     ILayerSupport,
-    OptionValues,
     ReasonCode,
     Support,
     has_matching_capability,
 )
 from armpy.compiler.core_backend import HostBackend
+from armpy.compiler.options import OptimizerOptions
 from armpy.compiler.placement import Refusal
 from armpy.compiler.specialization import specialize
 from armpy.core.logs import wants_traceback
@@ -27,6 +27,7 @@ from armpy.ops.control_flow import ControlFlow
 from armpy.ops.convolution import Convolution2d, DepthwiseConvolution2d
 from armpy.ops.dense import FullyConnected
 from armpy.ops.transpose_convolution import TransposeConvolution2d
+from armpy.plugins.proxy.guard import device_of
 from armpy.plugins.proxy.guarded_call import ask_backend, ask_method, describe
 from armpy.profiling import phase
 from armpy.types import REFERENCE_BACKEND_ID, BackendId
@@ -74,7 +75,7 @@ class Assignment:
 
     def backend_id(self, layer: Layer) -> BackendId:
         """Id of the backend that a layer runs on."""
-        return self.backends[layer.id].backend_id
+        return self.backends[layer.id].get_id()
 
 
 class SupportOracle:
@@ -84,21 +85,18 @@ class SupportOracle:
     ----------
     backends : sequence of IBackendInternal
         Most preferred first.
-    model_options : mapping of str to mapping, optional
-        By backend id, where the caller gave any.
-    feature_levels : mapping of str to int
-        As `OptimizerOptions` has them.
+    options : OptimizerOptions, optional
+        What backends are told of the network.
     """
 
     def __init__(
         self,
         backends: Sequence[IBackendInternal],
-        model_options: Mapping[BackendId, OptionValues] | None = None,
-        feature_levels: Mapping[str, int] = MappingProxyType({}),
+        options: OptimizerOptions | None = None,
     ) -> None:
         self.backends = tuple(backends)
-        self._feature_levels = feature_levels
-        self._model_options = model_options or {}
+        self._options = options or OptimizerOptions()
+        self._feature_levels = self._options.feature_levels
         self._supports: dict[BackendId, ILayerSupport | Support] = {}
         self._answers: dict[tuple[Layer, BackendId], Support] = {}
         self._host = HostBackend()
@@ -111,7 +109,7 @@ class SupportOracle:
 
     def ask(self, backend: IBackendInternal, layer: Layer) -> Support:
         """Whether a backend supports a layer; what it raises becomes a refusal."""
-        key = (layer, backend.backend_id)
+        key = (layer, backend.get_id())
         answer = self._answers.get(key)
         if answer is None:
             answer = self._answers[key] = self._ask(backend, layer)
@@ -133,7 +131,7 @@ class SupportOracle:
             return _plain(support.is_layer_supported(layer.operation, *infos))
 
         try:
-            answer = ask_backend(backend.backend_id, Support, is_layer_supported)
+            answer = ask_backend(backend.get_id(), Support, is_layer_supported)
             return self._ask_about_graphs(backend, layer) if answer else answer
         except ArmpyError as error:
             _log.warning("%s, asked about %s", error, layer.where, exc_info=wants_traceback(_log))
@@ -145,9 +143,10 @@ class SupportOracle:
             return None
         names = layer.origins or (layer.name,)
         needed = max(self._feature_levels.get(name, 0) for name in names)
-        if backend.feature_level >= needed:
+        level = device_of(backend).feature_level
+        if level >= needed:
             return None
-        text = f"it has feature level {backend.feature_level}, the operation is of {needed}"
+        text = f"it has feature level {level}, the operation is of {needed}"
         return Support.no(ReasonCode.OPERATION, text)
 
     def _ask_about_graphs(self, backend: IBackendInternal, layer: Layer) -> Support:
@@ -166,16 +165,11 @@ class SupportOracle:
 
     def _support_of(self, backend: IBackendInternal) -> ILayerSupport | Support:
         """A backend's layer support, or the refusal if it has none; made once."""
-        backend_id = backend.backend_id
+        backend_id = backend.get_id()
         if backend_id not in self._supports:
-            options = self._model_options.get(backend_id)
-            ask = backend_id, ILayerSupport, backend
+            ask = backend_id, ILayerSupport, backend, "get_layer_support"
             try:
-                self._supports[backend_id] = (
-                    ask_method(*ask, "get_layer_support")
-                    if options is None
-                    else ask_method(*ask, "get_layer_support_with_options", options)
-                )
+                self._supports[backend_id] = ask_method(*ask, self._options.request_for(backend))
             except ArmpyError as error:
                 _log.warning("%s", error, exc_info=wants_traceback(_log))
                 self._supports[backend_id] = Support.no(ReasonCode.OTHER, str(error))
@@ -273,7 +267,7 @@ def assign_backends(
         failure: ArmpyError | None = None
         if (wanted_id := wanted.get(layer.id)) is not None:
             candidates = _asked_first(wanted_id, candidates)
-            if candidates[0].backend_id != wanted_id:
+            if candidates[0].get_id() != wanted_id:
                 refusals.append(_absence(layer, wanted_id))
             elif asks_all_before:
                 refusals += _refusals_before(wanted_id, layer, oracle, excluded)
@@ -299,7 +293,7 @@ def _answer(
     excluded: Mapping[tuple[int, BackendId], Support],
 ) -> Support:
     """What has turned out of a layer and a backend, else what the backend says."""
-    known = excluded.get((layer.id, backend.backend_id))
+    known = excluded.get((layer.id, backend.get_id()))
     return oracle.ask(backend, layer) if known is None else known
 
 
@@ -312,7 +306,7 @@ def _refusals_before(
     """The refusals of the backends that are preferred to one."""
     found = []
     for backend in oracle.candidates(layer):
-        if backend.backend_id == wanted_id:
+        if backend.get_id() == wanted_id:
             break
         if not (answer := _answer(backend, layer, oracle, excluded)):
             found.append(_refusal(layer, backend, answer))
@@ -323,7 +317,7 @@ def _asked_first(
     wanted_id: BackendId, candidates: Sequence[IBackendInternal]
 ) -> tuple[IBackendInternal, ...]:
     """Some backends in their order, but one of them first."""
-    return tuple(sorted(candidates, key=lambda backend: backend.backend_id != wanted_id))
+    return tuple(sorted(candidates, key=lambda backend: backend.get_id() != wanted_id))
 
 
 def _absence(layer: Layer, backend_id: BackendId) -> Refusal:
@@ -341,7 +335,7 @@ def _refusal(layer: Layer, backend: IBackendInternal, answer: Support) -> Refusa
         layer.id,
         layer.name,
         layer.operation.name,
-        backend.backend_id,
+        backend.get_id(),
         code.value,
         answer.text,
     )

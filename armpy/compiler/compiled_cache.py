@@ -1,4 +1,4 @@
-"""Preparation from files: a part that was compiled before is loaded instead of compiled again."""
+"""Compiled cache: a part that was compiled before is loaded instead of compiled again."""
 
 from __future__ import annotations
 
@@ -13,18 +13,17 @@ from armpy import __version__
 from armpy.backend import (
     NO_OPTIONS,
     CacheUse,
-    CompiledFiles,
     IBackendInternal,
     OptimizationViews,
     PreparationRequest,
     report_cache_use,
 )
+from armpy.compiler.compiled_programs import Programs
 from armpy.compiler.devices.machine import machine_identity
 from armpy.compiler.substitute import check_answer, offer
 from armpy.errors import ArmpyError
 from armpy.graph import Graph, SubgraphView
 from armpy.plugins.proxy.guard import BackendProxy
-from armpy.plugins.proxy.guarded_call import ask_method
 from armpy.store.compiled import CompiledParts, Key, LookedUp
 from armpy.store.digests import UnknownContentsError, digest_of
 from armpy.store.settings import CompilationCaching
@@ -34,7 +33,7 @@ _PREFERENCE_CODES = {Preference.LOW_POWER: 0, Preference.SUSTAINED: 2}
 """NNAPI's codes; 1, for one fast answer, is what counts where nothing else is said."""
 
 KEEPS_NOTHING = "the backend keeps nothing of it"
-"""Why a part is not in files though all is well: `save_compiled` has answered None."""
+"""Why a part is not in files though all is well: `IPrograms.save` has answered None."""
 
 _log = logging.getLogger("armpy.compiler")
 
@@ -53,7 +52,7 @@ def cached_preparation(
     InvalidArgumentError
         If the environment says something about the cache that cannot be.
     """
-    parts = CompiledParts.of(caching, backend.backend_id)
+    parts = CompiledParts.of(caching, backend.get_id())
     if parts is None:
         return partial(offer, graph, backend, view, request)
     return partial(prepare, graph, backend, view, request, parts, caching.token)
@@ -130,10 +129,7 @@ class _Part:
 
     def look_up(self, key: Key) -> LookedUp:
         """Its files, as they are now."""
-        backend = self.backend
-        found = self.parts.look_up(
-            key, backend.number_of_cache_files, backend.number_of_data_cache_files
-        )
+        found = self.parts.look_up(key)
         self.reason = self.reason or found.reason
         return found
 
@@ -141,11 +137,11 @@ class _Part:
         """What the backend makes of files; None if that is nothing."""
         if found.files is None:
             return None
-        backend_id, name = self.backend.backend_id, "load_compiled"
-        arguments = (self.view, found.files, self.request)
+        backend_id = self.backend.get_id()
         try:
-            views = ask_method(backend_id, OptimizationViews, self.backend, name, *arguments)
-            return check_answer(self.graph, f"{backend_id} / {name}", self.view, views)
+            programs = Programs(self.backend, self.request)
+            views = programs.views_of(found.files, self.view)
+            return check_answer(self.graph, f"{backend_id} / load", self.view, views)
         except ArmpyError as error:
             _log.info("%s; the part is prepared anew", error)
             self.reason = f"the backend does not take what was kept: {error}"
@@ -153,22 +149,13 @@ class _Part:
 
     def kept(self, key: Key, views: OptimizationViews) -> str:
         """Keep what the backend writes down; why nothing is kept, or empty."""
-        backend_id, name = self.backend.backend_id, "save_compiled"
-        kinds = (CompiledFiles, type(None))
-        arguments = (self.view, views, self.request)
         try:
-            files = ask_method(backend_id, kinds, self.backend, name, *arguments)
+            files = Programs(self.backend, self.request).files_of(views, self.view)
         except ArmpyError as error:
             _log.warning("%s; nothing is kept", error)
             return f"it is not kept: {error}"
         if files is None:
             return KEEPS_NOTHING
-        expected = self.backend.number_of_cache_files, self.backend.number_of_data_cache_files
-        actual = len(files.model), len(files.data)
-        payloads = (*files.model, *files.data)
-        if actual != expected or not all(isinstance(each, bytes) for each in payloads):
-            _log.warning("%s / %s: %s files instead of %s", backend_id, name, actual, expected)
-            return "it is not kept: the backend has not written the files that it declares"
         return "" if self.parts.keep(key, files, self.title) else "it could not be written"
 
     @property
@@ -180,11 +167,11 @@ class _Part:
 
     def report_hit(self, reason: str = "") -> None:
         """Say that it was there."""
-        report_cache_use(CacheUse(self.backend.backend_id, self.title, True, reason))
+        report_cache_use(CacheUse(self.backend.get_id(), self.title, True, reason))
 
     def report_miss(self, reason: str) -> None:
         """Say that it was not there."""
-        report_cache_use(CacheUse(self.backend.backend_id, self.title, False, reason))
+        report_cache_use(CacheUse(self.backend.get_id(), self.title, False, reason))
 
 
 def key_of(
@@ -210,10 +197,9 @@ def key_of(
     priority. As a model of NNAPI is compiled here once for each set of shapes that it is run with,
     these are in it too.
     """
-    num_files = backend.number_of_cache_files, backend.number_of_data_cache_files
     options = backend.runtime_options if isinstance(backend, BackendProxy) else NO_OPTIONS
-    told = (*num_files, request.preference.value, int(request.priority), request.relaxed)
-    machine = machine_identity(), backend.backend_id, backend.version, __version__
+    told = (request.preference.value, int(request.priority), request.relaxed)
+    machine = machine_identity(), backend.get_id(), backend.version, __version__
     contents = digest_of(view, options, request.model_options, *told, *machine)
     if token is None:
         return Key(hashlib.sha256(b"armpy compiled part" + contents).digest(), contents)
@@ -221,7 +207,7 @@ def key_of(
     if len(view.layers) < len(graph.layers):
         for layer in view.layers:
             chain.update(struct.pack("<q", layer.id))
-    for text in (backend.backend_id, backend.version):
+    for text in (backend.get_id(), backend.version):
         chain.update(text.encode())
     code = _PREFERENCE_CODES.get(request.preference, 1)
     chain.update(struct.pack("<ii", code, int(request.priority)))

@@ -94,7 +94,7 @@ class ArchivedParts:
         otherwise: Callable[[], OptimizationViews],
     ) -> Callable[[], OptimizationViews]:
         """What prepares a part: takes it from the file, or does what is done without one."""
-        of_backend = [part for part in self.parts if part.backend_id == backend.backend_id]
+        of_backend = [part for part in self.parts if part.backend_id == backend.get_id()]
         if not of_backend:
             return otherwise
         title = f"{len(view.layers)} layers from '{view.layers[0].name}'"
@@ -103,7 +103,7 @@ class ArchivedParts:
             views, reason = self._taken(graph, backend, view, request, of_backend)
             shown = f"from the prepared file{': ' if reason else ''}{reason}"
             is_hit = views is not None
-            report_cache_use(CacheUse(backend.backend_id, title, is_hit, shown))
+            report_cache_use(CacheUse(backend.get_id(), title, is_hit, shown))
             return otherwise() if views is None else views
 
         return prepare
@@ -120,7 +120,7 @@ class ArchivedParts:
         if self.problem:
             return None, self.problem
         pieces, left = _pieces(view, parts)
-        kept = self.kept.get(backend.backend_id, frozenset())
+        kept = self.kept.get(backend.get_id(), frozenset())
         if not pieces or not all(layer.id in kept for layer in left):
             return None, "it has no program of these layers"
         views = OptimizationViews()
@@ -129,13 +129,13 @@ class ArchivedParts:
             if programs is None:
                 return None, "the backend takes no programs from files"
             for piece, candidates in pieces:
-                compiled, reason = _compiled(backend.backend_id, programs, candidates, request)
+                compiled, reason = _compiled(backend.get_id(), programs, candidates, request)
                 if compiled is None:
                     return None, reason
                 views.substitutions.append(Substitution.by_operation(piece, compiled))
             if left:
                 views.untouched.append(view.part(left))
-            return check_answer(graph, f"{backend.backend_id} / load", view, views), ""
+            return check_answer(graph, f"{backend.get_id()} / load", view, views), ""
         except ArmpyError as error:
             _log.warning("%s", error, exc_info=wants_traceback(_log))
             return None, str(error)

@@ -6,7 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from armpy.backend import DynamicTensorHandle, HostTensorHandle, IBackendInternal, WorkloadInfo
+from armpy.backend import (
+    DynamicTensorHandle,
+    HostTensorHandle,
+    IBackendInternal,
+    NetworkResources,
+    PreparationRequest,
+    WorkloadInfo,
+)
 from armpy.errors import ArmpyError, BackendError, MemoryLimitError
 from armpy.graph import Graph, Value
 from armpy.ops.operation import Array, Operation
@@ -32,8 +39,8 @@ class Evaluator:
     """
 
     def __init__(self, backend: IBackendInternal) -> None:
-        self._factory = backend.create_workload_factory(None)
-        self._support = backend.get_layer_support()
+        self._factory = backend.create_workload_factory(NetworkResources())
+        self._support = backend.get_layer_support(PreparationRequest())
 
     def fold(
         self,

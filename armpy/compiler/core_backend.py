@@ -9,8 +9,9 @@ from armpy.backend import (
     Capability,
     IBackendInternal,
     ILayerSupport,
-    IMemoryManager,
     IWorkloadFactory,
+    NetworkResources,
+    PreparationRequest,
     ReasonCode,
     Support,
 )
@@ -41,8 +42,7 @@ class HostBackend(IBackendInternal):
     It is no plugin and never listed. The runtime makes its workloads, which run networks.
     """
 
-    @property
-    def backend_id(self) -> BackendId:
+    def get_id(self) -> BackendId:
         """`HOST`."""
         return HOST
 
@@ -50,11 +50,11 @@ class HostBackend(IBackendInternal):
         """Whatever shapes turn up."""
         return {Capability.DYNAMIC_OUTPUT_SHAPES: True}
 
-    def get_layer_support(self) -> ILayerSupport:
+    def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
         """Support for control flow."""
         return _HostSupport()
 
-    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         """None: only the runtime can run graphs.
 
         Raises

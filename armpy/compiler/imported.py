@@ -14,7 +14,7 @@ from armpy.compiler.placement import LayerPlacement
 from armpy.graph import Graph, Layer, Value
 from armpy.graph.network import Network
 from armpy.ops.backend_internal import MemCopy
-from armpy.plugins.proxy.guard import HandleFactoryProxy
+from armpy.plugins.proxy.memory import HandleFactoryProxy
 from armpy.types import HOST, BackendId
 
 Importers = Mapping[BackendId, HandleFactoryProxy]

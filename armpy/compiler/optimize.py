@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import partial
 
 from armpy.backend import (
-    NO_OPTIONS,
     Capability,
     IBackendInternal,
     OptimizationViews,
@@ -28,6 +27,7 @@ from armpy.compiler.assign import (
 )
 from armpy.compiler.compile_timeout import in_time, next_deadline, time_per_part
 from armpy.compiler.compiled_parts import current_parts
+from armpy.compiler.devices.facts import keeps_programs
 from armpy.compiler.graph_dumps import dump
 from armpy.compiler.memory.memory_copies import (
     Factories,
@@ -48,8 +48,9 @@ from armpy.core.vlog import is_on, vlog
 from armpy.errors import ArmpyError, BackendCapabilityError, BackendError
 from armpy.graph import Graph, Layer, SubgraphView, select_subgraphs, verify_graph
 from armpy.ops.backend_internal import PreCompiled
+from armpy.plugins.proxy.guard import device_of
 from armpy.profiling import phase
-from armpy.types import HOST, BackendId, Preference, Priority
+from armpy.types import HOST, BackendId, Preference
 
 FIRST_LEVEL_WITH_CACHING = 29
 """The feature level from which on devices keep what they compile: NNAPI 1.2."""
@@ -122,7 +123,7 @@ def optimize_graph(
         verify_graph(graph)
     options = options or OptimizerOptions()
     excluded = {} if excluded is None else excluded
-    oracle = SupportOracle(backends, options.model_options, options.feature_levels)
+    oracle = SupportOracle(backends, options)
     rounds = _Rounds(graph, oracle, excluded, options, wanted)
     with time_per_part(options.preparation_timeout_s), gathered_cache_uses() as uses:
         assignment, partitions, substitutions = rounds.run()
@@ -130,9 +131,9 @@ def optimize_graph(
     substituted = apply_substitutions(graph, substitutions)
     by_layer = backends_after(substituted, assignment.backends)
     if factories is None:
-        used = {backend.backend_id: backend for backend in by_layer.values()}
+        used = {backend.get_id(): backend for backend in by_layer.values()}
         factories = {name: handle_factories(backend)[0] for name, backend in used.items()}
-    by_id = {layer_id: backend.backend_id for layer_id, backend in by_layer.items()}
+    by_id = {layer_id: backend.get_id() for layer_id, backend in by_layer.items()}
     dump(options, "substituted", substituted.graph, by_id)
     bridged = bridge(substituted.graph, by_layer, factories, refused_imports)
     dump(options, "bridged", bridged.graph, bridged.backend_ids)
@@ -186,7 +187,7 @@ def place_layers(
         As for `optimize_graph`.
     """
     options = options or OptimizerOptions()
-    oracle = SupportOracle(backends, options.model_options, options.feature_levels)
+    oracle = SupportOracle(backends, options)
     assignment = assign_backends(graph, oracle, excluded or {})
     ids = _ids(assignment)
     parts = [SubgraphView.of(graph, [layer]) for layer in graph.layers]
@@ -200,7 +201,7 @@ def place_layers(
 
 def _ids(assignment: Assignment) -> dict[int, BackendId]:
     """Each layer's backend."""
-    return {layer_id: backend.backend_id for layer_id, backend in assignment.backends.items()}
+    return {layer_id: backend.get_id() for layer_id, backend in assignment.backends.items()}
 
 
 class _Rounds:
@@ -247,7 +248,7 @@ class _Rounds:
         """Take a backend out that wants all layers and refuses one; whether there was any."""
         refused = {r.backend: r for r in reversed(assignment.refusals)}
         for backend in self._oracle.backends:
-            refusal = refused.get(backend.backend_id)
+            refusal = refused.get(backend.get_id())
             wants_all = has_matching_capability(
                 Capability.ALL_OR_NOTHING, True, backend.get_capabilities()
             )
@@ -255,7 +256,7 @@ class _Rounds:
             if refusal is not None and wants_all and takes_some:
                 text = f"it runs all layers or none; {refusal.operation} '{refusal.layer}': "
                 for layer in self._graph.layers:
-                    key = (layer.id, backend.backend_id)
+                    key = (layer.id, backend.get_id())
                     support = Support.no(ReasonCode.OTHER, text + refusal.text)
                     self._excluded.setdefault(key, support)
                 return True
@@ -263,16 +264,16 @@ class _Rounds:
 
     def _offer(self, backend: IBackendInternal, part: SubgraphView) -> list[Substitution]:
         """Offer one part; what the backend cannot take is excluded from it."""
-        key = (backend.backend_id, tuple(layer.id for layer in part.layers))
+        key = (backend.get_id(), tuple(layer.id for layer in part.layers))
         if key not in self._answers:
-            request = self._request(backend)
+            request = self._options.request_for(backend, next_deadline())
             prepare = self._preparation(backend, part, request)
             try:
                 about = f"{len(part.layers)} layers from {part.layers[0].where}"
                 if is_on.compilation:
-                    vlog("compilation", "%s is offered %s", backend.backend_id, about)
-                with phase("compile", backend.backend_id, about):
-                    views = in_time(backend.backend_id, request.deadline_s, prepare)
+                    vlog("compilation", "%s is offered %s", backend.get_id(), about)
+                with phase("compile", backend.get_id(), about):
+                    views = in_time(backend.get_id(), request.deadline_s, prepare)
             except ArmpyError as error:
                 # Sizes are traced as a trial: nothing falls back where that comes to nothing.
                 is_trial = any(is_traced(*value.info.known_shape) for value in part.inputs)
@@ -304,26 +305,15 @@ class _Rounds:
     def _preparation_from_cache(
         self, backend: IBackendInternal, part: SubgraphView, request: PreparationRequest
     ) -> Callable[[], OptimizationViews]:
-        """What lets a backend prepare a part, or load it where the backend keeps files."""
-        num_files = backend.number_of_cache_files + backend.number_of_data_cache_files
+        """What lets a backend prepare a part, or load it from the core's cache."""
         caching = self._options.caching
-        if caching is None or not num_files or backend.feature_level < FIRST_LEVEL_WITH_CACHING:
+        is_old = device_of(backend).feature_level < FIRST_LEVEL_WITH_CACHING
+        if caching is None or is_old or not keeps_programs(backend):
             return partial(offer, self._graph, backend, part, request)
-        # Few backends keep any.
+        # Few backends leave it to the core.
         from armpy.compiler.compiled_cache import cached_preparation  # noqa: PLC0415
 
         return cached_preparation(self._graph, backend, part, request, caching)
-
-    def _request(self, backend: IBackendInternal) -> PreparationRequest:
-        """What a backend is told that is about to prepare a part."""
-        options = self._options
-        return PreparationRequest(
-            options.model_options.get(backend.backend_id, NO_OPTIONS),
-            options.preference,
-            Priority(options.priority),
-            next_deadline(),
-            options.relaxes(backend),
-        )
 
     def _exclude(
         self, backend: IBackendInternal, layers: Sequence[Layer], text: str, error: ArmpyError
@@ -331,7 +321,7 @@ class _Rounds:
         """Remember that a backend does not run some layers after all."""
         support = Failed.by(ReasonCode.COMPILATION, text, error)
         for layer in layers:
-            self._excluded[layer.id, backend.backend_id] = support
+            self._excluded[layer.id, backend.get_id()] = support
 
 
 def _report(
@@ -360,10 +350,10 @@ def _report(
         )
         for layer in graph.layers
     )
-    shares = {name: 0 for name in (*(backend.backend_id for backend in backends), HOST)}
+    shares = {name: 0 for name in (*(backend.get_id() for backend in backends), HOST)}
     for backend in assignment.backends.values():
-        shares[backend.backend_id] += 1
-    first = backends[0].backend_id
+        shares[backend.get_id()] += 1
+    first = backends[0].get_id()
     fallbacks = len(assignment.backends) - shares[first] - shares[HOST]
     if not by_order:  # what runs elsewhere because it is cheaper there has not fallen back
         fallbacks = len({r.layer_id for r in assignment.refusals if r.backend == first})
@@ -417,7 +407,7 @@ def _act_on_fallback(
         _log.warning("%s", placement)
         return
     raise BackendCapabilityError(
-        f"{placement.fallbacks} layers do not run on {backends[0].backend_id}: "
+        f"{placement.fallbacks} layers do not run on {backends[0].get_id()}: "
         + "; ".join(
             f"{r.operation} '{r.layer}' refused by {r.backend}: {r.text}"
             for r in placement.refusals[:10]

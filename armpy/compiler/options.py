@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from armpy.backend import IMemoryOptimizerStrategy, OptionValues
+from armpy.backend import NO_OPTIONS, IMemoryOptimizerStrategy, OptionValues, PreparationRequest
 from armpy.core.arguments import check_positive
 from armpy.errors import InvalidArgumentError
+from armpy.plugins.proxy.guard import device_of
 from armpy.store.settings import CompilationCaching
 from armpy.types import BackendId, Preference, Priority
 
@@ -150,9 +151,25 @@ class OptimizerOptions:
             )
         _check_passes(self.passes)
 
-    def relaxes(self, backend: IBackendInternal) -> bool:
-        """Whether a backend is told that it may compute float32 less exactly."""
-        return self.relaxed and backend.feature_level >= FIRST_LEVEL_WITH_RELAXED
+    def request_for(
+        self, backend: IBackendInternal, deadline_s: float | None = None
+    ) -> PreparationRequest:
+        """What a backend is told of a network that it is asked about, or is to prepare a part of.
+
+        Parameters
+        ----------
+        backend : IBackendInternal
+        deadline_s : float, optional
+            As of `PreparationRequest`.
+        """
+        is_told = device_of(backend).feature_level >= FIRST_LEVEL_WITH_RELAXED
+        return PreparationRequest(
+            self.model_options.get(backend.get_id(), NO_OPTIONS),
+            self.preference,
+            Priority(self.priority),
+            deadline_s,
+            self.relaxed and is_told,
+        )
 
 
 def _check_choice(name: str, value: object, choices: tuple[str | int, ...]) -> None:

@@ -11,7 +11,6 @@ from armpy.errors import ArmpyError, BackendError
 from armpy.graph import Graph, Layer, SubgraphView, Value, verify_graph
 from armpy.graph.network import Network
 from armpy.ops.operation import located
-from armpy.plugins.proxy.guard import overrides
 from armpy.plugins.proxy.guarded_call import ask_method, describe, let_user_interrupt
 from armpy.profiling import phase
 
@@ -28,7 +27,6 @@ def offer(
     ----------
     graph : Graph
     backend : IBackendInternal
-        One of a contract before 1.3 gets the call of its contract.
     view : SubgraphView
     request : PreparationRequest, optional
 
@@ -44,10 +42,10 @@ def offer(
     BackendError
         If the backend raises something else, or its answer cannot be applied.
     """
+    backend_id, name = backend.get_id(), "optimize_subgraph_view"
     request = request or PreparationRequest()
-    name, arguments = _call(backend, view, request)
-    views = ask_method(backend.backend_id, OptimizationViews, backend, name, *arguments)
-    return check_answer(graph, f"{backend.backend_id} / {name}", view, views)
+    views = ask_method(backend_id, OptimizationViews, backend, name, view, request)
+    return check_answer(graph, f"{backend_id} / {name}", view, views)
 
 
 def check_answer(
@@ -72,18 +70,6 @@ def check_answer(
         let_user_interrupt(error)
         text = f"the answer cannot be read: {describe(error)}"
         raise BackendError(text, where=where) from error
-
-
-def _call(
-    backend: IBackendInternal, view: SubgraphView, request: PreparationRequest
-) -> tuple[str, tuple[object, ...]]:
-    """The method that a backend prepares with, named so that errors name it, and its arguments."""
-    name = "optimize_subgraph_for_network"
-    if overrides(backend, name):
-        return name, (view, request)
-    if request.model_options:
-        return "optimize_subgraph_with_options", (view, request.model_options)
-    return "optimize_subgraph", (view,)
 
 
 def _checked(graph: Graph, view: SubgraphView, views: OptimizationViews) -> OptimizationViews:

@@ -140,10 +140,10 @@ class BackendSetup:
                 "no backend can be used", actual="; ".join(self.left_out.values())
             )
         if named is None and self.isolated:  # which tell their device types only now
-            usable.sort(key=lambda backend: (backend.device_type, backend.backend_id))
+            usable.sort(key=lambda backend: (backend.device.device_type, backend.get_id()))
         if is_on.manager:
             for backend in usable:
-                about = backend.backend_id, backend.version, backend.device_type.name
+                about = backend.get_id(), backend.version, backend.device.device_type.name
                 vlog("manager", "backend '%s' %s, %s, is set up", *about)
         return tuple(usable)
 
@@ -171,18 +171,16 @@ class BackendSetup:
         with _refusals():
             plugin = make()
             backend = BackendProxy(plugin)
-            if backend_id in self._options.custom_allocators:
-                backend = self._own_backend(backend_id, plugin, backend)
-            if backend.backend_id != backend_id:
+            if backend.get_id() != backend_id:
                 raise BackendError(
                     "the backend calls itself otherwise than when it was registered",
-                    where=f"{backend_id} / backend_id",
+                    where=f"{backend_id} / get_id",
                     expected=repr(backend_id),
-                    actual=repr(backend.backend_id),
+                    actual=repr(backend.get_id()),
                 )
         given = self._given_options(backend)
         scopes = check_options(backend.options, given, backend_id)
-        check_effect(backend, given)
+        _check_effect(backend, given)
         strategy = self._strategy_for(backend)
         with _refusals():
             backend = _for_runtime(backend, scopes[OptionScope.RUNTIME])
@@ -198,24 +196,9 @@ class BackendSetup:
             self.model_options[backend_id] = scopes[OptionScope.MODEL]
         return backend
 
-    def _own_backend(
-        self, backend_id: BackendId, shared: IBackendInternal, guarded: BackendProxy
-    ) -> BackendProxy:
-        """A backend for this runtime alone, if it would keep the allocator for all others."""
-        if guarded.overrides("can_use_allocator"):
-            return guarded
-        own = self._registry.create(backend_id)
-        if own is shared:
-            _log.warning(
-                "backend '%s' is one object for all runtimes: all take its memory from the "
-                "custom allocator",
-                backend_id,
-            )
-        return BackendProxy(own)
-
     def _given_options(self, backend: BackendProxy) -> Mapping[str, object]:
         """The caller's options for one backend; the number of threads where it has them."""
-        given = dict(self._options.backend_options.get(backend.backend_id, {}))
+        given = dict(self._options.backend_options.get(backend.get_id(), {}))
         has_threads = any(option.name == "num_threads" for option in backend.options)
         if self._options.num_threads is not None and has_threads:
             given.setdefault("num_threads", self._options.num_threads)
@@ -223,22 +206,16 @@ class BackendSetup:
 
     def _set_allocator(self, backend: BackendProxy) -> None:
         """Let a backend use the application's allocator; check protected mode's conditions."""
-        backend_id = backend.backend_id
+        backend_id = backend.get_id()
         allocator = self._options.custom_allocators.get(backend_id)
         if self._options.protected_mode:
             self._check_protected(backend, allocator)
         if allocator is None:
             return
-        if not backend.overrides("can_use_allocator"):  # before 1.2, and it keeps it
-            if backend.use_custom_memory_allocator(allocator) is False:
-                raise BackendCapabilityError(
-                    "the backend cannot use the custom allocator",
-                    where=f"{backend_id} / use_custom_memory_allocator",
-                )
-        elif not (answer := backend.can_use_allocator(allocator)):
+        if not backend.use_custom_memory_allocator(allocator):
             raise BackendCapabilityError(
-                f"the backend cannot use the custom allocator: {answer.text}",
-                where=f"{backend_id} / can_use_allocator",
+                "the backend does not use this custom allocator",
+                where=f"{backend_id} / use_custom_memory_allocator",
             )
 
     def _check_protected(self, backend: BackendProxy, allocator: ICustomAllocator | None) -> None:
@@ -250,19 +227,19 @@ class BackendSetup:
         elif allocator is None:
             problem = "there is no custom allocator for it"
         else:
-            where = f"{backend.backend_id}'s allocator"
+            where = f"{backend.get_id()}'s allocator"
             source = read_backend(where, allocator, "memory_source", MemorySource)
             if source is not MemorySource.DMA_BUF_PROTECTED:
                 problem = f"its allocator's memory is {source}, not protected"
         if problem:
             raise BackendCapabilityError(
                 f"the backend cannot be used in protected mode: {problem}",
-                where=backend.backend_id,
+                where=backend.get_id(),
             )
 
     def _strategy_for(self, backend: BackendProxy) -> IMemoryOptimizerStrategy | None:
         """The memory strategy chosen for a backend, if it can do with it."""
-        chosen = self._options.memory_strategies.get(backend.backend_id)
+        chosen = self._options.memory_strategies.get(backend.get_id())
         if chosen is None:
             return None
         strategy = get_memory_strategy(chosen) if isinstance(chosen, str) else chosen
@@ -273,7 +250,7 @@ class BackendSetup:
         _log.warning(
             "memory strategy %s is not used for backend '%s', which lacks the capability %s",
             strategy.name,
-            backend.backend_id,
+            backend.get_id(),
             capability,
         )
         return None
@@ -283,7 +260,7 @@ class BackendSetup:
         for chosen in self._options.memory_strategies.values():
             if isinstance(chosen, str):
                 get_memory_strategy(chosen)
-        used = {backend.backend_id for backend in self.backends} | set(self.left_out)
+        used = {backend.get_id() for backend in self.backends} | set(self.left_out)
         for backend_id, given in self._options.backend_options.items():
             if backend_id in used:
                 continue
@@ -296,7 +273,7 @@ class BackendSetup:
 
     def _check_known(self, registry: BackendRegistry) -> None:
         """Check that options name backends that exist."""
-        known = {backend.backend_id for backend in self.backends} | set(registry.backend_ids)
+        known = {backend.get_id() for backend in self.backends} | set(registry.backend_ids)
         for what in ("backend_options", "custom_allocators", "memory_strategies"):
             for backend_id in getattr(self._options, what):
                 if backend_id not in known:
@@ -311,45 +288,31 @@ def _same(backend: IBackendInternal) -> IBackendInternal:
 def _for_runtime(backend: BackendProxy, options: OptionValues) -> BackendProxy:
     """What a backend makes of itself for one runtime's options."""
     made = backend.for_runtime(options)
-    if made.backend_id != backend.backend_id:
+    if made.get_id() != backend.get_id():
         raise BackendError(
             "the backend for one runtime calls itself otherwise",
-            where=f"{backend.backend_id} / for_runtime",
-            expected=repr(backend.backend_id),
-            actual=repr(made.backend_id),
+            where=f"{backend.get_id()} / for_runtime",
+            expected=repr(backend.get_id()),
+            actual=repr(made.get_id()),
         )
     return made
 
 
-_TAKING_OPTIONS = {
-    OptionScope.RUNTIME: ("for_runtime", "create_backend_context"),
-    OptionScope.MODEL: (
-        "create_backend_model_context",
-        "create_workload_factory_for_network",
-        "register_tensor_handle_factories_for_network",
-        "create_workload_factory_with_options",
-        "get_layer_support_with_options",
-        "optimize_subgraph_with_options",
-        "optimize_subgraph_for_network",
-    ),
-}
-"""Methods that a backend is given its options by, of which it overrides one at least."""
-
-
-def check_effect(backend: BackendProxy, given: Mapping[str, object]) -> None:
-    """Check that a backend takes the options that it is given.
+def _check_effect(backend: BackendProxy, given: Mapping[str, object]) -> None:
+    """Check that a backend takes the runtime's options that it is given.
 
     Raises
     ------
     BackendError
         If it overrides none of the methods that would be given an option.
     """
+    names = "for_runtime", "create_backend_context"
     for option in backend.options:
-        names = _TAKING_OPTIONS[option.scope]
-        if option.name in given and not any(map(backend.overrides, names)):
+        is_given = option.scope is OptionScope.RUNTIME and option.name in given
+        if is_given and not any(map(backend.overrides, names)):
             raise BackendError(
                 f"the option '{option.name}' has no effect: the backend never asks for it",
-                where=backend.backend_id,
+                where=backend.get_id(),
                 expected=f"a backend that overrides {' or '.join(names)}",
                 fix="Leave the option out, and tell the backend's author",
             )

@@ -23,11 +23,11 @@ def targets_of(backend: BackendProxy) -> tuple[str, ...]:
     if programs is None:
         return ()
     kinds = (tuple, list)
-    found: Sequence[object] = read_backend(backend.backend_id, programs, "targets", kinds)
+    found: Sequence[object] = read_backend(backend.get_id(), programs, "targets", kinds)
     if not all(isinstance(name, str) for name in found):
         raise BackendError(
             "an entry has the wrong type",
-            where=f"{backend.backend_id} / targets",
+            where=f"{backend.get_id()} / targets",
             expected="str",
             actual=describe(found),
         )
@@ -39,7 +39,7 @@ def known_targets(backends: Iterable[BackendProxy]) -> dict[str, list[BackendId]
     known: dict[str, list[BackendId]] = {HOST_TARGET: []}
     for backend in backends:
         for name in targets_of(backend):
-            known.setdefault(name, []).append(backend.backend_id)
+            known.setdefault(name, []).append(backend.get_id())
     return known
 
 

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from armpy.backend import OptionScope, OptionValues
 from armpy.backend.options import check_options
 from armpy.errors import InvalidArgumentError
-from armpy.execution.backend_setup import check_effect
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.types import BackendId
 
@@ -37,10 +36,8 @@ def merged_model_options(
     ------
     InvalidArgumentError
         If the runtime does not use a backend, or this has no such option, or not of this scope.
-    BackendError
-        If the backend never asks for its options.
     """
-    by_id = {backend.backend_id: backend for backend in backends}
+    by_id = {backend.get_id(): backend for backend in backends}
     merged = dict(of_runtime)
     for backend_id, given in of_network.items():
         if backend_id not in by_id:
@@ -51,7 +48,6 @@ def merged_model_options(
             )
         backend = by_id[backend_id]
         _check_scopes(backend, given)
-        check_effect(backend, given)
         if given:
             both = {**merged.get(backend_id, {}), **given}
             scopes = check_options(backend.options, both, backend_id)
@@ -65,7 +61,7 @@ def with_defaults(
     backends: Iterable[BackendProxy],
 ) -> dict[BackendId, Mapping[str, object]]:
     """Model options over those of an optimised network, of backends that are there."""
-    there = {backend.backend_id for backend in backends}
+    there = {backend.get_id() for backend in backends}
     merged: dict[BackendId, Mapping[str, object]] = dict(given)
     for backend_id, values in defaults.items():
         if backend_id in there:
@@ -79,6 +75,6 @@ def _check_scopes(backend: BackendProxy, given: Mapping[str, object]) -> None:
         if option.name in given and option.scope is not OptionScope.MODEL:
             raise InvalidArgumentError(
                 f"the option '{option.name}' is the runtime's, not one network's",
-                where=backend.backend_id,
+                where=backend.get_id(),
                 fix="Give it in RuntimeOptions.backend_options",
             )

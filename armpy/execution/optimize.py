@@ -89,7 +89,7 @@ def _options(backends: Sequence[str | IBackendInternal] | None) -> RuntimeOption
             actual=", ".join(type(one).__name__ for one in backends),
         )
     registry = BackendRegistry()
-    names = [BackendProxy(one).backend_id for one in objects]
+    names = [BackendProxy(one).get_id() for one in objects]
     for name, one in zip(names, objects, strict=True):
         registry.register(name, partial(_given, one))
     return RuntimeOptions(backends=names, registry=registry)

@@ -73,7 +73,7 @@ def decide(
 
     with phase("decide placement"):
         given = settings.optimizer
-        oracle = SupportOracle(backends, given.model_options, given.feature_levels)
+        oracle = SupportOracle(backends, given)
         choices = choices_of(graph, oracle, excluded or {})
         if not all(choices.values()):
             return None

@@ -156,7 +156,7 @@ class Runtime:
 
     def get_device_spec(self) -> DeviceSpec:
         """The backends of this runtime and everything that was found."""
-        ids = tuple(backend.backend_id for backend in self._setup.backends)
+        ids = tuple(backend.get_id() for backend in self._setup.backends)
         left_out, isolated = self._setup.left_out, self._setup.isolated
         candidates = [
             replace(c, status=CandidateStatus.FAILED, reason=left_out[c.backend_id])
@@ -369,7 +369,9 @@ class Runtime:
         LayerValidationError
             If a layer breaks a rule of its operation.
         """
-        oracle = SupportOracle(self._setup.backends, self._setup.model_options)
+        oracle = SupportOracle(
+            self._setup.backends, OptimizerOptions(model_options=self._setup.model_options)
+        )
         for layer in specialize(graph, evaluator=self._evaluator).layers:
             if isinstance(layer.operation, Composite):
                 return Support.no(ReasonCode.SHAPE, f"{layer.where}: its shapes are not known")

@@ -82,7 +82,7 @@ class SubgraphNetworks:
         self._num_ahead = 0
         # A proxy, as this holds the session.
         self._host = host_session(weakref.proxy(self), settings.loop_timeout_s)
-        by_id = {backend.backend_id: backend for backend in self.backends}
+        by_id = {backend.get_id(): backend for backend in self.backends}
         self.sessions = Sessions(self._host, partial(_open_session, by_id, settings))
         self._refusals: dict[BackendId, Support] = {}
 
@@ -193,7 +193,7 @@ def _open_session(
                 settings.profiler,
                 settings.properties.input_source,
                 settings.properties.output_source,
-                relaxed=settings.optimizer.relaxes(backends[backend_id]),
+                relaxed=settings.optimizer.request_for(backends[backend_id]).relaxed,
             )
             if settings.protected_mode:
                 return replace(session, allocator=UnseenAllocator())

@@ -11,7 +11,7 @@ from armpy.backend import DeviceMemoryRequest, ExternalMemory, MemoryRole, Memor
 from armpy.compiler.memory.memory_copies import handle_factories
 from armpy.core.vlog import is_on, vlog
 from armpy.errors import ArmpyError, InvalidArgumentError
-from armpy.plugins.proxy.guard import DeviceMemoryProxy
+from armpy.plugins.proxy.memory import DeviceMemoryProxy
 from armpy.tensor import TensorInfo
 from armpy.types import HOST, BackendId
 
@@ -58,7 +58,7 @@ class TensorRole:
         try:
             return self.network.importer().users(self.index, is_output=self.is_output)
         except ArmpyError:  # shapes are not known, or depend on values
-            return (everybody[0].backend_id,) if len(everybody) == 1 else ()
+            return (everybody[0].get_id(),) if len(everybody) == 1 else ()
 
 
 def single_user(roles: Sequence[TensorRole]) -> BackendId | None:
@@ -101,7 +101,7 @@ def allocate_device_memory(
     )
     # Backends of one id may be other objects in other runtimes: what one of them makes, the
     # others import or not.
-    backend = next(one for one in roles[0].network.backends if one.backend_id == user)
+    backend = next(one for one in roles[0].network.backends if one.get_id() == user)
     try:
         return backend.allocate_device_memory(request)
     except ArmpyError as error:
@@ -115,7 +115,7 @@ def works_in_host_memory(roles: Sequence[TensorRole]) -> bool:
     user = single_user(roles)
     if user is None:
         return False
-    backend = next(one for one in roles[0].network.backends if one.backend_id == user)
+    backend = next(one for one in roles[0].network.backends if one.get_id() == user)
     factories, _ = handle_factories(backend)
     return bool(MemorySource.MALLOC & factories[0].export_sources)
 

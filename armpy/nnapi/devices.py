@@ -10,7 +10,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from armpy.backend import OptionScope
+from armpy.backend import OptionScope, PreparationRequest
 from armpy.compiler.devices import DeviceFacts, device_facts
 from armpy.core.vlog import is_on, vlog
 from armpy.errors import ArmpyError, BackendUnavailableError
@@ -93,7 +93,7 @@ class Device:
     @property
     def backend_id(self) -> BackendId:
         """The backend's id."""
-        return self._backend.backend_id
+        return self._backend.get_id()
 
     @property
     def name(self) -> str:
@@ -104,7 +104,7 @@ class Device:
     @property
     def type(self) -> DeviceTypeCode:
         """What kind of device it is."""
-        return DEVICE_TYPES[self._backend.device_type]
+        return DEVICE_TYPES[self._backend.device.device_type]
 
     @property
     def version(self) -> str:
@@ -127,7 +127,7 @@ class Device:
     @property
     def level(self) -> int:
         """The feature level as the backend says it, whether there is such a one or not."""
-        return self._backend.feature_level
+        return self._backend.device.feature_level
 
     @property
     def facts(self) -> DeviceFacts:
@@ -207,7 +207,7 @@ class Device:
             OP_FAILED if it does not answer.
         """
         with result_codes(f"Device '{self.name}'"):
-            self._backend.get_layer_support()
+            self._backend.get_layer_support(PreparationRequest())
 
     def __repr__(self) -> str:
         return f"Device({self.name!r}, {self.type.name}, version {self.version})"

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from armpy.backend import IBackendInternal
 from armpy.plugins.discovery.candidate import RejectionError
+from armpy.plugins.proxy.facts import read_devices
 from armpy.plugins.proxy.guarded_call import describe, exact
-from armpy.plugins.proxy.spelling import remark_on, remarks_on
+from armpy.plugins.proxy.names import why_misnamed
 from armpy.plugins.versions import why_incompatible
 from armpy.types import BackendId, DeviceType
 
@@ -24,15 +25,13 @@ class CheckedBackend:
     backend : IBackendInternal
     api_version : str
     device_type : DeviceType
-    remarks : tuple of str
-        On methods that were meant for the contract and are called otherwise there.
+        Of its first device.
     """
 
     backend_id: BackendId
     backend: IBackendInternal
     api_version: str
     device_type: DeviceType
-    remarks: tuple[str, ...] = ()
 
 
 def check_backend(backend_id: BackendId, backend: object) -> CheckedBackend:
@@ -48,22 +47,22 @@ def check_backend(backend_id: BackendId, backend: object) -> CheckedBackend:
     """
     if not isinstance(backend, IBackendInternal):
         raise RejectionError(f"its factory made {type(backend).__name__}, not an IBackendInternal")
+    if problem := why_misnamed(type(backend)):
+        raise RejectionError(problem)
     for name, member in vars(IBackendInternal).items():
         if isinstance(member, property) and inspect.isroutine(getattr(type(backend), name)):
             raise RejectionError(f"its {name} is a method. Expected a property")
         if inspect.isfunction(member) and not name.startswith("_"):
             _check_method(backend, name, member)
-    if exact(backend.backend_id) != backend_id:
-        raise RejectionError(f"it calls itself {describe(backend.backend_id)}")
-    version, device_type = exact(backend.api_version), backend.device_type
-    if not isinstance(device_type, DeviceType):
-        raise RejectionError(f"its device type {describe(device_type)} is not a DeviceType")
+    if exact(backend.get_id()) != backend_id:
+        raise RejectionError(f"it calls itself {describe(backend.get_id())}")
+    version = exact(backend.get_api_version())
     if not isinstance(version, str):
         raise RejectionError(f"its API version {describe(version)} is not of the form major.minor")
     if reason := why_incompatible(version):
         raise RejectionError(reason)
-    remark_on(backend_id, backend)
-    return CheckedBackend(backend_id, backend, version, device_type, remarks_on(type(backend)))
+    device_type = read_devices(backend_id, backend)[0].device_type
+    return CheckedBackend(backend_id, backend, version, device_type)
 
 
 def _check_method(backend: IBackendInternal, name: str, contract: Callable[..., object]) -> None:

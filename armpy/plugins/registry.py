@@ -426,7 +426,6 @@ class BackendRegistry:
         checked = opened.create()
         candidate.api_version = checked.api_version
         candidate.device_type = checked.device_type.name
-        candidate.reason = "; ".join(checked.remarks)
         candidate.status = CandidateStatus.REGISTERED
         record.changes.clear()
         record.checked = checked  # last: `get` looks at it without the lock

@@ -1,4 +1,4 @@
-"""Compiled parts on disk: what a backend wrote down of a part, one file for each that it asks for.
+"""Compiled parts on disk: what a backend wrote down of a part, in a file of code and one of data.
 
 Notes
 -----
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,12 +19,12 @@ from pathlib import Path
 from urllib.parse import quote
 
 from armpy.backend.caches import model_name
-from armpy.backend.preparation import CompiledFiles
 from armpy.store.entries import Entries
 from armpy.store.settings import CompilationCaching
 from armpy.types import BackendId
 
 _MAKING_BYTES = 16
+_KINDS = "model0", "data0"
 NAME = "compiled parts"
 """What the cache is called."""
 
@@ -41,6 +42,26 @@ class Key:
 
     name: bytes
     contents: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledFiles:
+    """Contents of the two cache files of one compiled part.
+
+    Parameters
+    ----------
+    model : sequence of bytes
+        What describes the part, and its code.
+    data : sequence of bytes
+        What is large: constants, for example.
+
+    References
+    ----------
+    NNAPI ``modelCache`` and ``dataCache``.
+    """
+
+    model: Sequence[bytes]
+    data: Sequence[bytes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,46 +108,39 @@ class CompiledParts:
             return cls(TokenEntries(folder), backend_id)
         return cls(_entries_in(folder, limit_bytes), backend_id)
 
-    def look_up(self, key: Key, num_model: int, num_data: int) -> LookedUp:
-        """The files of a part, if all are there and can be believed."""
-        found: list[bytes] = []
+    def look_up(self, key: Key) -> LookedUp:
+        """The files of a part, if both are there and can be believed."""
+        found: list[list[bytes]] = []
         makings: set[bytes] = set()
         missing: list[str] = []
-        kinds = self._kinds(num_model, num_data)
-        for kind in kinds:
-            one = self._entries.look_up(kind, key.name.hex())
+        for kind in _KINDS:
+            one = self._entries.look_up(self._prefix + kind, key.name.hex())
             if one.parts is None:
                 missing.append(one.reason)
                 continue
-            if len(one.parts) != 3:
+            if len(one.parts) < 2:
                 return LookedUp(None, "a file has another layout")
-            contents, making, payload = map(bytes, one.parts)
+            contents, making, *payload = map(bytes, one.parts)
             if contents != key.contents:
                 return LookedUp(None, "it was made of something else, or for another machine")
             makings.add(making)
             found.append(payload)
         if missing:
-            whole = len(missing) == len(kinds)
+            whole = len(missing) == len(_KINDS)
             return LookedUp(None, missing[0] if whole else f"a file is missing: {missing[0]}")
         if len(makings) != 1:
             return LookedUp(None, "its files were not written together")
-        files = CompiledFiles(tuple(found[:num_model]), tuple(found[num_model:]))
-        return LookedUp(files, making=makings.pop())
+        return LookedUp(CompiledFiles(*found), making=makings.pop())
 
     def keep(self, key: Key, files: CompiledFiles, description: str) -> bool:
-        """Write the files of a part; whether all of them are kept now."""
+        """Write the files of a part; whether both are kept now."""
         making = os.urandom(_MAKING_BYTES)
-        kinds = self._kinds(len(files.model), len(files.data))
-        for kind, payload in zip(kinds, (*files.model, *files.data), strict=True):
-            parts = [key.contents, making, payload]
-            if not self._entries.write(kind, key.name.hex(), parts, description, model_name()):
+        for kind, payload in zip(_KINDS, (files.model, files.data), strict=True):
+            parts = [key.contents, making, *payload]
+            name = self._prefix + kind
+            if not self._entries.write(name, key.name.hex(), parts, description, model_name()):
                 return False
         return True
-
-    def _kinds(self, num_model: int, num_data: int) -> list[str]:
-        """What the files of a part are called."""
-        numbered = [f"model{i}" for i in range(num_model)] + [f"data{i}" for i in range(num_data)]
-        return [self._prefix + name for name in numbered]
 
     def making(self, key: Key, deadline_s: float | None) -> AbstractContextManager[bool]:
         """Make a part while nobody else does; whether that is so, as `locks.locked` says."""

@@ -31,7 +31,7 @@ class Answers:
     def __init__(self, backend: BackendProxy) -> None:
         self._oracle = SupportOracle([backend])
         self._backend = backend
-        self._factory = backend.create_workload_factory_for_network(NetworkResources())
+        self._factory = backend.create_workload_factory(NetworkResources())
 
     def of(
         self, graph: Graph, feeds: Sequence[Mapping[str, Array]]

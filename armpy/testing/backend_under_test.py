@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, cached_property
 
-from armpy.backend import IBackendInternal, ReasonCode, Support
+from armpy.backend import IBackendInternal, PreparationRequest, ReasonCode, Support
 from armpy.compiler import specialize
 from armpy.compiler.assign import SupportOracle
 from armpy.errors import ArmpyError
@@ -112,7 +112,7 @@ class BackendUnderTest:
 
     def raw_support(self, layer: Layer) -> object:
         """What the backend answers about a layer, unchecked; raises what it raises."""
-        support = self.backend.get_layer_support()
+        support = self.backend.get_layer_support(PreparationRequest())
         return support.is_layer_supported(layer.operation, layer.input_infos, layer.output_infos)
 
     def support(self, layer: Layer) -> Support:
@@ -123,7 +123,9 @@ class BackendUnderTest:
         """Why the backend gives layers back when it is offered them; None if it does not."""
         whole = specialize(graph)
         try:
-            views = self.backend.optimize_subgraph(SubgraphView.of(whole, whole.layers))
+            views = self.backend.optimize_subgraph_view(
+                SubgraphView.of(whole, whole.layers), PreparationRequest()
+            )
         except ArmpyError:
             return None
         reasons = [views.reasons.get(view, "no reason given") for view in views.failed]

@@ -164,9 +164,9 @@ def run_conformance(
     judged, unused = apply_known_failures(in_order, known)
     backend = subject.backend
     return ConformanceResult(
-        backend.backend_id,
+        backend.get_id(),
         backend.version,
-        backend.api_version,
+        backend.get_api_version(),
         judged,
         unused,
         time.perf_counter() - started,

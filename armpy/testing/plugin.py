@@ -57,5 +57,5 @@ def _result(config: pytest.Config) -> ConformanceResult | None:
     from armpy.testing.result import ConformanceResult  # noqa: PLC0415
 
     backend, results = config.stash[RESULTS]
-    version = backend.version, backend.api_version
-    return ConformanceResult(backend.backend_id, *version, tuple(results))
+    version = backend.version, backend.get_api_version()
+    return ConformanceResult(backend.get_id(), *version, tuple(results))

@@ -9,15 +9,17 @@ from armpy_reference import ReferenceBackend
 from armpy.backend import (
     BACKEND_API_VERSION,
     DefaultAllocator,
+    DeviceInfo,
     HostTensorHandle,
     IBackendContext,
     IBackendInternal,
     IBackendProfilingContext,
     ILayerSupport,
-    IMemoryManager,
     IWorkloadFactory,
     MemorySource,
+    NetworkResources,
     PerformanceFigures,
+    PreparationRequest,
     ReasonCode,
     Substitution,
     Support,
@@ -36,14 +38,13 @@ from tests.support.networks import chain, diamond, f32, floats
 class Smallest(IBackendInternal):
     """Writes only what has to be written."""
 
-    @property
-    def backend_id(self) -> str:
+    def get_id(self) -> str:
         return "Smallest"
 
-    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
-        return ReferenceBackend().create_workload_factory(memory_manager)
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
+        return ReferenceBackend().create_workload_factory(network)
 
-    def get_layer_support(self) -> ILayerSupport:
+    def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
         return ReferenceBackend().get_layer_support()
 
 
@@ -72,10 +73,10 @@ def test_three_methods_make_a_backend() -> None:
     assert list(backend.get_handle_factory_preferences()) == []
     assert backend.create_memory_manager() is None
     assert backend.create_backend_context({}) is None
-    assert backend.create_backend_model_context({}) is None
+    assert backend.create_backend_specific_model_context({}) is None
     assert backend.create_backend_profiling_context({}, SILENT) is None
     assert backend.get_default_allocator() is None
-    answer = backend.optimize_subgraph(view)
+    answer = backend.optimize_subgraph_view(view, request)
     assert (answer.substitutions, answer.failed, answer.untouched) == ([], [], [view])
     with pytest.raises(BackendCapabilityError, match=r"^Smallest: .*does not use custom memory"):
         backend.use_custom_memory_allocator(DefaultAllocator())
@@ -87,7 +88,7 @@ def test_the_methods_with_options_forward_to_those_without() -> None:
     view = SubgraphView.of(graph, graph.layers)
     factory = backend.create_workload_factory_with_options(None, {"a": 1})
     assert type(factory) is type(backend.create_workload_factory(None))
-    support = backend.get_layer_support_with_options({"a": 1})
+    support = backend.get_layer_support({"a": 1})
     assert type(support) is type(backend.get_layer_support())
     assert backend.optimize_subgraph_with_options(view, {"a": 1}).untouched == [view]
 
@@ -98,9 +99,8 @@ def test_a_guarded_backend_says_what_the_backend_says() -> None:
         def version(self) -> str:
             return "1.2.3"
 
-        @property
-        def device_type(self) -> DeviceType:
-            return DeviceType.GPU
+        def get_devices(self) -> Sequence[DeviceInfo]:
+            return (DeviceInfo(device_type=DeviceType.GPU),)
 
         @property
         def supported_extensions(self) -> Sequence[str]:

@@ -15,8 +15,9 @@ from armpy.backend import (
     ExtensionOperation,
     IBackendInternal,
     ILayerSupport,
-    IMemoryManager,
     IWorkloadFactory,
+    NetworkResources,
+    PreparationRequest,
     Support,
 )
 from armpy.errors import BackendCapabilityError, BackendError, InvalidArgumentError
@@ -61,15 +62,14 @@ class Vendor(IBackendInternal):
         self._extensions = extensions
         self.asked: list[str] = []
 
-    @property
-    def backend_id(self) -> str:
+    def get_id(self) -> str:
         return self._backend_id
 
     @property
     def extensions(self) -> Sequence[Extension]:
         return self._extensions  # type: ignore[return-value]  # may be wrong on purpose
 
-    def get_layer_support(self) -> ILayerSupport:
+    def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
         asked = self.asked
 
         class Everything(ILayerSupport):
@@ -81,7 +81,7 @@ class Vendor(IBackendInternal):
 
         return Everything()
 
-    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         class Negating(FakeFactory):
             def create_workload(self, operation, info):  # type: ignore[no-untyped-def]
                 negate = ElementwiseUnary(UnaryOperation.NEG)

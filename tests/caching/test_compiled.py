@@ -19,6 +19,7 @@ from armpy.backend import (
     OptimizationViews,
     OptionScope,
     OptionValues,
+    PreparationRequest,
 )
 from armpy.compiler import OptimizerOptions
 from armpy.errors import BackendCapabilityError, BackendError, InvalidArgumentError
@@ -131,10 +132,10 @@ class Optional(ScriptedBackend):
     def for_runtime(self, options: OptionValues) -> IBackendInternal:
         return self
 
-    def optimize_subgraph_with_options(
-        self, view: SubgraphView, model_options: OptionValues
+    def optimize_subgraph_view(
+        self, view: SubgraphView, request: PreparationRequest
     ) -> OptimizationViews:
-        return self.optimize_subgraph(view)
+        return super().optimize_subgraph_view(view, request)
 
 
 def test_options_of_runtime_and_network_are_in_the_key(tmp_path: Path) -> None:

@@ -13,10 +13,10 @@ from armpy_reference import ReferenceBackend
 from armpy.backend import (
     BackendOption,
     DeviceFigures,
-    IMemoryManager,
     ITensorHandle,
     IWorkload,
     IWorkloadFactory,
+    NetworkResources,
     OptionScope,
     PerformanceFigures,
     Progress,
@@ -99,8 +99,8 @@ class Timed(FakeBackend):
     def version(self) -> str:
         return "3.2"
 
-    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
-        super().create_workload_factory(memory_manager)
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
+        super().create_workload_factory(network)
         return TimedFactory(self._time, self._rates)
 
     def get_device_figures(self) -> DeviceFigures | None:
@@ -267,7 +267,7 @@ def test_relaxed_workloads_run_with_the_backends_option(
         def options(self) -> Sequence[BackendOption]:
             return (FAST_MATH,)
 
-        def create_workload_factory_for_network(self, *args: Any) -> IWorkloadFactory:
+        def create_workload_factory(self, *args: Any) -> IWorkloadFactory:
             (resources,) = args
             fast = resources.model_options.get("fast_math_enabled")
             return TimedFactory(time, lambda *_: REFERENCE.scaled(0.25 if fast else 0.5))

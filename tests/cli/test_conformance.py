@@ -212,9 +212,10 @@ class Factory(IWorkloadFactory):
 
 
 class Backend(ReferenceBackend):
-    backend_id = "WrongDense"
+    def get_id(self) -> str:
+        return "WrongDense"
 
-    def create_workload_factory(self, memory_manager):
+    def create_workload_factory(self, network):
         return Factory()
 
 
@@ -223,7 +224,7 @@ def get_backend_id():
 
 
 def get_version():
-    return 1, 0
+    return 2, 0
 
 
 def backend_factory():

@@ -8,9 +8,10 @@ from armpy_reference import ReferenceBackend
 from armpy.backend import (
     DeviceFigures,
     ILayerSupport,
-    IMemoryManager,
     IWorkloadFactory,
+    NetworkResources,
     PerformanceFigures,
+    PreparationRequest,
     ReasonCode,
     Support,
 )
@@ -23,16 +24,18 @@ from tests.support.lying_backends import Declaring, GivesBack, Pairs
 
 
 class Lying(ReferenceBackend):
-    backend_id = "Lying"
+    def get_id(self) -> str:
+        return "Lying"
 
-    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         raise UnimplementedError("the driver is from last year")
 
 
 class Shy(ReferenceBackend):
-    backend_id = "Shy"
+    def get_id(self) -> str:
+        return "Shy"
 
-    def get_layer_support(self) -> ILayerSupport:
+    def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
         return Nothing()
 
 
@@ -44,12 +47,15 @@ class Nothing(ILayerSupport):
 
 
 class Misspelt(ReferenceBackend):
-    backend_id = "Misspelt"
+    def get_id(self) -> str:
+        return "Misspelt"
+
     version = 7  # type: ignore[assignment]  # that is what is wrong with it
 
 
 class Boastful(ReferenceBackend):
-    backend_id = "Boastful"
+    def get_id(self) -> str:
+        return "Boastful"
 
     def get_device_figures(self) -> DeviceFigures:
         return DeviceFigures({DataType.FLOAT32: PerformanceFigures(exec_time=-0.5)})

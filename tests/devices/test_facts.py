@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 from armpy_reference import ReferenceBackend
 
-from armpy.backend import DeviceFigures, PerformanceFigures
+from armpy.backend import DeviceFigures, DeviceInfo, PerformanceFigures
 from armpy.compiler.devices import (
     BackendCosts,
     DeviceRecord,
@@ -38,13 +39,11 @@ class Declaring(ReferenceBackend):
         super().__init__()
         self.figures = figures
 
-    @property
-    def backend_id(self) -> str:
+    def get_id(self) -> str:
         return "Declaring"
 
-    @property
-    def device_type(self) -> DeviceType:
-        return DeviceType.GPU
+    def get_devices(self) -> Sequence[DeviceInfo]:
+        return (DeviceInfo(device_type=DeviceType.GPU),)
 
     @property
     def version(self) -> str:

@@ -43,8 +43,7 @@ from armpy_example_extensions import ExampleExtensionsBackend
 
 
 class Disagreeing(ExampleExtensionsBackend):
-    @property
-    def backend_id(self):
+    def get_id(self):
         return "Disagreeing"
 
     @property

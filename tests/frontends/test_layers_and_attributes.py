@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from armpy_reference import ReferenceBackend
 
-from armpy.backend import ILayerSupport, ReasonCode, Support
+from armpy.backend import ILayerSupport, PreparationRequest, ReasonCode, Support
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.frontends.tflite import parse_tflite
 from armpy.model import Model
@@ -65,14 +65,15 @@ class Named:
 class Asked(ReferenceBackend, ILayerSupport):
     """The reference, which writes down what it is asked about."""
 
-    backend_id = "Asked"
+    def get_id(self) -> str:
+        return "Asked"
 
     def __init__(self, refuses_padding: bool = False) -> None:
         self.layers: dict[Operation, tuple[OperandInfos, Sequence[TensorInfo]]] = {}
         self._refuses_padding = refuses_padding
         self._support = super().get_layer_support()
 
-    def get_layer_support(self) -> ILayerSupport:
+    def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
         return self
 
     def is_layer_supported(

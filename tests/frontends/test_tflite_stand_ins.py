@@ -16,6 +16,7 @@ from armpy.backend import (
     ITensorHandle,
     IWorkload,
     IWorkloadFactory,
+    PreparationRequest,
     ReasonCode,
     Support,
     WorkloadInfo,
@@ -32,10 +33,10 @@ STANDS_IN = {"stand_in_for_unsupported": True}
 class VendorBackend(FakeBackend):
     """Has an operation of a vendor's: the sum of its inputs times the one byte of its options."""
 
-    def get_layer_support(self) -> ILayerSupport:
+    def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
         return VendorSupport()
 
-    def create_workload_factory(self, memory_manager: object) -> IWorkloadFactory:
+    def create_workload_factory(self, network: object) -> IWorkloadFactory:
         return VendorFactory()
 
 

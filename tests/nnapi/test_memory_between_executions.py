@@ -11,9 +11,9 @@ import pytest
 from armpy.backend import (
     DefaultAllocator,
     ICustomAllocator,
-    IMemoryManager,
     IWorkload,
     IWorkloadFactory,
+    NetworkResources,
     Support,
     WorkloadInfo,
 )
@@ -55,8 +55,8 @@ class Device(FakeBackend):
     def can_use_allocator(self, allocator: ICustomAllocator) -> Support:
         return Support.yes()
 
-    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
-        right, this = super().create_workload_factory(memory_manager), self
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
+        right, this = super().create_workload_factory(network), self
 
         class Factory(IWorkloadFactory):
             def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:

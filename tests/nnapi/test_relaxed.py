@@ -38,11 +38,11 @@ class Careful(FakeBackend):
     def options(self) -> Sequence[BackendOption]:
         return self._declared
 
-    def optimize_subgraph_with_options(
-        self, view: SubgraphView, model_options: OptionValues
+    def optimize_subgraph_view(
+        self, view: SubgraphView, request: PreparationRequest
     ) -> OptimizationViews:
-        self.told.append(model_options)
-        return self.optimize_subgraph(view)
+        self.told.append(request.model_options)
+        return super().optimize_subgraph_view(view, request)
 
 
 FAST = BackendOption("fast_math_enabled", False, "May be quick.", OptionScope.MODEL)
@@ -129,15 +129,15 @@ class Asking(FakeBackend):
     def feature_level(self) -> int:
         return self.level
 
-    def optimize_subgraph_for_network(
+    def optimize_subgraph_view(
         self, view: SubgraphView, request: PreparationRequest
     ) -> OptimizationViews:
         self.told.append(request.relaxed)
-        return super().optimize_subgraph_for_network(view, request)
+        return super().optimize_subgraph_view(view, request)
 
-    def create_workload_factory_for_network(self, network: NetworkResources) -> IWorkloadFactory:
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         self.told.append(network.relaxed)
-        return super().create_workload_factory_for_network(network)
+        return super().create_workload_factory(network)
 
 
 @pytest.mark.parametrize("is_relaxed", [False, True])

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from armpy.backend import ILayerSupport, ReasonCode, Support
+from armpy.backend import ILayerSupport, PreparationRequest, ReasonCode, Support
 from armpy.errors import ResultCode
 from armpy.execution import RuntimeOptions
 from armpy.nnapi import (
@@ -187,7 +187,7 @@ def test_an_if_that_two_devices_cover_together_is_asked_of_both() -> None:
 class WithoutSums(FakeBackend):
     """Does all but sums and the like."""
 
-    def get_layer_support(self) -> ILayerSupport:
+    def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
         return _AllBut(super().get_layer_support())
 
 
@@ -216,7 +216,7 @@ def test_an_operation_that_no_chosen_device_has_is_refused_whatever_its_dimensio
 class Small(FakeBackend):
     """Has neither 8-bit arithmetic, nor windows above 3x3, nor memory for large images."""
 
-    def get_layer_support(self) -> ILayerSupport:
+    def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
         return _Small()
 
 
@@ -272,7 +272,7 @@ def test_a_device_refuses_by_type_parameter_and_size(form: dict[str, Any], reaso
 class OfManyElements(FakeBackend):
     """Takes layers of 64 elements and more."""
 
-    def get_layer_support(self) -> ILayerSupport:
+    def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
         return _Many()
 
 

@@ -76,7 +76,7 @@ def test_each_question_is_asked_once() -> None:
     asked = []
 
     class Asked(FakeBackend):
-        def get_layer_support(self):  # type: ignore[no-untyped-def]  # as the base class
+        def get_layer_support(self, request: object):  # type: ignore[no-untyped-def]  # as the base class
             asked.append(1)
             return super().get_layer_support()
 

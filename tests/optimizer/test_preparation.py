@@ -40,11 +40,11 @@ class Told(CompilingBackend):
         super().__init__()
         self.requests: list[PreparationRequest] = []
 
-    def optimize_subgraph_for_network(
+    def optimize_subgraph_view(
         self, view: SubgraphView, request: PreparationRequest
     ) -> OptimizationViews:
         self.requests.append(request)
-        return super().optimize_subgraph(view)
+        return super().optimize_subgraph_view(view, request)
 
 
 X = floats(-1, 0, 2, 5)
@@ -113,9 +113,7 @@ def test_a_preparation_that_fails_moves_its_part_with_the_reason() -> None:
     assert model.placement is not None
     assert model.placement.layers_by_backend == {"CpuRef": 4}
     reasons = {(r.backend, r.code, r.text) for r in model.placement.refusals}
-    assert reasons == {
-        ("Npu", "compilation", "Npu / optimize_subgraph_for_network: no units left.")
-    }
+    assert reasons == {("Npu", "compilation", "Npu / optimize_subgraph_view: no units left.")}
     np.testing.assert_array_equal(model(X), EXPECTED)
 
 

@@ -20,7 +20,8 @@ from tests.support.networks import ADD, f32, floats
 class Own(ReferenceBackend):
     """A backend that an application brings along."""
 
-    backend_id = "Own"
+    def get_id(self) -> str:
+        return "Own"
 
 
 def model(runtime: Runtime) -> Model:

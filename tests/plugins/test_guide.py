@@ -22,6 +22,7 @@ from armpy.backend import (
     ITensorHandle,
     IWorkload,
     IWorkloadFactory,
+    NetworkResources,
     OptionValues,
     Support,
     WorkloadInfo,
@@ -43,7 +44,8 @@ from tests.support.networks import ADD, f32, floats
 class Recorder(ReferenceBackend):
     """Writes down what it is asked to make and what is done with that."""
 
-    backend_id = "Recorder"
+    def get_id(self) -> str:
+        return "Recorder"
 
     def __init__(self) -> None:
         self.calls: list[str] = []
@@ -56,10 +58,10 @@ class Recorder(ReferenceBackend):
         self.calls.append("create_memory_manager")
         return self.manager
 
-    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         self.calls.append("create_workload_factory")
-        self.given.append(memory_manager)
-        return RecordedFactory(super().create_workload_factory(memory_manager), self)
+        self.given.append(network.memory_manager)
+        return RecordedFactory(super().create_workload_factory(network), self)
 
     def create_backend_context(self, options: OptionValues) -> IBackendContext:
         self.calls.append("create_backend_context")

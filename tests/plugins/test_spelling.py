@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 
 import pytest
+from armpy.plugins.proxy.spelling import gathered_remarks, remarks_on
 
 import armpy.backend
 from armpy.backend import IBackendInternal
@@ -13,7 +14,6 @@ from armpy.cli.doctor.diagnose_backend import examine_backend
 from armpy.execution import RuntimeOptions
 from armpy.model import Model
 from armpy.plugins import BackendRegistry, CandidateStatus
-from armpy.plugins.proxy.spelling import gathered_remarks, remarks_on
 from armpy.testing.backend_under_test import BackendUnderTest
 from armpy.testing.contract.case import ViolationError
 from armpy.testing.contract.lifecycle import names_are_the_contracts
@@ -35,7 +35,7 @@ def named(name: str, base: type = FakeBackend, *, as_property: bool = False) -> 
     [
         ("optimize_subgraph_view", "optimize_subgraph"),
         ("OptimizeSubgraphView", "optimize_subgraph"),
-        ("create_backend_specific_model_context", "create_backend_model_context"),
+        ("create_backend_specific_model_context", "create_backend_specific_model_context"),
         ("get_id", "backend_id"),
         ("get_api_version", "api_version"),
         ("get_optimizations", "optimize_subgraph"),
@@ -106,7 +106,7 @@ def test_what_a_backend_makes_is_looked_at_when_it_makes_it(
     factory = named("create_workloads", FakeFactory)
 
     class Making(FakeBackend):
-        def create_workload_factory(self, memory_manager: object) -> FakeFactory:
+        def create_workload_factory(self, network: object) -> FakeFactory:
             return factory({})  # type: ignore[no-any-return]  # of a class that was just made
 
     with caplog.at_level(logging.WARNING, "armpy.plugins"), gathered_remarks() as found:

@@ -45,7 +45,7 @@ class Counting(FakeBackend):
         self.counters = counters
         self.asked: list[tuple[str, object]] = []
 
-    def create_profiling_context(
+    def create_backend_profiling_context(
         self, options: OptionValues, profiling: IBackendProfiling
     ) -> IBackendProfilingContext | None:
         self.asked.append(("context", profiling))
@@ -53,9 +53,9 @@ class Counting(FakeBackend):
             profiling.declare_counter(counter)
         return None
 
-    def create_workload_factory_for_network(self, network: NetworkResources) -> IWorkloadFactory:
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         self.asked.append(("factory", network.profiling))
-        return Workloads(super().create_workload_factory_for_network(network), network.profiling)
+        return Workloads(super().create_workload_factory(network), network.profiling)
 
 
 class Workloads(IWorkloadFactory):
@@ -194,15 +194,13 @@ def test_contradictory_counters_leave_the_profile_without_the_backends_own(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     class Silent(Counting):
-        def create_workload_factory_for_network(
-            self, network: NetworkResources
-        ) -> IWorkloadFactory:
-            return FakeBackend.create_workload_factory_for_network(self, network)
+        def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
+            return FakeBackend.create_workload_factory(self, network)
 
     runtime = runtime_of(Silent([UPLOADED, Counter("bytes uploaded", "KiB")]), profiling=True)
     network = runtime.load_network(diamond())
     runtime.enqueue_workload(network, X)
-    assert "Npu / create_profiling_context" in caplog.text
+    assert "Npu / create_backend_profiling_context" in caplog.text
     assert "another counter of this name was declared" in caplog.text
     assert profiler_of(runtime, network).summary().num_executions == 1
 
@@ -310,10 +308,10 @@ def test_a_backend_of_1_1_is_told_before_its_factory_in_the_same_thread() -> Non
         ) -> IBackendProfilingContext | None:
             return Context()
 
-        def create_workload_factory(self, memory_manager: object) -> IWorkloadFactory:
+        def create_workload_factory(self, network: object) -> IWorkloadFactory:
             self.found.append(getattr(begun, "context", None))
             begun.context = None
-            return super().create_workload_factory(memory_manager)  # type: ignore[arg-type]  # passed on
+            return super().create_workload_factory(network)  # type: ignore[arg-type]  # passed on
 
     runtime = runtime_of(Old("Npu"), profiling=True)
     thread = threading.Thread(target=runtime.load_network, args=(diamond(),))

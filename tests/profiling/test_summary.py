@@ -15,10 +15,10 @@ from armpy_reference import ReferenceBackend
 import armpy
 from armpy.backend import (
     IBackendInternal,
-    IMemoryManager,
     ITensorHandle,
     IWorkload,
     IWorkloadFactory,
+    NetworkResources,
     WorkloadInfo,
 )
 from armpy.cli.run.run_model import random_inputs
@@ -431,8 +431,8 @@ class Gated(FakeBackend):
         super().__init__("Npu")
         self.gate = threading.Event()
 
-    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
-        return GatedFactory(super().create_workload_factory(memory_manager), self.gate)
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
+        return GatedFactory(super().create_workload_factory(network), self.gate)
 
 
 class GatedFactory(IWorkloadFactory):

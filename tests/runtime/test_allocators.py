@@ -48,7 +48,7 @@ class Watching(FakeBackend):
     def can_use_allocator(self, allocator: ICustomAllocator) -> Support:
         return self.answers
 
-    def create_workload_factory_for_network(self, network: NetworkResources) -> IWorkloadFactory:
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         self.resources.append(network)
         return _Factory(self)
 

@@ -13,9 +13,11 @@ from armpy.backend import (
     ILayerSupport,
     IMemoryManager,
     IWorkloadFactory,
+    NetworkResources,
     OptimizationViews,
     OptionScope,
     OptionValues,
+    PreparationRequest,
 )
 from armpy.errors import BackendError, InvalidArgumentError
 from armpy.execution import Runtime, RuntimeOptions
@@ -52,21 +54,25 @@ class Telling(FakeBackend):
         self._tell("context", options)
         return None
 
-    def create_backend_model_context(self, model_options: OptionValues) -> IBackendModelContext:
+    def create_backend_specific_model_context(
+        self, model_options: OptionValues
+    ) -> IBackendModelContext:
         self._tell("model context", model_options)
         return IBackendModelContext()
 
-    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         self._tell("factory")
-        return super().create_workload_factory(memory_manager)
+        return super().create_workload_factory(network)
 
-    def get_layer_support(self) -> ILayerSupport:
+    def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
         self._tell("support")
         return super().get_layer_support()
 
-    def optimize_subgraph(self, view: SubgraphView) -> OptimizationViews:
+    def optimize_subgraph_view(
+        self, view: SubgraphView, request: PreparationRequest
+    ) -> OptimizationViews:
         self._tell("optimize")
-        return super().optimize_subgraph(view)
+        return super().optimize_subgraph_view(view, request)
 
 
 class TellingMore(Telling):
@@ -78,7 +84,7 @@ class TellingMore(Telling):
         self._tell("factory", model_options)
         return FakeBackend.create_workload_factory(self, memory_manager)
 
-    def get_layer_support_with_options(self, model_options: OptionValues) -> ILayerSupport:
+    def get_layer_support(self, model_options: OptionValues) -> ILayerSupport:
         self._tell("support", model_options)
         return FakeBackend.get_layer_support(self)
 

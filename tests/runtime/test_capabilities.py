@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 import numpy as np
 import pytest
+from armpy.plugins.proxy.deprecated import DEPRECATED_CAPABILITIES
 from armpy_reference import ReferenceBackend
 
 from armpy.backend import (
@@ -42,7 +43,6 @@ from armpy.ops import (
     TransposeConvolution2d,
 )
 from armpy.ops.operation import Array, Operation
-from armpy.plugins.proxy.deprecated import DEPRECATED_CAPABILITIES
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.tensor import TensorInfo
 from tests.support.fake_backends import FakeBackend, registry_of, runtime_of

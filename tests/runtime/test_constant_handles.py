@@ -10,10 +10,10 @@ import pytest
 
 from armpy.backend import (
     HostTensorHandle,
-    IMemoryManager,
     ITensorHandle,
     IWorkload,
     IWorkloadFactory,
+    NetworkResources,
     TensorHandleFactoryRegistry,
     WorkloadInfo,
 )
@@ -44,7 +44,9 @@ class Copying(DeviceFactory):
 class OwnConstants(DeviceBackend):
     """Has constants in its own memory as well."""
 
-    def register_tensor_handle_factories(self, registry: TensorHandleFactoryRegistry) -> None:
+    def register_tensor_handle_factories(
+        self, registry: TensorHandleFactoryRegistry, network: NetworkResources
+    ) -> None:
         registry.register_factory(Copying(self.memory, self.kind))
 
 
@@ -114,8 +116,8 @@ class Looking(FakeBackend):
         super().__init__()
         self.seen: list[ITensorHandle] = []
 
-    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
-        right, seen = super().create_workload_factory(memory_manager), self.seen
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
+        right, seen = super().create_workload_factory(network), self.seen
 
         class Workload(IWorkload):
             def __init__(self, inner: IWorkload) -> None:

@@ -328,8 +328,7 @@ def test_a_backend_that_changes_its_id_is_left_out() -> None:
     class Fickle(FakeBackend):
         now = "Fake"
 
-        @property
-        def backend_id(self) -> str:
+        def get_id(self) -> str:
             return self.now
 
     backend = Fickle()

@@ -13,9 +13,10 @@ import pytest
 
 from armpy.backend import (
     ILayerSupport,
-    IMemoryManager,
     IWorkload,
     IWorkloadFactory,
+    NetworkResources,
+    PreparationRequest,
     ReasonCode,
     Support,
     WorkloadInfo,
@@ -526,10 +527,10 @@ class ControlFlowBackend(FakeBackend):
         super().__init__("Fake", operations)
         self._prepares = prepares
 
-    def get_layer_support(self) -> ILayerSupport:
+    def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
         return _Support(self._operations or ())
 
-    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         return _Factory(self._prepares)
 
 

@@ -20,6 +20,8 @@ from armpy.backend import (
     ITensorHandle,
     IWorkload,
     IWorkloadFactory,
+    NetworkResources,
+    PreparationRequest,
     ReasonCode,
     Support,
     WorkloadInfo,
@@ -102,10 +104,10 @@ class PositivesBackend(FakeBackend):
     def get_capabilities(self) -> Capabilities:
         return {Capability.DYNAMIC_OUTPUT_SHAPES: True} if self._is_capable else {}
 
-    def get_layer_support(self) -> ILayerSupport:
+    def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
         return _Support()
 
-    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         return _Factory(self._workload)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 
-from armpy.backend import ITensorHandle, IWorkload, IWorkloadFactory, WorkloadInfo
+from armpy.backend import ITensorHandle, IWorkload, IWorkloadFactory, NetworkResources, WorkloadInfo
 from armpy.backend.memory.memory import IMemoryManager
 from armpy.errors import BackendError, InvalidArgumentError
 from armpy.execution import Execution
@@ -372,8 +372,8 @@ class BindingBackend(FakeBackend):
         self.raised: BaseException | None = None
         self.before: Callable[[], None] | None = None
 
-    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
-        return _BindingFactory(self, super().create_workload_factory(memory_manager))
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
+        return _BindingFactory(self, super().create_workload_factory(network))
 
 
 class _BindingFactory(IWorkloadFactory):

@@ -42,7 +42,7 @@ class Failing(FakeBackend):
         self.error = error
         self.executed = 0
 
-    def create_workload_factory(self, memory_manager: object) -> IWorkloadFactory:
+    def create_workload_factory(self, network: object) -> IWorkloadFactory:
         return FailingFactory(self)
 
 
@@ -207,7 +207,7 @@ def test_callers_mistakes_and_wishes_are_no_failures(
 
 def test_an_error_that_nobody_can_help_with_is_raised_and_the_layers_stay() -> None:
     class Vendor(Failing):
-        def get_layer_support(self):  # type: ignore[no-untyped-def]
+        def get_layer_support(self, request: object):  # type: ignore[no-untyped-def]
             from armpy.backend import ILayerSupport, Support
 
             class Everything(ILayerSupport):
@@ -216,7 +216,7 @@ def test_an_error_that_nobody_can_help_with_is_raised_and_the_layers_stay() -> N
 
             return Everything()
 
-        def create_workload_factory(self, memory_manager: object) -> IWorkloadFactory:
+        def create_workload_factory(self, network: object) -> IWorkloadFactory:
             return VendorFactory(self)
 
     class VendorFactory(IWorkloadFactory):

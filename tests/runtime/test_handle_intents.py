@@ -9,9 +9,9 @@ from armpy_reference.factory import ReferenceWorkloadFactory
 
 from armpy.backend import (
     IBackendInternal,
-    IMemoryManager,
     IWorkloadFactory,
     MemorySource,
+    NetworkResources,
     TensorHandleFactoryRegistry,
     WorkloadInfo,
 )
@@ -136,10 +136,12 @@ class HostFactory(DeviceFactory):
 class Mapping(DeviceBackend):
     """Maps the tensors that it computes with, and lets others map them."""
 
-    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         return ReferenceWorkloadFactory()
 
-    def register_tensor_handle_factories(self, registry: TensorHandleFactoryRegistry) -> None:
+    def register_tensor_handle_factories(
+        self, registry: TensorHandleFactoryRegistry, network: NetworkResources
+    ) -> None:
         registry.register_factory(HostFactory(self.memory, Intents))
 
 

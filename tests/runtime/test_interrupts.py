@@ -18,6 +18,7 @@ from armpy.backend import (
     IWorkload,
     IWorkloadFactory,
     OptimizationViews,
+    PreparationRequest,
     WorkloadInfo,
 )
 from armpy.execution import Runtime
@@ -87,11 +88,13 @@ class InterruptedBackend(FakeBackend):
             self._place = ""
             self._what()
 
-    def optimize_subgraph(self, view: SubgraphView) -> OptimizationViews:
+    def optimize_subgraph_view(
+        self, view: SubgraphView, request: PreparationRequest
+    ) -> OptimizationViews:
         self.at("optimize_subgraph")
-        return super().optimize_subgraph(view)
+        return super().optimize_subgraph_view(view, request)
 
-    def create_workload_factory(self, memory_manager: object) -> IWorkloadFactory:
+    def create_workload_factory(self, network: object) -> IWorkloadFactory:
         return _Factory(self)
 
     def create_backend_context(self, options: object) -> IBackendContext:

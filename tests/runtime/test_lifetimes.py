@@ -22,6 +22,7 @@ from armpy.backend import (
     ITensorHandle,
     IWorkload,
     IWorkloadFactory,
+    NetworkResources,
     OptionScope,
     OptionValues,
 )
@@ -82,7 +83,9 @@ class Contextual(FakeBackend):
     def create_backend_context(self, options: OptionValues) -> IBackendContext:  # type: ignore[override]
         return ClosingContext(self.backend_id, self.log, self.faults)
 
-    def create_backend_model_context(self, model_options: OptionValues) -> IBackendModelContext:
+    def create_backend_specific_model_context(
+        self, model_options: OptionValues
+    ) -> IBackendModelContext:
         return ModelContext(self.log, self.faults)
 
     def create_workload_factory_with_options(
@@ -244,9 +247,9 @@ class Waiting(Contextual):
             self.reached.set()
             assert self.go_on.wait(30)
 
-    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         self.wait("create_workload_factory")
-        backend, factory = self, super().create_workload_factory(memory_manager)
+        backend, factory = self, super().create_workload_factory(network)
 
         class Factory(IWorkloadFactory):
             def create_workload(self, *args: object) -> IWorkload:
@@ -352,11 +355,9 @@ class TestForRuntime:
             self.made.append(own)
             return own
 
-        def create_workload_factory(
-            self, memory_manager: IMemoryManager | None
-        ) -> IWorkloadFactory:
+        def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
             self.log.append(("power", str(self.power), 0))
-            return super().create_workload_factory(memory_manager)
+            return super().create_workload_factory(network)
 
     @pytest.fixture
     def backend(self, log: Log) -> Powered:

@@ -318,10 +318,10 @@ class FailingOnDemand(FakeBackend):
         self.fails = False
         self.error = error or ZeroDivisionError("oops")
 
-    def create_workload_factory(self, memory_manager):  # type: ignore[no-untyped-def]  # as base
+    def create_workload_factory(self, network):  # type: ignore[no-untyped-def]  # as base
         from armpy.backend import IWorkload
 
-        outer, inner = self, super().create_workload_factory(memory_manager)
+        outer, inner = self, super().create_workload_factory(network)
 
         class Workload(IWorkload):
             def __init__(self, right: IWorkload) -> None:

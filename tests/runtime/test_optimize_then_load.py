@@ -133,7 +133,7 @@ class Choosing(FakeBackend):
         super().__init__(backend_id)
         self.given: list[OptionValues] = []
 
-    def get_layer_support_with_options(self, model_options: OptionValues) -> ILayerSupport:
+    def get_layer_support(self, model_options: OptionValues) -> ILayerSupport:
         self.given.append(model_options)
         operations = None if model_options["takes"] else ()
         return FakeBackend(self.backend_id, operations).get_layer_support()

@@ -78,10 +78,12 @@ class Shifting(FakeBackend):
         BackendOption("power", 1, "Of the whole device."),
     )
 
-    def create_backend_model_context(self, model_options: OptionValues) -> IBackendModelContext:
+    def create_backend_specific_model_context(
+        self, model_options: OptionValues
+    ) -> IBackendModelContext:
         return ModelContext(model_options)
 
-    def create_workload_factory_for_network(self, network: NetworkResources) -> IWorkloadFactory:
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         plain = self.create_workload_factory(None)
         if network.model_context is None:
             return plain
@@ -91,7 +93,7 @@ class Shifting(FakeBackend):
         assert isinstance(shift, float)
         return _Factory(plain, shift)
 
-    def get_layer_support_with_options(self, model_options: OptionValues) -> ILayerSupport:
+    def get_layer_support(self, model_options: OptionValues) -> ILayerSupport:
         if model_options["refuse"]:
             return FakeBackend(self.backend_id, ()).get_layer_support()
         return self.get_layer_support()

@@ -12,10 +12,10 @@ from armpy.backend import (
     Capabilities,
     Capability,
     ICompletion,
-    IMemoryManager,
     ITensorHandle,
     IWorkload,
     IWorkloadFactory,
+    NetworkResources,
     WorkloadInfo,
 )
 from armpy.errors import BackendError, ExecutionCancelledError, ExecutionTimeoutError
@@ -43,8 +43,8 @@ class QueueBackend(FakeBackend):
     def get_capabilities(self) -> Capabilities:
         return {**super().get_capabilities(), Capability.CANCELLABLE_EXECUTION: self.stops}
 
-    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
-        return _Factory(self, super().create_workload_factory(memory_manager))
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
+        return _Factory(self, super().create_workload_factory(network))
 
 
 class _Factory(IWorkloadFactory):

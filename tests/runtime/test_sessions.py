@@ -7,7 +7,12 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from armpy.backend import IMemoryManager, IWorkloadFactory, TensorHandleFactoryRegistry
+from armpy.backend import (
+    IMemoryManager,
+    IWorkloadFactory,
+    NetworkResources,
+    TensorHandleFactoryRegistry,
+)
 from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.ops import ElementwiseBinary, Softmax
@@ -30,11 +35,13 @@ class Making(FakeBackend):
         self.made["manager"] += 1
         return None
 
-    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         self.made["factory"] += 1
-        return super().create_workload_factory(memory_manager)
+        return super().create_workload_factory(network)
 
-    def register_tensor_handle_factories(self, registry: TensorHandleFactoryRegistry) -> None:
+    def register_tensor_handle_factories(
+        self, registry: TensorHandleFactoryRegistry, network: NetworkResources
+    ) -> None:
         self.made["handles"] += 1
 
 

@@ -12,11 +12,11 @@ import pytest
 
 from armpy.backend import (
     ExternalMemory,
-    IMemoryManager,
     ITensorArena,
     ITensorHandle,
     IWorkloadFactory,
     MemorySource,
+    NetworkResources,
     ReasonCode,
     Support,
     TensorHandleFactoryRegistry,
@@ -112,7 +112,9 @@ class Sharing(DeviceBackend):
 
     memory: SharedMemory
 
-    def register_tensor_handle_factories(self, registry: TensorHandleFactoryRegistry) -> None:
+    def register_tensor_handle_factories(
+        self, registry: TensorHandleFactoryRegistry, network: NetworkResources
+    ) -> None:
         registry.register_factory(SharedFactory(self.memory, SharedHandle))
 
 
@@ -249,10 +251,12 @@ class Both(SharedFactory):
 class InHostMemory(Sharing):
     """Maps the tensors that it computes with, also the host's."""
 
-    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
-        return FakeBackend().create_workload_factory(memory_manager)
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
+        return FakeBackend().create_workload_factory(network)
 
-    def register_tensor_handle_factories(self, registry: TensorHandleFactoryRegistry) -> None:
+    def register_tensor_handle_factories(
+        self, registry: TensorHandleFactoryRegistry, network: NetworkResources
+    ) -> None:
         registry.register_factory(Both(self.memory, SharedHandle))
 
 
@@ -290,7 +294,9 @@ def test_an_arena_that_exports_nothing_is_copied_from(pair: tuple[Sharing, Shari
             return Plain(self.memory, size_bytes)
 
     class Owner(Sharing):
-        def register_tensor_handle_factories(self, registry: TensorHandleFactoryRegistry) -> None:
+        def register_tensor_handle_factories(
+            self, registry: TensorHandleFactoryRegistry, network: NetworkResources
+        ) -> None:
             registry.register_factory(Factory(self.memory, DeviceHandle))
 
     npu = Owner("Npu", {Activation}, memory=npu.memory)

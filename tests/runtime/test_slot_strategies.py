@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 import pytest
 
-from armpy.backend import MemorySource, TensorHandleFactoryRegistry
+from armpy.backend import MemorySource, NetworkResources, TensorHandleFactoryRegistry
 from armpy.graph import Graph
 from armpy.graph.network import Network
 from armpy.model import Model
@@ -54,7 +54,9 @@ class Choosing(FakeBackend):
         super().__init__(backend_id, operations)
         self.factories = factories
 
-    def register_tensor_handle_factories(self, registry: TensorHandleFactoryRegistry) -> None:
+    def register_tensor_handle_factories(
+        self, registry: TensorHandleFactoryRegistry, network: NetworkResources
+    ) -> None:
         for factory in reversed(self.factories):  # in another order than they are preferred
             registry.register_factory(factory)
 

@@ -14,6 +14,7 @@ from armpy.backend import (
     ITensorHandle,
     ITensorHandleFactory,
     MemorySource,
+    NetworkResources,
     TensorHandleFactoryRegistry,
 )
 from armpy.compiler.memory.memory_copies import handle_factories, hands_on
@@ -23,7 +24,7 @@ from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.ops import Activation
 from armpy.ops.operation import Array
-from armpy.plugins.proxy.guard import HandleFactoryProxy
+from armpy.plugins.proxy.memory import HandleFactoryProxy
 from armpy.tensor import TensorInfo
 from tests.support.fake_backends import CountingManager, FakeBackend, runtime_of
 from tests.support.networks import RELU, diamond, f32, floats
@@ -82,7 +83,9 @@ class Sharing(FakeBackend):
         self.manager = manager
         self.preferences = preferences
 
-    def register_tensor_handle_factories(self, registry: TensorHandleFactoryRegistry) -> None:
+    def register_tensor_handle_factories(
+        self, registry: TensorHandleFactoryRegistry, network: NetworkResources
+    ) -> None:
         registry.register_factory(self.factory)
         if self.manager is not None:
             registry.register_memory_manager(self.manager)

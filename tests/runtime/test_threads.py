@@ -118,9 +118,9 @@ class Slow(FakeBackend):
         super().__init__("Slow")
         self.made = 0
 
-    def create_workload_factory(self, memory_manager):  # type: ignore[no-untyped-def]  # as base
+    def create_workload_factory(self, network):  # type: ignore[no-untyped-def]  # as base
         outer = self
-        inner: IWorkloadFactory = super().create_workload_factory(memory_manager)
+        inner: IWorkloadFactory = super().create_workload_factory(network)
 
         class Factory(type(inner)):  # type: ignore[misc]  # a class made here
             def create_workload(self, operation, info):  # type: ignore[no-untyped-def]  # as base

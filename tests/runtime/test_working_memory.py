@@ -15,12 +15,12 @@ from armpy_numba_acc.backend import NumbaBackend
 from armpy.backend import (
     DefaultAllocator,
     ICustomAllocator,
-    IMemoryManager,
     ITensorArena,
     ITensorHandle,
     IWorkload,
     IWorkloadFactory,
     Lifetime,
+    NetworkResources,
     Support,
 )
 from armpy.compiler import Placement
@@ -204,8 +204,8 @@ class Gated(DeviceBackend):
         self.gate.set()
         self.inside = threading.Semaphore(0)
 
-    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
-        right = super().create_workload_factory(memory_manager)
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
+        right = super().create_workload_factory(network)
         this = self
 
         class Waiting(IWorkload):

@@ -294,7 +294,7 @@ class WrongOnceStopped(Wrapped):
 class DeclaresNothing(Breaker):
     """Counts what it has not announced."""
 
-    def create_profiling_context(
+    def create_backend_profiling_context(
         self, options: OptionValues, profiling: IBackendProfiling
     ) -> IBackendProfilingContext | None:
         return None
@@ -303,7 +303,7 @@ class DeclaresNothing(Breaker):
 class CountsByOtherClock(Breaker):
     """Tells times by the calendar."""
 
-    def create_profiling_context(
+    def create_backend_profiling_context(
         self, options: OptionValues, profiling: IBackendProfiling
     ) -> IBackendProfilingContext | None:
         declare_counters(profiling)
@@ -318,7 +318,7 @@ class CountsByOtherClock(Breaker):
 class MeasuresAllTogether(Breaker):
     """Has one place for what all networks take."""
 
-    def create_profiling_context(
+    def create_backend_profiling_context(
         self, options: OptionValues, profiling: IBackendProfiling
     ) -> IBackendProfilingContext | None:
         declare_counters(profiling)
@@ -333,8 +333,8 @@ class MeasuresAllTogether(Breaker):
 
         return Context()
 
-    def create_workload_factory_for_network(self, network: NetworkResources) -> IWorkloadFactory:
-        right = super().create_workload_factory_for_network(network)
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
+        right = super().create_workload_factory(network)
         known: list[Measurement] = self.device.queue.__dict__.setdefault("known", [])
 
         class Noting(Wrapped):
@@ -354,8 +354,7 @@ class Renamed(Breaker):
 
     name = "ExampleDevice"
 
-    @property
-    def backend_id(self) -> str:
+    def get_id(self) -> str:
         return self.name
 
     def for_runtime(self, options: OptionValues) -> IBackendInternal:
@@ -375,16 +374,16 @@ class OptionsStick(Breaker):
 class AcceptsAllocatorsAndForgetsThem(Breaker):
     """Says yes, and takes its own memory all the same."""
 
-    def register_tensor_handle_factories_for_network(
+    def register_tensor_handle_factories(
         self, registry: TensorHandleFactoryRegistry, network: NetworkResources
     ) -> None:
-        super().register_tensor_handle_factories_for_network(registry, NetworkResources())
+        super().register_tensor_handle_factories(registry, NetworkResources())
 
 
 class NeverFrees(Breaker):
     """Takes memory from an allocator and keeps it."""
 
-    def register_tensor_handle_factories_for_network(
+    def register_tensor_handle_factories(
         self, registry: TensorHandleFactoryRegistry, network: NetworkResources
     ) -> None:
         right = network.allocator
@@ -395,7 +394,7 @@ class NeverFrees(Breaker):
                 return right.allocate(size_bytes, alignment_bytes)
 
         given = NetworkResources(allocator=None if right is None else Keeping())
-        super().register_tensor_handle_factories_for_network(registry, given)
+        super().register_tensor_handle_factories(registry, given)
 
 
 class AllocatorsStick(Breaker):
@@ -407,11 +406,11 @@ class AllocatorsStick(Breaker):
         self._kept.append(allocator)
         return super().can_use_allocator(allocator)
 
-    def register_tensor_handle_factories_for_network(
+    def register_tensor_handle_factories(
         self, registry: TensorHandleFactoryRegistry, network: NetworkResources
     ) -> None:
         given = NetworkResources(allocator=self._kept[-1] if self._kept else None)
-        super().register_tensor_handle_factories_for_network(registry, given)
+        super().register_tensor_handle_factories(registry, given)
 
 
 class _Ending(Wrapped):
@@ -433,8 +432,8 @@ class ClosesForAll(Breaker):
     def for_runtime(self, options: OptionValues) -> IBackendInternal:
         return self
 
-    def create_workload_factory_for_network(self, network: NetworkResources) -> IWorkloadFactory:
-        right = super().create_workload_factory_for_network(network)
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
+        right = super().create_workload_factory(network)
         return WrappingFactory(right, type("Ending", (_Ending,), {"owner": self}))
 
     def create_backend_context(self, options: OptionValues) -> IBackendContext | None:
@@ -457,7 +456,7 @@ class ClosesForAllNetworks(ClosesForAll):
     def create_backend_context(self, options: OptionValues) -> IBackendContext | None:
         return None
 
-    def create_backend_model_context(
+    def create_backend_specific_model_context(
         self, model_options: OptionValues
     ) -> IBackendModelContext | None:
         backend = self

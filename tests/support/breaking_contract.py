@@ -15,8 +15,10 @@ from armpy.backend import (
     ITensorHandle,
     IWorkload,
     IWorkloadFactory,
+    NetworkResources,
     OptionScope,
     OptionValues,
+    PreparationRequest,
     Support,
     WorkloadInfo,
 )
@@ -80,11 +82,11 @@ class OnlySome(Old):
 
     most = 40
 
-    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         self.num_made += 1
         if self.num_made > self.most:
             raise BackendError("there are no more slots")
-        return super().create_workload_factory(memory_manager)
+        return super().create_workload_factory(network)
 
 
 class OnlyOne(OnlySome):
@@ -96,7 +98,7 @@ class OnlyOne(OnlySome):
 class OnlyTheNewest(Old):
     """Computes right for the network that was loaded last."""
 
-    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         self.num_made += 1
         number = self.num_made
         return SometimesFactory(lambda *_: number != self.num_made)
@@ -116,14 +118,14 @@ class GoesWithTheFirstRuntime(Old):
 
         return Context()
 
-    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         return SometimesFactory(lambda *_: self.has_lost)
 
 
 class KnownShapesOnly(Old):
     """Counts elements that it does not know."""
 
-    def get_layer_support(self) -> ILayerSupport:
+    def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
         class KnownShapes(FakeSupport):
             def is_layer_supported(
                 self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
@@ -143,12 +145,12 @@ class OneLoadAtATime(Old):
         super().__init__()
         self._busy = threading.Lock()
 
-    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         if not self._busy.acquire(blocking=False):
             raise BackendError("another network is being prepared")
         try:
             time.sleep(0.05)
-            return super().create_workload_factory(memory_manager)
+            return super().create_workload_factory(network)
         finally:
             self._busy.release()
 
@@ -160,7 +162,7 @@ class WrongWhenHeldAgain(Old):
         self.manager = CountingManager()
         super().__init__(self.manager)
 
-    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         first = self.manager.acquired
         return SometimesFactory(lambda *_: self.manager.acquired - first > 2)
 
@@ -213,9 +215,7 @@ def remembering(is_wrong: Callable[[set[int], list[int]], bool]) -> Old:
     """A backend that knows, by address, what was written and how often each tensor was read."""
 
     class Remembering(Old):
-        def create_workload_factory(
-            self, memory_manager: IMemoryManager | None
-        ) -> IWorkloadFactory:
+        def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
             written: set[int] = set()
             read: list[int] = []
 
@@ -244,7 +244,7 @@ class OneShape(Old):
         super().__init__()
         self._kept: dict[str, int] = {}
 
-    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         kept = self._kept
 
         class Factory(FakeFactory):

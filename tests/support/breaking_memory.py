@@ -65,7 +65,7 @@ class Breaker(ExampleDeviceBackend):
     handle_factory: type[DeviceHandleFactory] = DeviceHandleFactory
     workload: Callable[[IWorkload], IWorkload] | None = None
 
-    def register_tensor_handle_factories_for_network(
+    def register_tensor_handle_factories(
         self, registry: TensorHandleFactoryRegistry, network: NetworkResources
     ) -> None:
         transfers = Transfers(self.device, network.profiling)
@@ -73,8 +73,8 @@ class Breaker(ExampleDeviceBackend):
         factory = type(self).handle_factory(self.device, transfers, network.allocator, sources)
         registry.register_factory(factory)
 
-    def create_workload_factory_for_network(self, network: NetworkResources) -> IWorkloadFactory:
-        right = super().create_workload_factory_for_network(network)
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
+        right = super().create_workload_factory(network)
         wrap = type(self).workload
         return right if wrap is None else WrappingFactory(right, wrap)
 

@@ -104,7 +104,7 @@ class BufferDevice(ImportingDevice):
         self.buffers.append(Buffer(self.memory, request))
         return self.buffers[-1]
 
-    def register_tensor_handle_factories_for_network(
+    def register_tensor_handle_factories(
         self, registry: TensorHandleFactoryRegistry, network: NetworkResources
     ) -> None:
         registry.register_factory(BufferFactory(self))

@@ -8,13 +8,13 @@ import numpy as np
 
 from armpy.backend import (
     HostTensorHandle,
-    IMemoryManager,
     ITensorArena,
     ITensorHandle,
     ITensorHandleFactory,
     IWorkload,
     IWorkloadFactory,
     Lifetime,
+    NetworkResources,
     TensorHandleFactoryRegistry,
     WorkloadInfo,
 )
@@ -199,10 +199,12 @@ class DeviceBackend(FakeBackend):
         self.memory = memory or Memory()
         self.kind = kind
 
-    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
-        return OnDeviceFactory(super().create_workload_factory(memory_manager), self.memory)
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
+        return OnDeviceFactory(super().create_workload_factory(network), self.memory)
 
-    def register_tensor_handle_factories(self, registry: TensorHandleFactoryRegistry) -> None:
+    def register_tensor_handle_factories(
+        self, registry: TensorHandleFactoryRegistry, network: NetworkResources
+    ) -> None:
         registry.register_factory(DeviceFactory(self.memory, self.kind))
 
     def get_handle_factory_preferences(self) -> Sequence[str]:

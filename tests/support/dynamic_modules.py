@@ -19,8 +19,10 @@ from armpy.types import DeviceType
 
 
 class Backend(ReferenceBackend):
-    backend_id = {backend_id!r}
-    device_type = DeviceType.ACCELERATOR
+    def get_id(self) -> str:
+        return {backend_id!r}
+    def get_devices(self) -> "tuple[DeviceInfo, ...]":
+        return (DeviceInfo(device_type=DeviceType.ACCELERATOR),)
 
 
 def get_backend_id():

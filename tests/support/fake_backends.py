@@ -23,7 +23,9 @@ from armpy.backend import (
     ITensorHandleFactory,
     IWorkload,
     IWorkloadFactory,
+    NetworkResources,
     OptimizationViews,
+    PreparationRequest,
     ReasonCode,
     Substitution,
     Support,
@@ -201,20 +203,19 @@ class FakeBackend(IBackendInternal, Faulty):
         self._memory_manager = memory_manager
         self._context = context
 
-    @property
-    def backend_id(self) -> BackendId:
+    def get_id(self) -> BackendId:
         return self._backend_id
 
     @property
     def device_type(self) -> DeviceType:
         return self.answer("device_type", lambda: self._device_type)  # type: ignore[return-value]
 
-    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         return self.answer(  # type: ignore[return-value]  # a fault may be of any type
             "create_workload_factory", lambda: FakeFactory(self.faults, self._before_execute)
         )
 
-    def get_layer_support(self) -> ILayerSupport:
+    def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
         return self.answer(  # type: ignore[return-value]  # a fault may be of any type
             "get_layer_support",
             lambda: FakeSupport(self._backend_id, self._operations, self.faults),
@@ -230,7 +231,9 @@ class FakeBackend(IBackendInternal, Faulty):
             "create_backend_context", lambda: self._context
         )
 
-    def register_tensor_handle_factories(self, registry: TensorHandleFactoryRegistry) -> None:
+    def register_tensor_handle_factories(
+        self, registry: TensorHandleFactoryRegistry, network: NetworkResources
+    ) -> None:
         registry.register_factory(FakeHandleFactory(self.faults))
 
     def get_handle_factory_preferences(self) -> Sequence[str]:
@@ -239,7 +242,9 @@ class FakeBackend(IBackendInternal, Faulty):
     def get_capabilities(self) -> Capabilities:
         return {Capability.NON_CONST_WEIGHTS: True}
 
-    def optimize_subgraph(self, view: SubgraphView) -> OptimizationViews:
+    def optimize_subgraph_view(
+        self, view: SubgraphView, request: PreparationRequest
+    ) -> OptimizationViews:
         return self.answer(  # type: ignore[return-value]  # a fault may be of any type
             "optimize_subgraph", lambda: super(FakeBackend, self).optimize_subgraph(view)
         )
@@ -366,10 +371,12 @@ class DeviceHandleFactory(ITensorHandleFactory):
 class OwnMemoryBackend(FakeBackend):
     """Has memory of its own: everything that it reads has to be copied there."""
 
-    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         return _DeviceFactory(self.backend_id)
 
-    def register_tensor_handle_factories(self, registry: TensorHandleFactoryRegistry) -> None:
+    def register_tensor_handle_factories(
+        self, registry: TensorHandleFactoryRegistry, network: NetworkResources
+    ) -> None:
         registry.register_factory(DeviceHandleFactory(self.backend_id))
 
     def get_handle_factory_preferences(self) -> Sequence[str]:
@@ -442,7 +449,9 @@ class CompilingBackend(FakeBackend):
         self._divider = divider
         self.offered: list[SubgraphView] = []
 
-    def optimize_subgraph(self, view: SubgraphView) -> OptimizationViews:
+    def optimize_subgraph_view(
+        self, view: SubgraphView, request: PreparationRequest
+    ) -> OptimizationViews:
         self.offered.append(view)
         if self._divider is not None:
             return self._divider(view)

@@ -19,8 +19,7 @@ from armpy.types import DeviceType
 class Backend(ReferenceBackend):
     {extra}
 
-    @property
-    def backend_id(self):
+    def get_id(self):
         return "{backend_id}"
 
     @property

@@ -22,10 +22,10 @@ import numpy as np
 from armpy.backend import (
     Capabilities,
     Capability,
-    IMemoryManager,
     ITensorHandle,
     IWorkload,
     IWorkloadFactory,
+    NetworkResources,
     WorkloadInfo,
     current_cancellation,
 )
@@ -57,8 +57,8 @@ class FaultyBackend(FakeBackend):
     def __init__(self, name: str = NAME) -> None:
         super().__init__(name)
 
-    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
-        return _Factory(super().create_workload_factory(memory_manager))
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
+        return _Factory(super().create_workload_factory(network))
 
 
 class StoppableBackend(FaultyBackend):
@@ -79,7 +79,7 @@ class BadAtStart(FaultyBackend):
 class BadInPreparation(FaultyBackend):
     """Ends its process when it prepares a layer."""
 
-    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         os.abort()
 
 

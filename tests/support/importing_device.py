@@ -15,6 +15,7 @@ from armpy.backend import (
     IWorkloadFactory,
     MemorySource,
     NetworkResources,
+    PreparationRequest,
     ReasonCode,
     Support,
     TensorHandleFactoryRegistry,
@@ -144,14 +145,14 @@ class ImportingDevice(FakeBackend):
         self.unimported: list[ITensorHandle] = []
         self.resources: list[NetworkResources] = []
 
-    def get_layer_support(self) -> ILayerSupport:
+    def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
         return ByFunction(self._functions)
 
-    def create_workload_factory_for_network(self, network: NetworkResources) -> IWorkloadFactory:
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         self.resources.append(network)
         return OnDeviceFactory(self.faults)
 
-    def register_tensor_handle_factories_for_network(
+    def register_tensor_handle_factories(
         self, registry: TensorHandleFactoryRegistry, network: NetworkResources
     ) -> None:
         registry.register_factory(ImportingFactory(self))

@@ -11,11 +11,12 @@ from armpy.backend import (
     ICompletion,
     ICustomAllocator,
     ILayerSupport,
-    IMemoryManager,
     ITensorHandle,
     IWorkload,
     IWorkloadFactory,
+    NetworkResources,
     OptimizationViews,
+    PreparationRequest,
     ReasonCode,
     Substitution,
     Support,
@@ -95,8 +96,7 @@ class LoopingBackend(IBackendInternal, ILayerSupport, IWorkloadFactory):
         self.go, self.ended = threading.Event(), threading.Event()
         self.left_s: list[float] = []
 
-    @property
-    def backend_id(self) -> str:
+    def get_id(self) -> str:
         return "Looping"
 
     def wait(self) -> None:
@@ -109,10 +109,10 @@ class LoopingBackend(IBackendInternal, ILayerSupport, IWorkloadFactory):
     def can_use_allocator(self, allocator: ICustomAllocator) -> Support:
         return Support.yes()
 
-    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         return self
 
-    def get_layer_support(self) -> ILayerSupport:
+    def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
         return self
 
     def is_layer_supported(
@@ -122,9 +122,11 @@ class LoopingBackend(IBackendInternal, ILayerSupport, IWorkloadFactory):
             return Support.yes()
         return Support.no(ReasonCode.OPERATION, "loops only")
 
-    def optimize_subgraph(self, view: SubgraphView) -> OptimizationViews:
+    def optimize_subgraph_view(
+        self, view: SubgraphView, request: PreparationRequest
+    ) -> OptimizationViews:
         if not self._compiles:
-            return super().optimize_subgraph(view)
+            return super().optimize_subgraph_view(view, request)
         compiled = Substitution.by_operation(view, PreCompiled(object(), ((1,),)))
         return OptimizationViews(substitutions=[compiled])
 

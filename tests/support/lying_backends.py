@@ -15,11 +15,12 @@ from armpy.backend import (
     HostTensorHandle,
     IBackendInternal,
     ILayerSupport,
-    IMemoryManager,
     ITensorHandle,
     IWorkload,
     IWorkloadFactory,
+    NetworkResources,
     OptimizationViews,
+    PreparationRequest,
     ReasonCode,
     Support,
     WorkloadInfo,
@@ -109,7 +110,7 @@ class Tampering(FakeBackend):
         super().__init__("Liar", operations)
         self._tamper = tamper
 
-    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         return TamperedFactory(self.faults, self._tamper)
 
 
@@ -120,7 +121,7 @@ class KeepsConstants(FakeBackend):
         super().__init__("Liar", (TransposeConvolution2d,))
         self._kept: dict[str, tuple[Array | None, ...]] = {}
 
-    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         return _KeepingFactory(self.faults, self._kept)
 
 
@@ -227,7 +228,7 @@ class Unfinished(FakeBackend):
     def __init__(self) -> None:
         super().__init__("Liar", OPERATIONS)
 
-    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         return _UnfinishedFactory(self.faults)
 
 
@@ -315,7 +316,7 @@ class Answering(FakeBackend):
         super().__init__("Liar")
         self._answer = answer
 
-    def get_layer_support(self) -> ILayerSupport:
+    def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
         return OddSupport(self._answer)
 
 
@@ -327,7 +328,9 @@ def refusing(text: str, code: ReasonCode | None = ReasonCode.OPERATION) -> FakeB
 class GivesBack(FakeBackend):
     """Says yes, and gives every layer back when it is to compile it."""
 
-    def optimize_subgraph(self, view: SubgraphView) -> OptimizationViews:
+    def optimize_subgraph_view(
+        self, view: SubgraphView, request: PreparationRequest
+    ) -> OptimizationViews:
         views = OptimizationViews()
         views.fail(view, "single layers are not worth it")
         return views
@@ -336,10 +339,12 @@ class GivesBack(FakeBackend):
 class Pairs(CompilingBackend):
     """Compiles two connected layers and more; gives single ones back."""
 
-    def optimize_subgraph(self, view: SubgraphView) -> OptimizationViews:
+    def optimize_subgraph_view(
+        self, view: SubgraphView, request: PreparationRequest
+    ) -> OptimizationViews:
         if len(view.layers) == 1:
             return GivesBack.optimize_subgraph(self, view)  # type: ignore[arg-type]  # needs no self
-        return super().optimize_subgraph(view)
+        return super().optimize_subgraph_view(view, request)
 
 
 class Declaring(CompilingBackend):
@@ -352,10 +357,12 @@ class Declaring(CompilingBackend):
     def conformance_patterns(self) -> object:
         return [exponential_pattern()] if self._patterns is None else self._patterns
 
-    def optimize_subgraph(self, view: SubgraphView) -> OptimizationViews:
+    def optimize_subgraph_view(
+        self, view: SubgraphView, request: PreparationRequest
+    ) -> OptimizationViews:
         operations = [getattr(layer.operation, "operation", None) for layer in view.layers]
         if operations == [UnaryOperation.EXP, UnaryOperation.LOG]:
-            return super().optimize_subgraph(view)
+            return super().optimize_subgraph_view(view, request)
         return GivesBack.optimize_subgraph(self, view)  # type: ignore[arg-type]  # needs no self
 
 
@@ -373,13 +380,15 @@ def exponential_pattern(num_layers: int = 2) -> Pattern:
 class WrongWhenFused(CompilingBackend):
     """Computes right layer by layer, and wrong what it has made one layer of."""
 
-    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         return TamperedFactory(self.faults, _spoil_fused)
 
-    def optimize_subgraph(self, view: SubgraphView) -> OptimizationViews:
+    def optimize_subgraph_view(
+        self, view: SubgraphView, request: PreparationRequest
+    ) -> OptimizationViews:
         if len(view.layers) == 1 or len(view.outputs) > 1:
             return OptimizationViews(untouched=[view])
-        return super().optimize_subgraph(view)
+        return super().optimize_subgraph_view(view, request)
 
 
 def _spoil_fused(operation: Operation, inputs: list[Array], outputs: list[Array]) -> None:

@@ -28,9 +28,11 @@ from armpy.backend import (
     ITensorHandleFactory,
     IWorkload,
     IWorkloadFactory,
+    NetworkResources,
     OptimizationViews,
     OptionScope,
     OptionValues,
+    PreparationRequest,
     ProgramCheck,
     ProgramFit,
     SavedProgram,
@@ -339,7 +341,7 @@ class Plain(FakeBackend):
         super().__init__("Planted", **named)
         self.fault = fault or Fault()
 
-    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         return Factory(self.fault)
 
 
@@ -349,7 +351,7 @@ class Flow(Plain):
     def get_capabilities(self) -> Capabilities:
         return {**super().get_capabilities(), Capability.LOOP_TIMEOUT: True}
 
-    def get_layer_support(self) -> ILayerSupport:
+    def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
         return _FlowSupport("Planted", None, {})
 
 
@@ -414,10 +416,14 @@ class Fused(Plain):
         super().__init__(fault, **named)
         self.programs = Programs()
 
-    def optimize_subgraph(self, view: SubgraphView) -> OptimizationViews:
+    def optimize_subgraph_view(
+        self, view: SubgraphView, request: PreparationRequest
+    ) -> OptimizationViews:
         return OptimizationViews(substitutions=[compiled(view)])
 
-    def register_tensor_handle_factories(self, registry: TensorHandleFactoryRegistry) -> None:
+    def register_tensor_handle_factories(
+        self, registry: TensorHandleFactoryRegistry, network: NetworkResources
+    ) -> None:
         registry.register_factory(OwnHandles())
 
     def get_handle_factory_preferences(self) -> Sequence[str]:
@@ -699,19 +705,19 @@ class _Mapping(Factory):
 
 
 class LeavesOutputsMapped(Fused):
-    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         return _Mapping(self.fault, 0)
 
 
 class LeavesInputsMapped(Fused):
-    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         return _Mapping(self.fault, -1)
 
 
 class KeepsHandles(Fused):
     """Every tensor that it ever wrote is remembered."""
 
-    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         kept: list[object] = self.__dict__.setdefault("kept", [])
 
         class Keeping(Factory):
@@ -749,12 +755,12 @@ class _Clock(Factory):
 
 
 class TellsNanoseconds(Fused):
-    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         return _Clock(self.fault)
 
 
 class TellsMilliseconds(Fused):
-    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         made = _Clock(self.fault)
         made.factor = 1e-3
         return made
@@ -777,11 +783,11 @@ class IdleModelOption(Fused):
         names = ("fast", "exact")
         return tuple(BackendOption(n, False, f"Whether {n}.", scope) for n in names)
 
-    def optimize_subgraph_with_options(
-        self, view: SubgraphView, model_options: OptionValues
+    def optimize_subgraph_view(
+        self, view: SubgraphView, request: PreparationRequest
     ) -> OptimizationViews:
-        assert model_options["fast"] is False
-        return self.optimize_subgraph(view)
+        assert request.model_options["fast"] is False
+        return super().optimize_subgraph_view(view, request)
 
 
 class _Slots(Plain):
@@ -791,7 +797,7 @@ class _Slots(Plain):
         super().__init__()
         self.programs: dict[str, WorkloadInfo] = {}
 
-    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         programs, fault = self.programs, self.fault
 
         class Shared(Factory):
@@ -820,7 +826,7 @@ class _Vanishing(Plain):
         super().__init__()
         self.alive: dict[str, int] = {}
 
-    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         alive, fault = self.alive, self.fault
 
         class Counted(Factory):
@@ -860,9 +866,9 @@ class WithManager(Plain):
 class NeedsItsMemory(WithManager):
     """Such a one, whose layers are wrong when its memory is held for the third time."""
 
-    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
-        assert isinstance(memory_manager, CountingManager)
-        manager = memory_manager
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
+        assert isinstance(network.memory_manager, CountingManager)
+        manager = network.memory_manager
 
         class Third(Fault):
             def after(self, call: Call) -> None:

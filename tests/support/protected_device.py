@@ -204,10 +204,10 @@ class ProtectedDevice(FakeBackend):
     def can_use_allocator(self, allocator: ICustomAllocator) -> Support:
         return Support.yes()
 
-    def create_workload_factory_for_network(self, network: NetworkResources) -> IWorkloadFactory:
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         return _Workloads(self.faults)
 
-    def register_tensor_handle_factories_for_network(
+    def register_tensor_handle_factories(
         self, registry: TensorHandleFactoryRegistry, network: NetworkResources
     ) -> None:
         registry.register_factory(SecretFactory(self, network.allocator))

@@ -14,6 +14,7 @@ from armpy.backend import (
     Capabilities,
     Capability,
     DefaultAllocator,
+    DeviceInfo,
     ExternalMemory,
     IBackendCache,
     IBackendContext,
@@ -37,9 +38,11 @@ from armpy.backend import (
     MemBin,
     MemBlock,
     MemorySource,
+    NetworkResources,
     OptionScope,
     OptionValues,
     PackingType,
+    PreparationRequest,
     ReasonCode,
     Support,
     TensorHandleFactoryRegistry,
@@ -304,13 +307,11 @@ class FullBackend(IBackendInternal):
     def _of(self, kind: type[T]) -> type[T]:
         return self.sabotage.of(kind)
 
-    @property
-    def backend_id(self) -> BackendId:
+    def get_id(self) -> BackendId:
         return "Full"
 
-    @property
-    def device_type(self) -> DeviceType:
-        return DeviceType.ACCELERATOR
+    def get_devices(self) -> Sequence[DeviceInfo]:
+        return (DeviceInfo(device_type=DeviceType.ACCELERATOR),)
 
     @property
     def options(self) -> Sequence[BackendOption]:
@@ -322,10 +323,10 @@ class FullBackend(IBackendInternal):
     def get_capabilities(self) -> Capabilities:
         return {Capability.MULTI_AXIS_PACKING: True, Capability.NON_CONST_WEIGHTS: True}
 
-    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         return self._of(_Workloads)(self._of(_Workload), self._of(_Completion))
 
-    def get_layer_support(self) -> ILayerSupport:
+    def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
         return self._of(_Support)()
 
     def create_memory_manager(self) -> IMemoryManager | None:
@@ -334,7 +335,7 @@ class FullBackend(IBackendInternal):
     def create_backend_context(self, options: OptionValues) -> IBackendContext | None:
         return self._of(IBackendContext)()
 
-    def create_backend_model_context(
+    def create_backend_specific_model_context(
         self, model_options: OptionValues
     ) -> IBackendModelContext | None:
         return self._of(IBackendModelContext)()
@@ -344,7 +345,9 @@ class FullBackend(IBackendInternal):
     ) -> IBackendProfilingContext | None:
         return self._of(_ProfilingContext)()
 
-    def register_tensor_handle_factories(self, registry: TensorHandleFactoryRegistry) -> None:
+    def register_tensor_handle_factories(
+        self, registry: TensorHandleFactoryRegistry, network: NetworkResources
+    ) -> None:
         without: set[tuple[type, str]] = {
             (ICustomAllocator, "allocate"),
             (ICustomAllocator, "free"),

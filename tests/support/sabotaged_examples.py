@@ -165,10 +165,10 @@ def spoilt(honest: type[IBackendInternal], spoil: Spoil) -> IBackendInternal:
     """An example that spoils what it computes."""
 
     def create(this: object, network: NetworkResources) -> IWorkloadFactory:
-        right = honest.create_workload_factory_for_network(this, network)  # type: ignore[arg-type]  # an instance
+        right = honest.create_workload_factory(this, network)  # type: ignore[arg-type]  # an instance
         return SpoiltFactory(right, spoil)
 
-    return _subclass(honest, create_workload_factory_for_network=create)
+    return _subclass(honest, create_workload_factory=create)
 
 
 def _subclass(honest: type[IBackendInternal], **members: Any) -> IBackendInternal:
@@ -335,9 +335,9 @@ def edited(honest: type[IBackendInternal], edit: Edit) -> IBackendInternal:
             return self._right.create_workload(edit(operation), info)
 
     def create(this: object, network: NetworkResources) -> IWorkloadFactory:
-        return Factory(honest.create_workload_factory_for_network(this, network))  # type: ignore[arg-type]  # an instance
+        return Factory(honest.create_workload_factory(this, network))  # type: ignore[arg-type]  # an instance
 
-    return _subclass(honest, create_workload_factory_for_network=create)
+    return _subclass(honest, create_workload_factory=create)
 
 
 def ignores_activation(honest: type[IBackendInternal]) -> IBackendInternal:

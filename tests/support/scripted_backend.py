@@ -57,13 +57,14 @@ from armpy.backend import (
     Capability,
     CompiledFiles,
     DeviceFigures,
+    DeviceInfo,
     IBackendContext,
     IBackendInternal,
     ILayerSupport,
-    IMemoryManager,
     ITensorHandle,
     IWorkload,
     IWorkloadFactory,
+    NetworkResources,
     OptimizationViews,
     OptionValues,
     PreparationRequest,
@@ -85,7 +86,7 @@ from tests.support.fake_backends import ProgramWorkload
 METHODS = {
     "open": "create_backend_context: whether the device is there; arguments: options",
     "support": "is_layer_supported; arguments: operation, inputs, outputs",
-    "optimize": "optimize_subgraph_for_network; arguments: view, request",
+    "optimize": "optimize_subgraph_view; arguments: view, request",
     "save_compiled": "arguments: view, views, request",
     "load_compiled": "arguments: view, files, request",
     "create_factory": "create_workload_factory; arguments: memory_manager",
@@ -310,36 +311,21 @@ class ScriptedBackend(IBackendInternal):
             return steps[min(index, len(steps) - 1)](call)
         return steps(call)
 
-    @property
-    def backend_id(self) -> BackendId:
+    def get_id(self) -> BackendId:
         return self._backend_id
 
-    @property
-    def device_type(self) -> DeviceType:
-        return self._declared.device_type
+    def get_devices(self) -> tuple[DeviceInfo, ...]:
+        declared = self._declared
+        level, figures = declared.feature_level, declared.figures
+        return (DeviceInfo("", declared.device_type, level, figures),)
 
     @property
     def version(self) -> str:
         return self._declared.version
 
     @property
-    def feature_level(self) -> int:
-        return self._declared.feature_level
-
-    @property
-    def number_of_cache_files(self) -> int:
-        return self._declared.cache_files[0]
-
-    @property
-    def number_of_data_cache_files(self) -> int:
-        return self._declared.cache_files[1]
-
-    @property
     def supported_extensions(self) -> Sequence[str]:
         return self._declared.supported_extensions
-
-    def get_device_figures(self) -> DeviceFigures | None:
-        return self._declared.figures
 
     def get_capabilities(self) -> Capabilities:
         return self._declared.capabilities
@@ -348,19 +334,16 @@ class ScriptedBackend(IBackendInternal):
         answer: IBackendContext | None = self.ask("open", lambda: None, options=options)
         return answer
 
-    def get_layer_support(self) -> ILayerSupport:
+    def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
         return _Support(self, self._operations)
 
-    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         answer: IWorkloadFactory = self.ask(
-            "create_factory", lambda: _Factory(self), memory_manager=memory_manager
+            "create_factory", lambda: _Factory(self), network=network
         )
         return answer
 
-    def optimize_subgraph(self, view: SubgraphView) -> OptimizationViews:
-        return self.optimize_subgraph_for_network(view, PreparationRequest())
-
-    def optimize_subgraph_for_network(
+    def optimize_subgraph_view(
         self, view: SubgraphView, request: PreparationRequest
     ) -> OptimizationViews:
         answer: OptimizationViews = self.ask(

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from armpy.backend import (
     Capabilities,
     Capability,
-    IMemoryManager,
     ITensorHandle,
     IWorkload,
     IWorkloadFactory,
+    NetworkResources,
     WorkloadInfo,
     current_cancellation,
 )
@@ -34,8 +34,8 @@ class SlowBackend(FakeBackend):
     def get_capabilities(self) -> Capabilities:
         return {**super().get_capabilities(), Capability.CANCELLABLE_EXECUTION: self.looks}
 
-    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
-        return _Factory(self, super().create_workload_factory(memory_manager))
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
+        return _Factory(self, super().create_workload_factory(network))
 
 
 class _Factory(IWorkloadFactory):

@@ -9,16 +9,18 @@ from typing import ClassVar
 import numpy as np
 
 from armpy.backend import (
+    DeviceInfo,
     Extension,
     ExtensionOperand,
     ExtensionOperandType,
     ExtensionOperation,
     IBackendInternal,
     ILayerSupport,
-    IMemoryManager,
     ITensorHandle,
     IWorkload,
     IWorkloadFactory,
+    NetworkResources,
+    PreparationRequest,
     ReasonCode,
     Support,
     WorkloadInfo,
@@ -103,22 +105,20 @@ class RecordsBackend(IBackendInternal):
         self._backend_id = backend_id
         self._extensions = extensions
 
-    @property
-    def backend_id(self) -> BackendId:
+    def get_id(self) -> BackendId:
         return self._backend_id
 
-    @property
-    def device_type(self) -> DeviceType:
-        return DeviceType.ACCELERATOR
+    def get_devices(self) -> Sequence[DeviceInfo]:
+        return (DeviceInfo(device_type=DeviceType.ACCELERATOR),)
 
     @property
     def extensions(self) -> Sequence[Extension]:
         return self._extensions
 
-    def get_layer_support(self) -> ILayerSupport:
+    def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
         return _Support()
 
-    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         return _Factory()
 
 

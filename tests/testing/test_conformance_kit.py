@@ -12,6 +12,7 @@ from armpy.backend import (
     IMemoryManager,
     IWorkloadFactory,
     OptimizationViews,
+    PreparationRequest,
     ReasonCode,
     Support,
 )
@@ -112,7 +113,9 @@ def test_a_run_in_which_no_layer_ran_on_the_backend_fails() -> None:
 
 def test_a_layer_that_does_nothing_may_be_taken_out_and_did_not_run() -> None:
     class TakesOut(FakeBackend):
-        def optimize_subgraph(self, view: SubgraphView) -> OptimizationViews:
+        def optimize_subgraph_view(
+            self, view: SubgraphView, request: PreparationRequest
+        ) -> OptimizationViews:
             return OptimizationViews(deleted=[view])
 
     result = run_one(TakesOut("Tidy"), "Activation/relu/float32")
@@ -371,8 +374,7 @@ def test_an_id_that_changes_breaks_the_contract() -> None:
     class Renamed(FakeBackend):
         is_renamed = False
 
-        @property
-        def backend_id(self) -> str:
+        def get_id(self) -> str:
             return "Liar2" if self.is_renamed else "Liar"
 
     backend = Renamed("Liar")

@@ -96,8 +96,10 @@ def test_a_leak_is_found(tmp_path: Path) -> None:
         from armpy_reference import ReferenceBackend
         from armpy.types import DeviceType
         class Backend(ReferenceBackend):
-            backend_id = "Leaky"
-            device_type = DeviceType.ACCELERATOR
+            def get_id(self) -> str:
+                return "Leaky"
+            def get_devices(self) -> "tuple[DeviceInfo, ...]":
+                return (DeviceInfo(device_type=DeviceType.ACCELERATOR),)
             def create_memory_manager(self):
                 os.open("/dev/null", os.O_RDONLY)
                 return super().create_memory_manager()

@@ -35,8 +35,7 @@ S8, S16 = DataType.QASYMM_S8, DataType.QSYMM_S16
 class LyingReference(Tampering):
     """CpuRef whose answers are off by one."""
 
-    @property
-    def backend_id(self) -> str:
+    def get_id(self) -> str:
         return "CpuRef"
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from armpy_reference import ReferenceBackend
 
-from armpy.backend import ILayerSupport, ReasonCode, Support
+from armpy.backend import ILayerSupport, PreparationRequest, ReasonCode, Support
 from armpy.execution import RuntimeOptions
 from armpy.nnapi.codes import OperandCode, OperationCode
 from armpy.nnapi.model.model_description import (
@@ -100,7 +100,7 @@ class Unsigned(FakeBackend):
     def feature_level(self) -> int:
         return self.level
 
-    def get_layer_support(self) -> ILayerSupport:
+    def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
         right = super().get_layer_support()
 
         class UnsignedSupport(ILayerSupport):

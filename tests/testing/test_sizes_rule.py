@@ -14,12 +14,13 @@ import pytest
 from armpy.backend import (
     Capability,
     ILayerSupport,
-    IMemoryManager,
     IResizableProgram,
     ITensorHandle,
     IWorkload,
     IWorkloadFactory,
+    NetworkResources,
     OptimizationViews,
+    PreparationRequest,
     ReasonCode,
     Substitution,
     Support,
@@ -103,13 +104,15 @@ class Sized(FakeBackend):
     def get_capabilities(self) -> dict[str, bool | int | float | str]:
         return {Capability.TRACED_SIZES: self._is_declared}
 
-    def get_layer_support(self) -> ILayerSupport:
+    def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
         return RectifyOnly()
 
-    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         return Rectify()
 
-    def optimize_subgraph(self, view: SubgraphView) -> OptimizationViews:
+    def optimize_subgraph_view(
+        self, view: SubgraphView, request: PreparationRequest
+    ) -> OptimizationViews:
         shapes = tuple(value.info.known_shape for value in view.outputs)
         count = math.prod(shapes[0])
         program = Resizable(count, self._answer) if is_traced(count) else count  # type: ignore[arg-type]

@@ -46,10 +46,6 @@ class DeviceMemoryRequest:
     outputs : tuple of MemoryRole
         Where it is written.
 
-    Notes
-    -----
-    Since 1.3; minor versions may add fields.
-
     References
     ----------
     NNAPI ``IDevice::allocate``.
@@ -65,7 +61,7 @@ class IDeviceMemory(ABC):
 
     Notes
     -----
-    Since 1.3. It comes to the backend's tensor handle factories as an `ExternalMemory` of
+    It comes to the backend's tensor handle factories as an `ExternalMemory` of
     `MemorySource.DEVICE` whose `device` it is: a factory that has this kind among its
     `import_sources` imports it without a copy, and answers no in `can_import` if the buffer is
     another device's. Whoever cannot import it gets a copy that the core makes with these methods.

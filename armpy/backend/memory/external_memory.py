@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 class MemorySource(enum.Flag):
     """Kinds of memory that can be shared; combined with ``|``.
 
-    ``MALLOC`` is memory of the process. ``DMA_BUF``, ``GRALLOC`` and ``SHARED_MEMORY`` (since
-    1.2) are file descriptors that can be mapped; ``DMA_BUF_PROTECTED`` is one that cannot.
-    ``DEVICE`` (since 1.3) is what `IBackendInternal.allocate_device_memory` has made, which nobody
+    ``MALLOC`` is memory of the process. ``DMA_BUF``, ``GRALLOC`` and ``SHARED_MEMORY``
+    are file descriptors that can be mapped; ``DMA_BUF_PROTECTED`` is one that cannot.
+    ``DEVICE`` is what `IBackendInternal.allocate_device_memory` has made, which nobody
     but its backend can use where it lies.
 
     References
@@ -71,7 +71,7 @@ class ExternalMemory:
 
     Notes
     -----
-    Since 1.2. The tensor's elements lie there in C order and native byte order. A file descriptor
+    The tensor's elements lie there in C order and native byte order. A file descriptor
     is borrowed: whoever uses it longer than the call that it came with duplicates it. It is
     mapped shared (``MAP_SHARED``), readable and writable; the file is not shorter than
     ``offset_bytes + size_bytes``. Nobody but the importer touches the memory while an execution
@@ -182,7 +182,7 @@ class ExternalMemory:
 
     @classmethod
     def of_device(cls, device: IDeviceMemory, size_bytes: int) -> ExternalMemory:
-        """A backend's own buffer, which that backend imports where it lies. Since 1.3.
+        """A backend's own buffer, which that backend imports where it lies.
 
         Parameters
         ----------
@@ -231,7 +231,7 @@ class ExternalMemory:
 
     @property
     def device(self) -> IDeviceMemory | None:
-        """The backend's own buffer; None for memory of other kinds. Since 1.3."""
+        """The backend's own buffer; None for memory of other kinds."""
         from armpy.backend.memory.device_memory import IDeviceMemory  # noqa: PLC0415 - few have any
 
         return self.keep_alive if isinstance(self.keep_alive, IDeviceMemory) else None

@@ -80,19 +80,14 @@ class ICustomAllocator(ABC):
 
         Notes
         -----
-        Since 1.2. Asked by handle factories that make arenas (`ITensorHandleFactory.create_arena`).
+        Asked by handle factories that make arenas (`ITensorHandleFactory.create_arena`).
         An allocator whose memory the host must not see overrides it with `free_external`, and
         raises in `allocate`.
         """
         return ExternalMemory.of_array(self.allocate(size_bytes, alignment_bytes))
 
     def free_external(self, memory: ExternalMemory) -> None:
-        """Give memory back that `allocate_external` gave, the same object.
-
-        Notes
-        -----
-        Since 1.2.
-        """
+        """Give memory back that `allocate_external` gave, the same object."""
         if isinstance(memory.keep_alive, np.ndarray):  # what allocate gave
             self.free(memory.keep_alive)
 

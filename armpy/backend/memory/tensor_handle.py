@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,26 +18,6 @@ from armpy.tensor import TensorInfo, format_shape, shapes_agree
 
 if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepared model
     from armpy.ops.operation import Array
-
-_VAR_KEYWORDS = 0x08
-"""`inspect.CO_VARKEYWORDS`, a code object's flag, without a slow import."""
-
-
-def with_intent(method: Callable[..., Array]) -> Callable[..., Array]:
-    """A `map` that takes the parameters of 1.2, made of one that may know none."""
-    code = getattr(method, "__code__", None)
-    if code is None:  # no function in Python
-        return method
-    takes_any = bool(code.co_flags & _VAR_KEYWORDS)
-    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    if takes_any or {"read", "write"} <= set(names):
-        return method
-
-    @functools.wraps(method)
-    def mapped(self: Any, *, read: bool = True, write: bool = True) -> Array:  # Any: of any class
-        return method(self)
-
-    return mapped
 
 
 class ITensorHandle(ABC):
@@ -57,12 +35,6 @@ class ITensorHandle(ABC):
     def info(self) -> TensorInfo:
         """Shape, data type and quantisation."""
 
-    def __init_subclass__(cls, **kwargs: object) -> None:
-        """Let a `map` without parameters, as it was before 1.2, be called with them."""
-        super().__init_subclass__(**kwargs)
-        if "map" in cls.__dict__:
-            cls.map = with_intent(cls.map)  # type: ignore[method-assign]
-
     @abstractmethod
     def map(self, *, read: bool = True, write: bool = True) -> Array:
         """The elements as an array in host memory.
@@ -79,11 +51,6 @@ class ITensorHandle(ABC):
         ndarray, dtype and shape of `info`, C-contiguous
             A view without a copy for host memory. Reading and writing it, as was said, is
             allowed until `unmap`.
-
-        Notes
-        -----
-        The parameters are new in 1.2. A class that overrides the method without them is called
-        without them.
         """
 
     def unmap(self) -> None:

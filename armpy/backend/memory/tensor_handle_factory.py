@@ -26,7 +26,7 @@ class ITensorArena(ABC):
 
     Notes
     -----
-    Since 1.2. The core plans which tensors are alive together and where each lies. An arena that
+    The core plans which tensors are alive together and where each lies. An arena that
     does without the plan, as its device places tensors itself, may go by the lifetimes alone.
     """
 
@@ -111,7 +111,7 @@ class ITensorHandleFactory(ABC):
 
         Notes
         -----
-        Since 1.2. Called by the first execution of a network, again where executions overlap, and
+        Called by the first execution of a network, again where executions overlap, and
         after the arena was released because it idled. Networks do not share it.
         """
         return None
@@ -129,10 +129,6 @@ class ITensorHandleFactory(ABC):
         -------
         ITensorHandle
             In host memory by default. A device copies constants to itself here.
-
-        Notes
-        -----
-        Since 1.2.
         """
         return HostTensorHandle(info, elements)
 
@@ -141,7 +137,7 @@ class ITensorHandleFactory(ABC):
 
         Notes
         -----
-        Since 1.2. Asked only about kinds of memory among `import_sources`.
+        Asked only about kinds of memory among `import_sources`.
         """
         return Support.no(ReasonCode.OTHER, f"'{self.factory_id}' imports no memory")
 
@@ -162,22 +158,13 @@ class ITensorHandleFactory(ABC):
         ------
         MemoryImportError
             If it cannot be imported after all.
-
-        Notes
-        -----
-        Since 1.2.
         """
         raise MemoryImportError(
             "the memory cannot be imported", where=self.factory_id, actual=str(memory.source)
         )
 
     def unimport(self, handle: ITensorHandle) -> None:
-        """End the use of memory that `import_memory` began; nothing by default.
-
-        Notes
-        -----
-        Since 1.2.
-        """
+        """End the use of memory that `import_memory` began; nothing by default."""
         return
 
     @property

@@ -41,7 +41,7 @@ def list_devices(registry: BackendRegistry) -> list[DeviceReport]:
     store = FiguresStore()
     reports = []
     for backend in registry.available():
-        report = DeviceReport(backend.backend_id)
+        report = DeviceReport(backend.get_id())
         try:
             report = replace(report, facts=device_facts(BackendProxy(backend), store))
         except ArmpyError as error:

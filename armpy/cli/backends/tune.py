@@ -115,7 +115,7 @@ def _machines(registry: BackendRegistry, backends: Sequence[str] | None) -> dict
     from armpy.plugins.proxy.guard import BackendProxy
 
     guarded = [BackendProxy(backend) for backend in preferred_backends(registry, backends)]
-    found = {backend.backend_id: backend.get_capabilities() for backend in guarded}
+    found = {backend.get_id(): backend.get_capabilities() for backend in guarded}
     return {name: str(known["Machine"]) for name, known in found.items() if "Machine" in known}
 
 

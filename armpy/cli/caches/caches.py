@@ -149,7 +149,7 @@ def _caches(
     """Every cache with its backend, and what armpy keeps of compiled parts and devices."""
     backends: Sequence[IBackendInternal] = preferred_backends(registry, backend_ids)
     guarded = [BackendProxy(backend) for backend in backends]
-    found = [(backend.backend_id, cache) for backend in guarded for cache in backend.get_caches()]
+    found = [(backend.get_id(), cache) for backend in guarded for cache in backend.get_caches()]
     # Without names, also that of backends which are no longer there.
     of_core = [("armpy", "")] if backend_ids is None else [(each, each) for each in backend_ids]
     for shown, backend_id in of_core:

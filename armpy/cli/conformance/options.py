@@ -102,7 +102,7 @@ def backends_to_try(
     from armpy.plugins import BackendRegistry, CandidateStatus
 
     with closing(BackendRegistry.discover(options.plugin_options())) as registry:
-        ids = [backend.backend_id for backend in registry.available()]
+        ids = [backend.get_id() for backend in registry.available()]
         # A duplicate stands back behind one that is tried.
         fine = (CandidateStatus.REGISTERED, CandidateStatus.DUPLICATE)
         unusable = [

@@ -8,7 +8,7 @@ import numpy as np
 
 from armpy.backend import BackendOption, IBackendInternal, OptionScope
 from armpy.backend.options import check_options
-from armpy.errors import ArmpyError
+from armpy.errors import ArmpyError, BackendError
 from armpy.execution import RuntimeOptions
 from armpy.ops.activation_layers import Activation, ActivationFunction
 from armpy.ops.dense import FullyConnected
@@ -17,9 +17,9 @@ from armpy.ops.operation import Operation
 from armpy.plugins import BackendRegistry
 from armpy.plugins.discovery.entry_points import find_entry_points
 from armpy.plugins.discovery.references import load_reference
+from armpy.plugins.proxy.figure_checks import check_figures
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.plugins.proxy.guarded_call import call_method
-from armpy.plugins.proxy.spelling import gathered_remarks, remark_on
 from armpy.tensor import TensorInfo
 from armpy.testing.backend_under_test import BackendUnderTest
 from armpy.testing.case import Case, CaseInput
@@ -48,17 +48,12 @@ def examine_backend(backend: IBackendInternal) -> dict[str, object]:
     BackendError
         If a property of the backend is not what the contract says.
     """
-    with gathered_remarks() as remarks:
-        remark_on(backend.backend_id, backend)
-        guarded = BackendProxy(backend)
-        problems = _why_unavailable(guarded)
-        trials = (
-            [] if problems else _trials(BackendUnderTest(guarded.backend_id, _options(backend)))
-        )
+    guarded = BackendProxy(backend)
+    problems = _why_unavailable(guarded)
+    trials = [] if problems else _trials(BackendUnderTest(guarded.get_id(), _options(backend)))
     failed = [f"{t['operation']} {t['text']}" for t in trials if t["outcome"] == FAILED]
     problems += failed[:1]  # the others are among the trials
     problems += _why_without_figures(guarded)
-    problems += remarks
     return {
         "version": guarded.version,
         "options": [_option(option) for option in guarded.options],
@@ -72,23 +67,26 @@ def examine_backend(backend: IBackendInternal) -> dict[str, object]:
 def _why_unavailable(backend: BackendProxy) -> list[str]:
     """Why a backend cannot be used on this machine with its own defaults."""
     try:
-        scopes = check_options(backend.options, {}, backend.backend_id)
+        scopes = check_options(backend.options, {}, backend.get_id())
         options = scopes[OptionScope.RUNTIME]
         context = backend.for_runtime(options).create_backend_context(options)
         if context is not None:
-            call_method(backend.backend_id, context, "close")
+            call_method(backend.get_id(), context, "close")
     except ArmpyError as error:
         return [str(error)]
     return []
 
 
 def _why_without_figures(backend: BackendProxy) -> list[str]:
-    """Why the figures that a backend declares are not used."""
-    try:
-        backend.get_device_figures()
-    except ArmpyError as error:
-        return [str(error)]
-    return []
+    """Why figures that a backend declares are not used."""
+    problems = []
+    for device in backend.wrapped.get_devices():  # whose form was checked when it was loaded
+        try:
+            if device.figures is not None:
+                check_figures(device.figures, backend.get_id())
+        except BackendError as error:
+            problems.append(str(error))
+    return problems
 
 
 def _option(option: BackendOption) -> dict[str, object]:
@@ -155,10 +153,10 @@ def _case(operation: Operation, inputs: Sequence[CaseInput], expected: object) -
 def _options(backend: IBackendInternal) -> RuntimeOptions:
     """Options that find the backend, and CpuRef to compare it with."""
     registry = BackendRegistry()
-    registry.register(backend.backend_id, lambda: backend)
+    registry.register(backend.get_id(), lambda: backend)
     for candidate in find_entry_points()[0]:
         is_reference = candidate.backend_id == REFERENCE_BACKEND_ID
-        if is_reference and backend.backend_id != REFERENCE_BACKEND_ID:
+        if is_reference and backend.get_id() != REFERENCE_BACKEND_ID:
             loaded = load_reference(candidate.name)
             registry.register(REFERENCE_BACKEND_ID, loaded)  # type: ignore[arg-type]  # armpy's own
     return RuntimeOptions(registry=registry)

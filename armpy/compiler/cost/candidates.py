@@ -54,14 +54,14 @@ def choices_of(
     """
     taken = {
         layer.id: tuple(
-            backend.backend_id
+            backend.get_id()
             for backend in oracle.candidates(layer)
-            if (layer.id, backend.backend_id) not in excluded and oracle.ask(backend, layer)
+            if (layer.id, backend.get_id()) not in excluded and oracle.ask(backend, layer)
         )
         for layer in graph.layers
     }
     for backend in oracle.backends:
-        name, capabilities = backend.backend_id, backend.get_capabilities()
+        name, capabilities = backend.get_id(), backend.get_capabilities()
         wants_all = has_matching_capability(Capability.ALL_OR_NOTHING, True, capabilities)
         if wants_all and not all(name in ids for ids in taken.values()):
             taken = {key: tuple(i for i in ids if i != name) for key, ids in taken.items()}
@@ -99,7 +99,7 @@ class Candidates:
         self._choices = choices
         self._found: dict[tuple[BackendId, ...], PlacementCandidate] = {}
         for backend in backends:
-            self._add_first(backend.backend_id)
+            self._add_first(backend.get_id())
 
     @property
     def all(self) -> tuple[PlacementCandidate, ...]:

@@ -49,9 +49,9 @@ def question_of(
         ).hexdigest(),
         [
             [
-                b.backend_id,
+                b.get_id(),
                 b.version,
-                sorted(map(repr, model_options.get(b.backend_id, {}).items())),
+                sorted(map(repr, model_options.get(b.get_id(), {}).items())),
             ]
             for b in backends
         ],

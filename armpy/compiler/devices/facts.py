@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass
 
-from armpy.backend import DeviceFigures, IBackendInternal, PerformanceFigures
+from armpy.backend import (
+    Capability,
+    DeviceFigures,
+    IBackendInternal,
+    PerformanceFigures,
+    has_matching_capability,
+)
 from armpy.compiler.devices.costs import FigureSource
 from armpy.compiler.devices.store import FiguresStore
-from armpy.errors import ArmpyError
+from armpy.plugins.proxy.guard import device_of
 from armpy.types import REFERENCE_BACKEND_ID, BackendId, DataType, DeviceType
-
-_log = logging.getLogger("armpy.compiler.devices")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +33,7 @@ class DeviceFacts:
     extensions : tuple of str
         Names of the vendor extensions that it has.
     num_cache_files, num_data_cache_files : int
-        In how many files one prepared part is kept.
+        In how many files the core keeps one compiled part: 1 each, or 0 if it keeps none.
     figures : DeviceFigures, optional
         Speed and power against CpuRef; None if they are not known.
     figures_source : FigureSource
@@ -70,36 +73,39 @@ def device_facts(backend: IBackendInternal, store: FiguresStore | None = None) -
     Raises
     ------
     BackendError
-        If one of the backend's properties raises. Figures that cannot be used count as none,
-        which a warning says.
+        If the backend raises.
     """
     figures, source = declared_figures(backend), FigureSource.DECLARED
     if figures is None:
-        record = (store or FiguresStore()).read(backend.backend_id, backend.version)
+        record = (store or FiguresStore()).read(backend.get_id(), backend.version)
         figures = record.figures if record else None
         source = FigureSource.MEASURED if record else FigureSource.ASSUMED
+    device, num_files = device_of(backend), int(keeps_programs(backend))
     return DeviceFacts(
-        backend.backend_id,
-        backend.device_type,
+        backend.get_id(),
+        device.device_type,
         backend.version,
-        backend.feature_level,
+        device.feature_level,
         tuple(backend.supported_extensions),
-        backend.number_of_cache_files,
-        backend.number_of_data_cache_files,
+        num_files,
+        num_files,
         figures,
         source,
     )
 
 
 def declared_figures(backend: IBackendInternal) -> DeviceFigures | None:
-    """What a backend says of its device; None if it says nothing, or what cannot be used."""
-    if backend.backend_id == REFERENCE_BACKEND_ID:
+    """Speed and power that a backend declares of its device; None if it declares none."""
+    if backend.get_id() == REFERENCE_BACKEND_ID:
         return _reference_figures()
-    try:
-        return backend.get_device_figures()
-    except ArmpyError as error:
-        _log.warning("figures are not used: %s", error)
-        return None
+    return device_of(backend).figures
+
+
+def keeps_programs(backend: IBackendInternal) -> bool:
+    """Whether the core keeps what a backend has compiled, in its cache and in NNAPI's files."""
+    if has_matching_capability(Capability.OWN_CACHE, True, backend.get_capabilities()):
+        return False
+    return backend.get_programs() is not None
 
 
 def _reference_figures() -> DeviceFigures:

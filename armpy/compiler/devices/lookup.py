@@ -11,6 +11,7 @@ from armpy.compiler.devices.costs import BackendCosts, FigureSource, Rate
 from armpy.compiler.devices.facts import declared_figures
 from armpy.compiler.devices.store import FiguresStore
 from armpy.compiler.devices.work import TYPE_CLASSES
+from armpy.plugins.proxy.guard import device_of
 from armpy.types import REFERENCE_BACKEND_ID, BackendId, DataType, DeviceType
 
 _log = logging.getLogger("armpy.compiler.devices")
@@ -87,17 +88,17 @@ def costs_of(
         what its kind of device lets one assume.
     """
     store = store or FiguresStore()
-    record = store.read(backend.backend_id, backend.version)
-    is_reference = backend.backend_id == REFERENCE_BACKEND_ID
+    record = store.read(backend.get_id(), backend.version)
+    is_reference = backend.get_id() == REFERENCE_BACKEND_ID
     figures = None if is_reference else declared_figures(backend)
     if figures is not None:
         reference = _reference_costs(store)
         measured = record.costs if record else None
-        return _declared_costs(backend.backend_id, figures, reference, measured, shares_host_memory)
+        return _declared_costs(backend.get_id(), figures, reference, measured, shares_host_memory)
     if record is not None:
         return record.costs
     return assumed_costs(
-        backend.backend_id, backend.device_type, shares_host_memory=shares_host_memory
+        backend.get_id(), device_of(backend).device_type, shares_host_memory=shares_host_memory
     )
 
 

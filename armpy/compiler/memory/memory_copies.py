@@ -19,8 +19,8 @@ from armpy.backend import (
 from armpy.graph import Graph, Value
 from armpy.graph.network import Network
 from armpy.ops.backend_internal import MemCopy
-from armpy.plugins.proxy.guard import HandleFactoryProxy
 from armpy.plugins.proxy.guarded_call import ask_method
+from armpy.plugins.proxy.memory import HandleFactoryProxy
 from armpy.profiling import phase
 from armpy.types import HOST, BackendId
 
@@ -90,8 +90,8 @@ def handle_factories(
         What it registered beside the factories.
     """
     registry = TensorHandleFactoryRegistry()
-    backend_id = backend.backend_id
-    backend.register_tensor_handle_factories_for_network(registry, network or NetworkResources())
+    backend_id = backend.get_id()
+    backend.register_tensor_handle_factories(registry, network or NetworkResources())
     preferences = ask_method(backend_id, Sequence, backend, "get_handle_factory_preferences")
     wanted = [registry.get_factory(factory_id) for factory_id in dict.fromkeys(preferences)]
     found = [factory for factory in wanted if factory is not None]
@@ -127,7 +127,7 @@ def bridge(
     ----------
     Arm NN SelectTensorHandleStrategy, AddCompatibilityLayers.
     """
-    ids = {layer.id: backends[layer.id].backend_id for layer in graph.layers}
+    ids = {layer.id: backends[layer.id].get_id() for layer in graph.layers}
     used = {name: HOST_FACTORIES if name == HOST else factories[name] for name in ids.values()}
     exported = {source for found in used.values() for f in found for source in f.export_sources}
     others = {source for source in exported if source is not MemorySource.MALLOC}

@@ -27,7 +27,7 @@ class PassContext:
     def __init__(self, options: OptimizerOptions, backends: Sequence[IBackendInternal]) -> None:
         self.options = options
         self.backends = tuple(backends)
-        self._oracle = SupportOracle(backends, options.model_options, options.feature_levels)
+        self._oracle = SupportOracle(backends, options)
 
     def takes(self, backend: IBackendInternal, layer: Layer) -> bool:
         """Whether a backend supports a layer."""

@@ -5,18 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
 
 from armpy.backend import (
     BackendOption,
     Capabilities,
-    Capability,
-    DeviceFigures,
+    DeviceInfo,
     IBackendContext,
     IBackendInternal,
     ICustomAllocator,
     ILayerSupport,
-    IMemoryManager,
     IWorkload,
     IWorkloadFactory,
     NetworkResources,
@@ -29,9 +26,8 @@ from armpy.backend import (
     Support,
     WorkloadInfo,
 )
-from armpy.backend.options import NO_OPTIONS
-from armpy.compiler.devices.records import figures_from
-from armpy.errors import BackendError, BackendUnavailableError, DeadObjectError
+from armpy.errors import BackendCapabilityError, BackendUnavailableError, DeadObjectError
+from armpy.execution.isolation.facts import facts_from, unreadable
 from armpy.execution.isolation.limits import IsolationLimits
 from armpy.execution.isolation.messages import SUPPORT
 from armpy.execution.isolation.parts import graph_of_layer, graph_of_view, is_sendable
@@ -44,22 +40,9 @@ from armpy.graph import SubgraphView
 from armpy.ops.backend_internal import PreCompiled
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.plugins import Candidate, CandidateStatus
+from armpy.plugins.proxy.facts import DEVICE_OPTION
 from armpy.tensor import TensorInfo
-from armpy.types import BackendId, DeviceType
-
-T = TypeVar("T")
-
-_NOT_ACROSS = (
-    Capability.DYNAMIC_OUTPUT_SHAPES,
-    Capability.PROTECTED_CONTENT_ALLOCATION,
-    Capability.MULTI_AXIS_PACKING,
-    Capability.SINGLE_AXIS_PACKING,
-    Capability.EXTERNALLY_MANAGED_MEMORY,
-    Capability.PRE_IMPORT_IO_TENSORS,
-    Capability.TRACED_SIZES,
-    Capability.LOOP_TIMEOUT,
-)
-"""Capabilities that concern what is in the application's process, where the backend is not."""
+from armpy.types import BackendId
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -105,88 +88,47 @@ class IsolatedBackend(IBackendInternal):
         except OSError as error:
             text = f"no process can be started for backend '{source.backend_id}': {error}"
             raise BackendUnavailableError(text) from error
-        self._said: Mapping[str, Any] = self._first.description  # Any: read with care
-        self.api_version = self._read("api_version", str)
+        self._facts = facts_from(source.backend_id, self._first.description)
         self._supervisor: Supervisor | None = None
 
-    def _read(self, name: str, kind: type[T]) -> T:
-        """Something that the worker has said of the backend."""
-        value = self._said.get(name)
-        if type(value) is not kind:
-            raise _unreadable(self._source.backend_id, name, value, kind.__name__)
-        return value
-
-    @property
-    def backend_id(self) -> BackendId:
+    def get_id(self) -> BackendId:
         """As it calls itself."""
-        return self._read("backend_id", str)
+        return self._facts.backend_id
+
+    def get_api_version(self) -> str:
+        """As it says."""
+        return self._facts.api_version
 
     @property
     def version(self) -> str:
         """As it says."""
-        return self._read("version", str)
+        return self._facts.version
 
-    @property
-    def device_type(self) -> DeviceType:
-        """As it says."""
-        name = self._read("device_type", str)
-        if name not in DeviceType.__members__:
-            expected = ", ".join(DeviceType.__members__)
-            raise _unreadable(self._source.backend_id, "device_type", name, expected)
-        return DeviceType[name]
-
-    @property
-    def feature_level(self) -> int:
-        """As it says."""
-        return self._read("feature_level", int)
-
-    def get_device_figures(self) -> DeviceFigures | None:
+    def get_devices(self) -> Sequence[DeviceInfo]:
         """As it declares them."""
-        said = self._said.get("figures")
-        if said is None:
-            return None
-        try:
-            return figures_from(said, self.backend_id)
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
-            raise _unreadable(self._source.backend_id, "get_device_figures", said) from error
+        return self._facts.devices
+
+    def get_capabilities(self) -> Capabilities:
+        """What it says, without what concerns the application's memory."""
+        return self._facts.capabilities
+
+    @property
+    def options(self) -> Sequence[BackendOption]:
+        """As it declares them; the core adds the choice of the device by itself."""
+        return [option for option in self._facts.options if option.name != DEVICE_OPTION]
 
     @property
     def supported_extensions(self) -> Sequence[str]:
         """Those whose operations it runs; who declares them has to be there as well."""
-        return tuple(map(str, self._read("supported_extensions", list)))
-
-    @property
-    def options(self) -> Sequence[BackendOption]:
-        """As it declares them."""
-        said = self._read("options", list)
-        try:
-            return [
-                BackendOption(
-                    o["name"],
-                    o["default"],
-                    o["help"],
-                    OptionScope(o["scope"]),
-                    tuple(o["choices"]),
-                    o["minimum"],
-                    o["maximum"],
-                )
-                for o in said
-            ]
-        except (KeyError, TypeError, ValueError) as error:
-            raise _unreadable(self._source.backend_id, "options", said) from error
-
-    def get_capabilities(self) -> Capabilities:
-        """What it says, without what concerns the application's memory."""
-        said = self._read("capabilities", dict)
-        return {str(name): value for name, value in said.items() if name not in _NOT_ACROSS}
+        return self._facts.supported_extensions
 
     def described(self, candidate: Candidate) -> Candidate:
         """Its candidate, which the registry has not loaded."""
         return replace(
             candidate,
             status=CandidateStatus.REGISTERED,
-            api_version=self.api_version,
-            device_type=self.device_type.name,
+            api_version=self._facts.api_version,
+            device_type=self._facts.devices[0].device_type.name,
         )
 
     @property
@@ -217,39 +159,22 @@ class IsolatedBackend(IBackendInternal):
         assert self._supervisor is not None  # just made
         return self._supervisor
 
-    def can_use_allocator(self, allocator: ICustomAllocator) -> Support:
+    def use_custom_memory_allocator(self, allocator: ICustomAllocator) -> bool:
         """It cannot: what it takes, it takes in its process, where the allocator is not."""
-        text = "it has a process of its own, which the application's allocator has no memory for"
-        return Support.no(ReasonCode.OTHER, text)
+        raise BackendCapabilityError(
+            "it has a process of its own, which the application's allocator has no memory for",
+            where=self.get_id(),
+        )
 
-    def get_layer_support(self) -> ILayerSupport:
-        """What asks it."""
-        return _Support(self._running(), NO_OPTIONS)
+    def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
+        """What asks it about a network."""
+        return _Support(self._running(), request.model_options)
 
-    def get_layer_support_with_options(self, model_options: OptionValues) -> ILayerSupport:
-        """What asks it about a network with options."""
-        return _Support(self._running(), model_options)
-
-    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
-        """What makes workloads of prepared parts."""
-        return _Factory(self._running(), NO_OPTIONS, relaxed=False)
-
-    def create_workload_factory_for_network(self, network: NetworkResources) -> IWorkloadFactory:
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         """What makes workloads of prepared parts."""
         return _Factory(self._running(), network.model_options, relaxed=network.relaxed)
 
-    def optimize_subgraph(self, view: SubgraphView) -> OptimizationViews:
-        """Let it prepare a part."""
-        return self.optimize_subgraph_for_network(view, PreparationRequest())
-
-    def optimize_subgraph_with_options(
-        self, view: SubgraphView, model_options: OptionValues
-    ) -> OptimizationViews:
-        """Let it prepare a part of a network with options."""
-        request = PreparationRequest(model_options=model_options)
-        return self.optimize_subgraph_for_network(view, request)
-
-    def optimize_subgraph_for_network(
+    def optimize_subgraph_view(
         self, view: SubgraphView, request: PreparationRequest
     ) -> OptimizationViews:
         """Let it prepare a part.
@@ -271,16 +196,6 @@ class IsolatedBackend(IBackendInternal):
         )
         views.substitutions.append(Substitution.by_operation(view, operation))
         return views
-
-
-def _unreadable(backend_id: BackendId, name: str, said: object, expected: str = "") -> BackendError:
-    """The error for something that a worker has said of its backend."""
-    return BackendError(
-        "what the process says of the backend cannot be read",
-        where=f"{backend_id} / {name}",
-        expected=expected,
-        actual=repr(said)[:200],
-    )
 
 
 def _prepared(
@@ -344,7 +259,7 @@ class _Support(ILayerSupport):
                 return Support.no(ReasonCode(code), text)
         except ValueError:  # there is no such code
             pass
-        raise _unreadable(supervisor.backend_id, "is_layer_supported", answer)
+        raise unreadable(supervisor.backend_id, "is_layer_supported", answer)
 
 
 class _Factory(IWorkloadFactory):

@@ -51,7 +51,7 @@ def choose(
         registry.identify()
         ids = [name for name in registry.backend_ids if is_isolated(isolation, name)]
         makers: list[tuple[BackendId, Maker]] = [
-            (backend.backend_id, partial(_same, backend))
+            (backend.get_id(), partial(_same, backend))
             for backend in registry.available(without=ids)
         ]
         return makers + [

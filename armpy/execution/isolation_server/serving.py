@@ -19,19 +19,18 @@ import numpy as np
 from armpy.backend import (
     Cancellation,
     ExecutionTiming,
-    IBackendInternal,
     ILayerSupport,
+    PreparationRequest,
     ReasonCode,
     Support,
     cancellable,
     timed_by,
 )
-from armpy.compiler.devices.facts import declared_figures
-from armpy.compiler.devices.records import figures_fields
 from armpy.core.processes.confinement import in_force
 from armpy.core.processes.fitness import LONGEST_START_S, NO_MEMORY, UnfitError
 from armpy.core.processes.protocol import error_as_fields, shortened
 from armpy.errors import BackendError
+from armpy.execution.isolation.facts import facts_fields
 from armpy.execution.isolation.messages import (
     CONFIGURE,
     DONE,
@@ -52,6 +51,7 @@ from armpy.execution.runtime import Runtime
 from armpy.graph import Graph
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.plugins import BackendRegistry
+from armpy.plugins.proxy.facts import read_facts
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.tensor import TensorInfo
 
@@ -107,7 +107,7 @@ class BackendServer:
         """Load the backend."""
         self._registry, backend = source.load()
         self._source = source
-        return describe(BackendProxy(backend)) | {"in_force": in_force()}
+        return facts_fields(read_facts(backend)) | {"in_force": in_force()}
 
     def _configure(self, options: Mapping[str, object]) -> Mapping[str, object]:
         """Make the runtime that has the backend alone."""
@@ -138,11 +138,7 @@ class BackendServer:
         """Ask the backend about a layer."""
         backend = self._backend
         assert backend is not None  # it is configured first
-        support: ILayerSupport = (
-            backend.get_layer_support_with_options(model_options)
-            if model_options
-            else backend.get_layer_support()
-        )
+        support: ILayerSupport = backend.get_layer_support(PreparationRequest(model_options))
         answer = support.is_layer_supported(operation, inputs, outputs)
         if not isinstance(answer, Support):
             raise BackendError("the answer has the wrong type", actual=repr(answer)[:200])
@@ -208,33 +204,6 @@ class BackendServer:
             os.close(connection)
             raise
         return {"thread": ident}
-
-
-def describe(backend: IBackendInternal) -> dict[str, object]:
-    """What a backend says of itself, in the form of JSON."""
-    figures = declared_figures(backend)
-    return {
-        "backend_id": backend.backend_id,
-        "api_version": backend.api_version,
-        "version": backend.version,
-        "device_type": backend.device_type.name,
-        "feature_level": backend.feature_level,
-        "figures": figures and figures_fields(figures),
-        "supported_extensions": list(backend.supported_extensions),
-        "capabilities": {str(k): v for k, v in backend.get_capabilities().items()},
-        "options": [
-            {
-                "name": option.name,
-                "default": option.default,
-                "help": option.help,
-                "scope": option.scope.value,
-                "choices": list(option.choices),
-                "minimum": option.minimum,
-                "maximum": option.maximum,
-            }
-            for option in backend.options
-        ],
-    }
 
 
 def bound_call(network: LoadedNetwork, block: mmap.mmap) -> Callable[[], object]:

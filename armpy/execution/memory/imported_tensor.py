@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from armpy.ops.operation import Array
-    from armpy.plugins.proxy.guard import HandleFactoryProxy
+    from armpy.plugins.proxy.memory import HandleFactoryProxy
 
 
 class Import(NamedTuple):

@@ -77,7 +77,7 @@ class Planner:
         if is_on.cpuexe:
             from armpy.execution.wrappers.logged import logged_steps  # noqa: PLC0415 - few log
 
-            types = {backend.backend_id: backend.device_type for backend in subgraphs.backends}
+            types = {backend.get_id(): backend.device.device_type for backend in subgraphs.backends}
             on_host = {HOST, *(name for name, kind in types.items() if kind in _PROCESSORS)}
             self._measure = logged_steps(self._measure, on_host)
 
@@ -233,7 +233,7 @@ class Planner:
         """
         cause = failure.cause
         is_control_flow = bool(graphs_of(failure.layers[0].operation))
-        last_id = HOST if is_control_flow else self._subgraphs.backends[-1].backend_id
+        last_id = HOST if is_control_flow else self._subgraphs.backends[-1].get_id()
         is_last = failure.backend_id == last_id
         if is_last and not isinstance(cause, BackendError):
             cause.where = cause.where.removeprefix(f"{failure.backend_id} / ")

@@ -27,7 +27,8 @@ from armpy.execution.memory.allocators import CheckedAllocator
 from armpy.execution.memory.shared_memory import SharedMemory
 from armpy.execution.programs.constants import ConstantHandles
 from armpy.execution.wrappers.backend_profiling import open_profiling
-from armpy.plugins.proxy.guard import BackendProxy, HandleFactoryProxy
+from armpy.plugins.proxy.guard import BackendProxy
+from armpy.plugins.proxy.memory import HandleFactoryProxy
 from armpy.profiling import Profiler
 from armpy.types import BackendId
 
@@ -188,8 +189,8 @@ def open_session(
     manager = backend.create_memory_manager()
     context = None
     if model_options is not None:
-        context = backend.create_backend_model_context(model_options)
-    checked = None if allocator is None else CheckedAllocator.of(backend.backend_id, allocator)
+        context = backend.create_backend_specific_model_context(model_options)
+    checked = None if allocator is None else CheckedAllocator.of(backend.get_id(), allocator)
     resources = NetworkResources(
         manager,
         model_options or NO_OPTIONS,
@@ -203,7 +204,7 @@ def open_session(
     )
     if context is None:
         return _session(backend, resources)
-    kept = ModelContext(backend.backend_id, context)
+    kept = ModelContext(backend.get_id(), context)
     try:
         return replace(_session(backend, resources), model_context=kept)
     except BaseException:
@@ -214,21 +215,21 @@ def open_session(
 def _session(backend: BackendProxy, resources: NetworkResources) -> BackendSession:
     """Let a backend make what it makes from the resources of a network."""
     manager = resources.memory_manager
-    workloads = backend.create_workload_factory_for_network(resources)
+    workloads = backend.create_workload_factory(resources)
     factories, managers = handle_factories(backend, resources)
     if manager is not None:
         managers = (manager, *managers)
     allocator = resources.allocator
     if allocator is None:
         default = backend.get_default_allocator() or DefaultAllocator()
-        allocator = CheckedAllocator.of(backend.backend_id, default)
+        allocator = CheckedAllocator.of(backend.get_id(), default)
     memory = None
     if managers:
         is_profiled = resources.profiling is not None
-        memory = SharedMemory(backend.backend_id, managers, is_profiled=is_profiled)
+        memory = SharedMemory(backend.get_id(), managers, is_profiled=is_profiled)
     keeps_loop_timeout = has_matching_capability(
         Capability.LOOP_TIMEOUT, True, backend.get_capabilities()
     )
     return BackendSession(
-        backend.backend_id, workloads, factories, allocator, memory, keeps_loop_timeout
+        backend.get_id(), workloads, factories, allocator, memory, keeps_loop_timeout
     )

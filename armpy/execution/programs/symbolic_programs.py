@@ -134,7 +134,7 @@ class SymbolicPrograms:
         network = plan.network
         self._is_possible = self._is_possible and all(
             isinstance(layer.operation, PreCompiled)
-            and network.backend_of(layer) == self._backends[0].backend_id
+            and network.backend_of(layer) == self._backends[0].get_id()
             for layer in network.graph.layers
         )
 

@@ -73,7 +73,7 @@ class ExecutionWrappers:
         self._shared_state = shared_state
         self._state = state
         self._number = number
-        self._cancellable = {one.backend_id for one in backends if _is_cancellable(one)}
+        self._cancellable = {one.get_id() for one in backends if _is_cancellable(one)}
 
     def prepared(
         self,

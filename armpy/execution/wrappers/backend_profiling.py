@@ -81,15 +81,14 @@ def open_profiling(
 
     Notes
     -----
-    To be called in the thread that asks for the workload factory next: backends of contract 1.1
-    are not told otherwise which network they measure. One that fails is not measured from within.
+    One that fails is not measured from within.
     """
     if profiler is None:
         return None, None
-    backend_id = backend.backend_id
+    backend_id = backend.get_id()
     profiling = BackendProfiling(profiler, backend_id)
     try:
-        context = backend.create_profiling_context(options, profiling)
+        context = backend.create_backend_profiling_context(options, profiling)
         if context is not None:
             call_method(backend_id, context, "enable_profiling", True)
     except ArmpyError as error:

@@ -182,7 +182,7 @@ class _Programs:
 
     def add(self, plan: StaticPlan, backends: Sequence[BackendProxy]) -> None:
         """Save the programs of a plan."""
-        by_id = {backend.backend_id: backend for backend in backends}
+        by_id = {backend.get_id(): backend for backend in backends}
         network = plan.network
         for layer in network.graph.layers:
             backend = by_id.get(network.backend_ids[layer.id])
@@ -192,7 +192,7 @@ class _Programs:
                 self._add(network, layer, backend)
             else:
                 ids = network.origins.get(layer.id, (layer.id,))
-                self.kept.setdefault(backend.backend_id, []).extend(ids)
+                self.kept.setdefault(backend.get_id(), []).extend(ids)
 
     def number(self, network: OptimizedNetwork, layer: Layer) -> int | None:
         """The number of the record of a layer's program; None if it has none."""
@@ -204,7 +204,7 @@ class _Programs:
         view, operation = _view(network, layer), layer.operation
         assert isinstance(operation, PreCompiled)
         digest = part_digest(view)
-        key = backend.backend_id, digest
+        key = backend.get_id(), digest
         if not digest:
             self._leave_out(backend, view, None, "nobody can tell by contents what it consists of")
         if not digest or key in self._known:
@@ -214,13 +214,13 @@ class _Programs:
         if programs is None:
             self._leave_out(backend, view, None, "the backend saves no programs")
             return
-        options = network.model_options.get(backend.backend_id, NO_OPTIONS)
+        options = network.model_options.get(backend.get_id(), NO_OPTIONS)
         known = targets_of(backend)
         for target in self._targets:
             if target not in known:
                 self._leave_out(backend, view, target, "the backend makes no programs for it")
                 continue
-            saved = _saved(backend.backend_id, programs, view, operation, target, options)
+            saved = _saved(backend.get_id(), programs, view, operation, target, options)
             if saved is None:
                 self._leave_out(backend, view, target, "the program cannot be kept")
                 continue
@@ -233,7 +233,7 @@ class _Programs:
     ) -> None:
         """Note that a part has no program in the file, for a target or for all (None)."""
         about: dict[str, object] = {
-            "backend": backend.backend_id,
+            "backend": backend.get_id(),
             "target": target,
             "layers": len(view.layers),
             "first": view.layers[0].name,

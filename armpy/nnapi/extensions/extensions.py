@@ -78,7 +78,7 @@ class TypeManager:
         self.disabled: Mapping[str, str] = MappingProxyType(disabled)
         self._refusal = _refusal(allow_list, application)
         for backend in backends:
-            backend_id = backend.backend_id
+            backend_id = backend.get_id()
             own = self._extensions.setdefault(backend_id, {})
             for extension in backend.extensions:
                 own[extension.name] = extension

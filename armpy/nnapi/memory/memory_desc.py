@@ -209,7 +209,7 @@ def _knows_memory(roles: Sequence[TensorRole]) -> bool:
     """Whether the one device that all roles are of is of the feature level that has such memory."""
     user = single_user(roles)
     backends = roles[0].network.backends
-    return any(one.backend_id == user and one.feature_level >= _LEVEL for one in backends)
+    return any(one.get_id() == user and one.device.feature_level >= _LEVEL for one in backends)
 
 
 def _describe(operand: Operand) -> str:

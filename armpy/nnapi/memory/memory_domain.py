@@ -22,7 +22,7 @@ from armpy.ops.operation import Array
 
 if TYPE_CHECKING:
     from armpy.nnapi.compile.compilation import Compilation
-    from armpy.plugins.proxy.guard import DeviceMemoryProxy
+    from armpy.plugins.proxy.memory import DeviceMemoryProxy
 
 
 class Role(NamedTuple):

@@ -29,7 +29,7 @@ def check_figures(figures: DeviceFigures, backend_id: BackendId) -> DeviceFigure
     BackendError
         If a figure is no number, is not above 0 or not finite, or a key is of another kind.
     """
-    where = f"{backend_id} / get_device_figures"
+    where = f"{backend_id} / get_devices"
     return DeviceFigures(
         _checked_table(figures.tensors, DataType, "tensors", where),
         _checked_table(figures.scalars, DataType, "scalars", where),

@@ -12,7 +12,7 @@ from typing import ParamSpec, TypeVar
 from armpy.core.vlog import is_on, vlog
 from armpy.errors import ArmpyError, BackendError
 from armpy.ops.operation import located
-from armpy.plugins.proxy.spelling import remark_on
+from armpy.plugins.proxy.names import why_misnamed
 from armpy.types import BackendId
 
 P = ParamSpec("P")
@@ -32,7 +32,7 @@ def call_backend(
     BackendError
         If it raises; its own ArmpyErrors are raised as they are, with the backend's name.
     """
-    where = f"{backend_id} / {getattr(method, '__name__', method)}"
+    where = f"{backend_id} / {_name(method)}"
     if is_on.driver:
         vlog("driver", "%s", where)
     try:
@@ -61,20 +61,26 @@ def ask_backend(
     Raises
     ------
     BackendError
-        If it raises, or returns something else.
+        If it raises, or returns something else, or an object with a method that is nearly one of
+        the contract's.
     """
     answer = call_backend(backend_id, method, *args, **kwargs)
     if is_a(answer, kind):
-        remark_on(backend_id, answer)
+        if problem := why_misnamed(type(answer)):
+            raise BackendError(problem, where=f"{backend_id} / {_name(method)}")
         return exact(answer)  # type: ignore[return-value]  # just checked
     kinds = kind if isinstance(kind, tuple) else (kind,)
-    name = getattr(method, "__name__", method)
     raise BackendError(
         "the answer has the wrong type",
-        where=f"{backend_id} / {name}",
+        where=f"{backend_id} / {_name(method)}",
         expected=" or ".join(k.__name__.replace("NoneType", "None") for k in kinds),
         actual=describe(answer),
     )
+
+
+def _name(method: Callable[..., object]) -> object:
+    """What a method is called in messages."""
+    return getattr(method, "__name__", method)
 
 
 def call_method(backend_id: BackendId, owner: object, name: str, *args: object) -> object:

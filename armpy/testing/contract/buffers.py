@@ -16,7 +16,8 @@ from armpy.backend import (
 from armpy.errors import ArmpyError
 from armpy.graph import Value
 from armpy.ops.operation import Array
-from armpy.plugins.proxy.guard import BackendProxy, DeviceMemoryProxy
+from armpy.plugins.proxy.guard import BackendProxy
+from armpy.plugins.proxy.memory import DeviceMemoryProxy
 from armpy.testing.backend_under_test import BackendUnderTest
 from armpy.testing.contract.case import NothingToKeepError, check
 from armpy.testing.contract.driven import Driven, ExecutionTensors, backend_of_runtime

@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 
 from armpy.backend import CacheUse, IPrograms, ProgramCheck, ProgramFit
 from armpy.compiler.compiled_cache import KEEPS_NOTHING
+from armpy.compiler.devices.facts import keeps_programs
 from armpy.errors import BackendCapabilityError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.model import Model
@@ -26,10 +27,9 @@ from armpy.testing.contract.telling import side_by_side, telling_cases
 
 
 def kept_parts_compute_the_same(subject: BackendUnderTest) -> None:
-    """What `save_compiled` wrote is taken by `load_compiled`, and gives the right answers."""
-    backend = subject.backend
-    if backend.number_of_cache_files + backend.number_of_data_cache_files == 0:
-        raise NothingToKeepError("it keeps no compiled files")
+    """What the core keeps of compiled parts for the next process gives the right answers there."""
+    if not keeps_programs(subject.backend):
+        raise NothingToKeepError("the core keeps none of its programs")
     pairs = with_constants(subject)  # whose files must not be taken for each other's
     cases = dict.fromkeys((*samples(subject), *(case for pair in pairs for case in pair)))
     benches = [sample_bench(subject, case) for case in cases]
@@ -70,11 +70,11 @@ def saved_programs_compute_the_same(subject: BackendUnderTest) -> None:
     """What `IPrograms.save` wrote is accepted by `check` and taken by `load`, and is right."""
     backend = subject.backend
     kinds = (IPrograms, type(None))
-    programs = ask_method(backend.backend_id, kinds, backend, "get_programs")
+    programs = ask_method(backend.get_id(), kinds, backend, "get_programs")
     if programs is None:
         raise NothingToKeepError("it has no programs for prepared files")
     for odd in _ODD_NOTES:
-        answer = ask_method(backend.backend_id, ProgramCheck, programs, "check", odd, {})
+        answer = ask_method(backend.get_id(), ProgramCheck, programs, "check", odd, {})
         is_taken = answer.fit is ProgramFit.ACCEPTED
         check(not is_taken, f"check accepts a program of which it is told {odd!r}")
         check(bool(answer.reason), f"check gives no reason for refusing {odd!r}")
@@ -119,17 +119,16 @@ def _check_all(subject: BackendUnderTest, benches: Iterable[Bench]) -> None:
     """Run networks from what their backend has kept; CpuRef runs what that does not take."""
     backend = subject.backend
     kinds = (IPrograms, type(None))
-    has_programs = ask_method(backend.backend_id, kinds, backend, "get_programs") is not None
-    has_files = backend.number_of_cache_files + backend.number_of_data_cache_files > 0
-    if not has_programs and not has_files:
+    has_programs = ask_method(backend.get_id(), kinds, backend, "get_programs") is not None
+    has_files = keeps_programs(backend)
+    if not has_programs:
         raise NothingToKeepError("it keeps nothing of what it has compiled")
     options = subject.mixed.options
     with TemporaryDirectory(prefix="armpy-conformance-") as folder:
         caching = CompilationCaching(Path(folder, "parts"))
         for number, bench in enumerate(benches):
-            if has_programs:
-                # Of parts that were left as they are there is nothing in the file.
-                _saved_uses(options, bench, Path(folder, f"{number}.armpy"))
+            # Of parts that were left as they are there is nothing in the file.
+            _saved_uses(options, bench, Path(folder, f"{number}.armpy"))
             if has_files:
                 for when in ("when it is compiled", "when it comes from files"):
                     _uses(subject, caching, bench, when, options)

@@ -98,9 +98,9 @@ class Driven:
         self.bench = bench
         self._resources = resources
         graph = optimize_graph(specialize(bench.graph), [backend]).graph
-        workloads = backend.create_workload_factory_for_network(resources)
+        workloads = backend.create_workload_factory(resources)
         registry = TensorHandleFactoryRegistry()
-        backend.register_tensor_handle_factories_for_network(registry, resources)
+        backend.register_tensor_handle_factories(registry, resources)
         self.factory: ITensorHandleFactory = registry.first_of(
             backend.get_handle_factory_preferences()
         )

@@ -274,19 +274,19 @@ def every_option_is_read(subject: BackendUnderTest) -> None:
 
 def _make_all(backend: IBackendInternal, options: OptionValues, bench: Bench) -> None:
     """Make everything for a network that depends on options of networks."""
-    context = backend.create_backend_model_context(options)
-    profiling = backend.create_profiling_context(options, Record())
+    context = backend.create_backend_specific_model_context(options)
+    profiling = backend.create_backend_profiling_context(options, Record())
     manager = backend.create_memory_manager()
     resources = NetworkResources(
         manager, options, context, profiling=None, profiling_context=profiling
     )
-    backend.get_layer_support_with_options(options)
+    backend.get_layer_support(PreparationRequest(options))
     whole = specialize(bench.graph)
     view = SubgraphView.of(whole, whole.layers)
-    backend.optimize_subgraph_for_network(view, PreparationRequest(options))
-    backend.create_workload_factory_for_network(resources)
+    backend.optimize_subgraph_view(view, PreparationRequest(options))
+    backend.create_workload_factory(resources)
     registry = TensorHandleFactoryRegistry()
-    backend.register_tensor_handle_factories_for_network(registry, resources)
+    backend.register_tensor_handle_factories(registry, resources)
     if context is not None:
         context.close()
 

@@ -72,7 +72,9 @@ class _Profiled:
         self.context: IBackendProfilingContext | None = None
         resources = NetworkResources()
         with suppress(InvalidArgumentError):  # it is on the record
-            self.context = backend.create_profiling_context(resources.model_options, self.record)
+            self.context = backend.create_backend_profiling_context(
+                resources.model_options, self.record
+            )
         if self.context is not None:
             self.context.enable_profiling(True)
         given = NetworkResources(profiling=self.record, profiling_context=self.context)

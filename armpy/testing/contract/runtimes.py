@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from copy import copy
 
 import numpy as np
 
@@ -14,10 +13,11 @@ from armpy.backend import (
     NetworkResources,
     OptionScope,
 )
+from armpy.errors import BackendCapabilityError
 from armpy.ops.operation import Array
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.testing.backend_under_test import BackendUnderTest
-from armpy.testing.contract.case import NotApplicableError, NothingToKeepError, check
+from armpy.testing.contract.case import NothingToKeepError, check
 from armpy.testing.contract.driven import Driven, backend_of_runtime, options_of
 from armpy.testing.contract.networks import sample_bench, samples
 from armpy.testing.contract.options import allowed_values
@@ -56,8 +56,8 @@ def for_runtime_leaves_others_alone(subject: BackendUnderTest) -> None:
         )
         guarded = made if isinstance(made, BackendProxy) else BackendProxy(made)
         check(
-            guarded.backend_id == subject.backend_id,
-            f"for_runtime with {option.name} = {value!r} makes {guarded.backend_id!r}",
+            guarded.get_id() == subject.backend_id,
+            f"for_runtime with {option.name} = {value!r} makes {guarded.get_id()!r}",
         )
     _run(subject, first, "after other runtimes were given other options")
 
@@ -131,8 +131,6 @@ def allocators_do_not_stick(subject: BackendUnderTest) -> None:
     """A network without an allocator does not use that of another network."""
     allocator = _Counting()
     backend = _for_allocator(subject, allocator)
-    if not BackendProxy(subject.raw_backend).overrides("can_use_allocator"):
-        raise NothingToKeepError("of contract 1.1, it is copied for whoever gives an allocator")
     _run(subject, backend, "after an allocator was accepted")
     check(
         not allocator.num_given,
@@ -141,17 +139,15 @@ def allocators_do_not_stick(subject: BackendUnderTest) -> None:
 
 
 def _for_allocator(subject: BackendUnderTest, allocator: _Counting) -> BackendProxy:
-    """A copy of the backend that takes an allocator; one of 1.1 may keep it."""
+    """The backend as it is for a runtime with an allocator."""
+    backend = BackendProxy(subject.raw_backend).for_runtime(options_of(subject))
     try:
-        backend = BackendProxy(copy(subject.raw_backend))
-    except TypeError as error:
-        raise NotApplicableError(f"it cannot be copied: {error}") from error
-    answer = backend.can_use_allocator(allocator)
-    if not answer:
-        check(answer.text.strip(), "an allocator is refused without a reason")
-        raise NothingToKeepError(f"it takes no allocator: {answer.text}")
-    made = backend.for_runtime(options_of(subject))
-    return made if isinstance(made, BackendProxy) else BackendProxy(made)
+        takes_it = backend.use_custom_memory_allocator(allocator)
+    except BackendCapabilityError as error:
+        raise NothingToKeepError(f"it takes no allocator: {error}") from error
+    if not takes_it:
+        raise NothingToKeepError("it takes no allocator")
+    return backend
 
 
 def contexts_can_be_closed(subject: BackendUnderTest) -> None:
@@ -177,7 +173,7 @@ def model_contexts_can_be_closed(subject: BackendUnderTest) -> None:
     if not options:
         raise NothingToKeepError("it declares no options of networks")
     backend = backend_of_runtime(subject)
-    gone, stays = (backend.create_backend_model_context(options) for _ in range(2))
+    gone, stays = (backend.create_backend_specific_model_context(options) for _ in range(2))
     if gone is None or stays is None:
         raise NothingToKeepError("it has no contexts of networks")
     case = samples(subject)[0]

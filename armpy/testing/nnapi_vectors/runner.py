@@ -156,9 +156,9 @@ def collect(
             progress(result)
     backend = subject.backend
     return VectorsResult(
-        backend.backend_id,
+        backend.get_id(),
         backend.version,
-        backend.api_version,
+        backend.get_api_version(),
         tuple(found[case] for case in cases),
         duration_s=time.perf_counter() - started,
     )

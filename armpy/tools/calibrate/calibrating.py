@@ -131,7 +131,7 @@ def calibrate(
     workload. Nothing else should run meanwhile.
     """
     store, clock = store or FiguresStore(), clock or Clock()
-    wanted = [backend.backend_id for backend in preferred_backends(registry, backend_ids)]
+    wanted = [backend.get_id() for backend in preferred_backends(registry, backend_ids)]
     reference = _reference_samples(registry, store)
     if REFERENCE_BACKEND_ID not in wanted and reference is None:
         wanted.append(REFERENCE_BACKEND_ID)
@@ -227,7 +227,7 @@ class _Session:
         relaxed = [w for w in workloads if has_fast_math and _is_large_float(w)]
         relaxed_scalars = [w for w in scalars if has_fast_math and w.data_type is DataType.FLOAT32]
         num_relaxed = len(relaxed) + len(relaxed_scalars)
-        steps = _Steps(self._backend.backend_id, len(workloads) + len(scalars) + num_relaxed + 1)
+        steps = _Steps(self._backend.get_id(), len(workloads) + len(scalars) + num_relaxed + 1)
         with self._runtime({}) as runtime:
             steps.next()
             self._measure_frame(runtime)
@@ -253,7 +253,7 @@ class _Session:
         """The cost model of what was measured."""
         host = {w: self._without_copies(w.graph, s) for w, s in self.samples.items()}
         return BackendCosts(
-            self._backend.backend_id,
+            self._backend.get_id(),
             FigureSource.MEASURED,
             fit_rates(host, self._part_s),
             self._part_s,
@@ -269,7 +269,7 @@ class _Session:
 
     def _runtime(self, options: Mapping[str, object]) -> Runtime:
         """A runtime that has this backend alone."""
-        backend_id = self._backend.backend_id
+        backend_id = self._backend.get_id()
         chosen = {backend_id: options} if options else {}
         return Runtime(
             RuntimeOptions([backend_id], registry=self._registry, backend_options=chosen)

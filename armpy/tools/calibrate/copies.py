@@ -11,8 +11,9 @@ import numpy as np
 from armpy.backend import ITensorHandle
 from armpy.compiler.devices import CopyRate
 from armpy.compiler.memory.memory_copies import HOST_FACTORIES, handle_factories, hands_on
-from armpy.plugins.proxy.guard import BackendProxy, HandleFactoryProxy
+from armpy.plugins.proxy.guard import BackendProxy
 from armpy.plugins.proxy.guarded_call import call_method
+from armpy.plugins.proxy.memory import HandleFactoryProxy
 from armpy.tensor import TensorInfo
 from armpy.tools.calibrate.clocks import Clock, measure
 from armpy.types import DataType
@@ -52,11 +53,11 @@ def measure_copies(backend: BackendProxy, clock: Clock) -> Copies:
     times: list[tuple[float, float]] = []
     for size_bytes in (_SMALL_BYTES, _LARGE_BYTES):
         elements = np.zeros(size_bytes, np.uint8)
-        with _tensor(backend.backend_id, factory, size_bytes) as tensor:
+        with _tensor(backend.get_id(), factory, size_bytes) as tensor:
             times.append(
                 (
-                    _timed(backend.backend_id, tensor, "copy_in_from", elements, clock),
-                    _timed(backend.backend_id, tensor, "copy_out_to", elements, clock),
+                    _timed(backend.get_id(), tensor, "copy_in_from", elements, clock),
+                    _timed(backend.get_id(), tensor, "copy_out_to", elements, clock),
                 )
             )
     (small_in, small_out), (large_in, large_out) = times

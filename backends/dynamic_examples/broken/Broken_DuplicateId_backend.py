@@ -9,10 +9,11 @@ import numpy as np
 from armpy.backend import (
     IBackendInternal,
     ILayerSupport,
-    IMemoryManager,
     ITensorHandle,
     IWorkload,
     IWorkloadFactory,
+    NetworkResources,
+    PreparationRequest,
     ReasonCode,
     Support,
     WorkloadInfo,
@@ -20,7 +21,7 @@ from armpy.backend import (
 from armpy.ops import BinaryOperation, ElementwiseBinary
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
-from armpy.types import DataType, DeviceType
+from armpy.types import DataType
 
 
 def get_backend_id() -> str:
@@ -30,7 +31,7 @@ def get_backend_id() -> str:
 
 def get_version() -> tuple[int, int]:
     """Version of the contract."""
-    return 1, 0
+    return 2, 0
 
 
 def backend_factory() -> IBackendInternal:
@@ -41,14 +42,15 @@ def backend_factory() -> IBackendInternal:
 class Backend(IBackendInternal, ILayerSupport, IWorkloadFactory, IWorkload):
     """All roles of a backend in one object."""
 
-    backend_id = "CpuRef"
-    device_type = DeviceType.OTHER
+    def get_id(self) -> str:
+        """Return the name of the backend."""
+        return "CpuRef"
 
-    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         """Everybody is the same object."""
         return self
 
-    def get_layer_support(self) -> ILayerSupport:
+    def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
         """Say what it supports."""
         return self
 

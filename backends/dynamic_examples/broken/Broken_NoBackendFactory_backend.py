@@ -10,4 +10,4 @@ def get_backend_id() -> str:
 
 def get_version() -> tuple[int, int]:
     """Version of the contract."""
-    return 1, 0
+    return 2, 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 def get_version() -> tuple[int, int]:
     """Version of the contract."""
-    return 1, 0
+    return 2, 0
 
 
 def backend_factory() -> object:

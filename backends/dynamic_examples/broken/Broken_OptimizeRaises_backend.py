@@ -9,11 +9,12 @@ import numpy as np
 from armpy.backend import (
     IBackendInternal,
     ILayerSupport,
-    IMemoryManager,
     ITensorHandle,
     IWorkload,
     IWorkloadFactory,
+    NetworkResources,
     OptimizationViews,
+    PreparationRequest,
     ReasonCode,
     Support,
     WorkloadInfo,
@@ -22,7 +23,7 @@ from armpy.graph import SubgraphView
 from armpy.ops import BinaryOperation, ElementwiseBinary
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
-from armpy.types import DataType, DeviceType
+from armpy.types import DataType
 
 
 def get_backend_id() -> str:
@@ -32,7 +33,7 @@ def get_backend_id() -> str:
 
 def get_version() -> tuple[int, int]:
     """Version of the contract."""
-    return 1, 0
+    return 2, 0
 
 
 def backend_factory() -> IBackendInternal:
@@ -43,14 +44,15 @@ def backend_factory() -> IBackendInternal:
 class Backend(IBackendInternal, ILayerSupport, IWorkloadFactory, IWorkload):
     """All roles of a backend in one object."""
 
-    backend_id = "BrokenOptimizeRaises"
-    device_type = DeviceType.OTHER
+    def get_id(self) -> str:
+        """Return the name of the backend."""
+        return "BrokenOptimizeRaises"
 
-    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         """Everybody is the same object."""
         return self
 
-    def get_layer_support(self) -> ILayerSupport:
+    def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
         """Say what it supports."""
         return self
 
@@ -78,6 +80,8 @@ class Backend(IBackendInternal, ILayerSupport, IWorkloadFactory, IWorkload):
             if handle is not None:
                 handle.unmap()
 
-    def optimize_subgraph(self, view: SubgraphView) -> OptimizationViews:
+    def optimize_subgraph_view(
+        self, view: SubgraphView, request: PreparationRequest
+    ) -> OptimizationViews:
         """Fail."""
         raise ValueError("the compiler does not know this pattern")

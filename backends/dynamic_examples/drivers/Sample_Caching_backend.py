@@ -1,4 +1,4 @@
-"""A driver that compiles, says how fast its device is, and keeps what it compiled in two files.
+"""A driver that compiles, says how fast its device is, and keeps what it compiled.
 
 References
 ----------
@@ -11,14 +11,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from armpy.backend import (
-    CompiledFiles,
     DeviceFigures,
+    DeviceInfo,
     IBackendInternal,
     ILayerSupport,
-    IMemoryManager,
+    IPrograms,
     ITensorHandle,
     IWorkload,
     IWorkloadFactory,
+    NetworkResources,
     OptimizationViews,
     PerformanceFigures,
     PreparationRequest,
@@ -30,7 +31,7 @@ from armpy.ops import PreCompiled
 from armpy.ops.operation import Operation
 from armpy.types import BackendId, DataType, DeviceType
 
-from .Sample_common import Program, SampleSupport, views_of
+from .Sample_common import Program, SamplePrograms, SampleSupport, views_of
 
 BACKEND_ID = "SampleCaching"
 FIGURES = DeviceFigures(
@@ -47,7 +48,7 @@ def get_backend_id() -> str:
 
 def get_version() -> str:
     """Second entry point."""
-    return "1.3"
+    return "2.0"
 
 
 def backend_factory() -> IBackendInternal:
@@ -98,13 +99,10 @@ class CachingBackend(IBackendInternal):
         How often it has compiled: a program that comes from files does not count.
     """
 
-    api_version = "1.3"
-
     def __init__(self) -> None:
         self.num_compiled = 0
 
-    @property
-    def backend_id(self) -> BackendId:
+    def get_id(self) -> BackendId:
         """Name of the backend."""
         return BACKEND_ID
 
@@ -113,74 +111,25 @@ class CachingBackend(IBackendInternal):
         """Of the driver; what another version has written is not used."""
         return "1.0.0"
 
-    @property
-    def device_type(self) -> DeviceType:
-        """As an accelerator it is asked before all others."""
-        return DeviceType.ACCELERATOR
+    def get_devices(self) -> Sequence[DeviceInfo]:
+        """An accelerator, asked first; operations later than Android 10's are not for it."""
+        return (DeviceInfo("", DeviceType.ACCELERATOR, feature_level=29, figures=FIGURES),)
 
-    @property
-    def feature_level(self) -> int:
-        """Android 10's: later operations are not for it."""
-        return 29
-
-    @property
-    def number_of_cache_files(self) -> int:
-        """One file of structure."""
-        return 1
-
-    @property
-    def number_of_data_cache_files(self) -> int:
-        """One file of constants."""
-        return 1
-
-    def get_device_figures(self) -> DeviceFigures | None:
-        """What was measured once and for all; nobody needs to measure it again."""
-        return FIGURES
-
-    def get_layer_support(self) -> ILayerSupport:
+    def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
         """What can be compiled."""
         return SampleSupport()
 
-    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         """Make what runs programs."""
         return ProgramFactory()
 
-    def optimize_subgraph_for_network(
+    def optimize_subgraph_view(
         self, view: SubgraphView, request: PreparationRequest
     ) -> OptimizationViews:
         """Compile; what the request says of preference and priority does not matter here."""
         self.num_compiled += 1
         return views_of(view, Program.compile(view))
 
-    def optimize_subgraph(self, view: SubgraphView) -> OptimizationViews:
-        """The same, for a core that knows nothing of requests."""
-        return self.optimize_subgraph_for_network(view, PreparationRequest())
-
-    def save_compiled(
-        self, view: SubgraphView, views: OptimizationViews, request: PreparationRequest
-    ) -> CompiledFiles | None:
-        """Write the program down, if there is one."""
-        if len(views.substitutions) != 1:
-            return None
-        (layer,) = views.substitutions[0].replacement.layers
-        if not isinstance(layer.operation, PreCompiled):
-            return None
-        structure, constants = layer.operation.program.to_files()
-        return CompiledFiles((structure,), (constants,))
-
-    def load_compiled(
-        self, view: SubgraphView, files: CompiledFiles, request: PreparationRequest
-    ) -> OptimizationViews:
-        """Read the program, and look whether it can be the subgraph's."""
-        try:
-            program = Program.from_files(*files.model, *files.data)
-        except ValueError as error:
-            raise BackendCapabilityError(str(error), where=BACKEND_ID) from error
-        if (program.num_inputs, len(program.outputs)) != (len(view.inputs), len(view.outputs)):
-            raise BackendCapabilityError(
-                "the program is of another subgraph",
-                where=BACKEND_ID,
-                expected=f"{len(view.inputs)} inputs and {len(view.outputs)} outputs",
-                actual=f"{program.num_inputs} and {len(program.outputs)}",
-            )
-        return views_of(view, program)
+    def get_programs(self) -> IPrograms:
+        """Keep programs: the core asks for it where it has compiled models and caches."""
+        return SamplePrograms()

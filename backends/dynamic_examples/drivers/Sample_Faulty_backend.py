@@ -18,18 +18,20 @@ import numpy as np
 
 from armpy.backend import (
     BackendOption,
-    CompiledFiles,
+    DeviceInfo,
     IBackendContext,
     IBackendInternal,
     ILayerSupport,
-    IMemoryManager,
+    IPrograms,
     ITensorHandle,
     IWorkload,
     IWorkloadFactory,
+    NetworkResources,
     OptimizationViews,
     OptionValues,
     PreparationRequest,
     ReasonCode,
+    SavedProgram,
     Support,
     WorkloadInfo,
 )
@@ -40,7 +42,7 @@ from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy.types import BackendId, DeviceType
 
-from .Sample_common import Faults, Floats, Program, SampleSupport, views_of
+from .Sample_common import Faults, Floats, Program, SamplePrograms, SampleSupport, views_of
 
 BACKEND_ID = "SampleFaulty"
 VARIABLE = "ARMPY_SAMPLE_FAULTS"
@@ -54,7 +56,7 @@ def get_backend_id() -> str:
 
 def get_version() -> str:
     """Second entry point."""
-    return "1.3"
+    return "2.0"
 
 
 def backend_factory() -> IBackendInternal:
@@ -72,13 +74,10 @@ class FaultyBackend(IBackendInternal):
     faults : Faults
     """
 
-    api_version = "1.3"
-
     def __init__(self, faults: Faults) -> None:
         self._faults = faults
 
-    @property
-    def backend_id(self) -> BackendId:
+    def get_id(self) -> BackendId:
         """Name of the backend."""
         return BACKEND_ID
 
@@ -87,26 +86,15 @@ class FaultyBackend(IBackendInternal):
         """Of the driver."""
         return "1.0.0"
 
-    @property
-    def device_type(self) -> DeviceType:
+    def get_devices(self) -> Sequence[DeviceInfo]:
         """As an accelerator it is asked before all others."""
-        return DeviceType.ACCELERATOR
+        return (DeviceInfo(device_type=DeviceType.ACCELERATOR),)
 
     @property
     def options(self) -> Sequence[BackendOption]:
         """What is to go wrong."""
         text = f"What goes wrong, as execute=abort:3; what {VARIABLE} says if empty."
         return (BackendOption("faults", "", text),)
-
-    @property
-    def number_of_cache_files(self) -> int:
-        """One file of structure."""
-        return 1
-
-    @property
-    def number_of_data_cache_files(self) -> int:
-        """One file of constants."""
-        return 1
 
     def for_runtime(self, options: OptionValues) -> IBackendInternal:
         """A driver that goes by the runtime's option."""
@@ -118,15 +106,15 @@ class FaultyBackend(IBackendInternal):
         self._faults.happen("open")
         return FaultyContext(self._faults)
 
-    def get_layer_support(self) -> ILayerSupport:
+    def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
         """What can be compiled."""
         return FaultySupport(self._faults)
 
-    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         """Make what runs programs."""
         return FaultyFactory(self._faults)
 
-    def optimize_subgraph_for_network(
+    def optimize_subgraph_view(
         self, view: SubgraphView, request: PreparationRequest
     ) -> OptimizationViews:
         """Compile the subgraph."""
@@ -138,32 +126,37 @@ class FaultyBackend(IBackendInternal):
         shapes = _shapes_of(view, are_wider="shapes" in lies)
         return views_of(view, Program.compile(view), shapes)
 
-    def optimize_subgraph(self, view: SubgraphView) -> OptimizationViews:
-        """The same, for a core that knows nothing of requests."""
-        return self.optimize_subgraph_for_network(view, PreparationRequest())
+    def get_programs(self) -> IPrograms:
+        """Keep programs, or not."""
+        return FaultyPrograms(self._faults)
 
-    def save_compiled(
-        self, view: SubgraphView, views: OptimizationViews, request: PreparationRequest
-    ) -> CompiledFiles | None:
-        """Write the program down."""
+
+class FaultyPrograms(SamplePrograms):
+    """Writes programs down and reads them, or not.
+
+    Parameters
+    ----------
+    faults : Faults
+    """
+
+    def __init__(self, faults: Faults) -> None:
+        self._faults = faults
+
+    def save(self, program: object, options: OptionValues) -> SavedProgram | None:
+        """Write a program down."""
         lies = self._faults.happen("save")
         if "none" in lies:
             return None
-        if "garbage" in lies:
-            return CompiledFiles((b"garbage",), (b"garbage",))
-        structure, constants = Program.compile(view).to_files()
-        return CompiledFiles((structure,), (constants,))
+        saved = super().save(program, options)
+        if saved is not None and "garbage" in lies:
+            return SavedProgram(saved.about, {"garbage": b"garbage"})
+        return saved
 
-    def load_compiled(
-        self, view: SubgraphView, files: CompiledFiles, request: PreparationRequest
-    ) -> OptimizationViews:
-        """Read the program."""
+    def load(self, saved: SavedProgram) -> Program:
+        """Read a program."""
         if "none" in self._faults.happen("restore"):
             return NOTHING  # type: ignore[no-any-return]  # on purpose
-        try:
-            return views_of(view, Program.from_files(*files.model, *files.data))
-        except ValueError as error:
-            raise BackendCapabilityError(str(error), where=BACKEND_ID) from error
+        return super().load(saved)
 
 
 def _shapes_of(view: SubgraphView, *, are_wider: bool) -> list[tuple[int, ...]]:

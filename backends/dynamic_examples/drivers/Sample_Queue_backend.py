@@ -18,16 +18,18 @@ from concurrent.futures import TimeoutError as FutureTimeoutError
 import numpy as np
 
 from armpy.backend import (
+    DeviceInfo,
     IBackendContext,
     IBackendInternal,
     ICompletion,
     ILayerSupport,
-    IMemoryManager,
     ITensorHandle,
     ITensorHandleFactory,
     IWorkload,
     IWorkloadFactory,
+    NetworkResources,
     OptionValues,
+    PreparationRequest,
     TensorHandleFactoryRegistry,
     WorkloadInfo,
     current_cancellation,
@@ -234,8 +236,7 @@ class QueueBackend(IBackendInternal):
     def __init__(self) -> None:
         self._queue = ThreadPoolExecutor(max_workers=1, thread_name_prefix=BACKEND_ID)
 
-    @property
-    def backend_id(self) -> BackendId:
+    def get_id(self) -> BackendId:
         """Name of the backend."""
         return BACKEND_ID
 
@@ -244,10 +245,9 @@ class QueueBackend(IBackendInternal):
         """Of the driver."""
         return "1.0.0"
 
-    @property
-    def device_type(self) -> DeviceType:
+    def get_devices(self) -> Sequence[DeviceInfo]:
         """As an accelerator it is asked before all others."""
-        return DeviceType.ACCELERATOR
+        return (DeviceInfo(device_type=DeviceType.ACCELERATOR),)
 
     def for_runtime(self, options: OptionValues) -> IBackendInternal:
         """A driver with a queue of its own, as this one may serve other runtimes."""
@@ -267,15 +267,17 @@ class QueueBackend(IBackendInternal):
             raise BackendUnavailableError("the device does not answer", where=BACKEND_ID) from error
         return QueueContext(self._queue)
 
-    def get_layer_support(self) -> ILayerSupport:
+    def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
         """What the device can compute."""
         return SampleSupport()
 
-    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         """Make what puts layers into the queue."""
         return QueueFactory(self._queue)
 
-    def register_tensor_handle_factories(self, registry: TensorHandleFactoryRegistry) -> None:
+    def register_tensor_handle_factories(
+        self, registry: TensorHandleFactoryRegistry, network: NetworkResources
+    ) -> None:
         """Add what makes buffers."""
         registry.register_factory(BufferFactory())
 

@@ -10,9 +10,11 @@ Arm NN ``src/dynamic/reference``, whose id is that of the backend it wraps. Here
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from armpy_reference import ReferenceBackend
 
-from armpy.backend import IBackendInternal
+from armpy.backend import DeviceInfo, IBackendInternal
 from armpy.types import BackendId, DeviceType
 
 
@@ -23,7 +25,7 @@ def get_backend_id() -> str:
 
 def get_version() -> str:
     """Second entry point: the version that the wrapped backend says."""
-    return ReferenceBackend.api_version
+    return ReferenceBackend().get_api_version()
 
 
 def backend_factory() -> IBackendInternal:
@@ -34,12 +36,10 @@ def backend_factory() -> IBackendInternal:
 class DynamicReferenceBackend(ReferenceBackend):
     """The reference in all but its name and its place in the order of backends."""
 
-    @property
-    def backend_id(self) -> BackendId:
+    def get_id(self) -> BackendId:
         """What `get_backend_id` says."""
         return get_backend_id()
 
-    @property
-    def device_type(self) -> DeviceType:
+    def get_devices(self) -> Sequence[DeviceInfo]:
         """After accelerators and compiled code, and before the reference itself."""
-        return DeviceType.OTHER
+        return (DeviceInfo(device_type=DeviceType.OTHER),)

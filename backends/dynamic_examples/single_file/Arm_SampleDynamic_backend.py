@@ -15,12 +15,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from armpy.backend import (
+    DeviceInfo,
     IBackendInternal,
     ILayerSupport,
-    IMemoryManager,
     ITensorHandle,
     IWorkload,
     IWorkloadFactory,
+    NetworkResources,
+    PreparationRequest,
     ReasonCode,
     Support,
     WorkloadInfo,
@@ -93,20 +95,18 @@ class SampleWorkloadFactory(IWorkloadFactory):
 class SampleBackend(IBackendInternal):
     """Adds float32 tensors; everything else is for other backends."""
 
-    @property
-    def backend_id(self) -> BackendId:
+    def get_id(self) -> BackendId:
         """What `get_backend_id` says."""
         return get_backend_id()
 
-    @property
-    def device_type(self) -> DeviceType:
+    def get_devices(self) -> Sequence[DeviceInfo]:
         """As an accelerator it is asked before all others."""
-        return DeviceType.ACCELERATOR
+        return (DeviceInfo(device_type=DeviceType.ACCELERATOR),)
 
-    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         """Make the factory of one loaded network."""
         return SampleWorkloadFactory()
 
-    def get_layer_support(self) -> ILayerSupport:
+    def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
         """Say what it can do."""
         return SampleLayerSupport()

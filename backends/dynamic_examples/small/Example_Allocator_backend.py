@@ -22,8 +22,6 @@ from armpy.backend import (
     IWorkloadFactory,
     MemorySource,
     NetworkResources,
-    ReasonCode,
-    Support,
     WorkloadInfo,
 )
 from armpy.ops.operation import Operation
@@ -105,16 +103,14 @@ class AllocatingFactory(IWorkloadFactory):
 class AllocatorBackend(ElementwiseBackend):
     """Adds tensors, with scratch memory of whoever the application says."""
 
-    def can_use_allocator(self, allocator: ICustomAllocator) -> Support:
+    def use_custom_memory_allocator(self, allocator: ICustomAllocator) -> bool:
         """Any memory that the host can write to; nothing is kept here."""
-        if allocator.memory_source is not MemorySource.MALLOC:
-            return Support.no(ReasonCode.DEVICE, "only memory of the host can be used")
-        return Support.yes()
+        return allocator.memory_source is MemorySource.MALLOC
 
     def get_default_allocator(self) -> ICustomAllocator:
         """What is used if the application says nothing, for tensors too."""
         return DefaultAllocator()
 
-    def create_workload_factory_for_network(self, network: NetworkResources) -> IWorkloadFactory:
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         """The allocator comes with each network, as the next runtime may have another."""
         return AllocatingFactory(network.allocator or self.get_default_allocator())

@@ -189,7 +189,7 @@ class ManagedBackend(ElementwiseBackend):
         """One for each network; the core acquires and releases it."""
         return Manager()
 
-    def register_tensor_handle_factories_for_network(
+    def register_tensor_handle_factories(
         self, registry: TensorHandleFactoryRegistry, network: NetworkResources
     ) -> None:
         """The factory shares the network's manager; one that is only optimised has none."""

@@ -22,6 +22,7 @@ from armpy.backend import (
     ITensorHandleFactory,
     Lifetime,
     MemorySource,
+    NetworkResources,
     OptionValues,
     ReasonCode,
     Support,
@@ -165,7 +166,9 @@ class OwnMemoryBackend(ElementwiseBackend):
             raise BackendUnavailableError("the system has no files in memory", where=BACKEND_ID)
         return IBackendContext()
 
-    def register_tensor_handle_factories(self, registry: TensorHandleFactoryRegistry) -> None:
+    def register_tensor_handle_factories(
+        self, registry: TensorHandleFactoryRegistry, network: NetworkResources
+    ) -> None:
         """Its own factory."""
         registry.register_factory(SpaceFactory())
 

@@ -80,13 +80,13 @@ class Measuring(IBackendProfilingContext):
 class ProfilingBackend(ElementwiseBackend):
     """Adds tensors, and tells about it where a network is profiled."""
 
-    def create_profiling_context(
+    def create_backend_profiling_context(
         self, options: OptionValues, profiling: IBackendProfiling
     ) -> IBackendProfilingContext:
         """Called once for each network that is profiled, before its workload factory is made."""
         return Measuring(profiling)
 
-    def create_workload_factory_for_network(self, network: NetworkResources) -> IWorkloadFactory:
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         """Without a profile nothing is measured, which costs nothing."""
         measuring = network.profiling_context
         return ElementwiseFactory(measuring.add if isinstance(measuring, Measuring) else add)

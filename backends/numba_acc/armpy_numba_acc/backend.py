@@ -8,28 +8,28 @@ from functools import cache
 
 from armpy import __version__
 from armpy.backend import (
-    NO_OPTIONS,
     BackendOption,
     Capabilities,
     Capability,
+    DeviceInfo,
     IBackendCache,
     IBackendInternal,
     IBackendProfiling,
     IBackendProfilingContext,
     ICustomAllocator,
     ILayerSupport,
-    IMemoryManager,
     IPrograms,
     IWorkloadFactory,
     MemorySource,
     NetworkResources,
     OptimizationViews,
     OptionValues,
-    ReasonCode,
+    PreparationRequest,
     Substitution,
     Support,
     requested_tuning,
 )
+from armpy.errors import BackendCapabilityError
 from armpy.graph import SubgraphView
 from armpy.ops import PreCompiled, While
 from armpy.ops.operation import OperandInfos, Operation
@@ -60,15 +60,13 @@ class NumbaLayerSupport(ILayerSupport):
 class NumbaBackend(IBackendInternal):
     """Compiles whole regions of a network to native code."""
 
-    @property
-    def backend_id(self) -> BackendId:
+    def get_id(self) -> BackendId:
         """``"NumbaAcc"``."""
         return "NumbaAcc"
 
-    @property
-    def device_type(self) -> DeviceType:
+    def get_devices(self) -> Sequence[DeviceInfo]:
         """A processor with compiled code."""
-        return DeviceType.CPU_COMPILED
+        return (DeviceInfo(device_type=DeviceType.CPU_COMPILED),)
 
     @property
     def version(self) -> str:
@@ -97,21 +95,18 @@ class NumbaBackend(IBackendInternal):
             Capability.NON_CONST_WEIGHTS: True,
             Capability.CANCELLABLE_EXECUTION: True,
             Capability.LOOP_TIMEOUT: True,
+            Capability.OWN_CACHE: True,
             Capability.TRACED_SIZES: True,
             "Machine": known_figures(),
             "MatrixUnit": matrix_unit_state(),
             "Compiler": missing_compiler() or "Numba and LLVM",
         }
 
-    def get_layer_support(self) -> ILayerSupport:
+    def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
         """Support as the lowerings say."""
         return NumbaLayerSupport()
 
-    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
-        """A factory for compiled regions."""
-        return self.create_workload_factory_for_network(NetworkResources(memory_manager))
-
-    def create_workload_factory_for_network(self, network: NetworkResources) -> IWorkloadFactory:
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         """A factory for compiled regions; it measures them if the network is profiled."""
         settings = ResolvedOptions.of(network.model_options)
         return ProgramFactory(
@@ -122,26 +117,21 @@ class NumbaBackend(IBackendInternal):
             settings.num_threads,
         )
 
-    def can_use_allocator(self, allocator: ICustomAllocator) -> Support:
+    def use_custom_memory_allocator(self, allocator: ICustomAllocator) -> bool:
         """Programs' memory is taken from any allocator of memory that the processor sees."""
-        if allocator.memory_source is MemorySource.DMA_BUF_PROTECTED:
-            return Support.no(
-                ReasonCode.DEVICE, "it runs on the host, which does not map protected memory"
-            )
-        return Support.yes()
+        if allocator.memory_source is not MemorySource.DMA_BUF_PROTECTED:
+            return True
+        text = "it runs on the host, which does not map protected memory"
+        raise BackendCapabilityError(text, where=self.get_id())
 
-    def create_profiling_context(
+    def create_backend_profiling_context(
         self, options: OptionValues, profiling: IBackendProfiling
     ) -> IBackendProfilingContext:
         """Measures every command of a network."""
         return NumbaProfilingContext()
 
-    def optimize_subgraph(self, view: SubgraphView) -> OptimizationViews:
-        """Put one program in the place of the region."""
-        return self.optimize_subgraph_with_options(view, NO_OPTIONS)
-
-    def optimize_subgraph_with_options(
-        self, view: SubgraphView, model_options: OptionValues
+    def optimize_subgraph_view(
+        self, view: SubgraphView, request: PreparationRequest
     ) -> OptimizationViews:
         """Put one program in the place of the region."""
         views = OptimizationViews()
@@ -156,12 +146,12 @@ class NumbaBackend(IBackendInternal):
             if reason := refusal_of_region(view):
                 views.fail(view, reason)
                 return views
-        settings = ResolvedOptions.of(model_options)
-        if (request := requested_tuning()) is not None:
+        settings = ResolvedOptions.of(request.model_options)
+        if (tuning := requested_tuning()) is not None:
             # Nobody else needs it.
             from armpy_numba_acc.tuning.region import tune_region  # noqa: PLC0415
 
-            tune_region(view, settings.isa, settings.num_threads, request, settings.model)
+            tune_region(view, settings.isa, settings.num_threads, tuning, settings.model)
         try:
             program = compiled_program(view, settings.isa, settings.num_threads, settings.model)
         except GivenBackError as error:

@@ -20,6 +20,7 @@ from armpy_numba_acc.machine.targets import PROCESSORS, best_first, named_target
 from armpy_numba_acc.native.object_file import BEGINNING
 from armpy_numba_acc.runtime.instance import Instance, LoadedCode
 
+from armpy.backend import PreparationRequest
 from armpy.errors import InvalidArgumentError
 from armpy.graph import SubgraphView
 from armpy.ops import PreCompiled
@@ -229,7 +230,7 @@ def test_code_is_made_for_any_target_on_any_machine(name: str) -> None:
 def test_code_for_this_machine_is_what_it_compiles_anyway() -> None:
     graph = convolutions(8, 4).build()
     view = SubgraphView.of(graph, graph.layers)
-    views = NumbaBackend().optimize_subgraph(view)
+    views = NumbaBackend().optimize_subgraph_view(view, PreparationRequest())
     (layer,) = views.substitutions[0].replacement.layers
     _, objects = ahead.compile_for(view, ahead.target("host"))
     assert isinstance(layer.operation, PreCompiled)

@@ -8,11 +8,13 @@ from armpy import __version__
 from armpy.backend import (
     Capabilities,
     Capability,
+    DeviceInfo,
     IBackendInternal,
     ICustomAllocator,
     ILayerSupport,
-    IMemoryManager,
     IWorkloadFactory,
+    NetworkResources,
+    PreparationRequest,
     ReasonCode,
     Support,
 )
@@ -42,15 +44,13 @@ class ReferenceLayerSupport(ILayerSupport):
 class ReferenceBackend(IBackendInternal):
     """Every operation with NumPy, on one thread apart from NumPy's own matrix products."""
 
-    @property
-    def backend_id(self) -> BackendId:
+    def get_id(self) -> BackendId:
         """``"CpuRef"``."""
         return REFERENCE_BACKEND_ID
 
-    @property
-    def device_type(self) -> DeviceType:
+    def get_devices(self) -> Sequence[DeviceInfo]:
         """The reference, preferred last."""
-        return DeviceType.CPU_REFERENCE
+        return (DeviceInfo(device_type=DeviceType.CPU_REFERENCE),)
 
     @property
     def version(self) -> str:
@@ -66,14 +66,14 @@ class ReferenceBackend(IBackendInternal):
             Capability.DYNAMIC_OUTPUT_SHAPES: True,
         }
 
-    def can_use_allocator(self, allocator: ICustomAllocator) -> Support:
+    def use_custom_memory_allocator(self, allocator: ICustomAllocator) -> bool:
         """Any allocator will do: the core takes the arenas from it."""
-        return Support.yes()
+        return True
 
-    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         """A factory of NumPy workloads."""
         return ReferenceWorkloadFactory()
 
-    def get_layer_support(self) -> ILayerSupport:
+    def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
         """Support as the operations' type rules say."""
         return ReferenceLayerSupport()

@@ -148,7 +148,7 @@ def test_padding_that_others_read_stays() -> None:
 
 def test_a_backend_without_explicit_padding_keeps_both_layers() -> None:
     class OnlySame(FakeBackend):
-        def get_layer_support(self):  # type: ignore[no-untyped-def]
+        def get_layer_support(self, request: object):  # type: ignore[no-untyped-def]
             inner = super().get_layer_support()
 
             class Limited(type(inner)):  # type: ignore[misc]

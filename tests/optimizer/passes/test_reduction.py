@@ -30,7 +30,7 @@ class WithoutHalf(FakeBackend):
 
     halves: tuple[type, ...] = ()
 
-    def get_layer_support(self):  # type: ignore[no-untyped-def]
+    def get_layer_support(self, request: object):  # type: ignore[no-untyped-def]
         inner, halves = super().get_layer_support(), self.halves
 
         class Limited(type(inner)):  # type: ignore[misc]

@@ -7,12 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from armpy.backend import (
+    DeviceInfo,
     IBackendInternal,
     ILayerSupport,
-    IMemoryManager,
     ITensorHandle,
     IWorkload,
     IWorkloadFactory,
+    NetworkResources,
+    PreparationRequest,
     ReasonCode,
     Support,
     WorkloadInfo,
@@ -30,7 +32,7 @@ def get_backend_id() -> str:
 
 def get_version() -> tuple[int, int]:
     """Version of the contract."""
-    return 1, 0
+    return 2, 0
 
 
 def backend_factory() -> IBackendInternal:
@@ -41,14 +43,19 @@ def backend_factory() -> IBackendInternal:
 class Backend(IBackendInternal, ILayerSupport, IWorkloadFactory, IWorkload):
     """All roles of a backend in one object."""
 
-    backend_id = "GoodAddition"
-    device_type = DeviceType.ACCELERATOR
+    def get_id(self) -> str:
+        """Return the name of the backend."""
+        return "GoodAddition"
 
-    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+    def get_devices(self) -> Sequence[DeviceInfo]:
+        """List its one device."""
+        return (DeviceInfo(device_type=DeviceType.ACCELERATOR),)
+
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         """Everybody is the same object."""
         return self
 
-    def get_layer_support(self) -> ILayerSupport:
+    def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
         """Say what it supports."""
         return self
 

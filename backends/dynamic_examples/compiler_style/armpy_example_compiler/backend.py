@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from armpy.backend import (
+    DeviceInfo,
     IBackendInternal,
     ILayerSupport,
-    IMemoryManager,
     IPrograms,
     IWorkloadFactory,
+    NetworkResources,
     OptimizationViews,
+    PreparationRequest,
 )
 from armpy.graph import SubgraphView
 from armpy.types import BackendId, DeviceType
@@ -21,8 +25,7 @@ from armpy_example_compiler.workloads import ExampleWorkloadFactory
 class ExampleCompilerBackend(IBackendInternal):
     """Fuses weighted layers with the activations behind them."""
 
-    @property
-    def backend_id(self) -> BackendId:
+    def get_id(self) -> BackendId:
         """The name of the entry point."""
         return "ExampleCompiler"
 
@@ -31,23 +34,24 @@ class ExampleCompilerBackend(IBackendInternal):
         """That of this package."""
         return "1.0.0"
 
-    @property
-    def device_type(self) -> DeviceType:
+    def get_devices(self) -> Sequence[DeviceInfo]:
         """As an accelerator it is asked before all others."""
-        return DeviceType.ACCELERATOR
+        return (DeviceInfo(device_type=DeviceType.ACCELERATOR),)
 
     def get_programs(self) -> IPrograms:
         """What writes programs into prepared files."""
         return CompilerPrograms()
 
-    def get_layer_support(self) -> ILayerSupport:
+    def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
         """What it can compile or run."""
         return ExampleLayerSupport()
 
-    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         """Make what runs programs, and the activations that are left alone."""
         return ExampleWorkloadFactory()
 
-    def optimize_subgraph(self, view: SubgraphView) -> OptimizationViews:
+    def optimize_subgraph_view(
+        self, view: SubgraphView, request: PreparationRequest
+    ) -> OptimizationViews:
         """Put programs in the place of what can be fused."""
         return compile_view(view)

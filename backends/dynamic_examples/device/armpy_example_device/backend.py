@@ -9,6 +9,7 @@ from armpy.backend import (
     BackendOption,
     Capabilities,
     Capability,
+    DeviceInfo,
     DeviceMemoryRequest,
     IBackendContext,
     IBackendInternal,
@@ -17,15 +18,14 @@ from armpy.backend import (
     ICustomAllocator,
     IDeviceMemory,
     ILayerSupport,
-    IMemoryManager,
     IWorkloadFactory,
     MemorySource,
     NetworkResources,
     OptionValues,
-    ReasonCode,
-    Support,
+    PreparationRequest,
     TensorHandleFactoryRegistry,
 )
+from armpy.errors import BackendCapabilityError
 from armpy.types import BackendId, DeviceType
 from armpy_example_device.device import DEFAULT_MEMORY_BYTES, Device
 from armpy_example_device.layer_support import DeviceLayerSupport
@@ -67,8 +67,7 @@ class ExampleDeviceBackend(IBackendInternal):
         self._device = device
         self._lock = threading.Lock()
 
-    @property
-    def backend_id(self) -> BackendId:
+    def get_id(self) -> BackendId:
         """The name of the entry point."""
         return "ExampleDevice"
 
@@ -77,10 +76,9 @@ class ExampleDeviceBackend(IBackendInternal):
         """That of this package."""
         return "1.0.0"
 
-    @property
-    def device_type(self) -> DeviceType:
+    def get_devices(self) -> Sequence[DeviceInfo]:
         """As an accelerator it is asked before all others."""
-        return DeviceType.ACCELERATOR
+        return (DeviceInfo(device_type=DeviceType.ACCELERATOR),)
 
     @property
     def options(self) -> Sequence[BackendOption]:
@@ -131,19 +129,15 @@ class ExampleDeviceBackend(IBackendInternal):
         """What closes the device."""
         return DeviceContext(self.device)
 
-    def get_layer_support(self) -> ILayerSupport:
+    def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
         """What the device can run."""
         return DeviceLayerSupport()
 
-    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
-        """Make what prepares the layers of a network of which nothing more is known."""
-        return self.create_workload_factory_for_network(NetworkResources())
-
-    def create_workload_factory_for_network(self, network: NetworkResources) -> IWorkloadFactory:
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         """Make what prepares the layers of one network, and measures for its profile."""
         return DeviceWorkloadFactory(self.device, Transfers(self.device, network.profiling))
 
-    def register_tensor_handle_factories_for_network(
+    def register_tensor_handle_factories(
         self, registry: TensorHandleFactoryRegistry, network: NetworkResources
     ) -> None:
         """Add what makes the tensors of one network."""
@@ -161,13 +155,14 @@ class ExampleDeviceBackend(IBackendInternal):
         """A tensor that stays in the device's memory; none for one whose size is not known."""
         return DeviceBuffer(request.info, self.device) if request.info.is_fully_shaped else None
 
-    def can_use_allocator(self, allocator: ICustomAllocator) -> Support:
+    def use_custom_memory_allocator(self, allocator: ICustomAllocator) -> bool:
         """Whether the device can use an application's memory where it lies."""
         if allocator.memory_source is MemorySource.MALLOC:
-            return Support.yes()
-        return Support.no(ReasonCode.DEVICE, f"the device cannot use {allocator.memory_source}")
+            return True
+        text = f"the device cannot use {allocator.memory_source}"
+        raise BackendCapabilityError(text, where=self.get_id())
 
-    def create_profiling_context(
+    def create_backend_profiling_context(
         self, options: OptionValues, profiling: IBackendProfiling
     ) -> IBackendProfilingContext | None:
         """Announce the counters; all that is measured goes straight to the profile."""

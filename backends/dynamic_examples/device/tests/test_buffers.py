@@ -95,7 +95,7 @@ def test_a_device_uses_no_other_device_s_buffers(device: Device) -> None:
     from armpy.backend import NetworkResources, TensorHandleFactoryRegistry
 
     registry, backend = TensorHandleFactoryRegistry(), ExampleDeviceBackend(device)
-    backend.register_tensor_handle_factories_for_network(registry, NetworkResources())
+    backend.register_tensor_handle_factories(registry, NetworkResources())
     factory = registry.first_of(backend.get_handle_factory_preferences())
     for owner, text in ((device, ""), (Device(1 << 16), "the buffer is another device's")):
         memory = ExternalMemory.of_device(DeviceBuffer(INFO, owner), 16)

@@ -23,6 +23,7 @@ from armpy.backend import (
     WorkloadInfo,
 )
 from armpy.errors import (
+    BackendCapabilityError,
     BackendError,
     LayerValidationError,
     MemoryExportError,
@@ -43,7 +44,7 @@ def factory_of(
     backend: IBackendInternal, network: NetworkResources | None = None
 ) -> ITensorHandleFactory:
     registry = TensorHandleFactoryRegistry()
-    backend.register_tensor_handle_factories_for_network(registry, network or NetworkResources())
+    backend.register_tensor_handle_factories(registry, network or NetworkResources())
     return registry.first_of(backend.get_handle_factory_preferences())
 
 
@@ -148,7 +149,7 @@ def test_an_arena_of_the_application_s_memory_is_used_where_it_lies(device: Devi
 
     allocator = Counting()
     backend = ExampleDeviceBackend(device)
-    assert backend.can_use_allocator(allocator)
+    assert backend.use_custom_memory_allocator(allocator)
     arena = factory_of(backend, NetworkResources(allocator=allocator)).create_arena(128)
     assert arena is not None
     handles = [arena.create_tensor_handle(INFO, (0, 1), offset) for offset in (0, 64)]
@@ -166,8 +167,8 @@ def test_an_allocator_of_other_memory_is_refused_with_the_reason() -> None:
     class Protected(DefaultAllocator):
         memory_source = MemorySource.DMA_BUF_PROTECTED
 
-    answer = ExampleDeviceBackend().can_use_allocator(Protected())
-    assert "the device cannot use MemorySource.DMA_BUF_PROTECTED" in answer.text
+    with pytest.raises(BackendCapabilityError, match=r"cannot use MemorySource\.DMA_BUF_PROTECTED"):
+        ExampleDeviceBackend().use_custom_memory_allocator(Protected())
 
 
 def test_host_memory_is_used_where_it_lies(device: Device, factory: DeviceHandleFactory) -> None:

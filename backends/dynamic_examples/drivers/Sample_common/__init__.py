@@ -4,7 +4,17 @@ It is found as ``.Sample_common`` because it lies beside them and has the same v
 """
 
 from .faults import Faults
+from .files import SamplePrograms
 from .kernels import Floats, SampleSupport, compute, step_of
 from .program import Program, views_of
 
-__all__ = ["Faults", "Floats", "Program", "SampleSupport", "compute", "step_of", "views_of"]
+__all__ = [
+    "Faults",
+    "Floats",
+    "Program",
+    "SamplePrograms",
+    "SampleSupport",
+    "compute",
+    "step_of",
+    "views_of",
+]

@@ -1,10 +1,9 @@
-"""A compiled subgraph: steps over numbered slots, and how it is kept in two files."""
+"""A compiled subgraph: steps over numbered slots."""
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -94,37 +93,39 @@ class Program:
             reads = [None if slot is None else slots[slot] for slot in instruction.reads]
             compute(instruction.step, reads, slots[target])
 
-    def to_files(self) -> tuple[bytes, bytes]:
-        """The structure as JSON, and the constants' elements one after the other."""
-        structure = {
+    @property
+    def structure(self) -> dict[str, object]:
+        """All but the constants' elements, in the form of JSON."""
+        return {
             "format": FORMAT,
             "num_inputs": self.num_inputs,
-            "constants": [constant.shape for constant in self.constants],
-            "shapes": self.shapes,
+            "constants": [list(constant.shape) for constant in self.constants],
+            "shapes": [list(shape) for shape in self.shapes],
             "instructions": [
-                [i.step.function, i.step.bounds, i.reads, i.writes] for i in self.instructions
+                [i.step.function, list(i.step.bounds), list(i.reads), i.writes]
+                for i in self.instructions
             ],
-            "outputs": self.outputs,
+            "outputs": list(self.outputs),
         }
-        data = b"".join(constant.astype("<f4").tobytes() for constant in self.constants)
-        return json.dumps(structure).encode(), data
+
+    @property
+    def elements(self) -> bytes:
+        """The constants' elements one after the other."""
+        return b"".join(constant.astype("<f4").tobytes() for constant in self.constants)
 
     @classmethod
-    def from_files(cls, model: bytes, data: bytes) -> Program:
-        """Read what `to_files` has written; nothing in it is executed or believed unseen.
+    def read(cls, structure: Mapping[str, Any], elements: bytes) -> Program:  # Any: as JSON has it
+        """Make a program of `structure` and `elements`.
 
         Raises
         ------
         ValueError
-            If it is no such program, or the files do not belong together.
+            If it is no such program, or the two do not belong together.
         """
         try:
-            structure = json.loads(model)
-            if structure["format"] != FORMAT:
-                raise ValueError(f"the format is {structure['format']!r}, not {FORMAT!r}")
-            program = _program(structure, data)
-        except (KeyError, TypeError, UnicodeDecodeError) as error:
-            raise ValueError(f"the file holds no program: {error!r}") from error
+            program = _program(structure, elements)
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"something is missing or odd: {error!r}") from error
         num_slots = program.num_inputs + len(program.constants) + len(program.shapes)
         used = [
             slot
@@ -140,7 +141,7 @@ class Program:
         return program
 
 
-def _program(structure: dict[str, Any], data: bytes) -> Program:  # Any: as JSON has it
+def _program(structure: Mapping[str, Any], data: bytes) -> Program:  # Any: as JSON has it
     """The program of a structure; what is missing or odd raises."""
     shapes = [tuple(int(size) for size in shape) for shape in structure["constants"]]
     sizes = [math.prod(shape) for shape in shapes]

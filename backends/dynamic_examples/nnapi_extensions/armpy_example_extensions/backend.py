@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from armpy.backend import (
+    DeviceInfo,
     Extension,
     IBackendInternal,
     ILayerSupport,
-    IMemoryManager,
     ITensorHandle,
     IWorkload,
     IWorkloadFactory,
+    NetworkResources,
+    PreparationRequest,
     ReasonCode,
     Support,
     WorkloadInfo,
@@ -36,8 +38,7 @@ class ExampleExtensionsBackend(IBackendInternal):
 
     api_version = "1.2"
 
-    @property
-    def backend_id(self) -> BackendId:
+    def get_id(self) -> BackendId:
         """The name of the entry point."""
         return "ExampleExtensions"
 
@@ -46,21 +47,20 @@ class ExampleExtensionsBackend(IBackendInternal):
         """That of this package."""
         return "1.0.0"
 
-    @property
-    def device_type(self) -> DeviceType:
+    def get_devices(self) -> Sequence[DeviceInfo]:
         """As an accelerator it is asked before all others."""
-        return DeviceType.ACCELERATOR
+        return (DeviceInfo(device_type=DeviceType.ACCELERATOR),)
 
     @property
     def extensions(self) -> Sequence[Extension]:
         """What applications can use through it."""
         return (fibonacci.EXTENSION, samples.EXTENSION)
 
-    def get_layer_support(self) -> ILayerSupport:
+    def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
         """What it runs."""
         return ExampleLayerSupport()
 
-    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         """Make what prepares the layers of one network."""
         return ExampleWorkloadFactory()
 

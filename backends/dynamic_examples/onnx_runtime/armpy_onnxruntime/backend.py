@@ -7,16 +7,18 @@ from collections.abc import Sequence
 from armpy.backend import (
     NO_OPTIONS,
     BackendOption,
+    DeviceInfo,
     IBackendContext,
     IBackendInternal,
     ILayerSupport,
-    IMemoryManager,
     IPrograms,
     IWorkload,
     IWorkloadFactory,
+    NetworkResources,
     OptimizationViews,
     OptionScope,
     OptionValues,
+    PreparationRequest,
     Substitution,
     WorkloadInfo,
 )
@@ -51,8 +53,7 @@ class ProgramFactory(IWorkloadFactory):
 class OnnxRuntimeBackend(IBackendInternal):
     """Compiles each subgraph to an ONNX model and runs it in one ONNX Runtime session."""
 
-    @property
-    def backend_id(self) -> BackendId:
+    def get_id(self) -> BackendId:
         """``"OnnxRuntime"``."""
         return BACKEND_ID
 
@@ -61,10 +62,9 @@ class OnnxRuntimeBackend(IBackendInternal):
         """That of this package."""
         return "1.0.0"
 
-    @property
-    def device_type(self) -> DeviceType:
+    def get_devices(self) -> Sequence[DeviceInfo]:
         """Compiled code on the CPU."""
-        return DeviceType.CPU_COMPILED
+        return (DeviceInfo(device_type=DeviceType.CPU_COMPILED),)
 
     @property
     def options(self) -> Sequence[BackendOption]:
@@ -90,15 +90,17 @@ class OnnxRuntimeBackend(IBackendInternal):
         """What writes sessions into prepared files."""
         return OnnxPrograms()
 
-    def get_layer_support(self) -> ILayerSupport:
+    def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
         """What can be written as ONNX."""
         return OnnxLayerSupport()
 
-    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         """A factory of programs."""
         return ProgramFactory()
 
-    def optimize_subgraph(self, view: SubgraphView) -> OptimizationViews:
+    def optimize_subgraph_view(
+        self, view: SubgraphView, request: PreparationRequest
+    ) -> OptimizationViews:
         """Compile the whole subgraph."""
         return self.optimize_subgraph_with_options(view, NO_OPTIONS)
 

@@ -9,12 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from armpy.backend import (
+    DeviceInfo,
     IBackendInternal,
     ILayerSupport,
-    IMemoryManager,
     ITensorHandle,
     IWorkload,
     IWorkloadFactory,
+    NetworkResources,
+    PreparationRequest,
     ReasonCode,
     Support,
     WorkloadInfo,
@@ -128,20 +130,18 @@ class ElementwiseBackend(IBackendInternal):
         self._operation = operation
         self.kernel: Kernel = kernel
 
-    @property
-    def backend_id(self) -> BackendId:
+    def get_id(self) -> BackendId:
         """What it was given."""
         return self._backend_id
 
-    @property
-    def device_type(self) -> DeviceType:
+    def get_devices(self) -> Sequence[DeviceInfo]:
         """As an accelerator it is asked before all others."""
-        return DeviceType.ACCELERATOR
+        return (DeviceInfo(device_type=DeviceType.ACCELERATOR),)
 
-    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         """Make the factory of one loaded network."""
         return ElementwiseFactory(self.kernel)
 
-    def get_layer_support(self) -> ILayerSupport:
+    def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
         """Say what it can do."""
         return ElementwiseSupport(self._operation)

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 from armpy.backend import (
     BackendOption,
+    DeviceInfo,
     IBackendInternal,
     ILayerSupport,
-    IMemoryManager,
     IWorkloadFactory,
+    NetworkResources,
     OptionScope,
-    OptionValues,
+    PreparationRequest,
 )
 from armpy.types import BackendId, DeviceType
 from armpy_example_workloads.layer_support import ExampleLayerSupport
@@ -21,8 +22,7 @@ from armpy_example_workloads.workloads import ExampleWorkloadFactory
 class ExampleWorkloadsBackend(IBackendInternal):
     """A few operations with NumPy, in the place of a device."""
 
-    @property
-    def backend_id(self) -> BackendId:
+    def get_id(self) -> BackendId:
         """The name of the entry point."""
         return "ExampleWorkloads"
 
@@ -31,10 +31,9 @@ class ExampleWorkloadsBackend(IBackendInternal):
         """That of this package."""
         return "1.0.0"
 
-    @property
-    def device_type(self) -> DeviceType:
+    def get_devices(self) -> Sequence[DeviceInfo]:
         """As an accelerator it is asked before all others."""
-        return DeviceType.ACCELERATOR
+        return (DeviceInfo(device_type=DeviceType.ACCELERATOR),)
 
     @property
     def options(self) -> Sequence[BackendOption]:
@@ -49,14 +48,10 @@ class ExampleWorkloadsBackend(IBackendInternal):
             ),
         )
 
-    def get_layer_support(self) -> ILayerSupport:
-        """What it runs if no options are given."""
-        return ExampleLayerSupport()
+    def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
+        """What it runs of a network with these options, which are empty if none were given."""
+        return ExampleLayerSupport(int(request.model_options.get("max_elements", 0)))
 
-    def get_layer_support_with_options(self, model_options: OptionValues) -> ILayerSupport:
-        """What it runs with options; they are checked and complete."""
-        return ExampleLayerSupport(int(model_options["max_elements"]))
-
-    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         """Make what prepares the layers of one network."""
         return ExampleWorkloadFactory()

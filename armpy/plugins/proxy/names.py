@@ -2,92 +2,71 @@
 
 Notes
 -----
-Nobody calls such a method, so that nothing else tells of it. It is remarked on and not refused: a
-later version of the contract may have a name that is like that of a vendor's own helper.
+Nobody would call such a method, so that nothing else tells of it: it is refused.
 """
 
 from __future__ import annotations
 
-import logging
+import difflib
 import weakref
 from abc import ABC, ABCMeta
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
-
-from armpy.types import BackendId
-
-_log = logging.getLogger("armpy.plugins")
 
 _NEAR = 0.9
 """How like two names are, by `difflib`, if one is the other misspelt."""
 
 _CALLED_OTHERWISE: Mapping[str, Mapping[str, str]] = {
     "IBackendInternal": {
-        "getid": "backend_id",
-        "getapiversion": "api_version",
-        "optimizesubgraphview": "optimize_subgraph",
-        "getoptimizations": "optimize_subgraph",
-        "createbackendspecificmodelcontext": "create_backend_model_context",
+        "apiversion": "get_api_version",
+        "backendid": "get_id",
+        "canuseallocator": "use_custom_memory_allocator",
+        "createbackendmodelcontext": "create_backend_specific_model_context",
+        "createprofilingcontext": "create_backend_profiling_context",
+        "createworkloadfactoryfornetwork": "create_workload_factory",
+        "createworkloadfactorywithoptions": "create_workload_factory",
+        "devicetype": "get_devices",
+        "featurelevel": "get_devices",
+        "getdevicefigures": "get_devices",
+        "getlayersupportwithoptions": "get_layer_support",
+        "getoptimizations": "optimize_subgraph_view",
+        "getperformance": "get_devices",
+        "loadcompiled": "get_programs",
+        "numberofcachefiles": "get_programs",
+        "numberofdatacachefiles": "get_programs",
+        "optimizesubgraph": "optimize_subgraph_view",
+        "optimizesubgraphfornetwork": "optimize_subgraph_view",
+        "optimizesubgraphwithoptions": "optimize_subgraph_view",
+        "registertensorhandlefactoriesfornetwork": "register_tensor_handle_factories",
+        "savecompiled": "get_programs",
         "supportstensorallocatorapi": "register_tensor_handle_factories",
     },
     "ITensorHandleFactory": {"getid": "factory_id"},
     "ITensorHandle": {"gettensorinfo": "info"},
     "IWorkload": {"executeasync": "enqueue"},
 }
-"""Arm NN's names of what the contract calls otherwise, without case and punctuation.
+"""Names of Arm NN, and of older contracts, for what is called otherwise, in small letters.
 
 References
 ----------
 Arm NN backend developer guide; IBackendInternal.hpp, ITensorHandleFactory.hpp, IWorkload.hpp.
 """
 
-_remarks: weakref.WeakKeyDictionary[type, tuple[str, ...]] = weakref.WeakKeyDictionary()
+_found: weakref.WeakKeyDictionary[type, str] = weakref.WeakKeyDictionary()
 """By class, as each is looked at once."""
 
-_said: set[tuple[BackendId, str]] = set()
-"""What was logged, which is enough once."""
 
-_gathered: ContextVar[dict[str, None] | None] = ContextVar("gathered", default=None)
-
-
-def remarks_on(kind: type) -> tuple[str, ...]:
-    """What is to be said about the names of a class's own public methods and properties."""
+def why_misnamed(kind: type) -> str:
+    """What is wrong with the names of a class's own public methods and properties; may be empty."""
     if type(kind) not in (type, ABCMeta):  # others may be odd in any way
-        return ()
-    known = _remarks.get(kind)
+        return ""
+    known = _found.get(kind)
     if known is None:
-        known = _remarks[kind] = tuple(_look_at(kind))
+        known = _found[kind] = "; ".join(_look_at(kind))
     return known
 
 
-def remark_on(backend_id: BackendId, thing: object) -> None:
-    """Say once what is to be said about the class of something that a backend made."""
-    remarks = remarks_on(type(thing))
-    if not remarks:
-        return
-    gathered = _gathered.get()
-    if gathered is not None:
-        gathered.update(dict.fromkeys(remarks))
-    for remark in remarks:
-        if (backend_id, remark) not in _said:
-            _said.add((backend_id, remark))
-            _log.warning("%s: %s", backend_id, remark)
-
-
-@contextmanager
-def gathered_remarks() -> Iterator[dict[str, None]]:
-    """Gather what is remarked on in a block, each remark once."""
-    found: dict[str, None] = {}
-    token = _gathered.set(found)
-    try:
-        yield found
-    finally:
-        _gathered.reset(token)
-
-
 def _look_at(kind: type) -> Iterator[str]:
-    """The remarks on a class that implements parts of the contract."""
+    """What is wrong with a class that implements parts of the contract."""
     contract = [base for base in kind.__mro__ if _module(base).startswith("armpy.backend.")]
     if not contract:
         return
@@ -107,23 +86,20 @@ def _look_at(kind: type) -> Iterator[str]:
         if base is ABC or _module(base).partition(".")[0] in ("armpy", "builtins", "typing"):
             continue
         for name, member in vars(base).items():
-            is_method = _is_method(member)
             if name.startswith("_") or name in known:
                 continue
-            if not is_method and not isinstance(member, property):
-                continue
-            meant = otherwise.get(_plain(name)) or _nearest(_plain(name), members, is_method)
+            meant = otherwise.get(_plain(name), "")
+            if not meant and (_is_method(member) or isinstance(member, property)):
+                meant = _nearest(_plain(name), members, _is_method(member))
             if meant:
                 yield (
-                    f"{base.__name__}.{name} is not part of the contract, so that nobody calls "
-                    f"it. Did you mean '{meant}'?"
+                    f"{base.__name__}.{name} is not part of the contract, so that nobody calls it. "
+                    f"Did you mean '{meant}'? Begin it with '_' if it is your own"
                 )
 
 
 def _nearest(plain: str, members: Mapping[str, tuple[str, bool]], is_method: bool) -> str:
     """The member that a name is nearly that of; empty if there is none."""
-    import difflib  # noqa: PLC0415 - most backends have no such names
-
     same_kind = [key for key, (_, is_routine) in members.items() if is_routine == is_method]
     near = difflib.get_close_matches(plain, same_kind, 1, _NEAR)
     return members[near[0]][0] if near else ""

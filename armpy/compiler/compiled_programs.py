@@ -1,0 +1,175 @@
+"""Compiled programs in the core's cache: a backend's answer about a part, written down and read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from armpy.backend import (
+    IBackendInternal,
+    IPrograms,
+    OptimizationViews,
+    PreparationRequest,
+    ProgramCheck,
+    ProgramFit,
+    SavedProgram,
+    Substitution,
+)
+from armpy.errors import BackendCapabilityError, BackendError
+from armpy.graph import Graph, Layer, SubgraphView
+from armpy.ops.backend_internal import PreCompiled
+from armpy.plugins.proxy.guarded_call import ask_method, describe
+from armpy.store.compiled import CompiledFiles
+
+
+class Programs:
+    """What a backend writes its programs down with.
+
+    Parameters
+    ----------
+    backend : IBackendInternal
+    request : PreparationRequest
+        What its programs were or are to be made with.
+    """
+
+    def __init__(self, backend: IBackendInternal, request: PreparationRequest) -> None:
+        self._backend_id = backend.get_id()
+        self._programs = backend.get_programs()
+        self._options = request.model_options
+
+    def files_of(self, views: OptimizationViews, view: SubgraphView) -> CompiledFiles | None:
+        """Write an answer down.
+
+        Returns
+        -------
+        CompiledFiles or None
+            None if the backend keeps one of its programs not, if it has given layers back (which
+            may be otherwise the next time), or if it has put anything but programs in their place.
+
+        Raises
+        ------
+        BackendError
+            If what it writes cannot be kept.
+        """
+        if self._programs is None or views.failed:
+            return None
+        positions = {layer: number for number, layer in enumerate(view.layers)}
+        pieces, code, data = [], [], []
+        for substitution in views.substitutions:
+            piece: dict[str, object] = {"layers": _numbers(substitution.subgraph, positions)}
+            if substitution.replacement.layers:
+                compiled = _compiled_of(substitution.replacement)
+                saved = None if compiled is None else self._saved(compiled)
+                if compiled is None or saved is None:
+                    return None
+                names = [name for name in saved.parts if name not in saved.code]
+                piece["shapes"] = [list(shape) for shape in compiled.output_shapes]
+                piece["working_bytes"] = compiled.working_bytes
+                piece["about"], piece["code"], piece["data"] = saved.about, saved.code, names
+                code += [bytes(saved.parts[name]) for name in saved.code]
+                data += [bytes(saved.parts[name]) for name in names]
+            pieces.append(piece)
+        untouched = [_numbers(part, positions) for part in views.untouched]
+        try:
+            head = json.dumps({"pieces": pieces, "untouched": untouched}).encode()
+        except (TypeError, ValueError) as error:
+            raise self._unkept("save", f"it says {error}") from error
+        return CompiledFiles([head, *code], data)
+
+    def views_of(self, files: CompiledFiles, view: SubgraphView) -> OptimizationViews:
+        """Read an answer.
+
+        Raises
+        ------
+        BackendCapabilityError
+            If the backend does not take its programs here and now.
+        ArmpyError
+            If it fails to load one.
+        """
+        try:
+            return self._views_of(files, view)
+        except (IndexError, KeyError, StopIteration, TypeError, ValueError) as error:
+            text = f"what was kept has another layout: {error!r}"
+            raise BackendCapabilityError(text, where=self._backend_id) from error
+
+    def _views_of(self, files: CompiledFiles, view: SubgraphView) -> OptimizationViews:
+        """Read an answer whose layout is as `files_of` writes it."""
+        if self._programs is None:
+            raise BackendCapabilityError("it takes no programs any more", where=self._backend_id)
+        head = json.loads(files.model[0])
+        code, data = iter(files.model[1:]), iter(files.data)
+        views = OptimizationViews()
+        for piece in head["pieces"]:
+            part = view.part([view.layers[number] for number in piece["layers"]])
+            if "about" not in piece:
+                views.substitutions.append(Substitution.by_nothing(part))
+                continue
+            parts = {name: next(code) for name in piece["code"]}
+            parts |= {name: _array(next(data)) for name in piece["data"]}
+            saved = SavedProgram(piece["about"], parts, tuple(piece["code"]))
+            shapes = tuple(map(tuple, piece["shapes"]))
+            compiled = PreCompiled(self._loaded(saved), shapes, piece["working_bytes"])
+            views.substitutions.append(Substitution.by_operation(part, compiled))
+        for numbers in head["untouched"]:
+            views.untouched.append(view.part([view.layers[number] for number in numbers]))
+        return views
+
+    def _saved(self, compiled: PreCompiled) -> SavedProgram | None:
+        """What the backend writes down of a program, checked."""
+        kinds: tuple[type[Any], ...] = (SavedProgram, type(None))  # Any: no common name
+        saved: SavedProgram | None = ask_method(
+            self._backend_id, kinds, self._programs, "save", compiled.program, self._options
+        )
+        if saved is None:
+            return None
+        if not isinstance(saved.about, Mapping) or not isinstance(saved.parts, Mapping):
+            raise self._unkept("save", f"about and parts are {describe(saved[:2])}, no mappings")
+        if missing := [name for name in saved.code if name not in saved.parts]:
+            raise self._unkept("save", f"there is no part {missing[0]!r}, which is to be code")
+        return saved
+
+    def _loaded(self, saved: SavedProgram) -> object:
+        """The program of what was written down, if it fits."""
+        check = ask_method(
+            self._backend_id, ProgramCheck, self._programs, "check", saved.about, self._options
+        )
+        if check.fit is not ProgramFit.ACCEPTED:
+            fit = check.fit.value if isinstance(check.fit, ProgramFit) else describe(check.fit)
+            raise BackendCapabilityError(f"{fit}: {check.reason}", where=self._backend_id)
+        return ask_method(self._backend_id, object, self._programs, "load", saved)
+
+    def _unkept(self, name: str, text: str) -> BackendError:
+        """The error for something that cannot be kept."""
+        where = f"{self._backend_id} / {IPrograms.__name__}.{name}"
+        return BackendError(f"what it writes down of a program cannot be kept: {text}", where=where)
+
+
+def _numbers(part: SubgraphView, positions: Mapping[Layer, int]) -> list[int]:
+    """Positions of a part's layers in what was offered."""
+    return [positions[layer] for layer in part.layers]
+
+
+def _compiled_of(replacement: Graph) -> PreCompiled | None:
+    """The one program that stands for a part; None if anything else does."""
+    if len(replacement.layers) != 1:
+        return None
+    (layer,) = replacement.layers
+    is_plain = layer.inputs == replacement.inputs and layer.outputs == replacement.outputs
+    operation = layer.operation
+    if not is_plain or not isinstance(operation, PreCompiled):
+        return None
+    is_shaped = all(type(size) is int for shape in operation.output_shapes for size in shape)
+    return operation if is_shaped else None
+
+
+def _array(part: bytes) -> np.ndarray[Any, np.dtype[np.uint8]]:  # Any: of one dimension
+    """A part of a program as `IPrograms.load` is given it: read-only, at a multiple of 64 bytes."""
+    raw = np.empty(len(part) + 63, np.uint8)
+    start = -raw.ctypes.data % 64
+    array = raw[start : start + len(part)]
+    array[:] = np.frombuffer(part, np.uint8)
+    array.flags.writeable = False
+    return array

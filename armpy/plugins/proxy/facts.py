@@ -1,0 +1,283 @@
+"""Facts of a backend: what it says of itself, read once and checked."""
+
+from __future__ import annotations
+
+import logging
+import weakref
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from armpy.backend import (
+    BackendOption,
+    Capabilities,
+    DeviceInfo,
+    Extension,
+    ExtensionOperand,
+    ExtensionOperation,
+    IBackendInternal,
+    Numerics,
+    OptionScope,
+)
+from armpy.errors import BackendError, InvalidArgumentError
+from armpy.ops.operation import Operation
+from armpy.plugins.proxy.figure_checks import check_figures
+from armpy.plugins.proxy.guarded_call import (
+    ask_backend,
+    ask_method,
+    call_backend,
+    describe,
+    exact,
+    is_a,
+    read_backend,
+)
+from armpy.types import BackendId, DeviceType
+
+_log = logging.getLogger("armpy.plugins")
+
+T = TypeVar("T")
+
+DEVICE_OPTION = "device"
+"""Option by which an application chooses one of several devices."""
+
+_devices: weakref.WeakKeyDictionary[IBackendInternal, tuple[DeviceInfo, ...]] = (
+    weakref.WeakKeyDictionary()
+)
+"""By backend, as its devices are to be the same for every runtime."""
+
+
+@dataclass(frozen=True, slots=True)
+class BackendFacts:
+    """What a backend says of itself.
+
+    Parameters
+    ----------
+    backend_id, api_version, version : str
+    devices : tuple of DeviceInfo
+        At least one, with plain figures that can be used or none.
+    capabilities : mapping of str to value
+    options : tuple of BackendOption
+        With `DEVICE_OPTION` where there are several devices.
+    extensions : tuple of Extension
+        The code of their operations is called behind the plugin boundary.
+    supported_extensions : tuple of str
+    """
+
+    backend_id: BackendId
+    api_version: str
+    version: str
+    devices: tuple[DeviceInfo, ...]
+    capabilities: Capabilities
+    options: tuple[BackendOption, ...]
+    extensions: tuple[Extension, ...]
+    supported_extensions: tuple[str, ...]
+
+
+def read_facts(backend: IBackendInternal) -> BackendFacts:
+    """Ask a backend all that it says of itself.
+
+    Raises
+    ------
+    BackendError
+        If it raises, or says something that cannot be.
+    """
+    backend_id = ask_method(type(backend).__name__, str, backend, "get_id")
+    devices = read_devices(backend_id, backend)
+    extensions = _read_extensions(backend_id, backend)
+    return BackendFacts(
+        backend_id,
+        ask_method(backend_id, str, backend, "get_api_version"),
+        read_backend(backend_id, backend, "version", str),
+        devices,
+        _read_capabilities(backend_id, backend),
+        _read_options(backend_id, backend, devices),
+        extensions,
+        _read_extension_names(backend_id, backend, extensions),
+    )
+
+
+def entries_of(backend_id: BackendId, owner: object, member: str, kind: type[T]) -> tuple[T, ...]:
+    """A sequence that a property is or a method returns, and what is in it.
+
+    Raises
+    ------
+    BackendError
+        If it is no sequence, or has something of another kind in it.
+    """
+
+    def entries() -> object:
+        found = getattr(owner, member)
+        found = found() if callable(found) else found
+        # A string is a sequence too, but not of what was asked for.
+        is_list = isinstance(found, Sequence) and not isinstance(found, (str, bytes))
+        return tuple(found) if is_list else found
+
+    entries.__name__ = member
+    items = ask_backend(backend_id, tuple, entries)
+    for item in items:
+        if not is_a(item, kind):
+            raise BackendError(
+                "an entry has the wrong type",
+                where=f"{backend_id} / {member}",
+                expected=kind.__name__,
+                actual=describe(item),
+            )
+    return tuple(map(exact, items))  # type: ignore[arg-type]  # of the kind that was checked
+
+
+def read_devices(backend_id: BackendId, backend: IBackendInternal) -> tuple[DeviceInfo, ...]:
+    """The devices of a backend, the same whenever they are asked for; errors as of `read_facts`."""
+    try:
+        known = _devices.get(backend)
+        if known is None:
+            known = _devices.setdefault(backend, _asked_devices(backend_id, backend))
+    except TypeError:  # nothing can refer to it weakly, or tell it from others
+        return _asked_devices(backend_id, backend)
+    return known
+
+
+def _asked_devices(backend_id: BackendId, backend: IBackendInternal) -> tuple[DeviceInfo, ...]:
+    """What a backend says of its devices, copied."""
+    said = entries_of(backend_id, backend, "get_devices", DeviceInfo)
+
+    def get_devices() -> tuple[DeviceInfo, ...]:
+        return tuple(_checked_device(backend_id, device) for device in said)
+
+    devices = call_backend(backend_id, get_devices)
+    names = [device.name for device in devices]
+    if not names or len(set(names)) < len(names):
+        raise BackendError(
+            "the devices cannot be told apart" if names else "it has no device",
+            where=f"{backend_id} / get_devices",
+            expected="at least one, each with a name of its own",
+            actual=describe(names),
+        )
+    return devices
+
+
+def _checked_device(backend_id: BackendId, device: DeviceInfo) -> DeviceInfo:
+    """A device with plain values; figures that cannot be used count as none, with a warning."""
+    where = f"{backend_id} / get_devices"
+    kinds = {"name": str, "device_type": DeviceType, "feature_level": int, "numerics": Numerics}
+    for name, kind in kinds.items():
+        value = getattr(device, name)
+        if not is_a(value, kind) or isinstance(value, bool):
+            raise BackendError(
+                f"{name} of a device has the wrong type",
+                where=where,
+                expected=kind.__name__,
+                actual=describe(value),
+            )
+    for name in Numerics.__slots__:
+        if type(value := getattr(device.numerics, name)) is not bool:
+            raise BackendError(
+                f"{name} of a device has the wrong type",
+                where=where,
+                expected="bool",
+                actual=describe(value),
+            )
+    figures = device.figures
+    if figures is not None:
+        try:
+            figures = check_figures(figures, backend_id)
+        except BackendError as error:
+            _log.warning("figures are not used: %s", error)
+            figures = None
+    return DeviceInfo(
+        str.__str__(device.name),
+        device.device_type,
+        int(device.feature_level),
+        figures,
+        device.numerics,
+    )
+
+
+def _read_capabilities(backend_id: BackendId, backend: IBackendInternal) -> Capabilities:
+    """What the backend lists, copied."""
+
+    def get_capabilities() -> object:
+        found: object = backend.get_capabilities()
+        if isinstance(found, Mapping):
+            return dict(found)
+        are_pairs = isinstance(found, Sequence) and not isinstance(found, (str, bytes))
+        if are_pairs and all(type(one) is tuple and len(one) == 2 for one in found):  # type: ignore[attr-defined]
+            return dict(found)  # type: ignore[call-overload]  # as was just checked
+        return found
+
+    return ask_backend(backend_id, Mapping, get_capabilities)
+
+
+def _read_options(
+    backend_id: BackendId, backend: IBackendInternal, devices: Sequence[DeviceInfo]
+) -> tuple[BackendOption, ...]:
+    """The declared options, if they can be used, and the choice of the device."""
+    declared = entries_of(backend_id, backend, "options", BackendOption)
+
+    def options() -> str:
+        return next(filter(None, map(_why_unusable, declared)), "")
+
+    problem = call_backend(backend_id, options)
+    names = [option.name for option in declared]
+    if not problem and len(set(names)) < len(names):
+        problem = "two options have the same name"
+    if not problem and DEVICE_OPTION in names and len(devices) > 1:
+        problem = f"an option of its own is called '{DEVICE_OPTION}', as the choice of a device is"
+    if problem:
+        raise BackendError(problem, where=f"{backend_id} / options", actual=describe(names))
+    if len(devices) == 1:
+        return declared
+    choices = tuple(device.name for device in devices)
+    text = "Device that networks run on."
+    return (*declared, BackendOption(DEVICE_OPTION, choices[0], text, choices=choices))
+
+
+def _why_unusable(option: BackendOption) -> str:
+    """What is wrong with an option that a backend declares; empty if nothing."""
+    if not isinstance(option.name, str) or not option.name.isidentifier():
+        return "the name of an option is not an identifier"
+    types = ((option.scope, OptionScope), (option.help, str), (option.choices, tuple))
+    for value, kind in types:
+        if not isinstance(value, kind):
+            return f"the option '{option.name}' has {value!r} in place of a {kind.__name__}"
+    try:
+        option.check(option.default)
+    except InvalidArgumentError as error:
+        return f"the default of an option is not allowed: {error}"
+    return ""
+
+
+def _read_extensions(backend_id: BackendId, backend: IBackendInternal) -> tuple[Extension, ...]:
+    """The declared extensions, what they create being checked."""
+    declared = entries_of(backend_id, backend, "extensions", Extension)
+    names = [extension.name for extension in declared]
+    if len(set(names)) < len(names):
+        where = f"{backend_id} / extensions"
+        raise BackendError("two extensions have the same name", where=where, actual=str(names))
+
+    def guarded(operation: ExtensionOperation) -> ExtensionOperation:
+        def create(
+            inputs: Sequence[ExtensionOperand], outputs: Sequence[ExtensionOperand]
+        ) -> Operation:
+            return ask_method(backend_id, Operation, operation, "create", inputs, outputs)
+
+        return replace(operation, create=create)
+
+    return tuple(
+        replace(extension, operations=tuple(map(guarded, extension.operations)))
+        for extension in declared
+    )
+
+
+def _read_extension_names(
+    backend_id: BackendId, backend: IBackendInternal, extensions: Sequence[Extension]
+) -> tuple[str, ...]:
+    """The extensions whose operations it can run; those that it declares are among them."""
+    names = entries_of(backend_id, backend, "supported_extensions", str)
+    for extension in extensions:
+        if extension.name not in names:
+            raise BackendError(
+                f"the extension '{extension.name}' is declared and not supported",
+                where=f"{backend_id} / supported_extensions",
+                expected=f"it among {describe(names)}",
+            )
+    return names
