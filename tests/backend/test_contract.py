@@ -18,20 +18,19 @@ from armpy.backend import (
     IWorkloadFactory,
     MemorySource,
     NetworkResources,
-    PerformanceFigures,
     PreparationRequest,
     ReasonCode,
     Substitution,
     Support,
     TensorHandleFactoryRegistry,
 )
-from armpy.errors import BackendCapabilityError
+from armpy.errors import UnimplementedError
 from armpy.execution.wrappers.backend_profiling import BackendProfiling
 from armpy.graph import SubgraphView
 from armpy.ops import PreCompiled
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.profiling import Profiler
-from armpy.types import DataType, DeviceType
+from armpy.types import DeviceType
 from tests.support.networks import chain, diamond, f32, floats
 
 
@@ -45,7 +44,7 @@ class Smallest(IBackendInternal):
         return ReferenceBackend().create_workload_factory(network)
 
     def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
-        return ReferenceBackend().get_layer_support()
+        return ReferenceBackend().get_layer_support(request)
 
 
 SILENT = BackendProfiling(Profiler(), "Smallest")
@@ -56,41 +55,53 @@ def test_three_methods_make_a_backend() -> None:
     graph = chain()
     view = SubgraphView.of(graph, graph.layers)
     assert IBackendInternal.__abstractmethods__ == {
-        "backend_id",
+        "get_id",
         "create_workload_factory",
         "get_layer_support",
     }
-    assert backend.api_version == BACKEND_API_VERSION
-    assert backend.device_type is DeviceType.OTHER
+    assert backend.get_api_version() == BACKEND_API_VERSION
+    assert backend.get_devices() == (DeviceInfo(device_type=DeviceType.OTHER),)
+    assert backend.get_free_memory("") is None
+    assert backend.get_programs() is None
     assert backend.version == ""
     assert list(backend.options) == []
     assert list(backend.extensions) == []
     assert list(backend.supported_extensions) == []
-    assert backend.number_of_cache_files == 0
     assert list(backend.get_caches()) == []
     assert backend.get_capabilities() == {}
-    assert backend.get_performance(DataType.FLOAT32) == PerformanceFigures(1.0, 1.0)
     assert list(backend.get_handle_factory_preferences()) == []
     assert backend.create_memory_manager() is None
     assert backend.create_backend_context({}) is None
     assert backend.create_backend_specific_model_context({}) is None
     assert backend.create_backend_profiling_context({}, SILENT) is None
     assert backend.get_default_allocator() is None
-    answer = backend.optimize_subgraph_view(view, request)
+    answer = backend.optimize_subgraph_view(view, PreparationRequest())
     assert (answer.substitutions, answer.failed, answer.untouched) == ([], [], [view])
-    with pytest.raises(BackendCapabilityError, match=r"^Smallest: .*does not use custom memory"):
-        backend.use_custom_memory_allocator(DefaultAllocator())
+    assert backend.use_custom_memory_allocator(DefaultAllocator()) is False
 
 
-def test_the_methods_with_options_forward_to_those_without() -> None:
-    backend = Smallest()
-    graph = chain()
-    view = SubgraphView.of(graph, graph.layers)
-    factory = backend.create_workload_factory_with_options(None, {"a": 1})
-    assert type(factory) is type(backend.create_workload_factory(None))
-    support = backend.get_layer_support({"a": 1})
-    assert type(support) is type(backend.get_layer_support())
-    assert backend.optimize_subgraph_with_options(view, {"a": 1}).untouched == [view]
+def test_what_lacks_a_method_is_refused_in_words() -> None:
+    class Incomplete(IBackendInternal):
+        def get_id(self) -> str:
+            return "Incomplete"
+
+    text = "it has no create_workload_factory, no get_layer_support.*Write them"
+    with pytest.raises(UnimplementedError, match=text):
+        Incomplete()
+
+
+def test_a_backend_of_contract_1_is_told_where_to_read() -> None:
+    class Old(IBackendInternal):
+        backend_id = "Old"
+
+        def create_workload_factory(self, memory_manager: object) -> IWorkloadFactory:  # type: ignore[override]
+            raise AssertionError("nobody calls it")
+
+        def get_layer_support(self) -> ILayerSupport:  # type: ignore[override]
+            raise AssertionError("nobody calls it")
+
+    with pytest.raises(UnimplementedError, match=r"contract 1\.x; the page 'A backend from 1\.x"):
+        Old()
 
 
 def test_a_guarded_backend_says_what_the_backend_says() -> None:
@@ -106,16 +117,11 @@ def test_a_guarded_backend_says_what_the_backend_says() -> None:
         def supported_extensions(self) -> Sequence[str]:
             return ["com.example.ops"]
 
-        @property
-        def number_of_cache_files(self) -> int:
-            return 2
-
     guarded = BackendProxy(Talkative())
-    assert (guarded.backend_id, guarded.version) == ("Smallest", "1.2.3")
-    assert guarded.api_version == BACKEND_API_VERSION
-    assert guarded.device_type is DeviceType.GPU
+    assert (guarded.get_id(), guarded.version) == ("Smallest", "1.2.3")
+    assert guarded.get_api_version() == BACKEND_API_VERSION
+    assert guarded.device.device_type is DeviceType.GPU
     assert list(guarded.supported_extensions) == ["com.example.ops"]
-    assert guarded.number_of_cache_files == 2
 
 
 def test_host_memory_begins_where_it_should_and_says_what_it_is() -> None:
@@ -164,7 +170,7 @@ def test_a_host_tensor_is_the_array_itself() -> None:
 def test_without_a_factory_of_its_own_a_backends_handles_are_on_planned_host_memory() -> None:
     memory = np.zeros(8, np.uint8)
     registry = TensorHandleFactoryRegistry()
-    Smallest().register_tensor_handle_factories(registry)
+    Smallest().register_tensor_handle_factories(registry, NetworkResources())
     factory = registry.first_of(Smallest().get_handle_factory_preferences())
     handle = factory.create_tensor_handle(f32(2), memory)
     handle.map()[:] = [1, 2]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,18 @@ import numpy as np
 import pytest
 from armpy_reference import ReferenceBackend
 
-from armpy.backend import DeviceFigures, DeviceInfo, PerformanceFigures
+from armpy.backend import (
+    DeviceFigures,
+    DeviceInfo,
+    IBackendInternal,
+    IPrograms,
+    Numerics,
+    OptionValues,
+    PerformanceFigures,
+    ProgramCheck,
+    ProgramFit,
+    SavedProgram,
+)
 from armpy.compiler.devices import (
     BackendCosts,
     DeviceRecord,
@@ -25,9 +36,10 @@ from armpy.compiler.devices import (
     device_facts,
     lookup_performance,
 )
-from armpy.errors import BackendError
+from armpy.errors import BackendError, InvalidArgumentError
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.types import DataType, DeviceType
+from tests.support.fake_backends import runtime_of
 
 DECLARED = DeviceFigures({DataType.FLOAT32: PerformanceFigures(0.5, 0.25)})
 
@@ -43,28 +55,29 @@ class Declaring(ReferenceBackend):
         return "Declaring"
 
     def get_devices(self) -> Sequence[DeviceInfo]:
-        return (DeviceInfo(device_type=DeviceType.GPU),)
+        if isinstance(self.figures, Exception):
+            raise self.figures
+        return (DeviceInfo("", DeviceType.GPU, 28, self.figures),)  # type: ignore[arg-type]  # lies
 
     @property
     def version(self) -> str:
         return "7.1"
 
-    @property
-    def feature_level(self) -> int:
-        return 28
+    def get_programs(self) -> IPrograms:
+        return Programs()
 
-    @property
-    def number_of_cache_files(self) -> int:
-        return 2
 
-    @property
-    def number_of_data_cache_files(self) -> int:
-        return 1
+class Programs(IPrograms):
+    """Writes nothing down."""
 
-    def get_device_figures(self) -> Any:
-        if isinstance(self.figures, Exception):
-            raise self.figures
-        return self.figures
+    def save(self, program: object, options: OptionValues) -> SavedProgram | None:
+        return None
+
+    def check(self, about: Mapping[str, object], options: OptionValues) -> ProgramCheck:
+        return ProgramCheck(ProgramFit.FOREIGN, "there is none")
+
+    def load(self, saved: SavedProgram) -> object:
+        raise AssertionError("nothing fits")
 
 
 def record(version: str = "7.1", backend: str = "Declaring") -> DeviceRecord:
@@ -78,7 +91,7 @@ def test_facts_are_what_the_backend_says(tmp_path: Path) -> None:
     facts = device_facts(BackendProxy(Declaring(DECLARED)), FiguresStore(tmp_path))
     assert (facts.backend, facts.type, facts.version) == ("Declaring", DeviceType.GPU, "7.1")
     assert (facts.feature_level, facts.extensions) == (28, ())
-    assert (facts.num_cache_files, facts.num_data_cache_files) == (2, 1)
+    assert (facts.num_cache_files, facts.num_data_cache_files) == (1, 1)
     assert facts.figures == DECLARED
     assert facts.figures_source is FigureSource.DECLARED
 
@@ -88,8 +101,8 @@ def test_a_backend_is_asked_once_for_its_figures_whoever_wants_them(tmp_path: Pa
     times = itertools.count(1)
 
     class Changing(Declaring):
-        def get_device_figures(self) -> Any:
-            return tensors(float(next(times)))
+        def get_devices(self) -> Sequence[DeviceInfo]:
+            return (DeviceInfo(figures=tensors(float(next(times)))),)
 
     backend, store = Changing(None), FiguresStore(tmp_path)
     facts = [device_facts(BackendProxy(backend), store) for _ in range(3)]
@@ -97,13 +110,71 @@ def test_a_backend_is_asked_once_for_its_figures_whoever_wants_them(tmp_path: Pa
     assert next(times) == 2
 
 
-def test_a_backend_that_failed_to_declare_figures_is_not_asked_again(tmp_path: Path) -> None:
-    backend = Declaring(RuntimeError("no device"))
-    assert device_facts(BackendProxy(backend), FiguresStore(tmp_path)).figures is None
-    backend.figures = DECLARED
-    for _ in range(2):
-        with pytest.raises(BackendError, match="no device"):
-            BackendProxy(backend).get_device_figures()
+def test_a_backend_whose_devices_cannot_be_asked_for_is_refused() -> None:
+    with pytest.raises(BackendError, match="^Declaring / get_devices: .*no device"):
+        BackendProxy(Declaring(RuntimeError("no device")))
+
+
+@pytest.mark.parametrize(
+    ("devices", "text"),
+    [
+        ((), "it has no device.*expected at least one|it has no device"),
+        ((DeviceInfo("a"), DeviceInfo("a")), "cannot be told apart"),
+        (DeviceInfo("a"), "Expected tuple"),
+        ((DeviceInfo("a"), "b"), "an entry has the wrong type.*Expected DeviceInfo"),
+        ((DeviceInfo(5),), "name of a device has the wrong type"),  # type: ignore[arg-type]
+        ((DeviceInfo(device_type=3),), "device_type of a device"),  # type: ignore[arg-type]
+        ((DeviceInfo(feature_level=True),), "feature_level of a device"),
+        ((DeviceInfo(numerics=None),), "numerics of a device"),  # type: ignore[arg-type]
+        ((DeviceInfo(numerics=Numerics(keeps_nan=1)),), "keeps_nan of a device"),  # type: ignore[arg-type]
+    ],
+)
+def test_devices_that_cannot_be_used_are_refused(devices: Any, text: str) -> None:
+    class Odd(ReferenceBackend):
+        def get_devices(self) -> Any:
+            return devices
+
+    with pytest.raises(BackendError, match=f"^CpuRef / get_devices: .*{text}"):
+        BackendProxy(Odd())
+
+
+class Two(ReferenceBackend):
+    """Has two devices; those of runtimes remember which they are for."""
+
+    chosen = ""
+
+    def get_id(self) -> str:
+        return "Two"
+
+    def get_devices(self) -> Sequence[DeviceInfo]:
+        return DeviceInfo("fast", DeviceType.GPU), DeviceInfo("frugal", DeviceType.ACCELERATOR)
+
+    def for_runtime(self, options: OptionValues) -> IBackendInternal:
+        made = Two()
+        made.chosen = str(options["device"])
+        return made
+
+    def get_free_memory(self, device: str) -> int:
+        return {"fast": 10, "frugal": 20}[device]
+
+
+@pytest.mark.parametrize(("given", "chosen"), [({}, "fast"), ({"device": "frugal"}, "frugal")])
+def test_an_application_chooses_one_of_several_devices(
+    given: dict[str, object], chosen: str
+) -> None:
+    runtime = runtime_of(Two(), backend_options={"Two": given})
+    (backend,) = (one for one in runtime.backends if one.get_id() == "Two")
+    assert isinstance(backend.wrapped, Two)
+    assert (backend.wrapped.chosen, backend.device.name) == (chosen, chosen)
+    assert backend.get_free_memory(chosen) == {"fast": 10, "frugal": 20}[chosen]
+
+
+def test_a_device_that_there_is_not_is_refused() -> None:
+    text = r"option 'device' cannot have this value.*'fast'.*'frugal'|'fast' or 'frugal'"
+    with pytest.raises(InvalidArgumentError, match=text):
+        runtime_of(Two(), backend_options={"Two": {"device": "none"}})
+    with pytest.raises(InvalidArgumentError, match="has no option 'device'"):
+        runtime_of(ReferenceBackend(), backend_options={"CpuRef": {"device": "none"}})
 
 
 def test_declared_figures_go_before_measured_ones(tmp_path: Path) -> None:
@@ -133,7 +204,6 @@ def tensors(exec_time: Any, power_usage: Any = 1.0) -> DeviceFigures:
 
 
 LIES = {
-    "raises": RuntimeError("no device"),
     "no figures": {"float32": 1.0},
     "not a number": tensors(math.nan),
     "infinite": tensors(math.inf),
@@ -157,9 +227,7 @@ def test_figures_of_a_lying_backend_are_refused_by_name_and_not_used(
     facts = device_facts(backend, FiguresStore(tmp_path))
     assert facts.figures is None
     assert "Declaring" in caplog.text
-    assert "get_device_figures" in caplog.text
-    with pytest.raises(BackendError, match="get_device_figures"):
-        backend.get_device_figures()
+    assert "get_devices" in caplog.text
 
 
 def test_a_refusal_says_what_was_wrong() -> None:

@@ -34,7 +34,7 @@ def options(tmp_path: Path) -> RuntimeOptions:
 def test_it_is_registered_beside_the_one_it_wraps(options: RuntimeOptions) -> None:
     paths = PluginOptions(options.dynamic_backends_path)
     registry = BackendRegistry.discover(paths)
-    assert {BACKEND_ID, REFERENCE_BACKEND_ID} <= {b.backend_id for b in registry.available()}
+    assert {BACKEND_ID, REFERENCE_BACKEND_ID} <= {b.get_id() for b in registry.available()}
     (found,) = (c for c in registry.candidates if c.backend_id == BACKEND_ID)
     assert found.status is CandidateStatus.REGISTERED
 

@@ -71,7 +71,7 @@ class Asked(ReferenceBackend, ILayerSupport):
     def __init__(self, refuses_padding: bool = False) -> None:
         self.layers: dict[Operation, tuple[OperandInfos, Sequence[TensorInfo]]] = {}
         self._refuses_padding = refuses_padding
-        self._support = super().get_layer_support()
+        self._support = super().get_layer_support(PreparationRequest())
 
     def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
         return self

@@ -137,6 +137,6 @@ def test_stand_ins_are_neither_folded_nor_reduced() -> None:
 
 
 def test_cpuref_does_not_take_them() -> None:
-    support = ReferenceBackend().get_layer_support()
+    support = ReferenceBackend().get_layer_support(PreparationRequest())
     info = TensorInfo((2,), DataType.FLOAT32)
     assert not support.is_layer_supported(ops.StandIn("VendorSum"), [info], [info])

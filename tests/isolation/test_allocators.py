@@ -33,7 +33,7 @@ def test_isolated_backend_with_an_allocator_is_left_out_with_the_reason(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     with caplog.at_level(logging.WARNING), Runtime(options(None)) as runtime:
-        assert [backend.backend_id for backend in runtime.backends] == ["CpuRef"]
+        assert [backend.get_id() for backend in runtime.backends] == ["CpuRef"]
         np.testing.assert_array_equal(
             run(runtime, runtime.load_network(negation()), 0), negative(0)
         )

@@ -373,7 +373,7 @@ def test_unknown_isolation_is_refused(given: object) -> None:
 
 def test_runtime_options_isolate_all_installed_backends() -> None:
     with Runtime(RuntimeOptions(isolation="process")) as runtime:
-        ids = [backend.backend_id for backend in runtime.backends]
+        ids = [backend.get_id() for backend in runtime.backends]
         assert set(runtime.isolation) == set(ids)
         assert ids[-1] == "CpuRef"
         network = runtime.load_network(negation())

@@ -54,7 +54,7 @@ def compiled(
     known = model or sum_model(manager=manager)
     compilation = Compilation(known)
     if is_chosen:
-        device = manager.get_device_of_backend(backend.backend_id)
+        device = manager.get_device_of_backend(backend.get_id())
         compilation = Compilation.create_for_devices(known, [device])
     if folder is not None:
         compilation.set_caching(folder, token)

@@ -112,7 +112,7 @@ def manager_that_knows_another_first() -> DeviceManager:
     """The devices Records and CpuRef; prefix 1 is another extension's than Records'."""
     backends = [RecordsBackend(), ReferenceBackend()]
     options = RuntimeOptions(
-        backends=[backend.backend_id for backend in backends], registry=registry_of(*backends)
+        backends=[backend.get_id() for backend in backends], registry=registry_of(*backends)
     )
     manager = DeviceManager(options)
     manager.extensions.get_operation_type(OTHER, 0)
@@ -134,7 +134,7 @@ def built_elsewhere(extra: DeviceManager) -> Model:
 def elsewhere() -> Model:
     """Of a manager whose first extension it is."""
     backends = [RecordsBackend(), ReferenceBackend()]
-    ids = [backend.backend_id for backend in backends]
+    ids = [backend.get_id() for backend in backends]
     return built_elsewhere(
         DeviceManager(RuntimeOptions(backends=ids, registry=registry_of(*backends)))
     )

@@ -43,7 +43,7 @@ UNKNOWN = "com.example.unknown"
 def manager_of(*backends: IBackendInternal, **options: str) -> DeviceManager:
     """The devices of some backends, the reference last."""
     everything = [*backends, ReferenceBackend()]
-    ids = [backend.backend_id for backend in everything]
+    ids = [backend.get_id() for backend in everything]
     chosen = RuntimeOptions(backends=ids, registry=registry_of(*everything))
     return DeviceManager(chosen, **options)
 

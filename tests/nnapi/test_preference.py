@@ -34,7 +34,7 @@ def test_the_preference_decides_where_operations_run(
     devices = device("Fast", 0.1, 10.0), device("Cool", 5.0, 0.25), device("Fair", 0.5, 0.5)
     manager = devices_of(*devices)
     model = sum_model(manager=manager)
-    found = [manager.get_device_of_backend(one.backend_id) for one in devices]
+    found = [manager.get_device_of_backend(one.get_id()) for one in devices]
     compilation = Compilation.create_for_devices(model, found) if chosen else Compilation(model)
     if preference is not None:
         compilation.set_preference(preference)

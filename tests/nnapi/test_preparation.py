@@ -17,7 +17,7 @@ def compilation_for(backend: ScriptedBackend) -> Compilation:
     """An addition for one chosen device."""
     manager = devices_of(backend)
     return Compilation.create_for_devices(
-        sum_model(manager=manager), [manager.get_device_of_backend(backend.backend_id)]
+        sum_model(manager=manager), [manager.get_device_of_backend(backend.get_id())]
     )
 
 

@@ -6,7 +6,7 @@ import logging
 import pytest
 from armpy_reference import ReferenceBackend
 
-from armpy.backend import ReasonCode, Support
+from armpy.backend import PreparationRequest, ReasonCode, Support
 from armpy.compiler import OptimizerOptions, optimize_graph
 from armpy.compiler.assign import Exclusions, SupportOracle, assign_backends
 from armpy.errors import BackendCapabilityError, GraphValidationError, InvalidArgumentError
@@ -76,9 +76,9 @@ def test_each_question_is_asked_once() -> None:
     asked = []
 
     class Asked(FakeBackend):
-        def get_layer_support(self, request: object):  # type: ignore[no-untyped-def]  # as the base class
+        def get_layer_support(self, request: PreparationRequest):  # type: ignore[no-untyped-def]  # as the base class
             asked.append(1)
-            return super().get_layer_support()
+            return super().get_layer_support(request)
 
     oracle = SupportOracle([Asked()])
     graph = chain(3)

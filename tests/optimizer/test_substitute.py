@@ -333,7 +333,7 @@ def test_a_wrong_answer_is_rejected_by_name_and_the_network_runs_elsewhere(
     divide, text = WRONG[name]
     compiler = CompilingBackend(divider=divide)  # type: ignore[arg-type]  # wrong on purpose
     graph = diamond()
-    with pytest.raises(BackendError, match="^Compiler / optimize_subgraph: .*" + text):
+    with pytest.raises(BackendError, match="^Compiler / optimize_subgraph_view: .*" + text):
         offer(graph, compiler, whole(graph))
     x = floats(-1, 0, 2, 5)
     model = Model(graph, runtime_of(compiler))
@@ -349,11 +349,11 @@ def test_an_armpy_error_of_any_kind_keeps_its_kind_and_the_network_runs_elsewher
     error: type[ArmpyError],
 ) -> None:
     graph = chain(3)
-    compiler = CompilingBackend(faults={"optimize_subgraph": error("too large")})
-    compiler.optimize_subgraph = partial(  # type: ignore[method-assign]  # with faults
-        FakeBackend.optimize_subgraph, compiler
+    compiler = CompilingBackend(faults={"optimize_subgraph_view": error("too large")})
+    compiler.optimize_subgraph_view = partial(  # type: ignore[method-assign]  # with faults
+        FakeBackend.optimize_subgraph_view, compiler
     )
-    with pytest.raises(error, match=r"^Compiler / optimize_subgraph: too large"):
+    with pytest.raises(error, match=r"^Compiler / optimize_subgraph_view: too large"):
         offer(graph, compiler, whole(graph))
     model = Model(graph, runtime_of(compiler))
     assert model.placement is not None
@@ -406,7 +406,7 @@ def test_layers_are_deleted_only_if_each_output_has_an_input_like_it(
     if not text:
         assert offer(graph, compiler, whole(graph)).substitutions
         return
-    with pytest.raises(BackendError, match=f"^Compiler / optimize_subgraph: .*{text}"):
+    with pytest.raises(BackendError, match=f"^Compiler / optimize_subgraph_view: .*{text}"):
         offer(graph, compiler, whole(graph))
 
 

@@ -35,7 +35,7 @@ def test_it_has_the_installed_backends_and_those_of_directories(tmp_path: Path) 
     registry = armpy.backend_registry(dynamic_backends_path=tmp_path)
     assert isinstance(registry, armpy.BackendRegistry)
     assert registry.is_registered("CpuRef")
-    assert registry.get("Npu").backend_id == "Npu"
+    assert registry.get("Npu").get_id() == "Npu"
     assert {"CpuRef", "Npu", "NumbaAcc"} <= set(registry.backend_ids)
     registry.close()
     assert private_modules() == set()
@@ -74,7 +74,7 @@ def test_runtimes_share_it_and_leave_it_open() -> None:
         for runtime in (first, second):
             assert runtime.registry is registry
             np.testing.assert_array_equal(model(runtime)(floats(1, 2), floats(3, 4)), floats(4, 6))
-    assert registry.get("Own").backend_id == "Own"
+    assert registry.get("Own").get_id() == "Own"
 
 
 def test_a_runtime_keeps_a_backend_that_is_deregistered() -> None:

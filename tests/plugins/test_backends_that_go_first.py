@@ -10,7 +10,13 @@ import numpy as np
 import pytest
 from armpy_reference import ReferenceBackend
 
-from armpy.backend import HostTensorHandle, IBackendInternal, WorkloadInfo
+from armpy.backend import (
+    HostTensorHandle,
+    IBackendInternal,
+    NetworkResources,
+    PreparationRequest,
+    WorkloadInfo,
+)
 from tests.support.fake_backends import FakeBackend
 from tests.support.networks import ADD, f32, floats
 
@@ -19,7 +25,10 @@ from tests.support.networks import ADD, f32, floats
 def test_what_a_backend_has_made_outlives_it(make: Callable[[], IBackendInternal]) -> None:
     backend = make()
     gone = weakref.ref(backend)
-    support, factory = backend.get_layer_support(), backend.create_workload_factory(None)
+    support, factory = (
+        backend.get_layer_support(PreparationRequest()),
+        backend.create_workload_factory(NetworkResources()),
+    )
     del backend
     gc.collect()
     assert gone() is None

@@ -177,7 +177,7 @@ def test_a_modules_candidate_tells_its_version_and_device(tmp_path: Path) -> Non
     registry = discover(tmp_path)
     backend = registry.get("Npu")
     (found,) = from_directories(registry).values()
-    assert found.api_version == backend.api_version
+    assert found.api_version == backend.get_api_version()
     assert found.device_type == "ACCELERATOR"
 
 
@@ -267,7 +267,7 @@ def test_the_users_interrupt_is_passed_on_and_the_module_can_be_tried_again(tmp_
     with pytest.raises(KeyboardInterrupt):
         registry.get("Slow")
     assert private_modules() == set()
-    assert registry.get("Slow").backend_id == "Slow"
+    assert registry.get("Slow").get_id() == "Slow"
 
 
 def test_closing_forgets_the_modules(tmp_path: Path) -> None:
@@ -282,7 +282,7 @@ def test_closing_forgets_the_modules(tmp_path: Path) -> None:
     registry.close()
     assert private_modules() == set()
     assert registry.backend_ids == ()
-    assert backend.backend_id == "Npu"
+    assert backend.get_id() == "Npu"
     for use in (registry.available, registry.probe, lambda: registry.get("Npu")):
         with pytest.raises(BackendUnavailableError, match="the registry of backends is closed"):
             use()

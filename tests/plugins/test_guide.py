@@ -24,6 +24,7 @@ from armpy.backend import (
     IWorkloadFactory,
     NetworkResources,
     OptionValues,
+    PreparationRequest,
     Support,
     WorkloadInfo,
 )
@@ -103,7 +104,7 @@ class Asked(ILayerSupport):
         self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
     ) -> Support:
         self.questions.append((operation, inputs, outputs))
-        support = ReferenceBackend().get_layer_support()
+        support = ReferenceBackend().get_layer_support(PreparationRequest())
         return support.is_layer_supported(operation, inputs, outputs)
 
 
@@ -236,7 +237,7 @@ def test_a_backend_may_have_no_context() -> None:
 def test_layer_support_is_given_the_operation_its_tensors_and_what_is_constant() -> None:
     asked = Asked()
     backend = Recorder()
-    backend.get_layer_support = lambda: asked  # type: ignore[method-assign]  # for this object
+    backend.get_layer_support = lambda request: asked  # type: ignore[method-assign]  # for this object
     of_channels = Quantization((0.5, 0.25), (0, 0), axis=0)
     image = TensorInfo((1, 4, 4, 1), DataType.QASYMM_S8, Quantization.per_tensor(0.5, 3))
     made = TensorInfo((1, 1, 4, 2), DataType.QASYMM_S8, Quantization.per_tensor(1.0))
@@ -298,7 +299,7 @@ def test_libraries_of_valid_names_are_loaded_and_others_are_not(tmp_path: Path) 
         library = made.get(name.partition(".")[0], made["Arm_GpuAcc_backend"])
         shutil.copy(library, folder / name)
         with closing(BackendRegistry.discover(PluginOptions(folder))) as registry:
-            ids = {backend.backend_id for backend in registry.available()}
+            ids = {backend.get_id() for backend in registry.available()}
         assert ("Npu" in ids) == (name in VALID), name
 
 

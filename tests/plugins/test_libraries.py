@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from armpy.backend import PreparationRequest
 from armpy.errors import BackendUnavailableError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph.network import Network
@@ -93,7 +94,7 @@ def test_one_library_is_a_module_of_its_own_in_each_registry(
     assert len(private_modules()) == 3
     registries[0].close()
     assert len(private_modules()) == 2
-    assert backends[0].get_layer_support() is not None
+    assert backends[0].get_layer_support(PreparationRequest()) is not None
     assert "Acme_Npu_backend" not in sys.modules
 
 
@@ -171,7 +172,7 @@ def test_what_is_no_library_stops_no_other(folder: Path, case: str) -> None:
     (folder / "Acme_Bad_backend.so").write_bytes(content)
     write_module(folder, "Acme_Good_backend", module_source("Good"))
     registry = discover(folder)
-    assert "Good" in {b.backend_id for b in registry.available()}
+    assert "Good" in {b.get_id() for b in registry.available()}
     bad = from_directory(registry)[0]
     assert bad.status is CandidateStatus.FAILED
     with pytest.raises(BackendUnavailableError, match=reason):

@@ -40,7 +40,7 @@ def test_a_sound_module_says_its_id_and_version_and_makes_its_backend(tmp_path: 
     assert (opened.backend_id, opened.api_version) == ("TestDynamic", BACKEND_API_VERSION)
     backend = opened.create()
     assert isinstance(backend, IBackendInternal)
-    assert backend.backend_id == "TestDynamic"
+    assert backend.get_id() == "TestDynamic"
     assert type(backend).__module__ == opened.private_name
     assert private_modules() == {opened.private_name}
 

@@ -202,14 +202,14 @@ def test_installed_backends_are_probed_by_their_entry_points(site: FakeSite) -> 
     registry = BackendRegistry.discover()
     results = {c.backend_id: result for c, result in registry.probe()}
     assert results["Npu"].passed, results["Npu"]
-    assert results["CpuRef"].device_type == ReferenceBackend().device_type.name
+    assert results["CpuRef"].device_type == ReferenceBackend().get_devices()[0].device_type.name
     assert results["NumbaAcc"].device_type == DeviceType.CPU_COMPILED.name
     assert results["Bad"].outcome is ProbeOutcome.CRASHED
     assert module not in sys.modules
     with pytest.raises(BackendUnavailableError, match="was ended by SIGABRT"):
         registry.get("Bad")
     assert "bad_vendor" not in sys.modules
-    assert registry.get("Npu").backend_id == "Npu"
+    assert registry.get("Npu").get_id() == "Npu"
 
 
 def test_with_probing_what_does_not_pass_is_never_imported(tmp_path: Path) -> None:
@@ -222,7 +222,7 @@ def test_with_probing_what_does_not_pass_is_never_imported(tmp_path: Path) -> No
     write_module(folder, "Arm_Raise_backend", mark + "1 / 0")
     options = PluginOptions(folder, probe=True, probe_timeout_s=TIMEOUT_S)
     registry = BackendRegistry.discover(options)
-    assert registry.get("CpuRef").backend_id == "CpuRef"
+    assert registry.get("CpuRef").get_id() == "CpuRef"
     assert not list(tmp_path.glob("[0-9]*")), "nothing is probed that is not asked for"
     runtime = Runtime(RuntimeOptions(registry=registry))
     assert runtime.get_device_spec().supported_backends[0] == "Good"

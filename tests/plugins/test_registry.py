@@ -34,7 +34,7 @@ def test_an_installed_distributions_backend_is_found_and_loaded(site: FakeSite) 
     registry = BackendRegistry.discover()
     found = candidate(registry, "Npu")
     assert (found.source, found.status) == ("npu-backend 2.3", CandidateStatus.FOUND)
-    assert registry.get("Npu").backend_id == "Npu"
+    assert registry.get("Npu").get_id() == "Npu"
     assert found.status is CandidateStatus.REGISTERED
     assert registry.get("Npu") is registry.get("Npu")
 
@@ -128,7 +128,7 @@ def test_a_backend_that_cannot_be_loaded_has_failed_and_stops_no_other(
     site.install("bad-vendor", {"Bad": f"bad_vendor:{attribute}"}, source=source)
     site.install_backend("Good")
     registry = BackendRegistry.discover()
-    ids = [backend.backend_id for backend in registry.available()]
+    ids = [backend.get_id() for backend in registry.available()]
     assert "Good" in ids
     assert "Bad" not in ids
     found = candidate(registry, "Bad")
@@ -170,7 +170,7 @@ def test_a_factory_that_makes_something_else_is_rejected(site: FakeSite, name: s
     with pytest.raises(BackendUnavailableError, match=reason):
         registry.get("Bad")
     assert candidate(registry, "Bad").status is CandidateStatus.REJECTED
-    assert "Bad" not in [backend.backend_id for backend in registry.available()]
+    assert "Bad" not in [backend.get_id() for backend in registry.available()]
 
 
 @pytest.mark.parametrize("member", ["device_type", "backend_id"])
@@ -185,7 +185,7 @@ def test_a_backend_whose_properties_raise_has_failed(site: FakeSite, member: str
     """
     site.install("bad-vendor", {"Fake": "bad_vendor:Backend"}, source=source)
     registry = BackendRegistry.discover()
-    assert "Fake" not in [backend.backend_id for backend in registry.available()]
+    assert "Fake" not in [backend.get_id() for backend in registry.available()]
     assert "no driver" in candidate(registry, "Fake").reason
     with pytest.raises(BackendUnavailableError, match="no driver"):
         registry.get("Fake")
@@ -194,7 +194,7 @@ def test_a_backend_whose_properties_raise_has_failed(site: FakeSite, member: str
 def test_an_instance_is_as_good_as_a_factory(site: FakeSite) -> None:
     source = "from tests.support.fake_backends import FakeBackend\nbackend = FakeBackend('Npu')"
     site.install("npu-vendor", {"Npu": "npu_vendor:backend"}, source=source)
-    assert BackendRegistry.discover().get("Npu").backend_id == "Npu"
+    assert BackendRegistry.discover().get("Npu").get_id() == "Npu"
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -203,8 +203,8 @@ def test_a_distribution_with_damaged_metadata_stops_no_other(site: FakeSite, met
     site.install_backend("Odd", metadata=metadata)
     site.install_backend("Good")
     registry = BackendRegistry.discover()
-    assert registry.get("Good").backend_id == "Good"
-    assert registry.get("Odd").backend_id == "Odd"
+    assert registry.get("Good").get_id() == "Good"
+    assert registry.get("Odd").get_id() == "Odd"
 
 
 def test_a_distribution_whose_metadata_cannot_be_read_stops_no_other(site: FakeSite) -> None:
@@ -212,7 +212,7 @@ def test_a_distribution_whose_metadata_cannot_be_read_stops_no_other(site: FakeS
     (site.path / f"{module}-1.0.dist-info" / "METADATA").write_bytes(b"Name: \xff\xfe")
     registry = BackendRegistry.discover()
     assert candidate(registry, "Odd").source == f"{module}:Backend"
-    assert registry.get("Odd").backend_id == "Odd"
+    assert registry.get("Odd").get_id() == "Odd"
 
 
 def test_the_order_is_the_same_every_time(site: FakeSite) -> None:
@@ -240,7 +240,7 @@ def test_a_backend_registered_by_hand_twice_is_an_error() -> None:
 def test_names_give_the_order_and_count_once() -> None:
     registry = registry_of(FakeBackend("A"), FakeBackend("B"), ReferenceBackend())
     chosen = preferred_backends(registry, ["B", "CpuRef", "B"])
-    assert [backend.backend_id for backend in chosen] == ["B", "CpuRef"]
+    assert [backend.get_id() for backend in chosen] == ["B", "CpuRef"]
 
 
 def test_an_empty_list_of_names_is_an_error() -> None:

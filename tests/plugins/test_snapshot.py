@@ -80,7 +80,7 @@ def test_a_file_that_is_swapped_after_it_was_hashed_does_not_run(
     path = write_module(folder, "Arm_Npu_backend", module_source("Npu"))
     registry = pinned(folder, path)
     swapping(monkeypatch, path, "raise ValueError('swapped')")
-    assert registry.get("Npu").backend_id == "Npu"
+    assert registry.get("Npu").get_id() == "Npu"
 
 
 def test_a_part_that_is_imported_later_is_the_one_that_was_hashed(tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ def test_a_distribution_that_was_imported_before_its_pin_was_checked_is_refused(
     module = site.install_backend("Npu", record=True)
     __import__(module)
     registry = pinned_distribution(tmp_path)
-    assert "Npu" not in {backend.backend_id for backend in registry.available()}
+    assert "Npu" not in {backend.get_id() for backend in registry.available()}
     (candidate,) = [c for c in registry.candidates if c.backend_id == "Npu"]
     assert candidate.reason.startswith("its module 'npu_backend' was imported before its pin")
 
@@ -158,7 +158,7 @@ def test_a_pinned_distribution_can_be_loaded_by_one_registry_after_the_other(
 ) -> None:
     site.install_backend("Npu", record=True)
     for _ in range(2):
-        assert pinned_distribution(tmp_path).get("Npu").backend_id == "Npu"
+        assert pinned_distribution(tmp_path).get("Npu").get_id() == "Npu"
     assert len([f for f in sys.meta_path if isinstance(f, SnapshotFinder)]) == 1
 
 
@@ -236,7 +236,7 @@ def test_every_link_on_the_way_counts(tmp_path: Path) -> None:
     (folder / "Arm_Npu_backend.py").symlink_to("../between/middle.py")
     entry = str(folder / "Arm_Npu_backend.py")
     assert links_to(entry) == [entry, str(between / "middle.py")]
-    assert BackendRegistry.discover(PluginOptions(folder)).get("Npu").backend_id == "Npu"
+    assert BackendRegistry.discover(PluginOptions(folder)).get("Npu").get_id() == "Npu"
     between.chmod(0o777)
     registry = BackendRegistry.discover(PluginOptions(folder))
     (candidate,) = [c for c in registry.candidates if c.name == "Arm_Npu_backend"]
@@ -244,7 +244,7 @@ def test_every_link_on_the_way_counts(tmp_path: Path) -> None:
         f"on the way to it, its directory {between} can be written by everybody"
     )
     between.chmod(0o1777)  # only the link's owner can put another in its place
-    assert BackendRegistry.discover(PluginOptions(folder)).get("Npu").backend_id == "Npu"
+    assert BackendRegistry.discover(PluginOptions(folder)).get("Npu").get_id() == "Npu"
     stranger = frozenset({os.geteuid() + 1})
     reason = why_links_insecure(entry, stranger)
     assert f"its link {between / 'middle.py'} is owned by another user" in reason
@@ -275,11 +275,11 @@ def test_an_id_that_is_equal_to_everything_is_not_allowed_by_that(tmp_path: Path
     trust = tmp_path / "trust.toml"
     trust.write_text("allow = ['CpuRef']")
     registry = BackendRegistry.discover(PluginOptions(folder, trust_file=trust))
-    assert {backend.backend_id for backend in registry.available()} == {"CpuRef"}
+    assert {backend.get_id() for backend in registry.available()} == {"CpuRef"}
     (candidate,) = [c for c in registry.candidates if c.name == "Arm_Npu_backend"]
     assert candidate.reason == "the trust file does not allow the id 'Npu'"
     free = BackendRegistry.discover(PluginOptions(folder)).get("Npu")
-    assert type(free.backend_id) is str or free.backend_id == "Npu"
+    assert type(free.get_id()) is str or free.get_id() == "Npu"
 
 
 def remembered(path: Path) -> Candidate:
@@ -356,7 +356,7 @@ def test_a_backend_that_fails_leaves_no_damage(
         site.install("npu-backend", {"Npu": "npu_backend:Backend"}, source=DAMAGE + failing)
     try:
         registry = BackendRegistry.discover(PluginOptions(folder))
-        found = {backend.backend_id for backend in registry.available()}
+        found = {backend.get_id() for backend in registry.available()}
         state = list(sys.meta_path), list(sys.path_hooks), list(sys.path)
         names = builtins.len, builtins.oct, getattr(builtins, "planted", None)
         modules = sys.modules.get("json"), sys.modules.get("tomllib"), "made_by_hand" in sys.modules

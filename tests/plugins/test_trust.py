@@ -93,11 +93,11 @@ def test_what_others_can_write_is_refused_without_being_imported(
         f"its {what} {checked} can be written by {who}. "
         "Run chmod go-w on it, or set trust_insecure_paths"
     )
-    available = {backend.backend_id for backend in registry.available()}
+    available = {backend.get_id() for backend in registry.available()}
     assert len(available & {"File", "Package"}) == 2 - len(refused)
     assert len(private_modules()) == 2 - len(refused)
     allowed = discover(plugins, trust_insecure_paths=True)
-    assert {backend.backend_id for backend in allowed.available()} >= {"File", "Package"}
+    assert {backend.get_id() for backend in allowed.available()} >= {"File", "Package"}
 
 
 def test_a_links_target_counts(plugins: Path, tmp_path: Path) -> None:
@@ -172,7 +172,7 @@ def test_files_that_are_gone_are_refused(plugins: Path) -> None:
 def test_only_allowed_ids_are_loaded(plugins: Path, site: FakeSite) -> None:
     module = site.install("npu-backend", {"Npu": "npu_backend:Backend"}, source="1 / 0")
     registry = discover(plugins, "allow = ['CpuRef', 'File']")
-    ids = {backend.backend_id for backend in registry.available()}
+    ids = {backend.get_id() for backend in registry.available()}
     assert {"CpuRef", "File"} == ids
     refused = reasons(registry)
     assert refused["Npu"] == "the trust file does not allow the id 'Npu'"
@@ -251,7 +251,7 @@ def test_pins_can_be_required(plugins: Path, site: FakeSite) -> None:
     registry = discover(plugins, trust)
     without_pin = "the trust file has no pin for it, and requires one"
     assert reasons(registry) == {"Npu": without_pin, "Arm_Package_backend": without_pin}
-    ids = {backend.backend_id for backend in registry.available()}
+    ids = {backend.get_id() for backend in registry.available()}
     assert {"CpuRef", "NumbaAcc", "File"} == ids
 
 
@@ -260,9 +260,9 @@ def test_a_distribution_is_not_armpys_own_by_its_name_alone(site: FakeSite, tmp_
     module = site.install("evil", {"Evil": "evil:Backend"}, source="1 / 0", metadata=metadata)
     registry = discover(None, "require_pins = true", where=tmp_path)
     assert reasons(registry) == {"Evil": "the trust file has no pin for it, and requires one"}
-    assert registry.get("CpuRef").backend_id == "CpuRef"
+    assert registry.get("CpuRef").get_id() == "CpuRef"
     assert module not in sys.modules
-    assert registry.get("NumbaAcc").backend_id == "NumbaAcc"
+    assert registry.get("NumbaAcc").get_id() == "NumbaAcc"
     modules = ("evil:Backend", "armpy_numba_acc:NumbaBackend", "armpy_reference:ReferenceBackend")
     evil, *both = (
         Candidate("Npu", "", CandidateKind.ENTRY_POINT, name=name, distribution="armpy")

@@ -11,7 +11,6 @@ from armpy.backend import (
     IBackendContext,
     IBackendModelContext,
     ILayerSupport,
-    IMemoryManager,
     IWorkloadFactory,
     NetworkResources,
     OptimizationViews,
@@ -61,38 +60,18 @@ class Telling(FakeBackend):
         return IBackendModelContext()
 
     def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
-        self._tell("factory")
+        self._tell("factory", network.model_options)
         return super().create_workload_factory(network)
 
     def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
-        self._tell("support")
-        return super().get_layer_support()
+        self._tell("support", request.model_options)
+        return super().get_layer_support(request)
 
     def optimize_subgraph_view(
         self, view: SubgraphView, request: PreparationRequest
     ) -> OptimizationViews:
-        self._tell("optimize")
+        self._tell("optimize", request.model_options)
         return super().optimize_subgraph_view(view, request)
-
-
-class TellingMore(Telling):
-    """Overrides the methods with options."""
-
-    def create_workload_factory_with_options(
-        self, memory_manager: IMemoryManager | None, model_options: OptionValues
-    ) -> IWorkloadFactory:
-        self._tell("factory", model_options)
-        return FakeBackend.create_workload_factory(self, memory_manager)
-
-    def get_layer_support(self, model_options: OptionValues) -> ILayerSupport:
-        self._tell("support", model_options)
-        return FakeBackend.get_layer_support(self)
-
-    def optimize_subgraph_with_options(
-        self, view: SubgraphView, model_options: OptionValues
-    ) -> OptimizationViews:
-        self._tell("optimize", model_options)
-        return FakeBackend.optimize_subgraph(self, view)
 
 
 def run(backend: FakeBackend, **options: object) -> float:
@@ -104,7 +83,7 @@ def run(backend: FakeBackend, **options: object) -> float:
 
 
 def test_without_model_options_the_short_methods_are_called() -> None:
-    backend = TellingMore()
+    backend = Telling()
     assert run(backend, backend_options={"Telling": {"power": "low"}}) == 3
     assert backend.calls == [
         ("context", {"num_threads": 0, "power": "low"}),
@@ -115,7 +94,7 @@ def test_without_model_options_the_short_methods_are_called() -> None:
 
 
 def test_model_options_are_completed_and_reach_the_methods_with_options() -> None:
-    backend = TellingMore()
+    backend = Telling()
     assert run(backend, backend_options={"Telling": {"mode": "exact"}}) == 3
     complete = {"mode": "exact", "cache": True}
     assert backend.calls == [
@@ -152,7 +131,7 @@ def test_the_number_of_threads_reaches_the_backends_that_declare_it_only() -> No
 
 
 def test_the_number_of_threads_may_be_a_models_option() -> None:
-    backend = TellingMore(declared=[BackendOption("num_threads", 0, "Threads.", OptionScope.MODEL)])
+    backend = Telling(declared=[BackendOption("num_threads", 0, "Threads.", OptionScope.MODEL)])
     run(backend, num_threads=3)
     assert ("factory", {"num_threads": 3}) in backend.calls
 

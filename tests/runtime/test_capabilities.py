@@ -8,7 +8,6 @@ from collections.abc import Mapping
 
 import numpy as np
 import pytest
-from armpy.plugins.proxy.deprecated import DEPRECATED_CAPABILITIES
 from armpy_reference import ReferenceBackend
 
 from armpy.backend import (
@@ -65,8 +64,9 @@ class Capable(FakeBackend):
     def get_capabilities(self) -> Capabilities:
         return self.capabilities  # type: ignore[return-value]  # wrong ones too
 
-    def use_custom_memory_allocator(self, allocator: ICustomAllocator) -> None:
+    def use_custom_memory_allocator(self, allocator: ICustomAllocator) -> bool:
         self.allocators.append(allocator)
+        return True
 
     def get_default_allocator(self) -> ICustomAllocator | None:
         return self.default
@@ -244,13 +244,13 @@ def test_other_backends_arenas_do_not_come_from_it() -> None:
 
 def test_a_backend_that_takes_no_allocators_is_left_out_with_its_reason() -> None:
     options = {"custom_allocators": {"Fake": Counting()}}
-    text = "^Fake / use_custom_memory_allocator: .*the backend does not use custom memory"
+    text = "^Fake / use_custom_memory_allocator: the backend does not use this custom allocator"
     with pytest.raises(BackendCapabilityError, match=text):
         runtime_of(FakeBackend(), **options)
     spec = runtime_of(FakeBackend(), backends=None, **options).get_device_spec()
     assert spec.supported_backends == ("CpuRef",)
     reasons = {candidate.backend_id: candidate.reason for candidate in spec.candidates}
-    assert "does not use custom memory allocators" in reasons["Fake"]
+    assert "does not use this custom allocator" in reasons["Fake"]
 
 
 class Answering(FakeBackend):
@@ -260,31 +260,27 @@ class Answering(FakeBackend):
         super().__init__()
         self.answered = answer
 
-    def use_custom_memory_allocator(self, allocator: ICustomAllocator) -> bool | None:
+    def use_custom_memory_allocator(self, allocator: ICustomAllocator) -> bool:
         return self.answered  # type: ignore[return-value]  # wrong ones on purpose
 
 
-@pytest.mark.parametrize("answer", [None, True])
-def test_a_backend_may_answer_that_it_uses_the_allocator(answer: bool | None) -> None:
-    backend = Answering(answer)
-    assert backend.can_use_allocator(Counting())
-    runtime = runtime_of(backend, custom_allocators={"Fake": Counting()})
+def test_a_backend_may_answer_that_it_uses_the_allocator() -> None:
+    runtime = runtime_of(Answering(True), custom_allocators={"Fake": Counting()})
     assert "Fake" in runtime.get_device_spec().supported_backends
 
 
 def test_a_backend_that_answers_that_it_cannot_is_left_out_with_that_reason() -> None:
-    assert not Answering(False).can_use_allocator(Counting())
     options = {"custom_allocators": {"Fake": Counting()}}
-    text = "^Fake / use_custom_memory_allocator: .*the backend cannot use the custom allocator"
+    text = "^Fake / use_custom_memory_allocator: the backend does not use this custom allocator"
     with pytest.raises(BackendCapabilityError, match=text):
         runtime_of(Answering(False), **options)
     spec = runtime_of(Answering(False), backends=None, **options).get_device_spec()
     assert spec.supported_backends == ("CpuRef",)
 
 
-@pytest.mark.parametrize("answer", ["yes", 1])
+@pytest.mark.parametrize("answer", ["yes", 1, None])
 def test_an_answer_that_is_neither_yes_nor_no_breaks_the_contract(answer: object) -> None:
-    text = f"^Fake / use_custom_memory_allocator: .*Expected bool or None; got {answer!r}"
+    text = f"^Fake / use_custom_memory_allocator: .*Expected bool; got {answer!r}"
     with pytest.raises(BackendError, match=text):
         runtime_of(Answering(answer), custom_allocators={"Fake": Counting()})
 
@@ -440,7 +436,7 @@ def test_protected_mode_uses_backends_that_meet_all_conditions() -> None:
 
 def test_protected_mode_needs_a_backend_that_takes_the_allocator() -> None:
     class Refusing(Capable):
-        def use_custom_memory_allocator(self, allocator: ICustomAllocator) -> None:
+        def use_custom_memory_allocator(self, allocator: ICustomAllocator) -> bool:
             raise BackendCapabilityError("not this one")
 
     allocator = Counting(MemorySource.DMA_BUF_PROTECTED)
@@ -505,10 +501,11 @@ def test_reference_lists_the_capabilities_that_the_facts_give_it() -> None:
         Capability.ALL_OR_NOTHING,
         Capability.CANCELLABLE_EXECUTION,  # NumPy's calls cannot be stopped
         Capability.LOOP_TIMEOUT,  # its control flow is the core's
+        Capability.OWN_CACHE,
         Capability.TRACED_SIZES,  # nothing of CpuRef's is compiled, for whatever shapes
     }
     for capability in Capability:
-        wanted = capability not in false and capability not in DEPRECATED_CAPABILITIES
+        wanted = capability not in false
         assert has_matching_capability(capability, True, listed) is wanted, capability
 
 

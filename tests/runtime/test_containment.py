@@ -30,8 +30,6 @@ from armpy.errors import ArmpyError, BackendError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph import Graph
 from armpy.graph.network import Network
-from armpy.plugins.proxy.guard import BackendProxy
-from armpy.types import DataType
 from tests.support.fake_backends import FakeBackend, registry_of
 from tests.support.importing_device import shared
 from tests.support.networks import ADD, RELU, f32, floats
@@ -283,17 +281,6 @@ def running(runtime: Runtime, network_id: int) -> Iterator[list[object]]:
     finally:
         enough.set()
         thread.join()
-
-
-@FAULTS
-@pytest.mark.filterwarnings("ignore:Full. get_performance:DeprecationWarning")
-def test_figures_of_performance_are_contained(fault: object) -> None:
-    sabotage = Sabotage(IBackendInternal, "get_performance", fault)
-    backend = BackendProxy(full_backend(sabotage))
-    assert backend.get_performance(DataType.FLOAT32).exec_time == 1.0
-    sabotage.active = True
-    with pytest.raises(BackendError, match=r"^Full / get_performance: "):
-        backend.get_performance(DataType.FLOAT32)
 
 
 @pytest.mark.parametrize("fault", [*RAISED, None, 5, Unspeakable()])

@@ -100,9 +100,9 @@ def runs(
     """What a network gives on a backend of copying tensors, and how many of these there are."""
     changed, factory = copying(backend)
     backends = [*preferred, changed]
-    if changed.backend_id != "CpuRef":
+    if changed.get_id() != "CpuRef":
         backends.append(ReferenceBackend())
-    ids = [one.backend_id for one in backends]
+    ids = [one.get_id() for one in backends]
     options = RuntimeOptions(backends=ids, registry=registry_of(*backends))
     with Model(network, Runtime(options)) as model:
         results = [list(model.run({"x": x}).values()) for _ in range(2)]

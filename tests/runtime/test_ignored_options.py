@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
 import armpy
@@ -13,10 +11,10 @@ from armpy.backend import (
     IBackendInternal,
     ICustomAllocator,
     IWorkloadFactory,
+    NetworkResources,
     OptionScope,
     OptionValues,
 )
-from armpy.backend.memory.memory import IMemoryManager
 from armpy.errors import BackendError, InvalidArgumentError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.model import Model
@@ -41,11 +39,9 @@ class Taking(Fast):
 
     given: OptionValues | None = None
 
-    def create_workload_factory_with_options(
-        self, memory_manager: IMemoryManager | None, model_options: OptionValues
-    ) -> IWorkloadFactory:
-        self.given = model_options
-        return self.create_workload_factory(memory_manager)
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
+        self.given = network.model_options
+        return super().create_workload_factory(network)
 
 
 class FastAtRunTime(Fast):
@@ -72,12 +68,11 @@ def test_options_beside_a_runtime_that_has_its_own_are_refused(option: str, valu
         armpy.load(b"", runtime=runtime, **{option: value})  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("kind", [Fast, FastAtRunTime])
-def test_an_option_that_a_backend_never_asks_for_is_an_error(kind: type[Fast]) -> None:
+def test_an_option_that_a_backend_never_asks_for_is_an_error() -> None:
     text = "^A: the option 'fast' has no effect: the backend never asks for it"
     with pytest.raises(BackendError, match=text):
-        runtime_of(kind("A"), backend_options={"A": {"fast": True}})
-    runtime_of(kind("A"))  # nothing is lost where it is not given
+        runtime_of(FastAtRunTime("A"), backend_options={"A": {"fast": True}})
+    runtime_of(FastAtRunTime("A"))  # nothing is lost where it is not given
 
 
 def test_an_option_of_a_model_reaches_the_backend() -> None:
@@ -117,17 +112,13 @@ def test_options_of_a_backend_that_cannot_be_loaded_here_are_no_error() -> None:
 
 
 class Allocating(FakeBackend):
-    """Keeps the allocator that it is told to use."""
+    """Takes any allocator."""
 
     def __init__(self) -> None:
         super().__init__("A")
-        self.allocators: list[ICustomAllocator] = []
 
-    def use_custom_memory_allocator(self, allocator: ICustomAllocator) -> None:
-        self.allocators.append(allocator)
-
-    def get_default_allocator(self) -> ICustomAllocator | None:
-        return self.allocators[-1] if self.allocators else None
+    def use_custom_memory_allocator(self, allocator: ICustomAllocator) -> bool:
+        return True
 
 
 class Counting(ICustomAllocator):
@@ -159,9 +150,3 @@ def test_an_allocator_is_used_by_the_runtime_that_it_was_given_to_alone() -> Non
     assert (one.count, other.count) == (1, 1)
     Model(chain(), runtime_with(registry))(floats(-1, 2, 3, 4))
     assert (one.count, other.count) == (1, 1)
-
-
-def test_a_backend_that_is_one_object_for_all_is_told_of(caplog: pytest.LogCaptureFixture) -> None:
-    make: Callable[[], Runtime] = lambda: runtime_with(registry_of(Allocating()), Counting())  # noqa: E731
-    make()
-    assert "backend 'A' is one object for all runtimes" in caplog.text

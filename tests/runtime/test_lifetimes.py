@@ -26,7 +26,6 @@ from armpy.backend import (
     OptionScope,
     OptionValues,
 )
-from armpy.backend.memory.memory import IMemoryManager
 from armpy.errors import ArmpyError, BackendError, InvalidArgumentError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.model import Model
@@ -81,17 +80,12 @@ class Contextual(FakeBackend):
         self.log = log
 
     def create_backend_context(self, options: OptionValues) -> IBackendContext:  # type: ignore[override]
-        return ClosingContext(self.backend_id, self.log, self.faults)
+        return ClosingContext(self.get_id(), self.log, self.faults)
 
     def create_backend_specific_model_context(
         self, model_options: OptionValues
     ) -> IBackendModelContext:
         return ModelContext(self.log, self.faults)
-
-    def create_workload_factory_with_options(
-        self, memory_manager: IMemoryManager | None, model_options: OptionValues
-    ) -> IWorkloadFactory:
-        return self.create_workload_factory(memory_manager)
 
 
 WITH_OPTIONS = {"A": {"mode": 1}}

@@ -16,6 +16,7 @@ from armpy.backend import (
     ILayerSupport,
     OptionScope,
     OptionValues,
+    PreparationRequest,
 )
 from armpy.errors import (
     BackendCapabilityError,
@@ -133,10 +134,11 @@ class Choosing(FakeBackend):
         super().__init__(backend_id)
         self.given: list[OptionValues] = []
 
-    def get_layer_support(self, model_options: OptionValues) -> ILayerSupport:
-        self.given.append(model_options)
-        operations = None if model_options["takes"] else ()
-        return FakeBackend(self.backend_id, operations).get_layer_support()
+    def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
+        if request.model_options:
+            self.given.append(request.model_options)
+        operations = None if request.model_options.get("takes", True) else ()
+        return FakeBackend(self.get_id(), operations).get_layer_support(request)
 
 
 def at_once(network: OptimizedNetwork, folder: Path) -> OptimizedNetwork:

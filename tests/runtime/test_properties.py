@@ -19,6 +19,7 @@ from armpy.backend import (
     NetworkResources,
     OptionScope,
     OptionValues,
+    PreparationRequest,
     WorkloadInfo,
 )
 from armpy.errors import BackendError, InvalidArgumentError, MemoryLimitError
@@ -84,7 +85,7 @@ class Shifting(FakeBackend):
         return ModelContext(model_options)
 
     def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
-        plain = self.create_workload_factory(None)
+        plain = super().create_workload_factory(network)
         if network.model_context is None:
             return plain
         assert isinstance(network.model_context, ModelContext)
@@ -93,10 +94,10 @@ class Shifting(FakeBackend):
         assert isinstance(shift, float)
         return _Factory(plain, shift)
 
-    def get_layer_support(self, model_options: OptionValues) -> ILayerSupport:
-        if model_options["refuse"]:
-            return FakeBackend(self.backend_id, ()).get_layer_support()
-        return self.get_layer_support()
+    def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
+        if request.model_options.get("refuse"):
+            return FakeBackend(self.get_id(), ()).get_layer_support(request)
+        return super().get_layer_support(request)
 
 
 def with_options(**options: object) -> NetworkProperties:

@@ -29,8 +29,8 @@ X = floats(-1, 0, 2, 5)
 
 
 def protected_runtime(*devices: ProtectedDevice, **options: object) -> Runtime:
-    allocators = {device.backend_id: device.secrets for device in devices}
-    ids = [device.backend_id for device in devices]
+    allocators = {device.get_id(): device.secrets for device in devices}
+    ids = [device.get_id() for device in devices]
     return runtime_of(
         *devices, backends=ids, protected_mode=True, custom_allocators=allocators, **options
     )

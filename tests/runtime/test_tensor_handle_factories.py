@@ -108,7 +108,7 @@ def run(first: FakeBackend, second: FakeBackend) -> list[str]:
     model = Model(diamond(), runtime_of(first, second))
     np.testing.assert_array_equal(model(X), [1, 1, 9, 21])
     assert model.placement is not None
-    assert model.placement.layers_by_backend == {first.backend_id: 1, second.backend_id: 3}
+    assert model.placement.layers_by_backend == {first.get_id(): 1, second.get_id(): 3}
     return copies(model)
 
 

@@ -22,6 +22,7 @@ from armpy.backend import (
     Lifetime,
     NetworkResources,
     Support,
+    TensorHandleFactoryRegistry,
 )
 from armpy.compiler import Placement
 from armpy.errors import BackendError, InvalidArgumentError, MemoryLimitError
@@ -171,8 +172,10 @@ class Failing(DeviceBackend):
 
         self.factory = Factory(self.memory, self.kind)
 
-    def register_tensor_handle_factories(self, registry: object) -> None:
-        registry.register_factory(self.factory)  # type: ignore[attr-defined]
+    def register_tensor_handle_factories(
+        self, registry: TensorHandleFactoryRegistry, network: NetworkResources
+    ) -> None:
+        registry.register_factory(self.factory)
 
 
 @pytest.mark.parametrize("kind", [ValueError, MemoryError, SystemExit])

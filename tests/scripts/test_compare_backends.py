@@ -30,7 +30,7 @@ def counted(backend: FakeBackend, threads: Sequence[int] = (1,), *, layers: bool
     bench = Bench(
         conditions,
         layers=layers,
-        backend=backend.backend_id,
+        backend=backend.get_id(),
         options=RuntimeOptions(registry=registry),
     )
     shape = (1, 16, 16, 1)

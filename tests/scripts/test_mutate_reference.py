@@ -88,7 +88,7 @@ def test_a_twin_computes_what_its_changed_module_says() -> None:
     sources = Sources()
     text = sources.texts["workloads.rank"]
     twin = sources.twin({"workloads.rank": text.replace('"""', '"""Changed. ', 1)})
-    assert twin.backend_id == TWIN_ID
+    assert twin.get_id() == TWIN_ID
     module = sys.modules[type(twin).__mro__[1].__module__]
     assert module.__name__.startswith("armpy_reference_twin.")
 

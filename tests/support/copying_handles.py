@@ -9,6 +9,7 @@ from armpy.backend import (
     ITensorHandle,
     ITensorHandleFactory,
     MemorySource,
+    NetworkResources,
     TensorHandleFactoryRegistry,
 )
 from armpy.ops.operation import Array
@@ -72,7 +73,7 @@ def copying(backend: IBackendInternal) -> tuple[IBackendInternal, CopyingHandleF
     """A backend whose tensors are copying ones, and what makes these."""
     factory = CopyingHandleFactory()
 
-    def register(registry: TensorHandleFactoryRegistry) -> None:
+    def register(registry: TensorHandleFactoryRegistry, network: NetworkResources) -> None:
         registry.register_factory(factory)
 
     backend.register_tensor_handle_factories = register  # type: ignore[method-assign]

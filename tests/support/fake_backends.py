@@ -13,6 +13,7 @@ from armpy_reference.factory import ReferenceWorkloadFactory
 from armpy.backend import (
     Capabilities,
     Capability,
+    DeviceInfo,
     HostTensorHandle,
     HostTensorHandleFactory,
     IBackendContext,
@@ -48,14 +49,14 @@ def registry_of(*backends: IBackendInternal) -> BackendRegistry:
     """A registry that has these backends and no others."""
     registry = BackendRegistry()
     for backend in backends:
-        registry.register(backend.backend_id, lambda backend=backend: backend)  # type: ignore[misc]
+        registry.register(backend.get_id(), lambda backend=backend: backend)  # type: ignore[misc]
     return registry
 
 
 def runtime_of(*backends: IBackendInternal, **options: object) -> Runtime:
     """A runtime that prefers these backends in this order and CpuRef last."""
     everything = [*backends, ReferenceBackend()]
-    ids = [backend.backend_id for backend in everything]
+    ids = [backend.get_id() for backend in everything]
     chosen = RuntimeOptions(backends=ids, registry=registry_of(*everything))
     return Runtime(replace(chosen, **options))  # type: ignore[arg-type]  # checked at run time
 
@@ -99,7 +100,8 @@ class FakeSupport(ILayerSupport, Faulty):
         if self._operations is not None and type(operation) not in self._operations:
             text = f"{self._backend_id} does not do {operation.name}"
             return Support.no(ReasonCode.OPERATION, text)
-        return ReferenceBackend().get_layer_support().is_layer_supported(operation, inputs, outputs)
+        support = ReferenceBackend().get_layer_support(PreparationRequest())
+        return support.is_layer_supported(operation, inputs, outputs)
 
 
 class FakeFactory(IWorkloadFactory, Faulty):
@@ -206,9 +208,9 @@ class FakeBackend(IBackendInternal, Faulty):
     def get_id(self) -> BackendId:
         return self._backend_id
 
-    @property
-    def device_type(self) -> DeviceType:
-        return self.answer("device_type", lambda: self._device_type)  # type: ignore[return-value]
+    def get_devices(self) -> Sequence[DeviceInfo]:
+        devices = (DeviceInfo(device_type=self._device_type),)
+        return self.answer("get_devices", lambda: devices)  # type: ignore[return-value]
 
     def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         return self.answer(  # type: ignore[return-value]  # a fault may be of any type
@@ -246,7 +248,8 @@ class FakeBackend(IBackendInternal, Faulty):
         self, view: SubgraphView, request: PreparationRequest
     ) -> OptimizationViews:
         return self.answer(  # type: ignore[return-value]  # a fault may be of any type
-            "optimize_subgraph", lambda: super(FakeBackend, self).optimize_subgraph(view)
+            "optimize_subgraph_view",
+            lambda: super(FakeBackend, self).optimize_subgraph_view(view, request),
         )
 
 
@@ -372,15 +375,15 @@ class OwnMemoryBackend(FakeBackend):
     """Has memory of its own: everything that it reads has to be copied there."""
 
     def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
-        return _DeviceFactory(self.backend_id)
+        return _DeviceFactory(self.get_id())
 
     def register_tensor_handle_factories(
         self, registry: TensorHandleFactoryRegistry, network: NetworkResources
     ) -> None:
-        registry.register_factory(DeviceHandleFactory(self.backend_id))
+        registry.register_factory(DeviceHandleFactory(self.get_id()))
 
     def get_handle_factory_preferences(self) -> Sequence[str]:
-        return [f"test/{self.backend_id}"]
+        return [f"test/{self.get_id()}"]
 
 
 class ProgramWorkload(IWorkload):

@@ -43,7 +43,7 @@ class ImportingFactory(DeviceFactory):
     def __init__(self, backend: ImportingDevice) -> None:
         super().__init__(backend.memory, DeviceHandle)
         self._backend = backend
-        self.factory_id = f"test/{backend.backend_id}"
+        self.factory_id = f"test/{backend.get_id()}"
         self.import_sources = backend.sources
 
     def can_import(self, info: TensorInfo, memory: ExternalMemory) -> Support:
@@ -158,7 +158,7 @@ class ImportingDevice(FakeBackend):
         registry.register_factory(ImportingFactory(self))
 
     def get_handle_factory_preferences(self) -> Sequence[str]:
-        return [f"test/{self.backend_id}"]
+        return [f"test/{self.get_id()}"]
 
     @property
     def transfers(self) -> tuple[int, int]:

@@ -66,7 +66,7 @@ def options_for(*backends: IBackendInternal) -> RuntimeOptions:
 
 def run(backend: IBackendInternal, filter: str = "/add/") -> ConformanceResult:
     """Run some cases on a backend."""
-    return run_conformance(backend.backend_id, runtime_options=options_for(backend), filter=filter)
+    return run_conformance(backend.get_id(), runtime_options=options_for(backend), filter=filter)
 
 
 def run_one(backend: IBackendInternal, case: str = "ElementwiseBinary/add/float32") -> CaseResult:

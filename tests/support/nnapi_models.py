@@ -44,7 +44,7 @@ def fails(code: ResultCode, match: str) -> Iterator[None]:
 def devices_of(*backends: IBackendInternal, **options: object) -> DeviceManager:
     """The devices of some backends, preferred in this order, the reference last."""
     everything = [*backends, ReferenceBackend()]
-    ids = [backend.backend_id for backend in everything]
+    ids = [backend.get_id() for backend in everything]
     chosen = RuntimeOptions(backends=ids, registry=registry_of(*everything))
     return DeviceManager(replace(chosen, **options))  # type: ignore[arg-type]  # checked at run time
 

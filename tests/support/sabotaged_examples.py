@@ -439,20 +439,20 @@ class Kit:
 
 def whole_kit(backend: IBackendInternal) -> Kit:
     """Run every case on a backend."""
-    subject = BackendUnderTest(backend.backend_id, options_for(backend))
+    subject = BackendUnderTest(backend.get_id(), options_for(backend))
     cases = list(cases_for(subject))
     results = {case.id: case.judge(subject) for case in cases}
     passed = [case for case in cases if results[case.id].outcome is Outcome.PASSED]
     # What finds the rarer faults first, for the sake of time.
     passed.sort(key=lambda c: (results[c.id].operation == CONTRACT, "+" not in c.id))
     others = [case for case in cases if results[case.id].outcome is Outcome.UNSUPPORTED]
-    result = ConformanceResult(backend.backend_id, "", "", tuple(results.values()))
+    result = ConformanceResult(backend.get_id(), "", "", tuple(results.values()))
     return Kit(result, passed, others)
 
 
 def first_problem(backend: IBackendInternal, cases: Sequence[NamedCase]) -> CaseResult | None:
     """The first of some cases in which a backend fails; None if it fails in none."""
-    subject = BackendUnderTest(backend.backend_id, options_for(backend))
+    subject = BackendUnderTest(backend.get_id(), options_for(backend))
     declared = {case.id: case for case in cases_for(subject) if case.id.startswith("declared/")}
     for case in cases:
         result = declared.get(case.id, case).judge(subject)

@@ -393,7 +393,7 @@ class ScriptedBackend(IBackendInternal):
     def _load(self, view: SubgraphView, files: CompiledFiles) -> OptimizationViews:
         """What was compiled, if the files are those of the subgraph."""
         if files != self._files(view):
-            raise BackendCapabilityError("the files are of another subgraph", where=self.backend_id)
+            raise BackendCapabilityError("the files are of another subgraph", where=self.get_id())
         return self._compile(view)
 
 
@@ -421,7 +421,7 @@ class _Support(ILayerSupport):
     ) -> Support:
         """The right answer."""
         if self._operations is not None and type(operation) not in self._operations:
-            text = f"{self._backend.backend_id} does not do {operation.name}"
+            text = f"{self._backend.get_id()} does not do {operation.name}"
             return Support.no(ReasonCode.OPERATION, text)
         return ReferenceBackend().get_layer_support().is_layer_supported(operation, inputs, outputs)
 

@@ -29,7 +29,7 @@ PAIRS = [(rule, *one) for rule, found in BREAKERS.items() for one in found]
 
 
 def judged(backend: IBackendInternal, rule: str) -> tuple[Outcome, str]:
-    subject = BackendUnderTest(backend.backend_id, options_for(backend))
+    subject = BackendUnderTest(backend.get_id(), options_for(backend))
     result = judge_contract(subject, RULES[rule])
     return result.outcome, result.text
 

@@ -23,7 +23,7 @@ def diff(backend: FakeBackend, **options: object) -> ModelDifference:
     registry = registry_of(backend, ReferenceBackend())
     return first_difference(
         DIGITS,
-        backend.backend_id,
+        backend.get_id(),
         runtime_options=RuntimeOptions(registry=registry),
         **options,  # type: ignore[arg-type]  # by name
     )

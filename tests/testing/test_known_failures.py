@@ -18,7 +18,7 @@ FAILING = "ElementwiseBinary/by-hand-arm-nn-sample/float32"
 def run_with(backend: FakeBackend, path: Path, *lines: str) -> ConformanceResult:
     path.write_text("\n".join(lines), "utf-8")
     return run_conformance(
-        backend.backend_id,
+        backend.get_id(),
         runtime_options=options_for(backend),
         filter=FAILING,
         known_failures=path,

@@ -27,7 +27,7 @@ from tests.support.planted_faults import (
 def honest(shape: type[IBackendInternal]) -> BackendUnderTest:
     """A backend without a fault, of which it is known what it can be tried with."""
     backend = shape()
-    subject = BackendUnderTest(backend.backend_id, options_for(backend))
+    subject = BackendUnderTest(backend.get_id(), options_for(backend))
     samples(subject)
     with_constants(subject)
     return subject
@@ -35,7 +35,7 @@ def honest(shape: type[IBackendInternal]) -> BackendUnderTest:
 
 def judged(backend: IBackendInternal, area: str, *, stops: bool) -> Sequence[CaseResult]:
     """What becomes of an area's cases, as far as the first that is bad."""
-    subject = BackendUnderTest(backend.backend_id, options_for(backend))
+    subject = BackendUnderTest(backend.get_id(), options_for(backend))
     shape = next(shape for shape in (Fused, Flow, Plain) if isinstance(backend, shape))
     subject.notes.update(honest(shape).notes)
     found = []

@@ -18,8 +18,9 @@ from armpy.backend import (
     IBackendInternal,
     Numerics,
     OptionScope,
+    DeviceFigures,
 )
-from armpy.errors import BackendError, InvalidArgumentError
+from armpy.errors import BackendError, InvalidArgumentError, ArmpyError
 from armpy.ops.operation import Operation
 from armpy.plugins.proxy.figure_checks import check_figures
 from armpy.plugins.proxy.guarded_call import (
@@ -176,13 +177,17 @@ def _checked_device(backend_id: BackendId, device: DeviceInfo) -> DeviceInfo:
                 expected="bool",
                 actual=describe(value),
             )
-    figures = device.figures
-    if figures is not None:
+    figures: DeviceFigures | None = None
+    if device.figures is not None:
+
+        def get_devices() -> DeviceFigures:
+            assert device.figures is not None
+            return check_figures(device.figures, backend_id)
+
         try:
-            figures = check_figures(figures, backend_id)
-        except BackendError as error:
+            figures = call_backend(backend_id, get_devices)
+        except ArmpyError as error:
             _log.warning("figures are not used: %s", error)
-            figures = None
     return DeviceInfo(
         str.__str__(device.name),
         device.device_type,

@@ -30,6 +30,11 @@ def check_figures(figures: DeviceFigures, backend_id: BackendId) -> DeviceFigure
         If a figure is no number, is not above 0 or not finite, or a key is of another kind.
     """
     where = f"{backend_id} / get_devices"
+    if not isinstance(figures, DeviceFigures):
+        actual = type(figures).__name__
+        raise BackendError(
+            "the figures are of the wrong type", where=where, expected="DeviceFigures", actual=actual
+        )
     return DeviceFigures(
         _checked_table(figures.tensors, DataType, "tensors", where),
         _checked_table(figures.scalars, DataType, "scalars", where),

@@ -7,7 +7,7 @@ import pytest
 from armpy_reference import ReferenceBackend
 
 from armpy import DataLayout, DataType, Network, Quantization, TensorInfo, ops
-from armpy.backend import ReasonCode, Support
+from armpy.backend import PreparationRequest, ReasonCode, Support
 from armpy.compiler.passes.padding import fold_pad
 from armpy.ops import FusedActivation, Padding, PoolingAlgorithm
 from armpy.ops.operation import Operation
@@ -148,8 +148,8 @@ def test_padding_that_others_read_stays() -> None:
 
 def test_a_backend_without_explicit_padding_keeps_both_layers() -> None:
     class OnlySame(FakeBackend):
-        def get_layer_support(self, request: object):  # type: ignore[no-untyped-def]
-            inner = super().get_layer_support()
+        def get_layer_support(self, request: PreparationRequest):  # type: ignore[no-untyped-def]
+            inner = super().get_layer_support(request)
 
             class Limited(type(inner)):  # type: ignore[misc]
                 def is_layer_supported(self, operation, inputs, outputs):  # type: ignore[no-untyped-def]

@@ -8,7 +8,7 @@ from armpy_numba_acc import NumbaBackend
 from armpy_reference import ReferenceBackend
 
 from armpy import DataType, Network, OptimizerOptions, Quantization, TensorInfo, ops
-from armpy.backend import IBackendInternal, ReasonCode, Support
+from armpy.backend import IBackendInternal, PreparationRequest, ReasonCode, Support
 from armpy.compiler.passes.reduction import (
     fall_back_to_float32,
     reduce_fp32_to_bf16,
@@ -30,8 +30,8 @@ class WithoutHalf(FakeBackend):
 
     halves: tuple[type, ...] = ()
 
-    def get_layer_support(self, request: object):  # type: ignore[no-untyped-def]
-        inner, halves = super().get_layer_support(), self.halves
+    def get_layer_support(self, request: PreparationRequest):  # type: ignore[no-untyped-def]
+        inner, halves = super().get_layer_support(request), self.halves
 
         class Limited(type(inner)):  # type: ignore[misc]
             def is_layer_supported(self, operation, inputs, outputs):  # type: ignore[no-untyped-def]
@@ -41,7 +41,7 @@ class WithoutHalf(FakeBackend):
                     return Support.no(ReasonCode.DATA_TYPE, "no float16")
                 return inner.is_layer_supported(operation, inputs, outputs)
 
-        return Limited(self.backend_id, None, {})
+        return Limited(self.get_id(), None, {})
 
 
 def reduced(graph: Graph, *backends: IBackendInternal) -> Graph:

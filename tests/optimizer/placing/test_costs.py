@@ -83,7 +83,7 @@ def test_a_backend_with_memory_of_its_own_pays_for_copies(tmp_path: Path) -> Non
     device, cpu = DeviceBackend(), ReferenceBackend()
     costs = device_costs([device, cpu], Preference.FASTEST, FiguresStore(tmp_path))
     small, large = chain(1, (4,)).inputs[0], chain(1, (4_000_000,)).inputs[0]
-    assert costs.crossing(small, cpu.backend_id, HOST) == 0
-    assert costs.crossing(large, cpu.backend_id, HOST) == 0
-    assert costs.crossing(small, device.backend_id, HOST) > 0
-    assert costs.crossing(large, device.backend_id, HOST) > 1000  # 16 MB in a millisecond at most
+    assert costs.crossing(small, cpu.get_id(), HOST) == 0
+    assert costs.crossing(large, cpu.get_id(), HOST) == 0
+    assert costs.crossing(small, device.get_id(), HOST) > 0
+    assert costs.crossing(large, device.get_id(), HOST) > 1000  # 16 MB in a millisecond at most
