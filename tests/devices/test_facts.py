@@ -134,7 +134,7 @@ def test_devices_that_cannot_be_used_are_refused(devices: Any, text: str) -> Non
         def get_devices(self) -> Any:
             return devices
 
-    with pytest.raises(BackendError, match=f"^CpuRef / get_devices: .*{text}"):
+    with pytest.raises(BackendError, match=rf"^CpuRef / get_devices: .*({text})"):
         BackendProxy(Odd())
 
 

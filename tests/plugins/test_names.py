@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 
+import numpy as np
 import pytest
 
 import armpy.backend
@@ -87,9 +88,12 @@ def test_a_backend_with_such_a_name_is_left_out_and_says_why(
 ) -> None:
     registry = BackendRegistry()
     registry.register("Fake", named("optimise_subgraph_view"))
-    with caplog.at_level(logging.WARNING, "armpy.plugins"):
-        with pytest.raises(BackendUnavailableError, match="Did you mean 'optimize_subgraph_view'"):
-            registry.get("Fake")
+    text = "Did you mean 'optimize_subgraph_view'"
+    with (
+        caplog.at_level(logging.WARNING, "armpy.plugins"),
+        pytest.raises(BackendUnavailableError, match=text),
+    ):
+        registry.get("Fake")
     (candidate,) = registry.candidates
     assert candidate.status is CandidateStatus.REJECTED
     assert "Odd.optimise_subgraph_view is not part of the contract" in caplog.text

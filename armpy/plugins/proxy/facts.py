@@ -11,6 +11,7 @@ from typing import TypeVar
 from armpy.backend import (
     BackendOption,
     Capabilities,
+    DeviceFigures,
     DeviceInfo,
     Extension,
     ExtensionOperand,
@@ -18,9 +19,8 @@ from armpy.backend import (
     IBackendInternal,
     Numerics,
     OptionScope,
-    DeviceFigures,
 )
-from armpy.errors import BackendError, InvalidArgumentError, ArmpyError
+from armpy.errors import ArmpyError, BackendError, InvalidArgumentError
 from armpy.ops.operation import Operation
 from armpy.plugins.proxy.figure_checks import check_figures
 from armpy.plugins.proxy.guarded_call import (

@@ -31,9 +31,11 @@ def check_figures(figures: DeviceFigures, backend_id: BackendId) -> DeviceFigure
     """
     where = f"{backend_id} / get_devices"
     if not isinstance(figures, DeviceFigures):
-        actual = type(figures).__name__
         raise BackendError(
-            "the figures are of the wrong type", where=where, expected="DeviceFigures", actual=actual
+            "the figures are of the wrong type",
+            where=where,
+            expected="DeviceFigures",
+            actual=type(figures).__name__,
         )
     return DeviceFigures(
         _checked_table(figures.tensors, DataType, "tensors", where),
