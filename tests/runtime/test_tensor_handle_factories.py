@@ -242,7 +242,7 @@ class Odd(ITensorHandle):
     def info(self) -> TensorInfo:
         return self._info
 
-    def map(self) -> Array:  # type: ignore[override]  # as before 1.2
+    def map(self, *, read: bool = True, write: bool = True) -> Array:
         self.num_maps += 1
         # The workload writes through the first mapping; the copy to the host is the second.
         return self._array if self.num_maps == 1 else self._mapped  # type: ignore[return-value]

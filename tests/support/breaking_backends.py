@@ -1,4 +1,4 @@
-"""Devices that each break one rule of contract 1.2, and nothing else that the rule is not about."""
+"""Devices that each break one rule of the contract, and nothing else that the rule is not about."""
 
 from __future__ import annotations
 
@@ -26,7 +26,6 @@ from armpy.backend import (
     NetworkResources,
     OptionScope,
     OptionValues,
-    Support,
     TensorHandleFactoryRegistry,
     current_cancellation,
 )
@@ -402,9 +401,9 @@ class AllocatorsStick(Breaker):
 
     _kept: list[ICustomAllocator] = []  # noqa: RUF012 - what is wrong with it
 
-    def can_use_allocator(self, allocator: ICustomAllocator) -> Support:
+    def use_custom_memory_allocator(self, allocator: ICustomAllocator) -> bool:
         self._kept.append(allocator)
-        return super().can_use_allocator(allocator)
+        return super().use_custom_memory_allocator(allocator)
 
     def register_tensor_handle_factories(
         self, registry: TensorHandleFactoryRegistry, network: NetworkResources

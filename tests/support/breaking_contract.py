@@ -17,7 +17,6 @@ from armpy.backend import (
     IWorkloadFactory,
     NetworkResources,
     OptionScope,
-    OptionValues,
     PreparationRequest,
     Support,
     WorkloadInfo,
@@ -185,30 +184,24 @@ class DefaultsAreWrong(Old):
     def options(self) -> Sequence[BackendOption]:
         return (BackendOption("fast", False, "Whether fast.", OptionScope.MODEL),)
 
-    def create_workload_factory_with_options(
-        self, memory_manager: IMemoryManager | None, model_options: OptionValues
-    ) -> IWorkloadFactory:
-        return SometimesFactory(lambda *_: True)
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
+        return SometimesFactory(lambda *_: bool(network.model_options))
 
 
 class FastIsWrong(DefaultsAreWrong):
     """Computes something else for one choice."""
 
-    def create_workload_factory_with_options(
-        self, memory_manager: IMemoryManager | None, model_options: OptionValues
-    ) -> IWorkloadFactory:
-        return SometimesFactory(lambda *_: bool(model_options["fast"]))
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
+        return SometimesFactory(lambda *_: bool(network.model_options.get("fast")))
 
 
 class FastFails(DefaultsAreWrong):
     """Refuses one choice, and does not say which."""
 
-    def create_workload_factory_with_options(
-        self, memory_manager: IMemoryManager | None, model_options: OptionValues
-    ) -> IWorkloadFactory:
-        if model_options["fast"]:
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
+        if network.model_options.get("fast"):
             raise BackendError("no")
-        return super().create_workload_factory(memory_manager)
+        return Old.create_workload_factory(self, network)
 
 
 def remembering(is_wrong: Callable[[set[int], list[int]], bool]) -> Old:

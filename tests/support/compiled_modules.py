@@ -28,14 +28,18 @@ static PyObject *backend_factory(PyObject *self, PyObject *unused) {
     PyObject *base = PyObject_GetAttrString(reference, "ReferenceBackend");
     Py_DECREF(reference);
     if (!base) return NULL;
+    /* A built-in function is bound to no instance, so that it serves as the method, too. */
+    PyObject *get_id = PyObject_GetAttrString(self, "get_backend_id");
+    if (!get_id) return NULL;
     PyObject *derived = PyObject_CallFunction(
-        (PyObject *)&PyType_Type, "s(O){s:s}", "Compiled", base, "backend_id", BACKEND_ID);
+        (PyObject *)&PyType_Type, "s(O){s:O}", "Compiled", base, "get_id", get_id);
     if (!derived) {  /* its metaclass is another one */
         PyErr_Clear();
         derived = PyObject_CallFunction(
-            (PyObject *)Py_TYPE(base), "s(O){s:s}", "Compiled", base, "backend_id", BACKEND_ID);
+            (PyObject *)Py_TYPE(base), "s(O){s:O}", "Compiled", base, "get_id", get_id);
     }
     Py_DECREF(base);
+    Py_DECREF(get_id);
     if (!derived) return NULL;
     PyObject *backend = PyObject_CallNoArgs(derived);
     Py_DECREF(derived);

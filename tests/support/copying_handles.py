@@ -41,7 +41,7 @@ class CopyingHandle(ITensorHandle):
     def info(self) -> TensorInfo:
         return self._info
 
-    def map(self) -> Array:  # type: ignore[override]  # as before 1.2
+    def map(self, *, read: bool = True, write: bool = True) -> Array:
         if not self.num_open:
             self._copy = self.elements.copy()
         self.num_open += 1

@@ -14,14 +14,16 @@ NEXT_MINOR = f"{_MAJOR}.{_MINOR + 1}"
 OTHER_MAJOR = f"{_MAJOR + 1}.{_MINOR}"
 
 MODULE_SOURCE = """
+from armpy.backend import DeviceInfo
 from armpy_reference import ReferenceBackend
 from armpy.types import DeviceType
 
 
 class Backend(ReferenceBackend):
-    def get_id(self) -> str:
+    def get_id(self):
         return {backend_id!r}
-    def get_devices(self) -> "tuple[DeviceInfo, ...]":
+
+    def get_devices(self):
         return (DeviceInfo(device_type=DeviceType.ACCELERATOR),)
 
 

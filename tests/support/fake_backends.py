@@ -316,7 +316,7 @@ class DeviceTensorHandle(ITensorHandle):
     def info(self) -> TensorInfo:
         return self._info
 
-    def map(self) -> Array:  # type: ignore[override]  # as before 1.2
+    def map(self, *, read: bool = True, write: bool = True) -> Array:
         self._staging = self.elements.copy()
         return self._staging
 

@@ -11,7 +11,7 @@ from textwrap import dedent
 from armpy.plugins.trust.pinned_code import SnapshotFinder
 
 BACKEND_SOURCE = """
-from armpy.backend import IBackendInternal
+from armpy.backend import DeviceInfo, IBackendInternal
 from armpy_reference import ReferenceBackend
 from armpy.types import DeviceType
 
@@ -22,9 +22,8 @@ class Backend(ReferenceBackend):
     def get_id(self):
         return "{backend_id}"
 
-    @property
-    def device_type(self):
-        return DeviceType.ACCELERATOR
+    def get_devices(self):
+        return (DeviceInfo(device_type=DeviceType.ACCELERATOR),)
 """
 
 

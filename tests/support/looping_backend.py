@@ -106,8 +106,8 @@ class LoopingBackend(IBackendInternal, ILayerSupport, IWorkloadFactory):
     def get_capabilities(self) -> Capabilities:
         return self._capabilities
 
-    def can_use_allocator(self, allocator: ICustomAllocator) -> Support:
-        return Support.yes()
+    def use_custom_memory_allocator(self, allocator: ICustomAllocator) -> bool:
+        return True
 
     def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         return self

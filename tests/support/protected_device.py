@@ -201,8 +201,8 @@ class ProtectedDevice(FakeBackend):
     def get_capabilities(self) -> Capabilities:
         return {Capability.PROTECTED_CONTENT_ALLOCATION: True, Capability.NON_CONST_WEIGHTS: True}
 
-    def can_use_allocator(self, allocator: ICustomAllocator) -> Support:
-        return Support.yes()
+    def use_custom_memory_allocator(self, allocator: ICustomAllocator) -> bool:
+        return True
 
     def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         return _Workloads(self.faults)

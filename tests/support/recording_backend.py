@@ -31,7 +31,7 @@ class Recorder:
             if issubclass(right, interface):
                 for name in members(interface):
                     found = inspect.getattr_static(right, name)
-                    if inspect.isfunction(found) and name != "get_performance":  # deprecated
+                    if inspect.isfunction(found):
                         methods[name] = self._written(f"{interface.__name__}.{name}", found)
         return type(right.__name__, (right,), methods)
 

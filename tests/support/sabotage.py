@@ -20,6 +20,7 @@ from armpy.backend import (
     IBackendContext,
     IBackendInternal,
     IBackendModelContext,
+    IBackendProfiling,
     IBackendProfilingContext,
     ICompletion,
     ICustomAllocator,
@@ -161,7 +162,7 @@ class _Handle(ITensorHandle):
     def info(self) -> TensorInfo:
         return self._info
 
-    def map(self) -> Array:  # type: ignore[override]  # as before 1.2
+    def map(self, *, read: bool = True, write: bool = True) -> Array:
         return self._elements
 
     def unmap(self) -> None:
@@ -340,8 +341,8 @@ class FullBackend(IBackendInternal):
     ) -> IBackendModelContext | None:
         return self._of(IBackendModelContext)()
 
-    def create_backend_profiling_context(  # type: ignore[override]  # as before 1.6
-        self,
+    def create_backend_profiling_context(
+        self, options: OptionValues, profiling: IBackendProfiling
     ) -> IBackendProfilingContext | None:
         return self._of(_ProfilingContext)()
 
@@ -360,8 +361,8 @@ class FullBackend(IBackendInternal):
     def get_handle_factory_preferences(self) -> Sequence[str]:
         return ["test/full"]
 
-    def use_custom_memory_allocator(self, allocator: ICustomAllocator) -> None:
-        return
+    def use_custom_memory_allocator(self, allocator: ICustomAllocator) -> bool:
+        return True
 
     def get_default_allocator(self) -> ICustomAllocator | None:
         return self._of(CustomAllocator)()

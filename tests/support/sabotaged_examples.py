@@ -22,6 +22,7 @@ from armpy.backend import (
     IWorkloadFactory,
     NetworkResources,
     OptimizationViews,
+    PreparationRequest,
     Support,
     WorkloadInfo,
 )
@@ -280,22 +281,24 @@ SPOILS: tuple[Spoil, ...] = (
 def never_runs(honest: type[IBackendInternal]) -> IBackendInternal:
     """Claims what it claimed, and gives everything back."""
 
-    def optimize_subgraph(_: object, view: SubgraphView) -> OptimizationViews:
+    def optimize(_: object, view: SubgraphView, __: PreparationRequest) -> OptimizationViews:
         return OptimizationViews(failed=[view])
 
-    return _subclass(honest, optimize_subgraph=optimize_subgraph)
+    return _subclass(honest, optimize_subgraph_view=optimize)
 
 
 def runs_the_smallest_only(honest: type[IBackendInternal]) -> IBackendInternal:
     """Gives everything back that has more than 15 elements somewhere."""
 
-    def optimize_subgraph(this: object, view: SubgraphView) -> OptimizationViews:
+    def optimize(
+        this: object, view: SubgraphView, request: PreparationRequest
+    ) -> OptimizationViews:
         values = [v for layer in view.layers for v in (*layer.inputs, *layer.outputs) if v]
         if any(v.info.is_fully_shaped and v.info.num_elements > 15 for v in values):
             return OptimizationViews(failed=[view])
-        return honest.optimize_subgraph(this, view)  # type: ignore[arg-type]  # an instance
+        return honest.optimize_subgraph_view(this, view, request)  # type: ignore[arg-type]  # an instance
 
-    return _subclass(honest, optimize_subgraph=optimize_subgraph)
+    return _subclass(honest, optimize_subgraph_view=optimize)
 
 
 class _EverythingOf(ILayerSupport):
@@ -317,7 +320,7 @@ class _EverythingOf(ILayerSupport):
 def claims_too_much(honest: type[IBackendInternal]) -> IBackendInternal:
     """Claims all of an operation once it was asked about something that it does take."""
     instance = honest()
-    support = _EverythingOf(instance.get_layer_support())
+    support = _EverythingOf(instance.get_layer_support(PreparationRequest()))
     return _subclass(honest, get_layer_support=lambda _: support)
 
 

@@ -11,7 +11,7 @@ One that fails to prepare the second time that it is asked, and one that says ho
     devices = devices_of(npu)                     # tests.support.nnapi_models; NNAPI's devices
 
     ScriptedBackend("Npu", operations=[ElementwiseBinary], declared=declaration(
-        device_type=DeviceType.GPU, version="1.4", feature_level=28, cache_files=(1, 1),
+        device_type=DeviceType.GPU, version="1.4", feature_level=28, keeps_programs=True,
         figures=DeviceFigures(tensors={DataType.FLOAT32: PerformanceFigures(0.2, 0.5)})))
 
 What a script may say (the keys are methods; see `METHODS`)::
@@ -40,6 +40,7 @@ what it is asked to a file::
 from __future__ import annotations
 
 import os
+import pickle
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -55,12 +56,12 @@ from armpy_reference.factory import ReferenceWorkloadFactory
 from armpy.backend import (
     Capabilities,
     Capability,
-    CompiledFiles,
     DeviceFigures,
     DeviceInfo,
     IBackendContext,
     IBackendInternal,
     ILayerSupport,
+    IPrograms,
     ITensorHandle,
     IWorkload,
     IWorkloadFactory,
@@ -68,12 +69,14 @@ from armpy.backend import (
     OptimizationViews,
     OptionValues,
     PreparationRequest,
+    ProgramCheck,
+    ProgramFit,
     ReasonCode,
+    SavedProgram,
     Substitution,
     Support,
     WorkloadInfo,
 )
-from armpy.errors import BackendCapabilityError
 from armpy.execution import RuntimeOptions
 from armpy.graph import SubgraphView
 from armpy.ops import PreCompiled
@@ -87,9 +90,10 @@ METHODS = {
     "open": "create_backend_context: whether the device is there; arguments: options",
     "support": "is_layer_supported; arguments: operation, inputs, outputs",
     "optimize": "optimize_subgraph_view; arguments: view, request",
-    "save_compiled": "arguments: view, views, request",
-    "load_compiled": "arguments: view, files, request",
-    "create_factory": "create_workload_factory; arguments: memory_manager",
+    "save": "IPrograms.save; arguments: program, options",
+    "check": "IPrograms.check; arguments: about, options",
+    "load": "IPrograms.load; arguments: saved",
+    "create_factory": "create_workload_factory; arguments: network",
     "create_workload": "arguments: operation, info",
     "execute": "arguments: name (the layer's), inputs, outputs (handles)",
 }
@@ -209,7 +213,7 @@ class Declaration:
     device_type: DeviceType
     version: str
     feature_level: int
-    cache_files: tuple[int, int]
+    keeps_programs: bool
     figures: DeviceFigures | None
     capabilities: Capabilities
     supported_extensions: tuple[str, ...]
@@ -220,16 +224,16 @@ def declaration(
     device_type: DeviceType = DeviceType.ACCELERATOR,
     version: str = "1.0",
     feature_level: int = 30,
-    cache_files: tuple[int, int] = (0, 0),
+    keeps_programs: bool = False,
     figures: DeviceFigures | None = None,
     capabilities: Capabilities | None = None,
     supported_extensions: Sequence[str] = (),
 ) -> Declaration:
-    """What a backend says of itself; `cache_files` are those of the model and those of data."""
+    """Say what a backend declares, and whether it has programs that can be kept."""
     usual: Capabilities = {Capability.NON_CONST_WEIGHTS: True}
     known = usual if capabilities is None else capabilities
     names = tuple(supported_extensions)
-    return Declaration(device_type, version, feature_level, cache_files, figures, known, names)
+    return Declaration(device_type, version, feature_level, keeps_programs, figures, known, names)
 
 
 class ScriptedBackend(IBackendInternal):
@@ -243,8 +247,8 @@ class ScriptedBackend(IBackendInternal):
     operations : collection of type, optional
         What it supports; everything that CpuRef does if left out.
     compiles : bool, optional
-        Whether it makes one layer of each subgraph. By default if it declares cache files, as
-        only what is compiled can be kept.
+        Whether it makes one layer of each subgraph. By default if it keeps programs, as only what
+        is compiled can be kept.
     declared : Declaration, optional
     log : path, optional
         A file to which each call's method is appended as a line, for backends in other processes.
@@ -272,7 +276,7 @@ class ScriptedBackend(IBackendInternal):
         self.script: dict[str, Step | Sequence[Step]] = dict(script or {})
         self._operations = operations
         self._declared = declared or declaration()
-        self._compiles = any(self._declared.cache_files) if compiles is None else compiles
+        self._compiles = self._declared.keeps_programs if compiles is None else compiles
         self._log = log
         self._lock = threading.Lock()
         self._num_asked: dict[str, int] = {}
@@ -351,25 +355,8 @@ class ScriptedBackend(IBackendInternal):
         )
         return answer
 
-    def save_compiled(
-        self, view: SubgraphView, views: OptimizationViews, request: PreparationRequest
-    ) -> CompiledFiles | None:
-        answer: CompiledFiles | None = self.ask(
-            "save_compiled", lambda: self._files(view), view=view, views=views, request=request
-        )
-        return answer
-
-    def load_compiled(
-        self, view: SubgraphView, files: CompiledFiles, request: PreparationRequest
-    ) -> OptimizationViews:
-        answer: OptimizationViews = self.ask(
-            "load_compiled",
-            lambda: self._load(view, files),
-            view=view,
-            files=files,
-            request=request,
-        )
-        return answer
+    def get_programs(self) -> IPrograms | None:
+        return ScriptedPrograms(self) if self._declared.keeps_programs else None
 
     def _compile(self, view: SubgraphView) -> OptimizationViews:
         """One layer in a subgraph's place, or the subgraph as it is."""
@@ -379,22 +366,48 @@ class ScriptedBackend(IBackendInternal):
         program = PreCompiled(view, shapes)
         return OptimizationViews(substitutions=[Substitution.by_operation(view, program)])
 
-    def _files(self, view: SubgraphView) -> CompiledFiles:
-        """As many files as are declared: the layers' operations, and all constants' bytes."""
-        layers = repr([(layer.operation, layer.output_infos) for layer in view.layers]).encode()
-        values = [value for layer in view.layers for value in layer.inputs if value is not None]
-        constants = b"".join(value.data.tobytes() for value in values if value.data is not None)
-        num_model, num_data = self._declared.cache_files
-        return CompiledFiles(
-            tuple(b"%s %d: %s" % (self.version.encode(), i, layers) for i in range(num_model)),
-            tuple(b"%d: %s" % (i, constants) for i in range(num_data)),
+
+class ScriptedPrograms(IPrograms):
+    """Writes subgraphs down as pickles, which its backend of the same version takes."""
+
+    def __init__(self, backend: ScriptedBackend) -> None:
+        self._backend = backend
+
+    def save(self, program: object, options: OptionValues) -> SavedProgram | None:
+        answer: SavedProgram | None = self._backend.ask(
+            "save", lambda: self._written(program), program=program, options=options
+        )
+        return answer
+
+    def check(self, about: Mapping[str, object], options: OptionValues) -> ProgramCheck:
+        answer: ProgramCheck = self._backend.ask(
+            "check", lambda: self._fit(about), about=about, options=options
+        )
+        return answer
+
+    def load(self, saved: SavedProgram) -> object:
+        return self._backend.ask(
+            "load", lambda: pickle.loads(bytes(saved.parts["layers"])), saved=saved
         )
 
-    def _load(self, view: SubgraphView, files: CompiledFiles) -> OptimizationViews:
-        """What was compiled, if the files are those of the subgraph."""
-        if files != self._files(view):
-            raise BackendCapabilityError("the files are of another subgraph", where=self.get_id())
-        return self._compile(view)
+    @property
+    def _maker(self) -> dict[str, object]:
+        """Notes on who has made a program."""
+        return {"maker": self._backend.get_id(), "version": self._backend.version}
+
+    def _written(self, program: object) -> SavedProgram:
+        """A pickle, which is code, and all constants' bytes beside it."""
+        assert isinstance(program, SubgraphView)
+        values = [value for layer in program.layers for value in layer.inputs if value is not None]
+        constants = b"".join(value.data.tobytes() for value in values if value.data is not None)
+        parts = {"layers": pickle.dumps(program), "constants": constants}
+        return SavedProgram(self._maker, parts, ("layers",))
+
+    def _fit(self, about: Mapping[str, object]) -> ProgramCheck:
+        """Accepted if the same backend has made it."""
+        if about == self._maker:
+            return ProgramCheck(ProgramFit.ACCEPTED)
+        return ProgramCheck(ProgramFit.REBUILD, f"{about!r} is not {self._maker!r}")
 
 
 class _Support(ILayerSupport):
@@ -423,7 +436,8 @@ class _Support(ILayerSupport):
         if self._operations is not None and type(operation) not in self._operations:
             text = f"{self._backend.get_id()} does not do {operation.name}"
             return Support.no(ReasonCode.OPERATION, text)
-        return ReferenceBackend().get_layer_support().is_layer_supported(operation, inputs, outputs)
+        support = ReferenceBackend().get_layer_support(PreparationRequest())
+        return support.is_layer_supported(operation, inputs, outputs)
 
 
 class _Factory(IWorkloadFactory):

@@ -12,14 +12,15 @@ import numpy as np
 import pytest
 
 from armpy.backend import (
-    CompiledFiles,
     DeviceFigures,
+    DeviceInfo,
     PerformanceFigures,
     PreparationRequest,
+    ProgramFit,
     ReasonCode,
     Support,
 )
-from armpy.errors import ArmpyError, BackendCapabilityError, BackendError
+from armpy.errors import ArmpyError, BackendError
 from armpy.graph import SubgraphView
 from armpy.ops import Activation
 from armpy.types import DataType, DeviceType
@@ -162,29 +163,38 @@ def test_it_declares_what_it_is_told() -> None:
             device_type=DeviceType.GPU,
             version="1.4",
             feature_level=28,
-            cache_files=(2, 1),
+            keeps_programs=True,
             figures=figures,
         ),
     )
-    assert backend.get_device_figures() is figures
-    assert (backend.version, backend.feature_level) == ("1.4", 28)
-    assert (backend.number_of_cache_files, backend.number_of_data_cache_files) == (2, 1)
+    assert backend.get_devices() == (DeviceInfo("", DeviceType.GPU, 28, figures),)
+    assert backend.version == "1.4"
+    assert backend.get_programs() is not None
+    assert ScriptedBackend("Npu").get_programs() is None
     first = devices_of(backend).devices[0]
     assert (first.name, first.version) == ("Npu", "1.4")
 
 
 def test_what_it_saves_it_loads_and_nothing_else() -> None:
-    backend = ScriptedBackend("Npu", declared=declaration(cache_files=(2, 1)))
-    run(backend)
-    call = backend.calls_of("optimize")[0]
-    view, request = call.arguments["view"], call.arguments["request"]
-    files = backend.save_compiled(view, call.right(), request)  # type: ignore[arg-type]
-    assert files is not None
-    assert (len(files.model), len(files.data)) == (2, 1)
-    assert len(backend.load_compiled(view, files, request).substitutions) == 1
-    spoilt = CompiledFiles(files.model, (files.data[0] + b"x",))
-    with pytest.raises(BackendCapabilityError, match="another subgraph"):
-        backend.load_compiled(view, spoilt, request)
+    backend = ScriptedBackend("Npu", declared=declaration(keeps_programs=True))
+    programs = backend.get_programs()
+    assert programs is not None
+    net = diamond()
+    saved = programs.save(SubgraphView.of(net, net.layers), {})
+    assert saved is not None
+    assert programs.check(saved.about, {}).fit is ProgramFit.ACCEPTED
+    loaded = programs.load(saved)
+    assert isinstance(loaded, SubgraphView)
+    assert [layer.name for layer in loaded.layers] == [layer.name for layer in net.layers]
+    assert backend.methods == ["save", "check", "load"]
+    for odd in ({}, {**saved.about, "version": "0.9"}, {**saved.about, "maker": "Gpu"}):
+        assert programs.check(odd, {}).fit is ProgramFit.REBUILD
+    refusing = ScriptedBackend(
+        "Npu", {"load": raises(BackendError("x"))}, declared=declaration(keeps_programs=True)
+    ).get_programs()
+    assert refusing is not None
+    with pytest.raises(BackendError, match="x"):
+        refusing.load(saved)
 
 
 def test_a_method_that_cannot_be_scripted_is_refused() -> None:
