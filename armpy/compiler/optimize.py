@@ -27,7 +27,6 @@ from armpy.compiler.assign import (
 )
 from armpy.compiler.compile_timeout import in_time, next_deadline, time_per_part
 from armpy.compiler.compiled_parts import current_parts
-from armpy.compiler.devices.facts import keeps_programs
 from armpy.compiler.graph_dumps import dump
 from armpy.compiler.memory.memory_copies import (
     Factories,
@@ -48,7 +47,7 @@ from armpy.core.vlog import is_on, vlog
 from armpy.errors import ArmpyError, BackendCapabilityError, BackendError
 from armpy.graph import Graph, Layer, SubgraphView, select_subgraphs, verify_graph
 from armpy.ops.backend_internal import PreCompiled
-from armpy.plugins.proxy.guard import device_of
+from armpy.plugins.proxy.guard import device_of, keeps_programs
 from armpy.profiling import phase
 from armpy.types import HOST, BackendId, Preference
 

@@ -6,9 +6,9 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from armpy.backend import IBackendInternal
+from armpy.backend import DeviceInfo, IBackendInternal
 from armpy.plugins.discovery.candidate import RejectionError
-from armpy.plugins.proxy.facts import read_devices
+from armpy.plugins.proxy.facts import entries_of
 from armpy.plugins.proxy.guarded_call import describe, exact
 from armpy.plugins.proxy.names import why_misnamed
 from armpy.plugins.versions import why_incompatible
@@ -61,7 +61,10 @@ def check_backend(backend_id: BackendId, backend: object) -> CheckedBackend:
         raise RejectionError(f"its API version {describe(version)} is not of the form major.minor")
     if reason := why_incompatible(version):
         raise RejectionError(reason)
-    device_type = read_devices(backend_id, backend)[0].device_type
+    first = next(iter(entries_of(backend_id, backend, "get_devices", DeviceInfo)), DeviceInfo())
+    device_type = first.device_type
+    if not isinstance(device_type, DeviceType):
+        raise RejectionError(f"its device type {describe(device_type)} is not a DeviceType")
     return CheckedBackend(backend_id, backend, version, device_type)
 
 

@@ -47,13 +47,13 @@ def why_incompatible(version: object, core: str = BACKEND_API_VERSION) -> str:
     major, minor = _numbers(text)
     offered_major, offered_minor = _numbers(core)
     if major != offered_major or minor > offered_minor:
-        return f"it is made for API version {text}, which does not fit {core}{_advice(major)}"
+        return f"it is made for API version {text}, which does not fit {core}{_advice(major, core)}"
     return ""
 
 
-def _advice(major: int) -> str:
-    """What an author is to do about an older major version; empty for a newer one."""
-    if major >= _numbers(BACKEND_API_VERSION)[0]:
+def _advice(major: int, core: str) -> str:
+    """What an author is to do about a major version that is older than this core's."""
+    if core != BACKEND_API_VERSION or major >= _numbers(core)[0]:
         return ""
     return ". The page 'A backend from 1.x to 2.0' of the documentation says what to change"
 

@@ -39,7 +39,7 @@ from armpy.compiler.devices import (
 from armpy.errors import BackendError, InvalidArgumentError
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.types import DataType, DeviceType
-from tests.support.fake_backends import runtime_of
+from tests.support.fake_backends import FakeBackend, runtime_of
 
 DECLARED = DeviceFigures({DataType.FLOAT32: PerformanceFigures(0.5, 0.25)})
 
@@ -174,7 +174,7 @@ def test_a_device_that_there_is_not_is_refused() -> None:
     with pytest.raises(InvalidArgumentError, match=text):
         runtime_of(Two(), backend_options={"Two": {"device": "none"}})
     with pytest.raises(InvalidArgumentError, match="has no option 'device'"):
-        runtime_of(ReferenceBackend(), backend_options={"CpuRef": {"device": "none"}})
+        runtime_of(FakeBackend(), backend_options={"Fake": {"device": "none"}})
 
 
 def test_declared_figures_go_before_measured_ones(tmp_path: Path) -> None:

@@ -290,7 +290,7 @@ NEEDS_A_LIBRARY = """
 #include <Python.h>
 int acme_answer(void);
 static PyObject *id(PyObject *self, PyObject *unused) { return PyUnicode_FromString("Npu"); }
-static PyObject *version(PyObject *self, PyObject *unused) { return Py_BuildValue("(ii)", 1, 0); }
+static PyObject *version(PyObject *self, PyObject *unused) { return Py_BuildValue("(ii)", 2, 0); }
 static PyObject *make(PyObject *self, PyObject *unused) { return PyLong_FromLong(acme_answer()); }
 static PyMethodDef functions[] = {
     {"get_backend_id", id, METH_NOARGS, NULL},

@@ -97,7 +97,7 @@ def test_a_backend_with_such_a_name_is_left_out_and_says_why(
     (candidate,) = registry.candidates
     assert candidate.status is CandidateStatus.REJECTED
     assert "Odd.optimise_subgraph_view is not part of the contract" in caplog.text
-    print_backends(list_backends(registry))
+    print_backends(list_backends(registry), with_rejected=True)
     assert "Odd.optimise_subgraph_view" in capsys.readouterr().out
 
 
@@ -109,9 +109,9 @@ def test_what_a_backend_makes_is_looked_at_when_it_makes_it() -> None:
             return factory({})  # type: ignore[no-any-return]  # of a class that was just made
 
     model = Model(chain(), runtime_of(Making("Making")))
-    np.testing.assert_array_equal(model(floats(-1, 0, 2, 5)), [1, 2, 4, 7])
+    np.testing.assert_array_equal(model(floats(-1, 0, 2, 5)), [2, 3, 5, 8])
     assert model.placement is not None
-    assert model.placement.layers_by_backend == {"CpuRef": 2}
+    assert model.placement.layers_by_backend == {"CpuRef": 3}
     reasons = [refusal.text for refusal in model.placement.refusals]
     assert all("Did you mean 'create_workload'?" in reason for reason in reasons)
 

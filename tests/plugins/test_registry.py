@@ -150,13 +150,19 @@ REJECTED = {
     "another id": ("def Backend(): return Fake('Other')", "it calls itself 'Other'"),
     "newer api": (
         "class Backend(Fake):\n"
-        "    api_version = '0.99'\n"
+        "    def get_api_version(self): return '0.99'\n"
         "    def __init__(self): super().__init__('Bad')",
         "made for API version 0.99, which does not fit",
     ),
     "no device type": (
         "def Backend(): return Fake('Bad', device_type='NPU')",
         "its device type 'NPU' is not a DeviceType",
+    ),
+    "a name that is nearly the contract's": (
+        "class Backend(Fake):\n"
+        "    def get_capabilites(self): return {}\n"
+        "    def __init__(self): super().__init__('Bad')",
+        "Did you mean 'get_capabilities'",
     ),
 }
 
@@ -173,13 +179,12 @@ def test_a_factory_that_makes_something_else_is_rejected(site: FakeSite, name: s
     assert "Bad" not in [backend.get_id() for backend in registry.available()]
 
 
-@pytest.mark.parametrize("member", ["device_type", "backend_id"])
-def test_a_backend_whose_properties_raise_has_failed(site: FakeSite, member: str) -> None:
+@pytest.mark.parametrize("member", ["get_devices", "get_id"])
+def test_a_backend_that_cannot_be_asked_what_it_is_has_failed(site: FakeSite, member: str) -> None:
     source = f"""
     from tests.support.fake_backends import FakeBackend
 
     class Backend(FakeBackend):
-        @property
         def {member}(self):
             raise OSError("no driver")
     """

@@ -5,15 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from armpy.backend import (
-    Capability,
     DeviceFigures,
     IBackendInternal,
     PerformanceFigures,
-    has_matching_capability,
 )
 from armpy.compiler.devices.costs import FigureSource
 from armpy.compiler.devices.store import FiguresStore
-from armpy.plugins.proxy.guard import device_of
+from armpy.plugins.proxy.guard import device_of, keeps_programs
 from armpy.types import REFERENCE_BACKEND_ID, BackendId, DataType, DeviceType
 
 
@@ -99,13 +97,6 @@ def declared_figures(backend: IBackendInternal) -> DeviceFigures | None:
     if backend.get_id() == REFERENCE_BACKEND_ID:
         return _reference_figures()
     return device_of(backend).figures
-
-
-def keeps_programs(backend: IBackendInternal) -> bool:
-    """Whether the core keeps what a backend has compiled, in its cache and in NNAPI's files."""
-    if has_matching_capability(Capability.OWN_CACHE, True, backend.get_capabilities()):
-        return False
-    return backend.get_programs() is not None
 
 
 def _reference_figures() -> DeviceFigures:

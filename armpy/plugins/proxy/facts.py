@@ -83,7 +83,7 @@ def read_facts(backend: IBackendInternal) -> BackendFacts:
         If it raises, or says something that cannot be.
     """
     backend_id = ask_method(type(backend).__name__, str, backend, "get_id")
-    devices = read_devices(backend_id, backend)
+    devices = _read_devices(backend_id, backend)
     extensions = _read_extensions(backend_id, backend)
     return BackendFacts(
         backend_id,
@@ -126,8 +126,8 @@ def entries_of(backend_id: BackendId, owner: object, member: str, kind: type[T])
     return tuple(map(exact, items))  # type: ignore[arg-type]  # of the kind that was checked
 
 
-def read_devices(backend_id: BackendId, backend: IBackendInternal) -> tuple[DeviceInfo, ...]:
-    """The devices of a backend, the same whenever they are asked for; errors as of `read_facts`."""
+def _read_devices(backend_id: BackendId, backend: IBackendInternal) -> tuple[DeviceInfo, ...]:
+    """The devices of a backend, the same whenever they are asked for."""
     try:
         known = _devices.get(backend)
         if known is None:

@@ -9,6 +9,7 @@ from armpy.backend import (
     NO_OPTIONS,
     BackendOption,
     Capabilities,
+    Capability,
     DeviceInfo,
     DeviceMemoryRequest,
     Extension,
@@ -25,6 +26,7 @@ from armpy.backend import (
     IWorkloadFactory,
     OptimizationViews,
     OptionValues,
+    has_matching_capability,
 )
 from armpy.plugins.proxy.facts import DEVICE_OPTION, entries_of, read_facts
 from armpy.plugins.proxy.guarded_call import ask_method
@@ -167,3 +169,10 @@ def overrides(backend: IBackendInternal, name: str) -> bool:
 def device_of(backend: IBackendInternal) -> DeviceInfo:
     """The device that a backend runs layers on: what the application has chosen, else its first."""
     return backend.device if isinstance(backend, BackendProxy) else backend.get_devices()[0]
+
+
+def keeps_programs(backend: IBackendInternal) -> bool:
+    """Whether the core keeps what a backend has compiled, in its cache and in NNAPI's files."""
+    if has_matching_capability(Capability.OWN_CACHE, True, backend.get_capabilities()):
+        return False
+    return backend.get_programs() is not None

@@ -9,12 +9,12 @@ from tempfile import TemporaryDirectory
 
 from armpy.backend import CacheUse, IPrograms, ProgramCheck, ProgramFit
 from armpy.compiler.compiled_cache import KEEPS_NOTHING
-from armpy.compiler.devices.facts import keeps_programs
 from armpy.errors import BackendCapabilityError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.model import Model
 from armpy.model.archive.quick_loading import load_prepared
 from armpy.model.load_request import LoadRequest
+from armpy.plugins.proxy.guard import keeps_programs
 from armpy.plugins.proxy.guarded_call import ask_method
 from armpy.store.archive.trust import TRUSTED
 from armpy.store.settings import CompilationCaching
