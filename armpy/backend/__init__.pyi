@@ -83,6 +83,7 @@ from armpy.backend.options import (
     OptionValues as OptionValues,
 )
 from armpy.backend.preparation import PreparationRequest as PreparationRequest
+from armpy.backend.priority import current_priority as current_priority
 from armpy.backend.profiling import (
     Counter as Counter,
     CounterKind as CounterKind,

@@ -6,9 +6,13 @@ import enum
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
+
+if TYPE_CHECKING:  # what is imported here is paid for at every start of a compiled model
+    from armpy.graph import Graph, Layer
 
 
 class ReasonCode(enum.Enum):
@@ -89,3 +93,23 @@ class ILayerSupport(ABC):
         Support
             What it says yes to must be prepared and executed without error.
         """
+
+    def is_layer_supported_in(self, layer: Layer, graph: Graph) -> Support:
+        """Whether a layer can run beside its neighbours; yes by default.
+
+        Asked only if `is_layer_supported` has said yes, and wherever there is a graph.
+
+        Parameters
+        ----------
+        layer : Layer
+        graph : Graph
+            The network that it is a layer of: `Graph.producers` and `Graph.consumers` have its
+            neighbours.
+
+        Notes
+        -----
+        For devices that run a layer only with what comes before or behind it, such as an
+        activation that they have no command for and fuse. Backends in processes of their own are
+        not asked it.
+        """
+        return Support.yes()

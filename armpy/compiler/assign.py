@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -98,7 +98,7 @@ class SupportOracle:
         self._options = options or OptimizerOptions()
         self._feature_levels = self._options.feature_levels
         self._supports: dict[BackendId, ILayerSupport | Support] = {}
-        self._answers: dict[tuple[Layer, BackendId], Support] = {}
+        self._answers: dict[tuple[Layer, BackendId, Graph | None], Support] = {}
         self._host = HostBackend()
         self._resolved: dict[Graph, Graph] = {}
 
@@ -107,13 +107,37 @@ class SupportOracle:
         is_control_flow = isinstance(layer.operation, ControlFlow)
         return (*self.backends, self._host) if is_control_flow else self.backends
 
-    def ask(self, backend: IBackendInternal, layer: Layer) -> Support:
-        """Whether a backend supports a layer; what it raises becomes a refusal."""
-        key = (layer, backend.get_id())
+    def ask(self, backend: IBackendInternal, layer: Layer, graph: Graph | None = None) -> Support:
+        """Whether a backend supports a layer; what it raises becomes a refusal.
+
+        Parameters
+        ----------
+        backend : IBackendInternal
+        layer : Layer
+        graph : Graph, optional
+            The network that it is a layer of; without it, nothing is said of its neighbours.
+        """
+        key = (layer, backend.get_id(), graph)
         answer = self._answers.get(key)
         if answer is None:
-            answer = self._answers[key] = self._ask(backend, layer)
+            is_alone = graph is None
+            answer = self._ask(backend, layer) if is_alone else self.ask(backend, layer)
+            if answer and graph is not None:
+                answer = self._ask_beside(backend, layer, graph)
+            self._answers[key] = answer
         return answer
+
+    def _ask_beside(self, backend: IBackendInternal, layer: Layer, graph: Graph) -> Support:
+        """Whether a backend that takes a layer takes it beside its neighbours."""
+        support = self._support_of(backend)
+        method = type(support).is_layer_supported_in if isinstance(support, ILayerSupport) else None
+        if method is None or method is ILayerSupport.is_layer_supported_in:
+            return Support.yes()
+
+        def is_layer_supported_in() -> object:
+            return _plain(support.is_layer_supported_in(layer, graph))  # type: ignore[union-attr]
+
+        return self._answered(backend, layer, is_layer_supported_in)
 
     def _ask(self, backend: IBackendInternal, layer: Layer) -> Support:
         """Put the question to the backend."""
@@ -130,9 +154,15 @@ class SupportOracle:
             infos = layer.input_infos, layer.output_infos
             return _plain(support.is_layer_supported(layer.operation, *infos))
 
+        answer = self._answered(backend, layer, is_layer_supported)
+        return self._ask_about_graphs(backend, layer) if answer else answer
+
+    def _answered(
+        self, backend: IBackendInternal, layer: Layer, question: Callable[[], object]
+    ) -> Support:
+        """A backend's answer about a layer; what it raises becomes a refusal."""
         try:
-            answer = ask_backend(backend.get_id(), Support, is_layer_supported)
-            return self._ask_about_graphs(backend, layer) if answer else answer
+            return ask_backend(backend.get_id(), Support, question)
         except ArmpyError as error:
             _log.warning("%s, asked about %s", error, layer.where, exc_info=wants_traceback(_log))
             return Support.no(ReasonCode.OTHER, str(error))
@@ -157,7 +187,7 @@ class SupportOracle:
             if graph not in self._resolved:
                 self._resolved[graph] = specialize(graph)
             for inner in self._resolved[graph].layers:
-                answer = self.ask(backend, inner)
+                answer = self.ask(backend, inner, self._resolved[graph])
                 if not answer:
                     text = f"{inner.where} in the {name} graph: {answer.text}"
                     return Support.no(answer.code or ReasonCode.OTHER, text)
@@ -270,9 +300,9 @@ def assign_backends(
             if candidates[0].get_id() != wanted_id:
                 refusals.append(_absence(layer, wanted_id))
             elif asks_all_before:
-                refusals += _refusals_before(wanted_id, layer, oracle, excluded)
+                refusals += _refusals_before(wanted_id, layer, graph, oracle, excluded)
         for backend in candidates:
-            answer = _answer(backend, layer, oracle, excluded)
+            answer = _answer(backend, layer, graph, oracle, excluded)
             if answer:
                 result.backends[layer.id] = backend
                 break
@@ -289,17 +319,19 @@ def assign_backends(
 def _answer(
     backend: IBackendInternal,
     layer: Layer,
+    graph: Graph,
     oracle: SupportOracle,
     excluded: Mapping[tuple[int, BackendId], Support],
 ) -> Support:
     """What has turned out of a layer and a backend, else what the backend says."""
     known = excluded.get((layer.id, backend.get_id()))
-    return oracle.ask(backend, layer) if known is None else known
+    return oracle.ask(backend, layer, graph) if known is None else known
 
 
 def _refusals_before(
     wanted_id: BackendId,
     layer: Layer,
+    graph: Graph,
     oracle: SupportOracle,
     excluded: Mapping[tuple[int, BackendId], Support],
 ) -> list[Refusal]:
@@ -308,7 +340,7 @@ def _refusals_before(
     for backend in oracle.candidates(layer):
         if backend.get_id() == wanted_id:
             break
-        if not (answer := _answer(backend, layer, oracle, excluded)):
+        if not (answer := _answer(backend, layer, graph, oracle, excluded)):
             found.append(_refusal(layer, backend, answer))
     return found
 

@@ -372,10 +372,11 @@ class Runtime:
         oracle = SupportOracle(
             self._setup.backends, OptimizerOptions(model_options=self._setup.model_options)
         )
-        for layer in specialize(graph, evaluator=self._evaluator).layers:
+        whole = specialize(graph, evaluator=self._evaluator)
+        for layer in whole.layers:
             if isinstance(layer.operation, Composite):
                 return Support.no(ReasonCode.SHAPE, f"{layer.where}: its shapes are not known")
-            answers = [oracle.ask(backend, layer) for backend in oracle.candidates(layer)]
+            answers = [oracle.ask(backend, layer, whole) for backend in oracle.candidates(layer)]
             if not any(answers):
                 refusal = answers[0]
                 code = refusal.code or ReasonCode.OTHER

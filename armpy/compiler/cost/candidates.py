@@ -56,7 +56,7 @@ def choices_of(
         layer.id: tuple(
             backend.get_id()
             for backend in oracle.candidates(layer)
-            if (layer.id, backend.get_id()) not in excluded and oracle.ask(backend, layer)
+            if (layer.id, backend.get_id()) not in excluded and oracle.ask(backend, layer, graph)
         )
         for layer in graph.layers
     }

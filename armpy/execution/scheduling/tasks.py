@@ -11,6 +11,7 @@ from contextvars import Context, copy_context
 from typing import Generic, TypeVar
 
 from armpy.backend import cancellable
+from armpy.backend.priority import enter_priority, leave_priority
 from armpy.errors import (
     ArmpyError,
     ExecutionCancelledError,
@@ -120,6 +121,8 @@ class ExecutionTask(Generic[T]):
     def submitted(self) -> ExecutionFuture[T]:
         """What it will come to, when another thread has run it in this thread's context."""
         self._context = copy_context()
+        if self.priority is not Priority.MEDIUM:
+            self._context.run(enter_priority, self.priority)
         self._submitted_s = time.perf_counter()
         self._future = ExecutionFuture(self)
         return self._future
@@ -162,6 +165,7 @@ class ExecutionTask(Generic[T]):
             raise InvalidArgumentError("the job has been done")
         self._state = _TaskState.IN_PLACE
         self.watch()
+        token = None if self.priority is Priority.MEDIUM else enter_priority(self.priority)
         try:
             with cancellable(self.signal):
                 return work(self)
@@ -171,6 +175,8 @@ class ExecutionTask(Generic[T]):
                 raise
             raise explained from error
         finally:
+            if token is not None:
+                leave_priority(token)
             with self.signal.lock:
                 self._state = _TaskState.OVER
             self._clear(is_abandoned=False)
