@@ -78,8 +78,7 @@ class Numerics:
 
     Notes
     -----
-    Applications read it (``armpy backends --devices``), and the conformance kit judges by it: what
-    is declared is allowed, and nothing else.
+    Applications read it (``armpy backends --devices``).
     """
 
     keeps_nan: bool = True

@@ -2,18 +2,20 @@ from __future__ import annotations
 
 import json
 import logging
+from typing import Any
 
 import pytest
 from armpy_reference import ReferenceBackend
 
-from armpy.backend import PreparationRequest, ReasonCode, Support
+from armpy.backend import ILayerSupport, PreparationRequest, ReasonCode, Support
 from armpy.compiler import OptimizerOptions, optimize_graph
 from armpy.compiler.assign import Exclusions, SupportOracle, assign_backends
 from armpy.errors import BackendCapabilityError, GraphValidationError, InvalidArgumentError
+from armpy.graph import Graph, Layer
 from armpy.graph.network import Network
 from armpy.ops import Activation, ElementwiseBinary
 from tests.support.fake_backends import CompilingBackend, FakeBackend
-from tests.support.networks import RELU, chain, diamond, f32
+from tests.support.networks import ADD, RELU, chain, diamond, f32
 
 CPU = ReferenceBackend()
 
@@ -86,6 +88,52 @@ def test_each_question_is_asked_once() -> None:
         assign_backends(graph, oracle, {})
     assert asked == [1]
     assert oracle.ask(oracle.backends[0], graph.layers[0])
+
+
+class Fusing(FakeBackend):
+    """Takes activations only behind what it computes itself."""
+
+    def __init__(self, fault: Exception | None = None) -> None:
+        super().__init__("Fusing")
+        self.fault = fault
+
+    def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
+        fault, right = self.fault, super().get_layer_support(request)
+
+        class Beside(ILayerSupport):
+            def is_layer_supported(self, *about: Any) -> Support:
+                return right.is_layer_supported(*about)
+
+            def is_layer_supported_in(self, layer: Layer, graph: Graph) -> Support:
+                if fault is not None:
+                    raise fault
+                if not isinstance(layer.operation, Activation):
+                    return Support.yes()
+                before = [graph.producers.get(value) for value in layer.inputs if value]
+                if any(one and isinstance(one.operation, ElementwiseBinary) for one in before):
+                    return Support.yes()
+                return Support.no(ReasonCode.OTHER, "an activation is fused with a sum before it")
+
+        return Beside()
+
+
+def test_a_backend_may_say_no_to_a_layer_for_its_neighbours() -> None:
+    net = Network()
+    x = net.input("x", f32(2))
+    first = net.add(RELU, x, name="first")
+    total = net.add(ADD, first, first, name="sum")
+    net.output("y", net.add(RELU, total, name="last"))
+    network = optimize_graph(net.build(), [Fusing(), CPU])
+    assert network.backend_ids == {0: "CpuRef", 1: "Fusing", 2: "Fusing"}
+    (refusal,) = network.placement.refusals
+    assert (refusal.layer, refusal.text) == ("first", "an activation is fused with a sum before it")
+
+
+def test_what_the_question_about_neighbours_raises_is_a_refusal() -> None:
+    network = optimize_graph(chain(1), [Fusing(ValueError("no idea")), CPU])
+    (refusal,) = network.placement.refusals
+    assert "Fusing / is_layer_supported_in" in refusal.text
+    assert "no idea" in refusal.text
 
 
 def test_a_layer_that_nobody_takes_is_an_error_with_every_backends_reason() -> None:

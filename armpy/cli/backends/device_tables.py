@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
+from armpy.core.units import bytes_text
 from armpy.errors import ArmpyError
 
 if TYPE_CHECKING:
-    from armpy.backend import DeviceFigures, PerformanceFigures
+    from armpy.backend import DeviceFigures, Numerics, PerformanceFigures
     from armpy.compiler.devices import DeviceFacts
     from armpy.plugins import BackendRegistry
     from armpy.types import BackendId
@@ -64,7 +65,13 @@ def print_devices(reports: Sequence[DeviceReport]) -> None:
             printer.line(f"cannot be used: {report.reason}")
             continue
         printer.line(f"type {facts.type.name}, version {facts.version or 'unknown'}")
+        if facts.others:
+            printer.line(f"device {facts.device.name}; others: {', '.join(facts.others)}")
         printer.line(f"feature level {facts.feature_level}")
+        if facts.free_bytes is not None:
+            printer.line(f"free memory: {bytes_text(facts.free_bytes)}")
+        if departures := _departures(facts.device.numerics):
+            printer.line(f"floating point: {', '.join(departures)}")
         printer.line(f"extensions: {', '.join(facts.extensions) or 'none'}")
         printer.line(f"cache files: {facts.num_cache_files}, of data: {facts.num_data_cache_files}")
         if facts.figures is None:
@@ -72,6 +79,16 @@ def print_devices(reports: Sequence[DeviceReport]) -> None:
             continue
         printer.line(f"figures, {facts.figures_source.value}, against CpuRef; lower is better:")
         printer.table(["operands", "time>", "power>"], figure_rows(facts.figures))
+
+
+def _departures(numerics: Numerics) -> list[str]:
+    """Where a device does not compute as IEEE 754 has it, in words."""
+    said = {
+        "NaN may be lost": not numerics.keeps_nan,
+        "float16 sums are rounded to float16": numerics.sums_float16,
+        "subnormal numbers are taken for zero": numerics.flushes_subnormals,
+    }
+    return [text for text, holds in said.items() if holds]
 
 
 def devices_document(reports: Sequence[DeviceReport]) -> dict[str, object]:
@@ -92,7 +109,11 @@ def _fields(report: DeviceReport) -> dict[str, object]:
         "backend": facts.backend,
         "type": facts.type.name,
         "version": facts.version,
+        "device": facts.device.name,
+        "other_devices": list(facts.others),
         "feature_level": facts.feature_level,
+        "free_bytes": facts.free_bytes,
+        "numerics": asdict(facts.device.numerics),
         "extensions": list(facts.extensions),
         "num_cache_files": facts.num_cache_files,
         "num_data_cache_files": facts.num_data_cache_files,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from armpy.backend import (
     DeviceFigures,
+    DeviceInfo,
     IBackendInternal,
     PerformanceFigures,
 )
@@ -37,6 +38,12 @@ class DeviceFacts:
     figures_source : FigureSource
         DECLARED by the backend, or MEASURED; ASSUMED if there are none. Those of CpuRef are 1 by
         definition, and so DECLARED.
+    device : DeviceInfo
+        The device itself, and how it computes.
+    others : tuple of str
+        Names of the backend's other devices, which the option ``device`` chooses.
+    free_bytes : int, optional
+        Of its memory, now; None if the backend does not say it.
     is_isolated : bool
         Whether the backend runs in a process of its own; `Runtime.isolation` says how that is.
 
@@ -55,6 +62,9 @@ class DeviceFacts:
     num_data_cache_files: int = 0
     figures: DeviceFigures | None = None
     figures_source: FigureSource = FigureSource.ASSUMED
+    device: DeviceInfo = field(default_factory=DeviceInfo)
+    others: tuple[str, ...] = ()
+    free_bytes: int | None = None
     is_isolated: bool = False
 
 
@@ -89,6 +99,9 @@ def device_facts(backend: IBackendInternal, store: FiguresStore | None = None) -
         num_files,
         figures,
         source,
+        device,
+        tuple(one.name for one in backend.get_devices() if one.name != device.name),
+        backend.get_free_memory(device.name),
     )
 
 
