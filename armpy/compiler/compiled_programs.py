@@ -23,6 +23,7 @@ from armpy.graph import Graph, Layer, SubgraphView
 from armpy.ops.backend_internal import PreCompiled
 from armpy.plugins.proxy.guarded_call import ask_method, describe
 from armpy.store.compiled import CompiledFiles
+from armpy.types import BackendId
 
 
 class Programs:
@@ -68,15 +69,12 @@ class Programs:
                 names = [name for name in saved.parts if name not in saved.code]
                 piece["shapes"] = [list(shape) for shape in compiled.output_shapes]
                 piece["working_bytes"] = compiled.working_bytes
-                piece["about"], piece["code"], piece["data"] = saved.about, saved.code, names
+                piece["about"], piece["code"], piece["data"] = dict(saved.about), saved.code, names
                 code += [bytes(saved.parts[name]) for name in saved.code]
                 data += [bytes(saved.parts[name]) for name in names]
             pieces.append(piece)
         untouched = [_numbers(part, positions) for part in views.untouched]
-        try:
-            head = json.dumps({"pieces": pieces, "untouched": untouched}).encode()
-        except (TypeError, ValueError) as error:
-            raise self._unkept("save", f"it says {error}") from error
+        head = json.dumps({"pieces": pieces, "untouched": untouched}).encode()
         return CompiledFiles([head, *code], data)
 
     def views_of(self, files: CompiledFiles, view: SubgraphView) -> OptimizationViews:
@@ -123,12 +121,8 @@ class Programs:
         saved: SavedProgram | None = ask_method(
             self._backend_id, kinds, self._programs, "save", compiled.program, self._options
         )
-        if saved is None:
-            return None
-        if not isinstance(saved.about, Mapping) or not isinstance(saved.parts, Mapping):
-            raise self._unkept("save", f"about and parts are {describe(saved[:2])}, no mappings")
-        if missing := [name for name in saved.code if name not in saved.parts]:
-            raise self._unkept("save", f"there is no part {missing[0]!r}, which is to be code")
+        if saved is not None:
+            check_saved(self._backend_id, saved)
         return saved
 
     def _loaded(self, saved: SavedProgram) -> object:
@@ -141,10 +135,36 @@ class Programs:
             raise BackendCapabilityError(f"{fit}: {check.reason}", where=self._backend_id)
         return ask_method(self._backend_id, object, self._programs, "load", saved)
 
-    def _unkept(self, name: str, text: str) -> BackendError:
-        """The error for something that cannot be kept."""
-        where = f"{self._backend_id} / {IPrograms.__name__}.{name}"
-        return BackendError(f"what it writes down of a program cannot be kept: {text}", where=where)
+
+def check_saved(backend_id: BackendId, saved: SavedProgram) -> None:
+    """Check that what a backend has written down of a program can be in a file.
+
+    Raises
+    ------
+    BackendError
+        If it cannot.
+    """
+    if problem := _why_unkept(saved):
+        raise BackendError(
+            f"what it writes down of a program cannot be kept: {problem}",
+            where=f"{backend_id} / {IPrograms.__name__}.save",
+        )
+
+
+def _why_unkept(saved: SavedProgram) -> str:
+    """Why a program cannot be in a file; empty if it can."""
+    if not isinstance(saved.about, Mapping) or not isinstance(saved.parts, Mapping):
+        return f"about and parts are {describe(saved[:2])}, no mappings"
+    try:
+        json.dumps(dict(saved.about))
+    except (TypeError, ValueError) as error:
+        return f"about has what JSON has not: {error}"
+    for name, part in saved.parts.items():
+        is_array = isinstance(part, np.ndarray) and part.dtype == np.uint8
+        if not is_array and not isinstance(part, bytes):
+            return f"the part {name!r} is {describe(part)}, neither bytes nor an array of uint8"
+    missing = [name for name in saved.code if name not in saved.parts]
+    return f"there is no part {missing[0]!r}, which is to be code" if missing else ""
 
 
 def _numbers(part: SubgraphView, positions: Mapping[Layer, int]) -> list[int]:
