@@ -17,12 +17,12 @@ DECLARING = """
     from armpy.types import DataType
 
 
-    def figures(self):
-        return DeviceFigures({DataType.FLOAT32: PerformanceFigures(FIGURE, 0.5)})
+    def devices(self):
+        figures = DeviceFigures({DataType.FLOAT32: PerformanceFigures(FIGURE, 0.5)})
+        return [DeviceInfo(feature_level=28, figures=figures)]
 
 
-    Backend.get_device_figures = figures
-    Backend.feature_level = 28
+    Backend.get_devices = devices
 """
 
 
