@@ -18,6 +18,7 @@ from armpy.backend import (
     SavedProgram,
     Substitution,
 )
+from armpy.compiler.compiled_parts import loaded_program
 from armpy.errors import BackendCapabilityError, BackendError
 from armpy.graph import Graph, Layer, SubgraphView
 from armpy.ops.backend_internal import PreCompiled
@@ -95,7 +96,8 @@ class Programs:
 
     def _views_of(self, files: CompiledFiles, view: SubgraphView) -> OptimizationViews:
         """Read an answer whose layout is as `files_of` writes it."""
-        if self._programs is None:
+        programs = self._programs
+        if programs is None:
             raise BackendCapabilityError("it takes no programs any more", where=self._backend_id)
         head = json.loads(files.model[0])
         code, data = iter(files.model[1:]), iter(files.data)
@@ -109,7 +111,7 @@ class Programs:
             parts |= {name: _array(next(data)) for name in piece["data"]}
             saved = SavedProgram(piece["about"], parts, tuple(piece["code"]))
             shapes = tuple(map(tuple, piece["shapes"]))
-            compiled = PreCompiled(self._loaded(saved), shapes, piece["working_bytes"])
+            compiled = PreCompiled(self._loaded(programs, saved), shapes, piece["working_bytes"])
             views.substitutions.append(Substitution.by_operation(part, compiled))
         for numbers in head["untouched"]:
             views.untouched.append(view.part([view.layers[number] for number in numbers]))
@@ -125,15 +127,14 @@ class Programs:
             check_saved(self._backend_id, saved)
         return saved
 
-    def _loaded(self, saved: SavedProgram) -> object:
+    def _loaded(self, programs: IPrograms, saved: SavedProgram) -> object:
         """The program of what was written down, if it fits."""
-        check = ask_method(
-            self._backend_id, ProgramCheck, self._programs, "check", saved.about, self._options
-        )
+        ask = (self._backend_id, ProgramCheck, programs, "check")
+        check = ask_method(*ask, saved.about, self._options)
         if check.fit is not ProgramFit.ACCEPTED:
             fit = check.fit.value if isinstance(check.fit, ProgramFit) else describe(check.fit)
             raise BackendCapabilityError(f"{fit}: {check.reason}", where=self._backend_id)
-        return ask_method(self._backend_id, object, self._programs, "load", saved)
+        return loaded_program(self._backend_id, programs, saved)
 
 
 def check_saved(backend_id: BackendId, saved: SavedProgram) -> None:
@@ -159,7 +160,11 @@ def _why_unkept(saved: SavedProgram) -> str:
         json.dumps(dict(saved.about))
     except (TypeError, ValueError) as error:
         return f"about has what JSON has not: {error}"
+    if not isinstance(saved.code, tuple | list):
+        return f"code is {describe(saved.code)}, not a tuple of names"
     for name, part in saved.parts.items():
+        if not isinstance(name, str):
+            return f"a part is called {describe(name)}, which is no text"
         is_array = isinstance(part, np.ndarray) and part.dtype == np.uint8
         if not is_array and not isinstance(part, bytes):
             return f"the part {name!r} is {describe(part)}, neither bytes nor an array of uint8"

@@ -175,25 +175,27 @@ def test_the_credulous_backend_would_be_wrong_without_checks(tmp_path: Path) -> 
     assert factor.tolist() == [20]
 
 
-WRITTEN = {"layers": [0, 1], "shapes": [[3]], "working_bytes": 0, "about": {}, "code": []}
-DATA = ["factor", "summand"]
-WHOLE = {"pieces": [{**WRITTEN, "data": DATA}], "untouched": []}
+def head_of(**changed: object) -> dict[str, object]:
+    """What the files say of the part, with something else in the place of some of it."""
+    piece = {"layers": [0, 1], "shapes": [[3]], "working_bytes": 0, "code": []}
+    piece |= {"about": {"does": "multiply and add"}, "data": ["factor", "summand"]}
+    return {"pieces": [piece | changed], "untouched": []}
+
+
+ODD_PIECES: dict[str, tuple[object, ...]] = {
+    "layers": ([], [0], [0, 1, 2], "01", None),
+    "shapes": ([], [[4]], [[3], [3]], [["3"]], [3], None),
+    "working_bytes": ("many", None),
+    "code": (["kernel"], 3),
+    "data": (["factor"], ["factor", "summand", "more"], [], None),
+}
 ODD_HEADS: list[object] = [
     *(None, [], {}, {"pieces": []}, {"pieces": [], "untouched": []}),
-    *({"pieces": [], "untouched": other} for other in ([[9]], [[0]], [["0"]], 3, "all", [[]])),
-    *({**WHOLE, "pieces": pieces} for pieces in ([{}], [3], [{"layers": [0]}])),
-    *({**WHOLE, "pieces": WHOLE["pieces"] * 2}, {**WHOLE, "untouched": [[1]]}),
-    *(
-        {"pieces": [{**WRITTEN, "data": DATA, name: value}], "untouched": []}
-        for name, values in {
-            "layers": ([], [0], [0, 1, 2], "01", None),
-            "shapes": ([], [[4]], [[3], [3]], [["3"]], [3], None),
-            "working_bytes": ("many", None),
-            "code": (["kernel"], 3),
-            "data": (["factor"], [*DATA, "more"], [], None),
-        }.items()
-        for value in values
-    ),
+    *({"pieces": [], "untouched": [[number]]} for number in (9, 0, "0", None)),
+    *({"pieces": [], "untouched": 3}, {"pieces": [], "untouched": "all"}),
+    *({"pieces": [{}], "untouched": []}, {"pieces": [3], "untouched": []}),
+    *({"pieces": [{"layers": [0]}], "untouched": []}, head_of() | {"untouched": [[1]]}),
+    *(head_of(**{name: value}) for name, values in ODD_PIECES.items() for value in values),
 ]
 
 
@@ -223,10 +225,8 @@ def test_what_is_kept_in_another_layout_is_compiled_anew(head: object, tmp_path:
 
 def test_the_layout_that_the_test_above_changes_is_the_right_one(tmp_path: Path) -> None:
     run(tmp_path, 2)
-    about = {"does": "multiply and add"}
     with pytest.MonkeyPatch.context() as patch:
-        whole = {**WHOLE, "pieces": [{**WRITTEN, "data": DATA, "about": about}]}
-        patch.setattr(CompiledParts, "look_up", with_head(whole))
+        patch.setattr(CompiledParts, "look_up", with_head(head_of()))
         assert run(tmp_path, 2)[1]
 
 

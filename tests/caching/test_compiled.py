@@ -202,6 +202,7 @@ REFUSALS: Mapping[str, tuple[str, Step, str]] = {
     "cannot": ("load", raises(BackendCapabilityError("made by another driver")), "another driver"),
     "fails": ("load", raises(BackendError("broken")), "broken"),
     "raises": ("load", raises(ValueError("broken")), "raised ValueError"),
+    "gives none": ("load", answers(None), "it gives no program"),
 }
 
 
@@ -227,6 +228,8 @@ UNKEPT: Mapping[str, tuple[object, str]] = {
     "no parts": (SavedProgram({}, [b"code"]), "no mappings"),  # type: ignore[arg-type]  # as above
     "notes of no file": (SavedProgram({"seen": object()}, {}), "not JSON serializable"),
     "code that is not there": (SavedProgram({}, {"code": b""}, ("kernel",)), "no part 'kernel'"),
+    "code without names": (SavedProgram({}, {}, None), "code is None, not a tuple"),  # type: ignore[arg-type]  # as above
+    "no name": (SavedProgram({}, {b"code": b""}), "a part is called b'code'"),  # type: ignore[dict-item]  # as above
     "text": (SavedProgram({}, {"code": "text"}), "the part 'code' is 'text', neither bytes"),  # type: ignore[dict-item]  # as above
     "a number": (SavedProgram({}, {"code": 3}), "the part 'code' is 3, neither bytes"),  # type: ignore[dict-item]  # as above
     "floats": (SavedProgram({}, {"code": WIDE}), "the part 'code' is .*, neither bytes"),
