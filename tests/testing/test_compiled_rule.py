@@ -48,7 +48,7 @@ def judged(backend: Any, rule: ContractCase = KEPT) -> tuple[Outcome, str]:
     return result.outcome, result.text
 
 
-def change_programs(backend: Any, **methods: object) -> None:
+def change_programs(backend: Any, **methods: Callable[..., object]) -> None:
     """Give the backend's programs other methods."""
     right = backend.get_programs()
     changed = type("Changed", (type(right),), {k: staticmethod(m) for k, m in methods.items()})
