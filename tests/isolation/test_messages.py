@@ -17,6 +17,7 @@ from armpy.backend import (
     Numerics,
     OptionScope,
     PerformanceFigures,
+    PreparationRequest,
 )
 from armpy.core.processes.protocol import WorkerGoneError, error_from_fields
 from armpy.errors import BackendError
@@ -87,7 +88,7 @@ class Saying:
     ],
 )
 def test_answer_about_a_layer_that_says_nothing_is_an_error(answer: object) -> None:
-    support = _Support(Saying(answer), {})  # type: ignore[arg-type]
+    support = _Support(Saying(answer), PreparationRequest())  # type: ignore[arg-type]
     info = TensorInfo((1,), DataType.FLOAT32)
     operation = ops.ElementwiseUnary(ops.UnaryOperation.NEG)
     with pytest.raises(BackendError, match=r"Npu / is_layer_supported: .* cannot be read\. Got"):
