@@ -118,7 +118,7 @@ class IPrograms(ABC):
 
     @abstractmethod
     def load(self, saved: SavedProgram) -> object:
-        """The program, for a `PreCompiled` layer.
+        """The program, for a `PreCompiled` layer; not None.
 
         Raises
         ------

@@ -23,7 +23,7 @@ from armpy.backend import (
 )
 from armpy.compiler.substitute import check_answer
 from armpy.core.logs import wants_traceback
-from armpy.errors import ArmpyError
+from armpy.errors import ArmpyError, BackendError
 from armpy.graph import Graph, Layer, SubgraphView
 from armpy.ops.backend_internal import PreCompiled
 from armpy.plugins.proxy.guarded_call import ask_method, describe
@@ -180,13 +180,28 @@ def _compiled(
         try:
             check = ask_method(*ask, part.about, request.model_options)
             if check.fit is ProgramFit.ACCEPTED:
-                program = ask_method(backend_id, object, programs, "load", part.read())
+                program = loaded_program(backend_id, programs, part.read())
                 return PreCompiled(program, part.shapes, part.working_bytes), ""
             reasons.append(f"{_text(check.fit)}: {check.reason}")
         except ArmpyError as error:  # the next one may be another machine's
             _log.warning("%s", error, exc_info=wants_traceback(_log))
             reasons.append(str(error))
     return None, "; ".join(dict.fromkeys(reasons))
+
+
+def loaded_program(backend_id: BackendId, programs: IPrograms, saved: SavedProgram) -> object:
+    """Let a backend load a program that it has accepted.
+
+    Raises
+    ------
+    ArmpyError
+        If it does not.
+    """
+    program: object = ask_method(backend_id, object, programs, "load", saved)
+    if program is None:
+        where = f"{backend_id} / {IPrograms.__name__}.load"
+        raise BackendError("it gives no program", where=where, actual="None")
+    return program
 
 
 def _text(fit: object) -> str:

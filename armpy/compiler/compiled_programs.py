@@ -18,11 +18,13 @@ from armpy.backend import (
     SavedProgram,
     Substitution,
 )
+from armpy.compiler.compiled_parts import loaded_program
 from armpy.errors import BackendCapabilityError, BackendError
 from armpy.graph import Graph, Layer, SubgraphView
 from armpy.ops.backend_internal import PreCompiled
 from armpy.plugins.proxy.guarded_call import ask_method, describe
 from armpy.store.compiled import CompiledFiles
+from armpy.types import BackendId
 
 
 class Programs:
@@ -68,15 +70,12 @@ class Programs:
                 names = [name for name in saved.parts if name not in saved.code]
                 piece["shapes"] = [list(shape) for shape in compiled.output_shapes]
                 piece["working_bytes"] = compiled.working_bytes
-                piece["about"], piece["code"], piece["data"] = saved.about, saved.code, names
+                piece["about"], piece["code"], piece["data"] = dict(saved.about), saved.code, names
                 code += [bytes(saved.parts[name]) for name in saved.code]
                 data += [bytes(saved.parts[name]) for name in names]
             pieces.append(piece)
         untouched = [_numbers(part, positions) for part in views.untouched]
-        try:
-            head = json.dumps({"pieces": pieces, "untouched": untouched}).encode()
-        except (TypeError, ValueError) as error:
-            raise self._unkept("save", f"it says {error}") from error
+        head = json.dumps({"pieces": pieces, "untouched": untouched}).encode()
         return CompiledFiles([head, *code], data)
 
     def views_of(self, files: CompiledFiles, view: SubgraphView) -> OptimizationViews:
@@ -97,7 +96,8 @@ class Programs:
 
     def _views_of(self, files: CompiledFiles, view: SubgraphView) -> OptimizationViews:
         """Read an answer whose layout is as `files_of` writes it."""
-        if self._programs is None:
+        programs = self._programs
+        if programs is None:
             raise BackendCapabilityError("it takes no programs any more", where=self._backend_id)
         head = json.loads(files.model[0])
         code, data = iter(files.model[1:]), iter(files.data)
@@ -111,7 +111,7 @@ class Programs:
             parts |= {name: _array(next(data)) for name in piece["data"]}
             saved = SavedProgram(piece["about"], parts, tuple(piece["code"]))
             shapes = tuple(map(tuple, piece["shapes"]))
-            compiled = PreCompiled(self._loaded(saved), shapes, piece["working_bytes"])
+            compiled = PreCompiled(self._loaded(programs, saved), shapes, piece["working_bytes"])
             views.substitutions.append(Substitution.by_operation(part, compiled))
         for numbers in head["untouched"]:
             views.untouched.append(view.part([view.layers[number] for number in numbers]))
@@ -123,28 +123,53 @@ class Programs:
         saved: SavedProgram | None = ask_method(
             self._backend_id, kinds, self._programs, "save", compiled.program, self._options
         )
-        if saved is None:
-            return None
-        if not isinstance(saved.about, Mapping) or not isinstance(saved.parts, Mapping):
-            raise self._unkept("save", f"about and parts are {describe(saved[:2])}, no mappings")
-        if missing := [name for name in saved.code if name not in saved.parts]:
-            raise self._unkept("save", f"there is no part {missing[0]!r}, which is to be code")
+        if saved is not None:
+            check_saved(self._backend_id, saved)
         return saved
 
-    def _loaded(self, saved: SavedProgram) -> object:
+    def _loaded(self, programs: IPrograms, saved: SavedProgram) -> object:
         """The program of what was written down, if it fits."""
-        check = ask_method(
-            self._backend_id, ProgramCheck, self._programs, "check", saved.about, self._options
-        )
+        ask = (self._backend_id, ProgramCheck, programs, "check")
+        check = ask_method(*ask, saved.about, self._options)
         if check.fit is not ProgramFit.ACCEPTED:
             fit = check.fit.value if isinstance(check.fit, ProgramFit) else describe(check.fit)
             raise BackendCapabilityError(f"{fit}: {check.reason}", where=self._backend_id)
-        return ask_method(self._backend_id, object, self._programs, "load", saved)
+        return loaded_program(self._backend_id, programs, saved)
 
-    def _unkept(self, name: str, text: str) -> BackendError:
-        """The error for something that cannot be kept."""
-        where = f"{self._backend_id} / {IPrograms.__name__}.{name}"
-        return BackendError(f"what it writes down of a program cannot be kept: {text}", where=where)
+
+def check_saved(backend_id: BackendId, saved: SavedProgram) -> None:
+    """Check that what a backend has written down of a program can be in a file.
+
+    Raises
+    ------
+    BackendError
+        If it cannot.
+    """
+    if problem := _why_unkept(saved):
+        raise BackendError(
+            f"what it writes down of a program cannot be kept: {problem}",
+            where=f"{backend_id} / {IPrograms.__name__}.save",
+        )
+
+
+def _why_unkept(saved: SavedProgram) -> str:
+    """Why a program cannot be in a file; empty if it can."""
+    if not isinstance(saved.about, Mapping) or not isinstance(saved.parts, Mapping):
+        return f"about and parts are {describe(saved[:2])}, no mappings"
+    try:
+        json.dumps(dict(saved.about))
+    except (TypeError, ValueError) as error:
+        return f"about has what JSON has not: {error}"
+    if not isinstance(saved.code, tuple | list):
+        return f"code is {describe(saved.code)}, not a tuple of names"
+    for name, part in saved.parts.items():
+        if not isinstance(name, str):
+            return f"a part is called {describe(name)}, which is no text"
+        is_array = isinstance(part, np.ndarray) and part.dtype == np.uint8
+        if not is_array and not isinstance(part, bytes):
+            return f"the part {name!r} is {describe(part)}, neither bytes nor an array of uint8"
+    missing = [name for name in saved.code if name not in saved.parts]
+    return f"there is no part {missing[0]!r}, which is to be code" if missing else ""
 
 
 def _numbers(part: SubgraphView, positions: Mapping[Layer, int]) -> list[int]:

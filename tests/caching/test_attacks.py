@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,16 +17,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from armpy.backend import CompiledFiles, OptimizationViews, PreparationRequest, Substitution
+from armpy.backend import IPrograms, OptionValues, ProgramCheck, ProgramFit, SavedProgram
 from armpy.compiler import OptimizerOptions
-from armpy.errors import BackendCapabilityError
 from armpy.execution import NetworkProperties
 from armpy.graph import Graph, SubgraphView
 from armpy.graph.network import Network
 from armpy.model import Model
-from armpy.ops import PreCompiled
 from armpy.ops.operation import Array
 from armpy.store import owned_files as own_files
+from armpy.store.compiled import CompiledFiles, CompiledParts, Key, LookedUp
 from armpy.store.settings import CompilationCaching
 from tests.support.fake_backends import runtime_of
 from tests.support.networks import ADD, MUL, f32, floats
@@ -37,25 +38,29 @@ class Credulous(ScriptedBackend):
     """Believes its files: the constants that it computes with are those that it loads."""
 
     def __init__(self) -> None:
-        super().__init__("Npu", declared=declaration(cache_files=(1, 2)))
+        super().__init__("Npu", declared=declaration(keeps_programs=True))
 
-    def save_compiled(
-        self, view: SubgraphView, views: OptimizationViews, request: PreparationRequest
-    ) -> CompiledFiles | None:
-        factor, summand = (constant.tobytes() for constant in constants_of(view))
-        return CompiledFiles((b"multiply and add",), (factor, summand))
+    def get_programs(self) -> IPrograms:
+        return CredulousPrograms()
 
-    def load_compiled(
-        self, view: SubgraphView, files: CompiledFiles, request: PreparationRequest
-    ) -> OptimizationViews:
-        if files.model != (b"multiply and add",):
-            raise BackendCapabilityError("another program")
-        found = [np.frombuffer(contents, np.float32) for contents in files.data]
-        shapes = tuple(value.info.known_shape for value in view.outputs)
-        program = SubgraphView.of(graph := scaling(*found), graph.layers)
-        return OptimizationViews(
-            substitutions=[Substitution.by_operation(view, PreCompiled(program, shapes))]
+
+class CredulousPrograms(IPrograms):
+    """Writes constants down, and takes whatever it is given."""
+
+    def save(self, program: object, options: OptionValues) -> SavedProgram:
+        assert isinstance(program, SubgraphView)
+        factor, summand = (constant.tobytes() for constant in constants_of(program))
+        return SavedProgram({"does": "multiply and add"}, {"factor": factor, "summand": summand})
+
+    def check(self, about: Mapping[str, object], options: OptionValues) -> ProgramCheck:
+        return ProgramCheck(ProgramFit.ACCEPTED)
+
+    def load(self, saved: SavedProgram) -> SubgraphView:
+        factor, summand = (
+            np.frombuffer(saved.parts[name], np.float32) for name in ("factor", "summand")
         )
+        graph = scaling(factor, summand)
+        return SubgraphView.of(graph, graph.layers)
 
 
 def constants_of(view: SubgraphView) -> list[Array]:
@@ -165,16 +170,64 @@ def test_no_attack_on_files_gives_a_wrong_result_or_an_error(
 
 def test_the_credulous_backend_would_be_wrong_without_checks(tmp_path: Path) -> None:
     """Or the test above could not fail."""
-    net = scaling(floats(2), floats(3))
-    view = SubgraphView.of(net, net.layers)
-    wrong = floats(20).tobytes(), floats(3).tobytes()
-    views = Credulous().load_compiled(
-        view, CompiledFiles((b"multiply and add",), wrong), PreparationRequest()
-    )
-    program = views.substitutions[0].replacement.layers[0].operation
-    assert isinstance(program, PreCompiled)
-    factor, _ = constants_of(program.program)
+    parts = {"factor": floats(20).tobytes(), "summand": floats(3).tobytes()}
+    factor, _ = constants_of(CredulousPrograms().load(SavedProgram({}, parts)))
     assert factor.tolist() == [20]
+
+
+def head_of(**changed: object) -> dict[str, object]:
+    """What the files say of the part, with something else in the place of some of it."""
+    piece = {"layers": [0, 1], "shapes": [[3]], "working_bytes": 0, "code": []}
+    piece |= {"about": {"does": "multiply and add"}, "data": ["factor", "summand"]}
+    return {"pieces": [piece | changed], "untouched": []}
+
+
+ODD_PIECES: dict[str, tuple[object, ...]] = {
+    "layers": ([], [0], [0, 1, 2], "01", None),
+    "shapes": ([], [[4]], [[3], [3]], [["3"]], [3], None),
+    "working_bytes": ("many", None),
+    "code": (["kernel"], 3),
+    "data": (["factor"], ["factor", "summand", "more"], [], None),
+}
+ODD_HEADS: list[object] = [
+    *(None, [], {}, {"pieces": []}, {"pieces": [], "untouched": []}),
+    *({"pieces": [], "untouched": [[number]]} for number in (9, 0, "0", None)),
+    *({"pieces": [], "untouched": 3}, {"pieces": [], "untouched": "all"}),
+    *({"pieces": [{}], "untouched": []}, {"pieces": [3], "untouched": []}),
+    *({"pieces": [{"layers": [0]}], "untouched": []}, head_of() | {"untouched": [[1]]}),
+    *(head_of(**{name: value}) for name, values in ODD_PIECES.items() for value in values),
+]
+
+
+def with_head(head: object) -> Callable[[CompiledParts, Key], LookedUp]:
+    """`CompiledParts.look_up`, finding a part whose files say something else of it."""
+    look_up = CompiledParts.look_up
+
+    def look_up_changed(parts: CompiledParts, key: Key) -> LookedUp:
+        found = look_up(parts, key)
+        assert found.files is not None
+        model = [json.dumps(head).encode(), *found.files.model[1:]]
+        return replace(found, files=CompiledFiles(model, found.files.data))
+
+    return look_up_changed
+
+
+@pytest.mark.parametrize("head", ODD_HEADS, ids=str)
+def test_what_is_kept_in_another_layout_is_compiled_anew(head: object, tmp_path: Path) -> None:
+    run(tmp_path, 2)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(CompiledParts, "look_up", with_head(head))
+        result, is_hit = run(tmp_path, 2)
+    assert not is_hit
+    np.testing.assert_array_equal(result, expected(2))
+    assert run(tmp_path, 2)[1]
+
+
+def test_the_layout_that_the_test_above_changes_is_the_right_one(tmp_path: Path) -> None:
+    run(tmp_path, 2)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(CompiledParts, "look_up", with_head(head_of()))
+        assert run(tmp_path, 2)[1]
 
 
 def test_what_was_damaged_is_written_anew(tmp_path: Path) -> None:
@@ -297,7 +350,7 @@ def test_eight_processes_that_prepare_one_model_at_once_compile_it_once(tmp_path
     log, start = tmp_path / "log", tmp_path / "started"
     start.mkdir()
     how = f"ScriptedBackend('Npu', {{'optimize': sleeps(0.5)}}, log={str(log)!r}, "
-    how += "declared=declaration(cache_files=(1, 1)))"
+    how += "declared=declaration(keeps_programs=True))"
     write_scripted(tmp_path / "backends", how)
     command = [sys.executable, "-c", PREPARER, str(tmp_path / "cache"), str(tmp_path / "backends")]
     processes = [
@@ -315,6 +368,6 @@ def test_eight_processes_that_prepare_one_model_at_once_compile_it_once(tmp_path
         assert process.returncode == 0, errors
         told.append(output)
     assert log_of(log).count("optimize") == 1
-    assert log_of(log).count("load_compiled") == 7
+    assert log_of(log).count("load") == 7
     assert sum("miss" in text for text in told) == 1
     assert sum("another process has just compiled it" in text for text in told) >= 1

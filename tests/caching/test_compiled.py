@@ -14,12 +14,15 @@ from armpy_reference import ReferenceBackend
 from armpy.backend import (
     BackendOption,
     CacheUse,
-    CompiledFiles,
+    Capability,
     IBackendInternal,
     OptimizationViews,
     OptionScope,
     OptionValues,
     PreparationRequest,
+    ProgramCheck,
+    ProgramFit,
+    SavedProgram,
 )
 from armpy.compiler import OptimizerOptions
 from armpy.errors import BackendCapabilityError, BackendError, InvalidArgumentError
@@ -30,9 +33,10 @@ from armpy.model import Model
 from armpy.store.digests import UnknownContentsError
 from armpy.store.settings import CompilationCaching
 from armpy.types import Preference, Priority
-from tests.support.fake_backends import registry_of, runtime_of
+from tests.support.fake_backends import compiled, registry_of, runtime_of
 from tests.support.networks import ADD, diamond, f32, floats
 from tests.support.scripted_backend import (
+    Call,
     Script,
     ScriptedBackend,
     Step,
@@ -40,14 +44,13 @@ from tests.support.scripted_backend import (
     declaration,
     raises,
     sleeps,
-    wrong_shapes,
 )
 
 X, EXPECTED = floats(-1, 0, 2, 5), floats(1, 1, 9, 21)  # 4 relu(x) + 1
 
 
 def npu(script: Script | None = None, version: str = "1.0", **declared: object) -> ScriptedBackend:
-    given: dict[str, object] = {"cache_files": (1, 2), **declared}
+    given: dict[str, object] = {"keeps_programs": True, **declared}
     said = declaration(version=version, **given)  # type: ignore[arg-type]  # each test's own
     return ScriptedBackend("Npu", script, declared=said)
 
@@ -72,21 +75,24 @@ def only_use(model: Model) -> CacheUse:
 
 def asked(backend: ScriptedBackend) -> list[str]:
     """What it was asked about parts."""
-    parts = ("optimize", "save_compiled", "load_compiled")
+    parts = ("optimize", "save", "check", "load")
     return [method for method in backend.methods if method in parts]
 
 
 def test_what_was_compiled_is_loaded_the_next_time(tmp_path: Path) -> None:
     first, second = npu(), npu()
     use = only_use(load(first, tmp_path))
-    assert asked(first) == ["optimize", "save_compiled"]
+    assert asked(first) == ["optimize", "save"]
     assert use == CacheUse("Npu", "4 layers from 'top'", False, "there is none")
-    assert len([*tmp_path.glob("*.entry")]) == 3  # as many as are declared
+    assert len([*tmp_path.glob("*.entry")]) == 2  # code, and data
     use = only_use(load(second, tmp_path))
-    assert asked(second) == ["load_compiled"]
+    assert asked(second) == ["check", "load"]
     assert use == CacheUse("Npu", "4 layers from 'top'", True)
-    saved = first.calls_of("save_compiled")[0].right()
-    assert second.calls_of("load_compiled")[0].arguments["files"] == saved
+    saved = first.calls_of("save")[0].right()
+    loaded = second.calls_of("load")[0].arguments["saved"]
+    assert isinstance(saved, SavedProgram)
+    assert (loaded.about, loaded.code) == (saved.about, saved.code)
+    assert {name: bytes(part) for name, part in loaded.parts.items()} == saved.parts
 
 
 def test_nothing_is_left_but_the_files(tmp_path: Path) -> None:
@@ -112,11 +118,11 @@ def test_whatever_else_is_prepared_is_another_entry(what: str, tmp_path: Path) -
     load(npu(), tmp_path)
     backend = npu()
     use = only_use(load(backend, tmp_path, **OTHERS[what]))  # type: ignore[arg-type]  # as above
-    assert asked(backend) == ["optimize", "save_compiled"]
+    assert asked(backend) == ["optimize", "save"]
     assert use.reason == "there is none"
     backend = npu()
     load(backend, tmp_path)
-    assert asked(backend) == ["load_compiled"]  # and the first is still there
+    assert asked(backend) == ["check", "load"]  # and the first is still there
 
 
 class Optional(ScriptedBackend):
@@ -141,7 +147,7 @@ class Optional(ScriptedBackend):
 def test_options_of_runtime_and_network_are_in_the_key(tmp_path: Path) -> None:
     told = []
     for options in ({}, {"units": 2}, {"tiles": 2}, {"units": 2, "tiles": 2}, {"units": 2}, {}):
-        backend = Optional("Npu", declared=declaration(cache_files=(1, 0)))
+        backend = Optional("Npu", declared=declaration(keeps_programs=True))
         runtime = Runtime(
             RuntimeOptions(
                 backends=["Npu"],
@@ -169,12 +175,12 @@ def test_what_was_optimised_is_there_when_it_is_loaded(
     caching = CompilationCaching(tmp_path)
     runtime = Runtime(RuntimeOptions(backends=["Npu"], registry=registry, caching=caching))
     optimized = runtime.optimize_network(diamond(), options)
-    assert asked(backend) == ["optimize", "save_compiled"]
+    assert asked(backend) == ["optimize", "save"]
     backend.forget()
     loaded = runtime.get_network(runtime.load_network(optimized))
     assert loaded.placement is not None
     assert [use.is_hit for use in loaded.placement.cache_uses] == [True]
-    assert asked(backend) == ["load_compiled"]
+    assert asked(backend) == ["check", "load"]
 
 
 def test_another_machine_compiles_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,23 +189,31 @@ def test_another_machine_compiles_anew(tmp_path: Path, monkeypatch: pytest.Monke
     assert not only_use(load(npu(), tmp_path)).is_hit
 
 
-@pytest.mark.parametrize(
-    ("step", "reason"),
-    [
-        (raises(BackendCapabilityError("made by another driver")), "made by another driver"),
-        (raises(BackendError("broken")), "broken"),
-        (raises(ValueError("broken")), "raised ValueError"),
-        (answers(None), "wrong type"),
-    ],
-    ids=["refuses", "fails", "raises", "lies"],
-)
-def test_what_the_backend_does_not_take_is_compiled_anew(
-    step: Step, reason: str, tmp_path: Path
-) -> None:
+def says(fit: object, reason: str) -> Step:
+    return answers(ProgramCheck(fit, reason))  # type: ignore[arg-type]  # of any type
+
+
+REFUSALS: Mapping[str, tuple[str, Step, str]] = {
+    "foreign": ("check", says(ProgramFit.FOREIGN, "a gpu's"), "foreign: a gpu's"),
+    "of old": ("check", says(ProgramFit.REBUILD, "of 0.9"), "needs rebuild: of 0.9"),
+    "odd fit": ("check", says("yes", "odd"), "'yes': odd"),
+    "says nothing": ("check", answers(None), "wrong type"),
+    "check raises": ("check", raises(ValueError("broken")), "raised ValueError"),
+    "cannot": ("load", raises(BackendCapabilityError("made by another driver")), "another driver"),
+    "fails": ("load", raises(BackendError("broken")), "broken"),
+    "raises": ("load", raises(ValueError("broken")), "raised ValueError"),
+    "gives none": ("load", answers(None), "it gives no program"),
+}
+
+
+@pytest.mark.parametrize("refusal", REFUSALS)
+def test_what_the_backend_does_not_take_is_compiled_anew(refusal: str, tmp_path: Path) -> None:
+    method, step, reason = REFUSALS[refusal]
     load(npu(), tmp_path)
-    backend = npu({"load_compiled": step})
+    backend = npu({method: step})
     use = only_use(load(backend, tmp_path))
-    assert asked(backend) == ["load_compiled", "optimize", "save_compiled"]
+    tried = ["check"] if method == "check" else ["check", "load"]
+    assert asked(backend) == [*tried, "optimize", "save"]
     assert not use.is_hit
     assert "the backend does not take what was kept" in use.reason
     assert reason in use.reason
@@ -207,24 +221,41 @@ def test_what_the_backend_does_not_take_is_compiled_anew(
     assert only_use(load(backend, tmp_path)).is_hit, "what was made anew was not kept"
 
 
-@pytest.mark.parametrize(
-    ("step", "reason"),
-    [
-        (raises(BackendError("broken")), "it is not kept: .*broken"),
-        (answers(None), "the backend keeps nothing of it"),
-        (answers(CompiledFiles((b"one",), ())), "not written the files that it declares"),
-        (answers(CompiledFiles((b"one",), (b"two", "three"))), "not written the files"),  # type: ignore[arg-type]  # the test's point
-    ],
-    ids=["raises", "keeps nothing", "too few", "no bytes"],
-)
-def test_a_backend_that_does_not_save_is_compiled_every_time(
-    step: Step, reason: str, tmp_path: Path
-) -> None:
+WIDE = np.zeros(3, np.float32)
+UNKEPT: Mapping[str, tuple[object, str]] = {
+    "no program": ("files", "wrong type"),
+    "no notes": (SavedProgram(None, {}), "no mappings"),  # type: ignore[arg-type]  # the test's point
+    "no parts": (SavedProgram({}, [b"code"]), "no mappings"),  # type: ignore[arg-type]  # as above
+    "notes of no file": (SavedProgram({"seen": object()}, {}), "not JSON serializable"),
+    "code that is not there": (SavedProgram({}, {"code": b""}, ("kernel",)), "no part 'kernel'"),
+    "code without names": (SavedProgram({}, {}, None), "code is None, not a tuple"),  # type: ignore[arg-type]  # as above
+    "no name": (SavedProgram({}, {b"code": b""}), "a part is called b'code'"),  # type: ignore[dict-item]  # as above
+    "text": (SavedProgram({}, {"code": "text"}), "the part 'code' is 'text', neither bytes"),  # type: ignore[dict-item]  # as above
+    "a number": (SavedProgram({}, {"code": 3}), "the part 'code' is 3, neither bytes"),  # type: ignore[dict-item]  # as above
+    "floats": (SavedProgram({}, {"code": WIDE}), "the part 'code' is .*, neither bytes"),
+}
+
+
+@pytest.mark.parametrize("unkept", UNKEPT)
+def test_what_cannot_be_written_is_compiled_every_time(unkept: str, tmp_path: Path) -> None:
+    answer, reason = UNKEPT[unkept]
+    _check_unkept(answers(answer), f"it is not kept: .*{reason}", tmp_path)
+
+
+def test_what_the_backend_fails_to_write_is_compiled_every_time(tmp_path: Path) -> None:
+    _check_unkept(raises(BackendError("broken")), "it is not kept: .*broken", tmp_path)
+
+
+def test_what_the_backend_does_not_keep_is_compiled_every_time(tmp_path: Path) -> None:
+    _check_unkept(answers(None), "the backend keeps nothing of it", tmp_path)
+
+
+def _check_unkept(step: Step, reason: str, folder: Path) -> None:
     for _ in range(2):
-        use = only_use(load(npu({"save_compiled": step}), tmp_path))
+        use = only_use(load(npu({"save": step}), folder))
         assert not use.is_hit
         assert re.search(reason, use.reason)
-    assert [*tmp_path.iterdir()] == []
+    assert [*folder.iterdir()] == []
 
 
 def test_a_backend_that_fails_to_compile_is_not_kept(tmp_path: Path) -> None:
@@ -234,7 +265,7 @@ def test_a_backend_that_fails_to_compile_is_not_kept(tmp_path: Path) -> None:
     assert [*tmp_path.iterdir()] == []
 
 
-@pytest.mark.parametrize("declared", [{"cache_files": (0, 0)}, {"feature_level": 28}])
+@pytest.mark.parametrize("declared", [{"keeps_programs": False}, {"feature_level": 28}])
 def test_a_backend_that_keeps_no_files_is_not_asked_to(
     declared: Mapping[str, object], tmp_path: Path
 ) -> None:
@@ -245,26 +276,48 @@ def test_a_backend_that_keeps_no_files_is_not_asked_to(
     assert (model.placement.cache_uses, [*tmp_path.iterdir()]) == ((), [])
 
 
-@pytest.mark.parametrize("counts", [(33, 0), (0, 33), (-1, 0)])
-def test_a_backend_with_too_many_files_cannot_be_used(counts: tuple[int, int]) -> None:
-    with pytest.raises(BackendError, match="number of cache files"):
-        runtime_of(npu(cache_files=counts))
+def test_a_backend_with_a_cache_of_its_own_is_not_asked_to(tmp_path: Path) -> None:
+    capabilities = {Capability.OWN_CACHE: True, Capability.NON_CONST_WEIGHTS: True}
+    backend = npu(capabilities=capabilities)
+    assert load(backend, tmp_path).placement.cache_uses == ()  # type: ignore[union-attr]  # it was loaded
+    assert asked(backend) == ["optimize"]
+    assert [*tmp_path.iterdir()] == []
 
 
-def test_the_most_files_that_are_allowed_are_kept(tmp_path: Path) -> None:
+def test_what_was_given_back_in_part_is_compiled_every_time(tmp_path: Path) -> None:
+    def half(call: Call) -> OptimizationViews:
+        view: SubgraphView = call.arguments["view"]
+        if len(view.layers) < 4:
+            return OptimizationViews(untouched=[view])
+        views = OptimizationViews(untouched=[view.part(view.layers[:2])])
+        views.fail(view.part(view.layers[2:]), "it is too busy")
+        return views
+
+    for is_kept in (False, True):
+        backend = npu({"optimize": half})
+        placement = load(backend, tmp_path).placement
+        assert placement is not None
+        titles = [(use.what, use.is_hit) for use in placement.cache_uses]
+        assert titles == [("4 layers from 'top'", False), ("2 layers from 'top'", is_kept)]
+
+
+def test_layers_that_were_left_as_they_are_come_back_like_that(tmp_path: Path) -> None:
+    def half(call: Call) -> OptimizationViews:
+        view: SubgraphView = call.arguments["view"]
+        views = OptimizationViews(untouched=[view.part(view.layers[:1])])
+        views.substitutions.append(compiled(view.part(view.layers[1:])))
+        return views
+
+    names = []
     for is_hit in (False, True):
-        use = only_use(load(npu(cache_files=(32, 32)), tmp_path))
-        assert use.is_hit is is_hit
-    assert len([*tmp_path.iterdir()]) == 64
-
-
-def test_a_loaded_answer_is_checked_like_every_other(tmp_path: Path) -> None:
-    load(npu(), tmp_path)
-    backend = npu({"load_compiled": wrong_shapes()})
-    use = only_use(load(backend, tmp_path))
-    assert not use.is_hit
-    assert "load_compiled / PreCompiled" in use.reason
-    assert "shape does not fit" in use.reason
+        backend = npu({"optimize": half})
+        model = load(backend, tmp_path)
+        assert only_use(model).is_hit is is_hit
+        executed = [call.arguments["name"] for call in backend.calls_of("execute")]
+        names.append(executed)
+    assert names[0] == names[1]
+    assert len(names[0]) == 2
+    assert names[0][0] == "top"
 
 
 def test_the_report_sums_up(tmp_path: Path) -> None:
@@ -337,7 +390,7 @@ def test_by_default_files_are_in_armpys_cache_directory(
     for is_hit in (False, True):
         model = Model(diamond(), runtime_of(npu()))
         assert only_use(model).is_hit is is_hit
-    assert len([*(tmp_path / "compiled").iterdir()]) == 3
+    assert len([*(tmp_path / "compiled").iterdir()]) == 2
 
 
 def test_the_folder_is_the_users_own(tmp_path: Path) -> None:
@@ -355,7 +408,7 @@ def test_what_was_used_longest_ago_makes_room(tmp_path: Path) -> None:
         net.output("y", net.add(ADD, x, constant))
         caching = CompilationCaching(tmp_path, limit_bytes=40_000)
         properties = NetworkProperties(optimizer=OptimizerOptions(caching=caching))
-        Model(net, runtime_of(npu(cache_files=(0, 1))), properties=properties)
+        Model(net, runtime_of(npu()), properties=properties)
         sizes.append(sum(path.stat().st_size for path in tmp_path.iterdir()))
     assert max(sizes) <= 40_000 * 33 // 32 + 5_000
     assert sizes[-1] > 20_000

@@ -304,7 +304,7 @@ def compiled_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         net = Network(name)
         x = net.input("x", f32(4))
         net.output("y", net.add(RELU, net.add(ADD, x, x, name=f"{name} sum")))
-        declared = declaration(cache_files=(1, 1))
+        declared = declaration(keeps_programs=True)
         Model(net, runtime_of(ScriptedBackend(backend_id, declared=declared)))
     return tmp_path / "compiled"
 

@@ -32,8 +32,8 @@ HARMLESS = {
     "EmptyId": (CandidateStatus.REJECTED, "'' is not a valid backend id"),
     "UnknownId": (CandidateStatus.REJECTED, "'Unknown' is not a valid backend id"),
     "DuplicateId": (CandidateStatus.DUPLICATE, "another backend has the id 'CpuRef'"),
-    "VersionTooNew": (CandidateStatus.REJECTED, r"made for API version 1\.999"),
-    "OtherMajor": (CandidateStatus.REJECTED, r"made for API version 0\.7"),
+    "VersionTooNew": (CandidateStatus.REJECTED, r"made for API version 2\.999"),
+    "OtherMajor": (CandidateStatus.REJECTED, r"made for API version 1\.5"),
     "MalformedVersion": (CandidateStatus.REJECTED, "API version 'one point oh' is not of the form"),
     "NullInstance": (CandidateStatus.REJECTED, "its backend_factory returned None"),
     "WrongInstance": (CandidateStatus.REJECTED, "its factory made object, not an IBackendInternal"),
@@ -55,7 +55,7 @@ DEADLY = {
 FALLS_BACK = {
     "WrongTypes": r"get_layer_support: the answer has the wrong type.*got 'everything'",
     "FailsToPrepare": r"preparation failed: .*the device has no memory left",
-    "OptimizeRaises": r"optimize_subgraph: .*the compiler does not know this pattern",
+    "OptimizeRaises": r"optimize_subgraph_view: .*the compiler does not know this pattern",
     "DropsLayers": r"does not hold every layer of the offered view exactly once",
 }
 """Modules that load, and why their layers go to the next backend."""

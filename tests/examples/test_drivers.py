@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -14,7 +15,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from armpy.backend import CompiledFiles, ICompletion, PreparationRequest
+from armpy.backend import (
+    ICompletion,
+    NetworkResources,
+    PreparationRequest,
+    ProgramFit,
+    SavedProgram,
+)
 from armpy.errors import ArmpyError, BackendCapabilityError, BackendUnavailableError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph import SubgraphView
@@ -28,8 +35,9 @@ from armpy.nnapi import (
     OperandType,
 )
 from armpy.ops import FullyConnected
+from armpy.store.settings import CompilationCaching
 from armpy.testing import run_conformance
-from armpy.types import DataType
+from armpy.types import DataType, DeviceType
 from tests.support.example_backends import EXAMPLES
 from tests.support.networks import ADD, RELU, chain, diamond, f32, floats
 
@@ -97,67 +105,86 @@ X_2 = np.array([[1, 1], [2, 0]], np.float32)
 Y_2 = [[4, 1], [4, 7]]  # by hand: relu([[3, -1 + 1], [2, 6 + 1]]) + x
 
 
-def offered(folder: Path) -> tuple[Any, SubgraphView]:
-    """The caching driver and a subgraph that it is offered."""
-    runtime = runtime_with(folder, "Caching")
+def caching_driver(folder: Path) -> Any:  # Any: its class is in a file that only armpy loads
+    return runtime_with(folder, "Caching").registry.get("SampleCaching")
+
+
+def saved_program(driver: Any) -> SavedProgram:
+    """What the driver writes down of the fully connected network."""
     graph = fully_connected().build()
-    return runtime.registry.get("SampleCaching"), SubgraphView.of(graph, graph.layers)
+    view = SubgraphView.of(graph, graph.layers)
+    (substitution,) = driver.optimize_subgraph_view(view, PreparationRequest()).substitutions
+    (layer,) = substitution.replacement.layers
+    saved: SavedProgram = driver.get_programs().save(layer.operation.program, {})
+    return saved
 
 
 def test_what_was_saved_runs_without_being_compiled_again(folder: Path) -> None:
-    driver, view = offered(folder)
-    request = PreparationRequest()
-    files = driver.save_compiled(view, driver.optimize_subgraph(view), request)
-    assert (len(files.model), len(files.data)) == (1, 1)
-    assert np.frombuffer(files.data[0], "<f4").tolist() == [1, 2, 3, -4, 0, 1]
-    (substitution,) = driver.load_compiled(view, files, request).substitutions
+    driver = caching_driver(folder)
+    saved, programs = saved_program(driver), driver.get_programs()
+    assert np.frombuffer(saved.parts["constants"], "<f4").tolist() == [1, 2, 3, -4, 0, 1]
+    assert saved.code == ()
+    about = json.loads(json.dumps(saved.about))
+    assert programs.check(about, {}).fit is ProgramFit.ACCEPTED
+    program = programs.load(saved._replace(about=about))
     assert driver.num_compiled == 1
-    (layer,) = substitution.replacement.layers
     y = np.empty((2, 2), np.float32)
-    layer.operation.program.run([X_2], [y])
+    program.run([X_2], [y])
     assert y.tolist() == Y_2
 
 
-@pytest.mark.parametrize(
-    ("files", "why"),
-    [
-        (CompiledFiles((b"",), (b"",)), "Expecting value"),
-        (CompiledFiles((b"[]",), (b"",)), "no program"),
-        (CompiledFiles((b'{"format": "sample program 0"}',), (b"",)), "the format is"),
-        (CompiledFiles((b"\x80",), (b"",)), "no program"),
-    ],
-)
-def test_files_that_hold_no_program_are_refused(
-    folder: Path, files: CompiledFiles, why: str
-) -> None:
-    driver, view = offered(folder)
-    with pytest.raises(BackendCapabilityError, match=why):
-        driver.load_compiled(view, files, PreparationRequest())
+@pytest.mark.parametrize("about", [{}, {"format": "sample program 0"}, {"format": ["odd"]}])
+def test_programs_of_another_format_are_refused(folder: Path, about: dict[str, object]) -> None:
+    check = caching_driver(folder).get_programs().check(about, {})
+    assert check.fit is ProgramFit.REBUILD
+    assert "the format is" in check.reason
 
 
-def test_files_that_do_not_fit_each_other_or_the_subgraph_are_refused(folder: Path) -> None:
-    driver, view = offered(folder)
-    request = PreparationRequest()
-    files = driver.save_compiled(view, driver.optimize_subgraph(view), request)
-    with pytest.raises(BackendCapabilityError, match="do not take 20 bytes"):
-        driver.load_compiled(view, CompiledFiles(files.model, (files.data[0][4:],)), request)
-    wrong = files.model[0].replace(b'"outputs": [', b'"outputs": [77, ')
-    with pytest.raises(BackendCapabilityError, match="not between 0 and"):
-        driver.load_compiled(view, CompiledFiles((wrong,), files.data), request)
-    strange = files.model[0].replace(b"CLAMP", b"UPPER")
-    with pytest.raises(BackendCapabilityError, match=r"no functions \{'UPPER'\}"):
-        driver.load_compiled(view, CompiledFiles((strange,), files.data), request)
-    other = diamond()
-    single = SubgraphView.of(other, other.layers[:2])  # two outputs
-    with pytest.raises(BackendCapabilityError, match="of another subgraph"):
-        driver.load_compiled(single, files, request)
+def changed(saved: SavedProgram, old: str, new: str) -> SavedProgram:
+    """The same with something else in its notes."""
+    text = json.dumps(saved.about)
+    assert old in text
+    return saved._replace(about=json.loads(text.replace(old, new)))
+
+
+def test_what_holds_no_program_is_refused(folder: Path) -> None:
+    driver = caching_driver(folder)
+    saved, programs = saved_program(driver), driver.get_programs()
+    constants = saved.parts["constants"]
+    for wrong, why in (
+        (saved._replace(parts={}), "constants"),
+        (saved._replace(parts={"constants": constants[4:]}), "do not take 20 bytes"),
+        (saved._replace(about={"format": saved.about["format"]}), "missing or odd"),
+        (changed(saved, '"outputs": [', '"outputs": [77, '), "not between 0 and"),
+        (changed(saved, "CLAMP", "UPPER"), r"no functions \{'UPPER'\}"),
+        (changed(saved, '"num_inputs": 1', '"num_inputs": [1]'), "missing or odd"),
+    ):
+        with pytest.raises(BackendCapabilityError, match=f"holds no program: .*{why}"):
+            programs.load(wrong)
 
 
 def test_what_the_caching_driver_declares_is_read(folder: Path) -> None:
-    driver, _ = offered(folder)
-    assert driver.get_device_figures().tensors[DataType.FLOAT32].exec_time == 0.8
-    assert (driver.number_of_cache_files, driver.number_of_data_cache_files) == (1, 1)
-    assert driver.feature_level == 29
+    with runtime_with(folder, "Caching") as runtime:
+        facts = runtime.devices[0]
+    assert facts.figures is not None
+    assert facts.figures.tensors[DataType.FLOAT32].exec_time == 0.8
+    assert (facts.num_cache_files, facts.num_data_cache_files) == (1, 1)
+    assert (facts.type, facts.feature_level) == (DeviceType.ACCELERATOR, 29)
+
+
+def test_the_core_keeps_what_the_caching_driver_compiles(folder: Path, tmp_path: Path) -> None:
+    caching = CompilationCaching(tmp_path / "cache")
+    options = RuntimeOptions(["SampleCaching"], dynamic_backends_path=folder, caching=caching)
+    for is_hit in (False, True):
+        with Runtime(options) as runtime:
+            network = runtime.load_network(fully_connected())
+            y = runtime.enqueue_workload(network, {"x": X_2})["y"]
+            assert np.asarray(y).tolist() == Y_2
+            placement = runtime.get_network(network).placement
+            driver: Any = runtime.registry.get("SampleCaching")
+            assert driver.num_compiled == (0 if is_hit else 1)
+        assert placement is not None
+        assert [use.is_hit for use in placement.cache_uses] == [is_hit]
 
 
 def test_the_queue_answers_before_its_device_is_done(folder: Path) -> None:
@@ -166,7 +193,7 @@ def test_the_queue_answers_before_its_device_is_done(folder: Path) -> None:
     module = sys.modules[type(driver).__module__]
     handles = [module.BufferHandle(f32(4)) for _ in range(2)]
     handles[0].copy_in_from(X)
-    workload = driver.create_workload_factory(None).create_workload(RELU, None)
+    workload = driver.create_workload_factory(NetworkResources()).create_workload(RELU, None)
     driver._queue.submit(time.sleep, 0.1)
     completion = workload.enqueue(handles[:1], handles[1:])
     assert isinstance(completion, ICompletion)

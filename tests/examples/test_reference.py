@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from armpy.backend import HostTensorHandle, WorkloadInfo
+from armpy.backend import HostTensorHandle, NetworkResources, PreparationRequest, WorkloadInfo
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph.network import Network
 from armpy.model import Model
@@ -53,11 +53,11 @@ def test_a_convolution_is_supported_prepared_and_run(options: RuntimeOptions) ->
     backend = Runtime(options).registry.get(BACKEND_ID)
     operation = Convolution2d()
     image, weights, output = f32(1, 3, 3, 1), f32(1, 2, 2, 1), f32(1, 2, 2, 1)
-    support = backend.get_layer_support()
+    support = backend.get_layer_support(PreparationRequest())
     assert support.is_layer_supported(operation, (image, weights, None), (output,))
     ones = np.ones(weights.known_shape, np.float32)
     info = WorkloadInfo("convolution", (image, weights, None), (output,), (None, ones, None))
-    workload = backend.create_workload_factory(None).create_workload(operation, info)
+    workload = backend.create_workload_factory(NetworkResources()).create_workload(operation, info)
     pixels = np.arange(9, dtype=np.float32).reshape(image.known_shape)
     result = np.empty(output.known_shape, np.float32)
     inputs = [HostTensorHandle(image, pixels), HostTensorHandle(weights, ones), None]

@@ -21,16 +21,16 @@ def test_a_worker_loads_what_an_earlier_one_compiled(
     # Workers write to armpy's cache only, where the system can confine them.
     (tmp_path / "cache").mkdir()
     log = tmp_path / "cache" / "log"
-    how = f"ScriptedBackend('Npu', log={str(log)!r}, declared=declaration(cache_files=(1, 1)))"
+    how = f"ScriptedBackend('Npu', log={str(log)!r}, declared=declaration(keeps_programs=True))"
     options = replace(
         write_scripted(tmp_path / "modules", how), backends=["Npu", "CpuRef"], isolation="process"
     )
-    for expected in (["optimize", "save_compiled"], ["load_compiled"]):
+    for expected in (["optimize", "save"], ["check", "load"]):
         log.write_text("")
         with Runtime(options) as runtime:
             model = Model(diamond(), runtime)
             np.testing.assert_array_equal(model(floats(-1, 0, 2, 5)), floats(1, 1, 9, 21))
             assert model.placement is not None
             assert model.placement.layers_by_backend == {"Npu": 4}
-        parts = ("optimize", "save_compiled", "load_compiled")
+        parts = ("optimize", "save", "check", "load")
         assert [method for method in log_of(log) if method in parts] == expected

@@ -6,23 +6,26 @@ from pathlib import Path
 
 import pytest
 
-from armpy import Runtime, RuntimeOptions
+from armpy import NetworkProperties, Runtime, RuntimeOptions
 from armpy.backend import PerformanceFigures
+from armpy.compiler import OptimizerOptions
 from armpy.compiler.devices import FigureSource
+from armpy.model import Model
 from armpy.types import DataType
 from tests.support.dynamic_modules import module_source, write_module
+from tests.support.networks import chain
 
 DECLARING = """
     from armpy.backend import DeviceFigures, PerformanceFigures
     from armpy.types import DataType
 
 
-    def figures(self):
-        return DeviceFigures({DataType.FLOAT32: PerformanceFigures(FIGURE, 0.5)})
+    def devices(self):
+        figures = DeviceFigures({DataType.FLOAT32: PerformanceFigures(FIGURE, 0.5)})
+        return [DeviceInfo(feature_level=28, figures=figures)]
 
 
-    Backend.get_device_figures = figures
-    Backend.feature_level = 28
+    Backend.get_devices = devices
 """
 
 
@@ -56,3 +59,42 @@ def test_figures_of_a_lying_backend_stay_on_its_side(tmp_path: Path) -> None:
     with runtime_with(tmp_path, "float('nan')") as runtime:
         declarer, _ = runtime.devices
     assert declarer.figures is None
+
+
+CAREFUL = """
+    from armpy.backend import ILayerSupport, ReasonCode, Support
+
+
+    class Careful(ILayerSupport):
+        def __init__(self, right, relaxed):
+            self._right, self._relaxed = right, relaxed
+
+        def is_layer_supported(self, operation, inputs, outputs):
+            if not self._relaxed:
+                return Support.no(ReasonCode.DATA_TYPE, "it has float16 only")
+            return self._right.is_layer_supported(operation, inputs, outputs)
+
+
+    def careful(self, request):
+        return Careful(ReferenceBackend.get_layer_support(self, request), request.relaxed)
+
+
+    Backend.get_layer_support = careful
+"""
+
+
+@pytest.mark.parametrize("relaxed", [False, True])
+def test_whether_a_network_is_relaxed_is_told_across_the_processes(
+    relaxed: bool, tmp_path: Path
+) -> None:
+    write_module(tmp_path, "acme_careful_backend", module_source("Careful", extra=CAREFUL))
+    options = RuntimeOptions(
+        ["Careful", "CpuRef"],
+        dynamic_backends_path=tmp_path,
+        isolation={"Careful": "process"},
+    )
+    properties = NetworkProperties(optimizer=OptimizerOptions(relaxed=relaxed))
+    with Runtime(options) as runtime:
+        placement = Model(chain(1), runtime, properties=properties).placement
+    assert placement is not None
+    assert placement.layers_by_backend == {("Careful" if relaxed else "CpuRef"): 1}

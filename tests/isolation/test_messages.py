@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 
 from armpy import DataType, IsolationLimits, TensorInfo, ops
+from armpy.backend import (
+    BackendOption,
+    Capability,
+    DeviceFigures,
+    DeviceInfo,
+    Numerics,
+    OptionScope,
+    PerformanceFigures,
+    PreparationRequest,
+)
 from armpy.core.processes.protocol import WorkerGoneError, error_from_fields
 from armpy.errors import BackendError
-from armpy.execution.isolation.backend import IsolatedBackend, _Support
+from armpy.execution.isolation.backend import _Support
+from armpy.execution.isolation.facts import facts_fields, facts_from
 from armpy.execution.isolation.messages import parse_failure
+from armpy.plugins.proxy.facts import read_facts
+from armpy.types import DeviceType
+from tests.support.fake_backends import FakeBackend
 
 PACKETS = [
     b"\1",
@@ -48,9 +62,7 @@ def test_packet_of_an_error_is_that_error() -> None:
 class Saying:
     """In the place of a supervisor, and of its worker, that answers the same always."""
 
-    def get_id(self) -> str:
-        return "Npu"
-
+    backend_id = "Npu"
     limits = IsolationLimits()
 
     def __init__(self, answer: object) -> None:
@@ -76,38 +88,74 @@ class Saying:
     ],
 )
 def test_answer_about_a_layer_that_says_nothing_is_an_error(answer: object) -> None:
-    support = _Support(Saying(answer), {})  # type: ignore[arg-type]
+    support = _Support(Saying(answer), PreparationRequest())  # type: ignore[arg-type]
     info = TensorInfo((1,), DataType.FLOAT32)
     operation = ops.ElementwiseUnary(ops.UnaryOperation.NEG)
     with pytest.raises(BackendError, match=r"Npu / is_layer_supported: .* cannot be read\. Got"):
         support.is_layer_supported(operation, [info], [info])
 
 
-def read(backend: IsolatedBackend, name: str) -> None:
-    """Ask for what a property or method tells."""
-    member = getattr(backend, name)
-    member()
+class Describing(FakeBackend):
+    """Says something of itself wherever a backend can."""
+
+    version = "1.4"
+    supported_extensions = ("com.acme.math",)
+
+    def get_devices(self) -> Sequence[DeviceInfo]:
+        figures = DeviceFigures({DataType.FLOAT32: PerformanceFigures(0.5, 0.25)})
+        return (
+            DeviceInfo("small", DeviceType.GPU, 28, figures, Numerics(keeps_nan=False)),
+            DeviceInfo("large", DeviceType.ACCELERATOR),
+        )
+
+    @property
+    def options(self) -> Sequence[BackendOption]:
+        return (
+            BackendOption("depth", 1, "How deep.", minimum=0),
+            BackendOption("way", "a", "Which way.", OptionScope.MODEL, choices=("a", "b")),
+        )
+
+
+def described() -> dict[str, Any]:
+    """What a worker writes of that, as it comes out of a message."""
+    text = json.dumps(facts_fields(read_facts(Describing("Npu"))))
+    fields: dict[str, Any] = json.loads(text)
+    return fields
+
+
+def test_what_a_worker_says_of_its_backend_is_read_as_it_was() -> None:
+    assert facts_from("Npu", described()) == read_facts(Describing("Npu"))
+
+
+def test_what_concerns_the_applications_memory_is_left_out() -> None:
+    fields = described()
+    fields["capabilities"] |= {str(Capability.TRACED_SIZES): True, "com.acme.fast": 3}
+    known = {Capability.NON_CONST_WEIGHTS: True, "com.acme.fast": 3}
+    assert facts_from("Npu", fields).capabilities == known
+
+
+DEVICE = described()["devices"][0]
 
 
 @pytest.mark.parametrize(
     ("name", "said"),
     [
         ("backend_id", 3),
+        ("api_version", 2.0),
         ("version", None),
-        ("device_type", "TOASTER"),
-        ("feature_level", "30"),
+        ("devices", {}),
+        ("devices", [3]),
+        ("devices", [{"name": "small"}]),
+        ("devices", [DEVICE | {"device_type": "TOASTER"}]),
+        ("devices", [DEVICE | {"figures": 3}]),
+        ("devices", [DEVICE | {"numerics": {"keeps_all": True}}]),
         ("supported_extensions", "all"),
         ("options", [{}]),
         ("options", [3]),
         ("options", [{"name": "x", "default": 1, "help": "", "scope": "moon", "choices": []}]),
-        ("get_device_figures", {"figures": 3}),
-        ("get_capabilities", None),
+        ("capabilities", None),
     ],
 )
 def test_description_that_cannot_be_read_is_an_error(name: str, said: object) -> None:
-    backend = object.__new__(IsolatedBackend)
-    key = {"get_device_figures": "figures", "get_capabilities": "capabilities"}.get(name, name)
-    backend._said = {key: said}
-    backend._source = Saying(None)  # type: ignore[assignment]
-    with pytest.raises(BackendError, match=r"^Npu / \w+: .* cannot be read\. .*[Gg]ot "):
-        read(backend, name)
+    with pytest.raises(BackendError, match=rf"^Npu / {name}: .* cannot be read\. .*[Gg]ot "):
+        facts_from("Npu", described() | {name: said})

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from armpy.backend import CacheUse
+from armpy.backend import CacheUse, Capability
 from armpy.errors import BackendCapabilityError, BackendError, NnapiError, ResultCode
 from armpy.nnapi import Compilation, Model, OperandCode, OperandType, OperationCode, PreferenceCode
 from armpy.nnapi.devices import DeviceManager
@@ -31,11 +33,11 @@ def driver(
     script: Script | None = None,
     *,
     name: str = "Npu",
-    files: tuple[int, int] = (1, 2),
+    keeps_programs: bool = True,
     version: str = "1.0",
     feature_level: int = 30,
 ) -> ScriptedBackend:
-    said = declaration(version=version, cache_files=files, feature_level=feature_level)
+    said = declaration(version=version, keeps_programs=keeps_programs, feature_level=feature_level)
     return ScriptedBackend(name, script, compiles=True, declared=said)
 
 
@@ -70,7 +72,7 @@ def compiled(
 
 def asked(backend: ScriptedBackend) -> list[str]:
     """What the device was asked: to prepare, to save, to prepare from files."""
-    parts = ("optimize", "save_compiled", "load_compiled")
+    parts = ("optimize", "save", "check", "load")
     return [method for method in backend.methods if method in parts]
 
 
@@ -86,7 +88,7 @@ def test_with_a_token_and_no_files_the_model_is_prepared_and_kept(
 ) -> None:
     backend = driver()
     compilation = compiled(backend, tmp_path, is_chosen=is_chosen)
-    assert asked(backend) == ["optimize", "save_compiled"]
+    assert asked(backend) == ["optimize", "save"]
     assert [use.is_hit for use in uses(compilation)] == [False]
 
 
@@ -97,7 +99,7 @@ def test_with_a_token_and_files_the_model_is_prepared_from_them(
     compiled(driver(), tmp_path)
     backend = driver()
     compilation = compiled(backend, tmp_path, is_chosen=is_chosen)
-    assert asked(backend) == ["load_compiled"]
+    assert asked(backend) == ["check", "load"]
     assert [use.is_hit for use in uses(compilation)] == [True]
 
 
@@ -115,9 +117,9 @@ def test_a_device_that_cannot_use_files_prepares_the_model_with_caching(
     error: Exception, tmp_path: Path
 ) -> None:
     compiled(driver(), tmp_path)
-    backend = driver({"load_compiled": raises(error)})
+    backend = driver({"load": raises(error)})
     compiled(backend, tmp_path)
-    assert asked(backend) == ["load_compiled", "optimize", "save_compiled"]
+    assert asked(backend) == ["check", "load", "optimize", "save"]
 
 
 def test_without_a_token_nothing_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,22 +131,43 @@ def test_without_a_token_nothing_is_kept(tmp_path: Path, monkeypatch: pytest.Mon
     assert not (tmp_path / "compiled").exists()
 
 
-@pytest.mark.parametrize("files", [(1, 0), (0, 1), (3, 2), (32, 32)])
-def test_files_are_as_many_as_the_device_says_and_have_nnapis_names(
-    files: tuple[int, int], tmp_path: Path
-) -> None:
-    compiled(driver(files=files), tmp_path)
+def test_a_device_has_one_file_of_code_and_one_of_data_with_nnapis_names(tmp_path: Path) -> None:
+    compiled(driver(), tmp_path)
     names = sorted(path.name for path in tmp_path.iterdir())
     matches = [re.fullmatch(r"([A-P]{64})([12])(\d+)", name) for name in names]
     assert all(matches)
     assert len({match[1] for match in matches if match}) == 1
     numbers = [(int(match[2]), int(match[3])) for match in matches if match]
-    assert sorted(numbers) == [(1, i) for i in range(files[0])] + [(2, i) for i in range(files[1])]
+    assert sorted(numbers) == [(1, 0), (2, 0)]
     assert {path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {0o600}
 
 
+OWN_CACHE = {Capability.OWN_CACHE: True, Capability.NON_CONST_WEIGHTS: True}
+
+
 @pytest.mark.parametrize(
-    "backend", [driver(files=(0, 0)), driver(feature_level=28)], ids=["no files", "before 1.2"]
+    ("declared", "num_files"),
+    [
+        ({"keeps_programs": True}, (1, 1)),
+        ({"keeps_programs": False}, (0, 0)),
+        ({"keeps_programs": True, "capabilities": OWN_CACHE}, (0, 0)),
+    ],
+    ids=["keeps programs", "keeps none", "has its own cache"],
+)
+def test_a_device_says_how_many_files_it_has(
+    declared: Mapping[str, Any], num_files: tuple[int, int], tmp_path: Path
+) -> None:
+    backend = ScriptedBackend("Npu", compiles=True, declared=declaration(**declared))
+    device = devices_of(backend).get_device_of_backend("Npu")
+    assert device.number_of_cache_files_needed == num_files
+    compiled(backend, tmp_path)
+    assert len([*tmp_path.iterdir()]) == sum(num_files)
+
+
+@pytest.mark.parametrize(
+    "backend",
+    [driver(keeps_programs=False), driver(feature_level=28)],
+    ids=["no programs", "before 1.2"],
 )
 def test_a_device_that_does_not_cache_is_not_asked_to(
     backend: ScriptedBackend, tmp_path: Path
@@ -156,15 +179,15 @@ def test_a_device_that_does_not_cache_is_not_asked_to(
     assert [*tmp_path.iterdir()] == []
 
 
-@pytest.mark.parametrize("missing", [0, 1, 2])
+@pytest.mark.parametrize("missing", [0, 1])
 def test_files_are_used_only_if_all_are_there(missing: int, tmp_path: Path) -> None:
     compiled(driver(), tmp_path)
     sorted(tmp_path.iterdir())[missing].unlink()
     backend = driver()
     compilation = compiled(backend, tmp_path)
-    assert asked(backend) == ["optimize", "save_compiled"]
+    assert asked(backend) == ["optimize", "save"]
     assert "a file is missing" in uses(compilation)[0].reason
-    assert len([*tmp_path.iterdir()]) == 3
+    assert len([*tmp_path.iterdir()]) == 2
 
 
 def stems(folder: Path) -> set[str]:
@@ -232,7 +255,7 @@ def test_another_model_under_the_same_token_is_not_confused(tmp_path: Path) -> N
         model.identify_inputs_and_outputs([a, b], [difference])
     compilation = compiled(backend, tmp_path, model=model)
     assert compilation(X, Y)[0].tolist() == [-9, -18]
-    assert asked(backend) == ["optimize", "save_compiled"]
+    assert asked(backend) == ["optimize", "save"]
     assert "it was made of something else" in uses(compilation)[0].reason
 
 
@@ -252,10 +275,10 @@ def test_damaged_files_are_made_anew(damage: object, tmp_path: Path) -> None:
         damage(path)  # type: ignore[operator]  # a function
     backend = driver()
     compiled(backend, tmp_path)
-    assert asked(backend) == ["optimize", "save_compiled"]
+    assert asked(backend) == ["optimize", "save"]
     backend.forget()
     compiled(backend, tmp_path)
-    assert asked(backend) == ["load_compiled"]
+    assert asked(backend) == ["check", "load"]
 
 
 def test_a_folder_that_is_not_there_keeps_nothing_and_is_not_made(tmp_path: Path) -> None:
@@ -282,15 +305,15 @@ def test_nothing_of_the_applications_is_deleted(tmp_path: Path) -> None:
 
 def test_a_device_that_saves_nothing_is_prepared_every_time(tmp_path: Path) -> None:
     for _ in range(2):
-        backend = driver({"save_compiled": answers(None)})
+        backend = driver({"save": answers(None)})
         compiled(backend, tmp_path)
-        assert asked(backend) == ["optimize", "save_compiled"]
+        assert asked(backend) == ["optimize", "save"]
     assert [*tmp_path.iterdir()] == []
 
 
 def test_a_deadline_holds_for_preparing_from_files_too(tmp_path: Path) -> None:
     compiled(driver(), tmp_path)
-    backend = driver({"load_compiled": sleeps(20)})
+    backend = driver({"load": sleeps(20)})
     manager = devices_of(backend)
     compilation = Compilation.create_for_devices(
         sum_model(manager=manager), [manager.get_device_of_backend("Npu")]
@@ -328,9 +351,3 @@ def test_caching_cannot_be_set_after_finish(tmp_path: Path) -> None:
     with pytest.raises(NnapiError) as raised:
         compilation.set_caching(tmp_path, TOKEN)
     assert raised.value.code is ResultCode.BAD_STATE
-
-
-@pytest.mark.parametrize("files", [(33, 0), (0, 33)])
-def test_a_device_with_more_than_32_files_is_no_device(files: tuple[int, int]) -> None:
-    with pytest.raises(BackendError, match="the number of cache files cannot be used"):
-        _ = devices_of(driver(files=files)).devices

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 from armpy_reference import ReferenceBackend
 
-from armpy.backend import DeviceFigures, PerformanceFigures
+from armpy.backend import DeviceFigures, DeviceInfo, PerformanceFigures
 from armpy.compiler.devices import BackendCosts, DeviceRecord, FigureSource, FiguresStore
 from armpy.execution import RuntimeOptions
 from armpy.nnapi import DeviceManager, OperandCode
-from armpy.types import DataType
+from armpy.types import DataType, DeviceType
 from tests.support.fake_backends import FakeBackend, registry_of
 
 UNKNOWN = PerformanceFigures(*[float(np.finfo(np.float32).max)] * 2)
@@ -31,16 +31,8 @@ class Npu(FakeBackend):
 
     figures: DeviceFigures | None = FIGURES
 
-    def get_device_figures(self) -> DeviceFigures | None:
-        return self.figures
-
-    @property
-    def number_of_cache_files(self) -> int:
-        return 2
-
-    @property
-    def number_of_data_cache_files(self) -> int:
-        return 1
+    def get_devices(self) -> Sequence[DeviceInfo]:
+        return (DeviceInfo(device_type=DeviceType.ACCELERATOR, figures=self.figures),)
 
 
 @pytest.fixture
@@ -101,8 +93,3 @@ def test_measured_figures_are_those_that_the_machine_has(manager: DeviceManager,
     found = device.capabilities.lookup(OperandCode.TENSOR_FLOAT32)
     assert found == PerformanceFigures(0.5, 0.25)
     assert device.facts.figures_source is FigureSource.MEASURED
-
-
-def test_cache_files_are_counted(manager: DeviceManager) -> None:
-    assert manager.get_device_of_backend("Npu").number_of_cache_files_needed == (2, 1)
-    assert manager.get_device_of_backend("CpuRef").number_of_cache_files_needed == (0, 0)

@@ -14,7 +14,6 @@ from armpy.backend import (
     IWorkload,
     IWorkloadFactory,
     NetworkResources,
-    Support,
     WorkloadInfo,
 )
 from armpy.execution import RuntimeOptions
@@ -52,8 +51,8 @@ class Device(FakeBackend):
         super().__init__("Device")
         self.num_workloads = 0
 
-    def can_use_allocator(self, allocator: ICustomAllocator) -> Support:
-        return Support.yes()
+    def use_custom_memory_allocator(self, allocator: ICustomAllocator) -> bool:
+        return True
 
     def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         right, this = super().create_workload_factory(network), self

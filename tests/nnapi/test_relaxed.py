@@ -10,6 +10,8 @@ from armpy_reference import ReferenceBackend
 
 from armpy.backend import (
     BackendOption,
+    DeviceInfo,
+    ILayerSupport,
     IWorkloadFactory,
     NetworkResources,
     OptimizationViews,
@@ -125,9 +127,12 @@ class Asking(FakeBackend):
         super().__init__("Careful")
         self.told: list[bool] = []
 
-    @property
-    def feature_level(self) -> int:
-        return self.level
+    def get_devices(self) -> Sequence[DeviceInfo]:
+        return (DeviceInfo(feature_level=self.level),)
+
+    def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
+        self.told.append(request.relaxed)
+        return super().get_layer_support(request)
 
     def optimize_subgraph_view(
         self, view: SubgraphView, request: PreparationRequest

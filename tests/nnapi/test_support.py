@@ -188,7 +188,7 @@ class WithoutSums(FakeBackend):
     """Does all but sums and the like."""
 
     def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
-        return _AllBut(super().get_layer_support())
+        return _AllBut(super().get_layer_support(request))
 
 
 class _AllBut(ILayerSupport):

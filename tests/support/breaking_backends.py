@@ -566,7 +566,7 @@ BREAKERS: dict[str, tuple[tuple[Callable[[], ExampleDeviceBackend], str], ...]] 
         (MeasuresAllTogether, "executions of one network are in another one's profile"),
     ),
     "runtimes/for-runtime-keeps-who-it-is": (
-        (Renamed, "backend_id is 'ExampleDevice2', not 'ExampleDevice'"),
+        (Renamed, "get_id is 'ExampleDevice2', not 'ExampleDevice'"),
     ),
     "runtimes/for-runtime-leaves-others-alone": ((OptionsStick, "changes memory_bytes of the"),),
     "runtimes/allocators-give-and-get-back": (

@@ -9,8 +9,8 @@ import pytest
 
 from armpy import ops
 from armpy.backend import (
-    IMemoryManager,
     IWorkloadFactory,
+    NetworkResources,
     OptimizationViews,
     PreparationRequest,
     ReasonCode,
@@ -149,7 +149,7 @@ def test_a_layer_given_back_alone_is_tried_with_neighbours() -> None:
 
 def test_a_pair_that_is_wrong_is_found_where_single_layers_are_given_back() -> None:
     class WrongPairs(Pairs):
-        def create_workload_factory(self, _: IMemoryManager | None) -> IWorkloadFactory:
+        def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
             return TamperedFactory(self.faults, adds_one)
 
     result = run_one(WrongPairs("Liar", OPERATIONS))
@@ -296,7 +296,7 @@ def test_a_second_execution_that_is_wrong_is_found() -> None:
     ("method", "said"),
     [
         ("create_workload", "said supported, but failed to prepare"),
-        ("optimize_subgraph", "said supported, but failed to prepare"),
+        ("optimize_subgraph_view", "said supported, but failed to prepare"),
         ("execute", "said supported, but failed to run"),
         ("create_workload_factory", "said supported, but failed to prepare"),
     ],

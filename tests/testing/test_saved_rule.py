@@ -92,7 +92,7 @@ class Compiler(CompilingBackend):
 def judged(programs: IPrograms | None) -> tuple[Outcome, str]:
     """What becomes of the rule, and why."""
     backend = Compiler(programs)
-    result = judge_contract(BackendUnderTest(backend.backend_id, options_for(backend)), RULE)
+    result = judge_contract(BackendUnderTest(backend.get_id(), options_for(backend)), RULE)
     return result.outcome, result.text
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from armpy_reference import ReferenceBackend
 
-from armpy.backend import ILayerSupport, PreparationRequest, ReasonCode, Support
+from armpy.backend import DeviceInfo, ILayerSupport, PreparationRequest, ReasonCode, Support
 from armpy.execution import RuntimeOptions
 from armpy.nnapi.codes import OperandCode, OperationCode
 from armpy.nnapi.model.model_description import (
@@ -96,12 +96,11 @@ class Unsigned(FakeBackend):
 
     level = 30
 
-    @property
-    def feature_level(self) -> int:
-        return self.level
+    def get_devices(self) -> Sequence[DeviceInfo]:
+        return (DeviceInfo(feature_level=self.level),)
 
     def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
-        right = super().get_layer_support()
+        right = super().get_layer_support(request)
 
         class UnsignedSupport(ILayerSupport):
             def is_layer_supported(

@@ -162,7 +162,7 @@ def notes() -> dict[str, tuple[Case, ...]]:
 
 def judged(backend: Sized) -> tuple[Outcome, str]:
     """What becomes of the rule, and why."""
-    subject = BackendUnderTest(backend.backend_id, options_for(backend))
+    subject = BackendUnderTest(backend.get_id(), options_for(backend))
     subject.notes.update(notes())
     result = judge_contract(subject, RULE)
     return result.outcome, result.text

@@ -35,13 +35,13 @@ FOUND = {
 @pytest.mark.parametrize(("shape", "fault"), FOUND)
 def test_a_fault_of_what_is_seldom_is_found(shape: str, fault: str) -> None:
     backend = Plain(NUMBERS[fault]()) if shape == "plain" else Fused(INT8[fault]())
-    subject = BackendUnderTest(backend.backend_id, options_for(backend))
+    subject = BackendUnderTest(backend.get_id(), options_for(backend))
     result = judge(subject, CASES[FOUND[shape, fault]])
     assert result.outcome is Outcome.FAILED, result.text
 
 
 def test_an_honest_backend_passes() -> None:
     backend = Plain()
-    subject = BackendUnderTest(backend.backend_id, options_for(backend))
+    subject = BackendUnderTest(backend.get_id(), options_for(backend))
     results = [judge(subject, case) for case in CASES.values()]
     assert [f"{r.case}: {r.text}" for r in results if r.outcome is not Outcome.PASSED] == []

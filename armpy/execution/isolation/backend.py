@@ -168,7 +168,7 @@ class IsolatedBackend(IBackendInternal):
 
     def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
         """What asks it about a network."""
-        return _Support(self._running(), request.model_options)
+        return _Support(self._running(), request)
 
     def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         """What makes workloads of prepared parts."""
@@ -237,15 +237,15 @@ class _Context(IBackendContext):
 class _Support(ILayerSupport):
     """Asks a backend in its process about layers."""
 
-    def __init__(self, supervisor: Supervisor, model_options: OptionValues) -> None:
+    def __init__(self, supervisor: Supervisor, request: PreparationRequest) -> None:
         self._supervisor = supervisor
-        self._options = dict(model_options)
+        self._told = dict(request.model_options), request.relaxed
 
     def is_layer_supported(
         self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
     ) -> Support:
         supervisor = self._supervisor
-        request = (SUPPORT, operation, tuple(inputs), tuple(outputs), self._options)
+        request = (SUPPORT, operation, tuple(inputs), tuple(outputs), *self._told)
 
         def ask(worker: WorkerProcess) -> Mapping[str, object]:
             return worker.request(request, timeout_s=supervisor.limits.start_timeout_s)

@@ -134,11 +134,13 @@ class BackendServer:
         inputs: OperandInfos,
         outputs: Sequence[TensorInfo],
         model_options: Mapping[str, Any],
+        relaxed: bool,
     ) -> Mapping[str, object]:
         """Ask the backend about a layer."""
         backend = self._backend
         assert backend is not None  # it is configured first
-        support: ILayerSupport = backend.get_layer_support(PreparationRequest(model_options))
+        request = PreparationRequest(model_options, relaxed=relaxed)
+        support: ILayerSupport = backend.get_layer_support(request)
         answer = support.is_layer_supported(operation, inputs, outputs)
         if not isinstance(answer, Support):
             raise BackendError("the answer has the wrong type", actual=repr(answer)[:200])

@@ -7,7 +7,7 @@ import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from armpy.backend import NO_OPTIONS, IPrograms, OptionValues, SavedProgram
 from armpy.backend.programs import HOST_TARGET
 from armpy.compiler import OptimizedNetwork
 from armpy.compiler.compiled_parts import part_digest
+from armpy.compiler.compiled_programs import check_saved
 from armpy.compiler.files.layout import CONSTANTS, METADATA, MODEL, ModelRecord
 from armpy.compiler.files.plain import plain
 from armpy.compiler.files.writing import ArrayStore, NetworkWriter
@@ -291,10 +292,15 @@ def _saved(
     options: OptionValues,
 ) -> SavedProgram | None:
     """What a backend writes of a part for a machine."""
-    kinds = (SavedProgram, type(None))
+    kinds: tuple[type[Any], ...] = (SavedProgram, type(None))  # Any: no common name
+    saved: SavedProgram | None
     if target == HOST_TARGET:
-        return ask_method(backend_id, kinds, programs, "save", operation.program, options)
-    return ask_method(backend_id, kinds, programs, "save_for", view, target, options)
+        saved = ask_method(backend_id, kinds, programs, "save", operation.program, options)
+    else:
+        saved = ask_method(backend_id, kinds, programs, "save_for", view, target, options)
+    if saved is not None:
+        check_saved(backend_id, saved)
+    return saved
 
 
 def _view(network: OptimizedNetwork, layer: Layer) -> SubgraphView:

@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from armpy.backend import CacheUse, IPrograms, ProgramCheck, ProgramFit
+from armpy.backend import (
+    CacheUse,
+    IBackendInternal,
+    IPrograms,
+    OptionValues,
+    ProgramCheck,
+    ProgramFit,
+    SavedProgram,
+)
 from armpy.compiler.compiled_cache import KEEPS_NOTHING
 from armpy.errors import BackendCapabilityError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.model import Model
 from armpy.model.archive.quick_loading import load_prepared
 from armpy.model.load_request import LoadRequest
+from armpy.plugins import BackendRegistry
 from armpy.plugins.proxy.guard import keeps_programs
 from armpy.plugins.proxy.guarded_call import ask_method
 from armpy.store.archive.trust import TRUSTED
 from armpy.store.settings import CompilationCaching
 from armpy.testing.backend_under_test import BackendUnderTest, layers_of
 from armpy.testing.cases.patterns import kit_patterns
-from armpy.testing.contract.case import NothingToKeepError, check
+from armpy.testing.contract.case import NotApplicableError, NothingToKeepError, check
 from armpy.testing.contract.networks import Bench, sample_bench, samples, with_constants
 from armpy.testing.contract.networks import bench as made_bench
 from armpy.testing.contract.telling import side_by_side, telling_cases
@@ -41,6 +52,68 @@ def kept_parts_compute_the_same(subject: BackendUnderTest) -> None:
             for use in _uses(subject, caching, bench, "when it comes from files"):
                 is_kept = use.is_hit or use.reason.endswith(KEEPS_NOTHING)
                 check(is_kept, f"what was compiled could not be loaded: {use}")
+
+
+def parts_that_cannot_be_used_are_compiled_anew(subject: BackendUnderTest) -> None:
+    """Of damaged files, and of programs that are refused, the parts are compiled again, right."""
+    if not keeps_programs(subject.backend):
+        raise NothingToKeepError("the core keeps none of its programs")
+    refusing = replace(subject.options, registry=_refusing(subject))
+    for case in samples(subject):
+        bench = sample_bench(subject, case)
+        with TemporaryDirectory(prefix="armpy-conformance-") as folder:
+            caching = CompilationCaching(folder)
+            _uses(subject, caching, bench, "when it is compiled")
+            for path in Path(folder).iterdir():
+                os.truncate(path, path.stat().st_size // 2)
+            uses = [*_uses(subject, caching, bench, "when its files are damaged")]
+            uses += _uses(subject, caching, bench, "when its programs are refused", refusing)
+            for use in uses:
+                check(not use.is_hit, f"what cannot be used was loaded: {use}")
+
+
+class _Refusing(IPrograms):
+    """Programs of a backend, none of which it takes any more."""
+
+    def __init__(self, programs: IPrograms) -> None:
+        self._programs = programs
+
+    def save(self, program: object, options: OptionValues) -> SavedProgram | None:
+        return self._programs.save(program, options)
+
+    def check(self, about: Mapping[str, object], options: OptionValues) -> ProgramCheck:
+        return ProgramCheck(ProgramFit.REBUILD, "the kit refuses it")
+
+    def load(self, saved: SavedProgram) -> object:
+        return self._programs.load(saved)
+
+
+def _refusing(subject: BackendUnderTest) -> BackendRegistry:
+    """A registry with a copy of the backend that refuses what was kept."""
+    try:
+        backend = _copy_that_refuses(subject.raw_backend)
+    except (TypeError, AttributeError) as error:
+        raise NotApplicableError(f"its programs cannot be refused for it: {error}") from error
+    registry = BackendRegistry()
+    registry.register(subject.backend_id, lambda: backend)
+    return registry
+
+
+def _copy_that_refuses(raw: IBackendInternal) -> IBackendInternal:
+    """A copy of a backend that refuses what was kept, as do those of its runtimes' own."""
+    backend = copy(raw)
+
+    def get_programs() -> IPrograms | None:
+        programs = raw.get_programs()
+        return None if programs is None else _Refusing(programs)
+
+    def for_runtime(options: OptionValues) -> IBackendInternal:
+        made = raw.for_runtime(options)
+        return backend if made is raw else _copy_that_refuses(made)
+
+    backend.get_programs = get_programs  # type: ignore[method-assign]
+    backend.for_runtime = for_runtime  # type: ignore[method-assign]
+    return backend
 
 
 def _uses(

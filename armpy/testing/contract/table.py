@@ -111,6 +111,7 @@ _RULES: dict[str, tuple[Check, ...]] = {
     ),
     "compiled": (
         compiled.kept_parts_compute_the_same,
+        compiled.parts_that_cannot_be_used_are_compiled_anew,
         compiled.saved_programs_compute_the_same,
         compiled.every_attribute_comes_back,
         compiled.patterns_come_back,

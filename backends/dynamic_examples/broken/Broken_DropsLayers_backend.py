@@ -1,4 +1,4 @@
-"""Broken: its `optimize_subgraph` forgets the layers that it was offered."""
+"""Broken: its `optimize_subgraph_view` forgets the layers that it was offered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Broken: its `optimize_subgraph` raises."""
+"""Broken: its `optimize_subgraph_view` raises."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ def get_backend_id() -> str:
 
 def get_version() -> tuple[int, int]:
     """Version of the contract."""
-    return 0, 7
+    return 1, 5
 
 
 def backend_factory() -> object:

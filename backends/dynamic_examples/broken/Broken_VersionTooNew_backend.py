@@ -10,7 +10,7 @@ def get_backend_id() -> str:
 
 def get_version() -> tuple[int, int]:
     """Version of the contract."""
-    return 1, 999
+    return 2, 999
 
 
 def backend_factory() -> object:

@@ -55,7 +55,7 @@ def get_backend_id() -> str:
 
 def get_version() -> str:
     """Second entry point."""
-    return "1.3"
+    return "2.0"
 
 
 def backend_factory() -> IBackendInternal:
@@ -230,8 +230,6 @@ class QueueContext(IBackendContext):
 
 class QueueBackend(IBackendInternal):
     """A device with one queue per runtime."""
-
-    api_version = "1.3"
 
     def __init__(self) -> None:
         self._queue = ThreadPoolExecutor(max_workers=1, thread_name_prefix=BACKEND_ID)

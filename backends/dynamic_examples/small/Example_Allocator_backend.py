@@ -38,7 +38,7 @@ def get_backend_id() -> str:
 
 def get_version() -> str:
     """Second entry point."""
-    return "1.2"
+    return "2.0"
 
 
 def backend_factory() -> IBackendInternal:

@@ -86,7 +86,8 @@ def test_a_folder_that_cannot_be_written_costs_time_only(cold: Any, tmp_path: Pa
 def test_a_process_that_has_the_backend_and_does_not_use_it_loads_no_library() -> None:
     code = (
         "import importlib, pkgutil, sys; from armpy_numba_acc import NumbaBackend, lowering;"
-        "NumbaBackend().get_layer_support();"
+        "from armpy.backend import PreparationRequest;"
+        "NumbaBackend().get_layer_support(PreparationRequest());"
         "names = [module.name for module in pkgutil.iter_modules(lowering.__path__)];"
         "[importlib.import_module(f'{lowering.__name__}.{name}') for name in names];"
         "assert len(names) > 40;"

@@ -66,7 +66,9 @@ def workload(device: Device) -> IWorkload:
     """``y = x + x``."""
     info = WorkloadInfo("sum", (INFO, INFO), (INFO,), (None, None))
     backend = ExampleDeviceBackend(device)
-    return backend.create_workload_factory(None).create_workload(ElementwiseBinary(), info)
+    return backend.create_workload_factory(NetworkResources()).create_workload(
+        ElementwiseBinary(), info
+    )
 
 
 def elements(handle: ITensorHandle) -> list[float]:
@@ -269,7 +271,7 @@ def test_workloads_refuse_tensors_that_are_not_where_the_device_could_use_them(
 
     info = WorkloadInfo("relu", (INFO,), (INFO,), (None,))
     backend = ExampleDeviceBackend(device)
-    layer = backend.create_workload_factory(None).create_workload(
+    layer = backend.create_workload_factory(NetworkResources()).create_workload(
         Activation(ActivationFunction.RELU), info
     )
     with pytest.raises(BackendError, match="ExampleDevice / relu: the tensor is not where"):

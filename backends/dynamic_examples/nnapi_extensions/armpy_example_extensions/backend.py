@@ -36,8 +36,6 @@ OPERATIONS = (fibonacci.Fibonacci, samples.Dequantize64, samples.Amplify)
 class ExampleExtensionsBackend(IBackendInternal):
     """The operations of two vendor extensions, and no others."""
 
-    api_version = "1.2"
-
     def get_id(self) -> BackendId:
         """The name of the entry point."""
         return "ExampleExtensions"

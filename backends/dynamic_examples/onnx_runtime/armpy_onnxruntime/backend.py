@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from armpy.backend import (
-    NO_OPTIONS,
     BackendOption,
     DeviceInfo,
     IBackendContext,
@@ -35,7 +34,7 @@ from armpy_onnxruntime.support import OnnxLayerSupport
 
 
 class ProgramFactory(IWorkloadFactory):
-    """Makes workloads of the programs that `OnnxRuntimeBackend.optimize_subgraph` put in."""
+    """Makes workloads of the programs that `OnnxRuntimeBackend.optimize_subgraph_view` put in."""
 
     def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
         """The workload of one program.
@@ -101,14 +100,8 @@ class OnnxRuntimeBackend(IBackendInternal):
     def optimize_subgraph_view(
         self, view: SubgraphView, request: PreparationRequest
     ) -> OptimizationViews:
-        """Compile the whole subgraph."""
-        return self.optimize_subgraph_with_options(view, NO_OPTIONS)
-
-    def optimize_subgraph_with_options(
-        self, view: SubgraphView, model_options: OptionValues
-    ) -> OptimizationViews:
         """Compile the whole subgraph; what ONNX Runtime raises becomes the reason to fall back."""
-        num_threads = int(model_options.get("num_threads", 0))
+        num_threads = int(request.model_options.get("num_threads", 0))
         program = Program(export_model(view), num_threads)
         shapes = tuple(value.info.known_shape for value in view.outputs)
         substitution = Substitution.by_operation(view, PreCompiled(program, shapes))

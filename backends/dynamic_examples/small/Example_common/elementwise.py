@@ -118,8 +118,6 @@ class ElementwiseBackend(IBackendInternal):
         NumPy's addition by default.
     """
 
-    api_version = "1.2"
-
     def __init__(
         self,
         backend_id: BackendId,
