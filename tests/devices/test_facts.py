@@ -111,7 +111,7 @@ def test_a_backend_is_asked_once_for_its_figures_whoever_wants_them(tmp_path: Pa
 
 
 def test_a_backend_whose_devices_cannot_be_asked_for_is_refused() -> None:
-    with pytest.raises(BackendError, match="^Declaring / get_devices: .*no device"):
+    with pytest.raises(BackendError, match=r"^Declaring / get_devices: .*no device"):
         BackendProxy(Declaring(RuntimeError("no device")))
 
 
