@@ -26,9 +26,11 @@ from armpy.ops import (
 )
 from armpy.tensor import Quantization, TensorInfo
 from armpy.testing.accuracy import AccuracyRun, ModelAccuracy, Status, run_accuracy
-from armpy.testing.accuracy.float_twin import float_twin, real_numbers
+from armpy.testing.accuracy.float_twin import float_twin
 from armpy.testing.accuracy.runner import AccuracySettings, samples_of
-from armpy.tools.compare.accuracy_measures import errors_of, latency_of, take_turns
+from armpy.tools.compare.accuracy_measures import latency_of, take_turns
+from armpy.tools.compare.errors import errors
+from armpy.tools.compare.real_numbers import real_numbers
 from armpy.types import DataType
 from tests.support.example_backends import DIGITS, EXAMPLES
 from tests.support.networks import f32, floats
@@ -109,26 +111,33 @@ def test_real_numbers_of_stored_elements() -> None:
 
 
 def test_errors_are_those_of_all_samples() -> None:
-    right = [[floats(3, 4)], [floats(0, 0)]]
-    found = errors_of(right, [[floats(3, 5)], [floats(2, 0)]])
+    right = [floats(3, 4), floats(0, 0)]
+    found = errors(right, [floats(3, 5), floats(2, 0)])
     assert found.mean_square == pytest.approx(5 / 4)
+    assert found.rms == pytest.approx(math.sqrt(5 / 4))
+    assert found.mean == pytest.approx(3 / 4)
     assert found.largest == 2
     assert found.relative == pytest.approx(math.sqrt(5 / 25))
+    assert found.sqnr_db == pytest.approx(10 * math.log10(25 / 5))
+    assert found.cosine == pytest.approx(29 / math.sqrt(25 * 38))
     assert found.same_best is None
-    assert errors_of(right, right).relative == 0
+    same = errors(right, right)
+    assert (same.relative, same.sqnr_db, same.cosine) == (0, math.inf, 1)
 
 
 def test_what_is_no_number_on_one_side_is_infinitely_wrong() -> None:
-    right = [[floats(1, np.nan, np.inf)]]
-    assert errors_of(right, right).largest == 0
-    assert errors_of(right, [[floats(1, 2, np.inf)]]).largest == math.inf
-    assert errors_of(right, [[floats(1, np.nan)]]).relative == math.inf
+    right = [floats(1, np.nan, np.inf)]
+    assert errors(right, right).largest == 0
+    wrong = errors(right, [floats(1, 2, np.inf)])
+    assert wrong.largest == wrong.mean == math.inf
+    assert wrong.sqnr_db == -math.inf
+    assert errors(right, [floats(1, np.nan)]).relative == math.inf
 
 
 def test_the_best_class_is_counted_by_sample() -> None:
-    right = [[np.array([[0.1, 0.9]])], [np.array([[0.8, 0.2]])]]
-    found = errors_of(right, [[np.array([[0.2, 0.8]])], [np.array([[0.4, 0.6]])]])
-    assert found.same_best == 0.5
+    right = [np.array([[0.1, 0.9]]), np.array([[0.8, 0.2]])]
+    found = errors(right, [np.array([[0.2, 0.8]]), np.array([[0.4, 0.6]])])
+    assert (found.same_best, found.num_rows) == (0.5, 2)
 
 
 def test_engines_take_turns_until_the_time_is_over() -> None:

@@ -11,7 +11,8 @@ from typing import Protocol
 from armpy.testing.accuracy.engines import PEER
 from armpy.testing.accuracy.report import EngineReport, ModelAccuracy, Status
 from armpy.testing.html import PAGE, STYLE
-from armpy.tools.compare.accuracy_measures import Errors, ExecutionTimes
+from armpy.tools.compare.accuracy_measures import ExecutionTimes
+from armpy.tools.compare.errors import ErrorStats
 from armpy.types import REFERENCE_BACKEND_ID, BackendId
 
 _MORE_STYLE = """
@@ -224,9 +225,9 @@ def _engine_row(engine: EngineReport) -> str:
     return f"<tr><td>{name}</td>" + "".join(f'<td class="n">{n}</td>' for n in numbers) + "</tr>"
 
 
-def _shown_errors(errors: Errors) -> list[str]:
+def _shown_errors(errors: ErrorStats) -> list[str]:
     """Three numbers."""
-    return [_number(e) for e in (errors.root_mean_square, errors.largest, errors.relative)]
+    return [_number(e) for e in (errors.rms, errors.largest, errors.relative)]
 
 
 def _shown_latency(latency: ExecutionTimes | None) -> list[str]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
-from armpy.tools.compare.accuracy_measures import Errors, ExecutionTimes
+from armpy.tools.compare.accuracy_measures import ExecutionTimes
+from armpy.tools.compare.errors import ErrorStats
 
 
 class Status(enum.StrEnum):
@@ -32,7 +33,7 @@ class EngineReport:
     Parameters
     ----------
     name, version : str
-    errors : Errors or None
+    errors : ErrorStats or None
         Against the float reference; None if there is no answer.
     latency : ExecutionTimes or None
         None if it was not timed.
@@ -42,7 +43,7 @@ class EngineReport:
 
     name: str
     version: str = ""
-    errors: Errors | None = None
+    errors: ErrorStats | None = None
     latency: ExecutionTimes | None = None
     text: str = ""
 

@@ -27,11 +27,13 @@ from armpy.model.load import load
 from armpy.ops.operation import Array
 from armpy.testing.accuracy.accuracy_run import AccuracyRun
 from armpy.testing.accuracy.engines import PEER, Engine, engine_of_model, peer_engine
-from armpy.testing.accuracy.float_twin import float_twin, real_info, real_numbers
+from armpy.testing.accuracy.float_twin import float_twin, real_info
 from armpy.testing.accuracy.report import EngineReport, ModelAccuracy, Status
 from armpy.testing.workers import LostItem, judge_in_workers
-from armpy.tools.compare.accuracy_measures import Errors, errors_of, latency_of, take_turns
-from armpy.tools.compare.diff import input_arrays
+from armpy.tools.compare.accuracy_measures import latency_of, take_turns
+from armpy.tools.compare.errors import errors
+from armpy.tools.compare.real_numbers import real_numbers
+from armpy.tools.compare.sides import input_arrays
 from armpy.types import REFERENCE_BACKEND_ID, BackendId
 
 REAL_NUMBERS = "real numbers"
@@ -315,8 +317,9 @@ def _report(
     """How far an engine is from the real numbers."""
     if isinstance(answers, str):
         return EngineReport(engine.name, engine.version, text=answers)
-    errors: Errors = errors_of(exact, [_real(outputs, infos) for outputs in answers])
-    return EngineReport(engine.name, engine.version, errors)
+    right = [array for outputs in exact for array in outputs]
+    given = [array for outputs in answers for array in _real(outputs, infos)]
+    return EngineReport(engine.name, engine.version, errors(right, given))
 
 
 def samples_of(path: Path, names: Sequence[str], most: int) -> list[dict[str, Array]]:

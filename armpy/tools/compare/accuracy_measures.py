@@ -1,83 +1,11 @@
-"""Errors of answers against real numbers, and their latency."""
+"""Latency of several things that take turns."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-
-from armpy.ops.operation import Array
-
-
-@dataclass(frozen=True, slots=True)
-class Errors:
-    """Differences of all outputs of all samples, in the units of the outputs.
-
-    Parameters
-    ----------
-    mean_square, largest : float
-        Of the differences.
-    relative : float
-        Root of the mean square over that of the right numbers; 0 where nothing differs.
-    same_best : float or None
-        Share of the samples whose largest element along the last axis is at the same place;
-        None if no output has classes.
-    """
-
-    mean_square: float
-    largest: float
-    relative: float
-    same_best: float | None = None
-
-    @property
-    def root_mean_square(self) -> float:
-        """In the units of the outputs."""
-        return math.sqrt(self.mean_square)
-
-
-def errors_of(expected: Sequence[Sequence[Array]], actual: Sequence[Sequence[Array]]) -> Errors:
-    """Compare the outputs of several samples.
-
-    Parameters
-    ----------
-    expected, actual : sequence of sequences of ndarray
-        By sample, then by output; real numbers. What is no number on one side alone is infinitely
-        wrong.
-    """
-    squares = count = 0.0
-    power, largest = 0.0, 0.0
-    places: list[bool] = []
-    for wanted, given in zip(expected, actual, strict=True):
-        for right, answer in zip(wanted, given, strict=True):
-            if right.shape != answer.shape:
-                return Errors(math.inf, math.inf, math.inf, 0.0)
-            difference = _differences(right, answer)
-            squares += float(np.sum(difference**2))
-            power += float(np.sum(np.nan_to_num(right.astype(np.float64), posinf=0, neginf=0) ** 2))
-            count += difference.size
-            largest = max(largest, float(difference.max(initial=0.0)))
-            if _has_classes(right):
-                places += list((right.argmax(-1) == answer.argmax(-1)).reshape(-1))
-    mean_square = squares / count if count else 0.0
-    relative = math.sqrt(squares / power) if power else (0.0 if not squares else math.inf)
-    same_best = float(sum(places) / len(places)) if places else None
-    return Errors(mean_square, largest, relative, same_best)
-
-
-def _differences(right: Array, answer: Array) -> Array:
-    """Absolute differences; 0 where both are the same infinity or no number."""
-    wide, given = right.astype(np.float64), answer.astype(np.float64)
-    with np.errstate(invalid="ignore"):
-        difference = np.abs(wide - given)
-    same = (wide == given) | (np.isnan(wide) & np.isnan(given))
-    return np.where(same, 0.0, np.nan_to_num(difference, nan=np.inf, posinf=np.inf))
-
-
-def _has_classes(array: Array) -> bool:
-    """Whether an output looks like scores of classes: one row for each sample."""
-    return array.ndim == 2 and array.shape[-1] > 1 and array.dtype.kind == "f"
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.model.model_files import parse
 from armpy.ops.operation import Array
+from armpy.tools.compare.trace import TensorTrace
 from armpy.tools.quantize.bias_correction import corrected_biases
 from armpy.tools.quantize.calibrating import calibrate
 from armpy.tools.quantize.cross_layer_equalization import equalized
@@ -24,7 +25,6 @@ from armpy.tools.quantize.planning import QuantizationPlan, check_names, choose_
 from armpy.tools.quantize.preparing import prepared_graph
 from armpy.tools.quantize.report import Pair, QuantizeReport, constant_bytes, judge, judged_values
 from armpy.tools.quantize.rewriting import Rewriter
-from armpy.tools.quantize.running import Watched
 from armpy.tools.quantize.weights import with_small_weights
 from armpy.types import DataType
 
@@ -227,7 +227,7 @@ class _Quantizing:
         plan = self._plan(graph)
         judged = samples[:judge_limit]
         shown = [*(plan.observed if plan else ()), *(judged_values(graph) if judged else ())]
-        with Watched(self._runtime, graph, shown) as before:
+        with TensorTrace(self._runtime, graph, shown) as before:
             pair = self._quantized(graph, plan, before, samples)
             self._tell("judge")
             layers, outputs = judge(self._runtime, before, pair, judged) if judged else ((), ())
@@ -283,7 +283,7 @@ class _Quantizing:
         self,
         graph: Graph,
         plan: QuantizationPlan | None,
-        before: Watched,
+        before: TensorTrace,
         samples: list[list[Array]],
     ) -> Pair:
         """The network of integers, with where its tensors are from."""

@@ -73,8 +73,8 @@ def _errors(
 ) -> list[LayerError]:
     """Run both backends."""
     from armpy.execution import RuntimeOptions  # noqa: PLC0415  # few reports compare
-    from armpy.tools.compare.diff import Sides  # noqa: PLC0415
     from armpy.tools.compare.layer_errors import layer_errors  # noqa: PLC0415
+    from armpy.tools.compare.sides import Sides  # noqa: PLC0415
 
     sides = Sides.of(backend, REFERENCE_BACKEND_ID, RuntimeOptions(registry=model.runtime.registry))
     given = [arrays[value.name] for value in model.graph.inputs]

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from armpy.core.units import bytes_text, time_text
 from armpy.errors import ArmpyError
-from armpy.tools.compare.accuracy_measures import errors_of, take_turns
+from armpy.tools.compare.accuracy_measures import take_turns
+from armpy.tools.compare.errors import errors
 from armpy.tools.pages import Bar, Bars, Part, Table, Text
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ def compare_backends(
                 statistics.median(ratios),
                 median_interval(ratios),
                 placement.peak_bytes if placement is not None else 0,
-                errors_of([outputs[first]], [outputs[name]]).relative,
+                errors(outputs[first], outputs[name]).relative,
             )
         )
     return found
