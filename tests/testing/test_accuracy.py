@@ -28,7 +28,6 @@ from armpy.tensor import Quantization, TensorInfo
 from armpy.testing.accuracy import AccuracyRun, ModelAccuracy, Status, run_accuracy
 from armpy.testing.accuracy.float_twin import float_twin
 from armpy.testing.accuracy.runner import AccuracySettings, samples_of
-from armpy.tools.compare.accuracy_measures import latency_of, take_turns
 from armpy.tools.compare.errors import errors
 from armpy.tools.compare.real_numbers import real_numbers
 from armpy.types import DataType
@@ -138,22 +137,6 @@ def test_the_best_class_is_counted_by_sample() -> None:
     right = [np.array([[0.1, 0.9]]), np.array([[0.8, 0.2]])]
     found = errors(right, [np.array([[0.2, 0.8]]), np.array([[0.4, 0.6]])])
     assert (found.same_best, found.num_rows) == (0.5, 2)
-
-
-def test_engines_take_turns_until_the_time_is_over() -> None:
-    now, order = [0.0], []
-
-    def run(name: str, duration_s: float) -> None:
-        order.append(name)
-        now[0] += duration_s
-
-    runs = {"a": lambda: run("a", 0.1), "b": lambda: run("b", 0.3)}
-    times = take_turns(runs, 4.0, lambda: now[0])
-    assert order[:4] == ["b", "a", "a", "b"]
-    assert times["a"] == pytest.approx([0.1] * 10)
-    assert times["b"] == pytest.approx([0.3] * 10)
-    assert latency_of([0.001, 0.002, 0.006]).median == pytest.approx(2.0)
-    assert latency_of([0.001, 0.002, 0.006]).mean == pytest.approx(3.0)
 
 
 def test_a_sound_backend_is_as_exact_as_the_reference() -> None:

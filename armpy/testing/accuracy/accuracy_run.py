@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
 from armpy.testing.accuracy.report import ModelAccuracy, Status
 from armpy.types import BackendId
@@ -42,7 +42,7 @@ class AccuracyRun:
             "machine": dict(self.machine),
             "settings": dict(self.settings),
             "duration_s": round(self.duration_s, 3),
-            "models": [asdict(m) | {"status": m.status.value} for m in self.models],
+            "models": [model.to_document() for model in self.models],
         }
 
     def to_html(self) -> str:

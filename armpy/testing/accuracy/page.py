@@ -11,8 +11,8 @@ from typing import Protocol
 from armpy.testing.accuracy.engines import PEER
 from armpy.testing.accuracy.report import EngineReport, ModelAccuracy, Status
 from armpy.testing.html import PAGE, STYLE
-from armpy.tools.compare.accuracy_measures import ExecutionTimes
 from armpy.tools.compare.errors import ErrorStats
+from armpy.tools.measure.latency import Latency
 from armpy.types import REFERENCE_BACKEND_ID, BackendId
 
 _MORE_STYLE = """
@@ -146,7 +146,7 @@ def _time_cell(engine: EngineReport | None) -> str:
     """The median of an engine's times."""
     if engine is None or engine.latency is None:
         return _NOTHING
-    return f'<td class="n">{_number(engine.latency.median)}</td>'
+    return f'<td class="n">{_number(engine.latency.median_ms)}</td>'
 
 
 _NOTHING = '<td class="n zero">-</td>'
@@ -164,7 +164,7 @@ def _ratio(run: IAccuracyRun, model: ModelAccuracy) -> str:
     ours, theirs = model.engine(run.backend), model.engine(PEER)
     if not (ours and ours.latency and theirs and theirs.latency):
         return "-"
-    return f"{theirs.latency.median / ours.latency.median:.2f}"
+    return f"{theirs.latency.median_ms / ours.latency.median_ms:.2f}"
 
 
 def _bars(run: IAccuracyRun) -> str:
@@ -177,7 +177,7 @@ def _bars(run: IAccuracyRun) -> str:
     rows = []
     for model in run.models:
         timed = [
-            (engine.latency.median, "peer" if engine.name == PEER else "")
+            (engine.latency.median_ms, "peer" if engine.name == PEER else "")
             for engine in model.engines
             if engine.latency is not None
         ]
@@ -230,19 +230,21 @@ def _shown_errors(errors: ErrorStats) -> list[str]:
     return [_number(e) for e in (errors.rms, errors.largest, errors.relative)]
 
 
-def _shown_latency(latency: ExecutionTimes | None) -> list[str]:
+def _shown_latency(latency: Latency | None) -> list[str]:
     """Four numbers."""
     if latency is None:
         return ["-"] * 4
-    return [_number(t) for t in (latency.median, latency.mean, latency.deviation, latency.best)]
+    return [
+        _number(t)
+        for t in (latency.median_ms, latency.mean_ms, latency.deviation_ms, latency.min_ms)
+    ]
 
 
 def _plot(run: IAccuracyRun, model: ModelAccuracy) -> str:
     """Every execution's time as a dot, an engine in each row, on one logarithmic axis."""
     timed = [
-        (engine, [time for time in engine.latency.times if time > 0])
+        (engine, [time_ms for time_ms in engine.times_ms if time_ms > 0])
         for engine in model.engines
-        if engine.latency is not None
     ]
     timed = [(engine, times) for engine, times in timed if times]
     if not timed:

@@ -28,9 +28,11 @@ def load(subject: Subject) -> ILoaded:
     """
     if subject.engine == ARMPY:
         return ArmpyLoaded(subject, load_model(subject))
-    from armpy.tools.benchmark.peers import load_peer
+    from armpy.tools.benchmark.peer import PeerLoaded
+    from armpy.tools.measure.engines import open_engine
 
-    return load_peer(subject)
+    threads = subject.num_threads or 1
+    return PeerLoaded(subject, open_engine(subject.engine, subject.model, threads, subject.callers))
 
 
 def load_model(subject: Subject, *, profiling: bool = False) -> Model:

@@ -9,14 +9,16 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from statistics import median
 
+from armpy.core.turns import orders
 from armpy.errors import ArmpyError, InvalidArgumentError
 from armpy.tools.benchmark.bursts import SubjectTurn
 from armpy.tools.benchmark.machine import MachineLoad
 from armpy.tools.benchmark.process import IRunning, PreparedSubject, Start, SubjectProcess
 from armpy.tools.benchmark.remarks import remarks_on_all, remarks_on_subject
 from armpy.tools.benchmark.results import BenchmarkResult, LayerCost, MemoryUse, SubjectResult
-from armpy.tools.benchmark.statistics import Ratio, compare, latency_of
 from armpy.tools.benchmark.subjects import Plan, Subject, name_subjects
+from armpy.tools.measure.latency import latency_of
+from armpy.tools.measure.ratio import Ratio, compare
 
 _TURNS = 12
 """Of each subject in a process, about."""
@@ -212,7 +214,7 @@ class _Benchmark:
         began, own_s, turns = time.perf_counter(), time.process_time(), 0
         self._machine_load.begin()
         used_s = 0.0
-        for order in self._orders(list(running)):
+        for order in orders(list(running), self._random):
             runs = (
                 None
                 if share is None
@@ -263,13 +265,6 @@ class _Benchmark:
                     self._guarded(index, partial(_note_layers, record, one))
             finally:
                 one.close()
-
-    def _orders(self, indices: list[int]) -> Iterator[list[int]]:
-        """Orders of turns: a random one, its opposite, and so on."""
-        while True:
-            order = self._shuffled(indices)
-            yield order
-            yield order[::-1]
 
     def _shuffled(self, indices: Sequence[int]) -> list[int]:
         """The same in a random order."""
