@@ -45,6 +45,12 @@ class IEngine(ABC):
     package: ClassVar[str]
     """Distribution that the engine comes with."""
 
+    @abstractmethod
+    def __init__(
+        self, model: str | os.PathLike[str] | bytes, num_threads: int = 1, callers: int = 1
+    ) -> None:
+        """Load the model."""
+
     @property
     def version(self) -> str:
         """The installed version."""
@@ -80,9 +86,9 @@ class LiteRt(IEngine):
     package = "ai-edge-litert"
 
     def __init__(
-        self, model: str | os.PathLike[str], num_threads: int = 1, callers: int = 1
+        self, model: str | os.PathLike[str] | bytes, num_threads: int = 1, callers: int = 1
     ) -> None:
-        self._model, self._num_threads, self._callers = os.fspath(model), num_threads, callers
+        self._model, self._num_threads, self._callers = model, num_threads, callers
         self._first = self._latest = self._made()
         self._arrays: Sequence[Array] = ()
         self._is_allocated = False
@@ -91,7 +97,9 @@ class LiteRt(IEngine):
         """An interpreter."""
         from ai_edge_litert.interpreter import Interpreter
 
-        return Interpreter(model_path=self._model, num_threads=self._num_threads)
+        if isinstance(self._model, bytes):
+            return Interpreter(model_content=self._model, num_threads=self._num_threads)
+        return Interpreter(model_path=os.fspath(self._model), num_threads=self._num_threads)
 
     @property
     def inputs(self) -> list[EngineInput]:
@@ -235,7 +243,7 @@ class OpenVino(IEngine):
 
     def __init__(
         self,
-        model: str | os.PathLike[str],
+        model: str | os.PathLike[str] | bytes,
         num_threads: int = 1,
         callers: int = 1,
         *,
@@ -245,7 +253,7 @@ class OpenVino(IEngine):
 
         self._ov = openvino
         self._core = openvino.Core()
-        self._model = self._core.read_model(os.fspath(model))
+        self._model = self._core.read_model(model if isinstance(model, bytes) else os.fspath(model))
         self._settings: dict[str, str | int] = {
             "PERFORMANCE_HINT": "LATENCY" if callers == 1 else "THROUGHPUT",
             "INFERENCE_NUM_THREADS": num_threads,
@@ -306,7 +314,7 @@ class OpenVino(IEngine):
         return [np.array(self._request.get_output_tensor(i).data) for i in range(count)]
 
 
-ENGINES: Mapping[str, type[LiteRt | OnnxRuntime | OpenVino]] = {
+ENGINES: Mapping[str, type[IEngine]] = {
     "litert": LiteRt,
     "onnxruntime": OnnxRuntime,
     "openvino": OpenVino,
@@ -315,9 +323,22 @@ ENGINES: Mapping[str, type[LiteRt | OnnxRuntime | OpenVino]] = {
 
 
 def open_engine(
-    name: str, model: str | os.PathLike[str], num_threads: int = 1, callers: int = 1
+    name: str,
+    model: str | os.PathLike[str] | bytes,
+    num_threads: int = 1,
+    callers: int = 1,
+    **options: bool,
 ) -> IEngine:
     """Load a model on an engine.
+
+    Parameters
+    ----------
+    name : str
+        A key of `ENGINES`.
+    model : path or bytes
+    num_threads, callers : int
+    **options
+        What else this engine takes.
 
     Raises
     ------
@@ -326,7 +347,7 @@ def open_engine(
     """
     made = ENGINES[name]
     try:
-        return made(model, num_threads, callers)
+        return made(model, num_threads, callers, **options)
     except ImportError as error:
         package = made.package
         raise BackendUnavailableError(

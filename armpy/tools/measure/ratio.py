@@ -7,12 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean, median
+from typing import TypeVar
 
 CONFIDENCE = 0.95
 """Of intervals."""
 
 LEAST_UNITS = 6
 """Independent measurements of which an interval is made: between fewer, none is that sure."""
+
+Turn = TypeVar("Turn")
 
 _BLOCKS = 8
 """Into which the turns are cut where there are few processes: neighbours in time are alike."""
@@ -108,11 +111,8 @@ def compare(baseline: Sequence[Sequence[float]], other: Sequence[Sequence[float]
         for one, two in zip(baseline, other, strict=False)
     ]
     ratios = [each for each in ratios if each]
-    unit = "process"
-    if 0 < len(ratios) < LEAST_UNITS:
-        blocks = -(-_BLOCKS // len(ratios))
-        unit, ratios = "block of turns", [b for each in ratios for b in _blocks(each, blocks)]
-    units = [median(each) for each in ratios]
+    unit = "block of turns" if 0 < len(ratios) < LEAST_UNITS else "process"
+    units = [median(each) for each in units_of(ratios)]
     if not units:
         return Ratio(math.nan, 0.0, math.inf, "too few runs", 0, unit)
     value = median(units)
@@ -123,7 +123,15 @@ def compare(baseline: Sequence[Sequence[float]], other: Sequence[Sequence[float]
     return Ratio(value, low, high, verdict, len(units), unit)
 
 
-def _blocks(turns: Sequence[float], most: int) -> list[list[float]]:
+def units_of(processes: Sequence[Sequence[Turn]]) -> list[list[Turn]]:
+    """The processes, or blocks of their turns where they are too few for an interval."""
+    if not 0 < len(processes) < LEAST_UNITS:
+        return [[*turns] for turns in processes]
+    most = -(-_BLOCKS // len(processes))
+    return [block for turns in processes for block in blocks(turns, most)]
+
+
+def blocks(turns: Sequence[Turn], most: int) -> list[list[Turn]]:
     """Cut turns into blocks of neighbours, of about the same size."""
     count = min(most, len(turns))
     ends = [len(turns) * number // count for number in range(count + 1)]
