@@ -7,6 +7,7 @@ from armpy.tools.pages.parts import (
     Bars as Bars,
     Details as Details,
     Facts as Facts,
+    Mark as Mark,
     Part as Part,
     Section as Section,
     Stack as Stack,
