@@ -11,7 +11,7 @@ from armpy import DataType, TensorInfo
 from armpy.execution.arrays.tensor_spec import TensorSpec
 from armpy.ops.operation import Array
 from armpy.tools.benchmark.inputs import chosen_shapes
-from armpy.tools.benchmark.peer import PeerLoaded
+from armpy.tools.benchmark.peer import PeerSubjectModel
 from armpy.tools.benchmark.subjects import Subject
 from armpy.tools.measure.engines import EngineInput, IEngine
 
@@ -51,6 +51,6 @@ def test_open_sizes_are_the_same_for_armpy_and_for_others(kind: str, batch: int 
     spec = TensorSpec("x", TensorInfo(shape, DataType.FLOAT32))
     engine = AnyEngine(shape)
     subject = Subject("a.onnx", engine="onnxruntime", batch=batch)
-    PeerLoaded(subject, engine).prepare_inputs(0)
+    PeerSubjectModel(subject, engine).prepare_inputs(0)
     assert chosen_shapes([spec], [None], {}, batch) == {"x": expected}
     assert engine.bound == [expected]

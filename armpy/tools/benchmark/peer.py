@@ -8,12 +8,12 @@ import numpy as np
 
 from armpy.errors import BackendUnavailableError
 from armpy.tools.benchmark.inputs import Array, usual_shape
-from armpy.tools.benchmark.loaded import ILoaded, items_of, read_arrays
+from armpy.tools.benchmark.subject_model import ISubjectModel, items_of, read_arrays
 from armpy.tools.benchmark.subjects import Subject
 from armpy.tools.measure.engines import EngineInput, IEngine, refusal
 
 
-class PeerLoaded(ILoaded):
+class PeerSubjectModel(ISubjectModel):
     """A model that a peer runs.
 
     Parameters

@@ -13,7 +13,7 @@ from armpy.core.turns import orders
 from armpy.errors import ArmpyError, InvalidArgumentError
 from armpy.tools.benchmark.bursts import SubjectTurn
 from armpy.tools.benchmark.machine import MachineLoad
-from armpy.tools.benchmark.process import IRunning, PreparedSubject, Start, SubjectProcess
+from armpy.tools.benchmark.process import ISubjectProcess, PreparedSubject, Start, SubjectProcess
 from armpy.tools.benchmark.remarks import remarks_on_all, remarks_on_subject
 from armpy.tools.benchmark.results import BenchmarkResult, LayerCost, MemoryUse, SubjectResult
 from armpy.tools.benchmark.subjects import Plan, Subject, name_subjects
@@ -157,7 +157,7 @@ class _Benchmark:
 
     def _measure_once(self, number: int) -> None:
         """Measure every subject in a fresh process."""
-        running: dict[int, IRunning] = {}
+        running: dict[int, ISubjectProcess] = {}
         try:
             for index in self._shuffled(range(len(self._records))):
                 record = self._records[index]
@@ -172,7 +172,7 @@ class _Benchmark:
             for one in running.values():
                 one.close()
 
-    def _prepare(self, index: int, running: dict[int, IRunning]) -> None:
+    def _prepare(self, index: int, running: dict[int, ISubjectProcess]) -> None:
         """Start a subject's process; it is among the running ones if that goes well."""
         record = self._records[index]
         one = self._start(record.subject)
@@ -194,7 +194,7 @@ class _Benchmark:
             return False
         return True
 
-    def _describe(self, index: int, one: IRunning) -> None:
+    def _describe(self, index: int, one: ISubjectProcess) -> None:
         """Ask a subject what it takes; the peak is that of the latest process.
 
         The first one may have compiled, and compilers are large.
@@ -206,7 +206,7 @@ class _Benchmark:
             _, found = one.describe(in_full=False)
             record.memory = replace(record.memory, peak_bytes=found.peak_bytes)
 
-    def _take_turns(self, number: int, running: dict[int, IRunning]) -> None:
+    def _take_turns(self, number: int, running: dict[int, ISubjectProcess]) -> None:
         """Let subjects take turns until each has had its share of time, or of runs."""
         seconds = self._plan.seconds / self._processes
         turn_s = max(seconds / _TURNS, _LEAST_TURN_S)
@@ -239,7 +239,7 @@ class _Benchmark:
         self._machine_load.end(wall_s, used_s + time.process_time() - own_s)
 
     def _take_turn(
-        self, index: int, running: dict[int, IRunning], turn_s: float, runs: int | None
+        self, index: int, running: dict[int, ISubjectProcess], turn_s: float, runs: int | None
     ) -> float:
         """Let one subject take a turn; seconds that it computed."""
         time.sleep(_PAUSE_S)
@@ -287,7 +287,7 @@ def _share(runs: int | None, processes: int, number: int) -> int | None:
     return None if runs is None else runs * (number + 1) // processes - runs * number // processes
 
 
-def _note_layers(record: _SubjectRecord, one: IRunning) -> None:
+def _note_layers(record: _SubjectRecord, one: ISubjectProcess) -> None:
     """Ask a subject about its layers."""
     record.layers = one.layers(_LAYER_RUNS)
 

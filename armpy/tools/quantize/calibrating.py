@@ -13,6 +13,7 @@ from armpy.errors import InvalidArgumentError
 from armpy.graph import Value
 from armpy.ops.operation import Array
 from armpy.tools.compare.trace import TensorTrace
+from armpy.tools.quantize.histograms import narrowed
 from armpy.tools.quantize.options import QuantizeOptions
 from armpy.tools.quantize.scales import Range
 
@@ -78,8 +79,6 @@ def calibrate(
     ranges = [found if found.low <= found.high else Range(0.0, 0.0) for found in extremes]
     means = {value: total / len(samples) for value, total in zip(values, sums, strict=True)}
     if options.method != "minmax":
-        from armpy.tools.quantize.histograms import narrowed  # noqa: PLC0415 - not for the usual
-
         counts = _histograms(trace, samples, values, ranges)
         ranges = [
             narrowed(found, count, options) for found, count in zip(ranges, counts, strict=True)

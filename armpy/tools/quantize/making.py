@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from armpy.errors import InvalidArgumentError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.frontends.tflite.source import is_tflite
+from armpy.frontends.tflite_writer.tflite import read_extras, write_tflite
 from armpy.graph import Graph, Layer
 from armpy.graph.network import Network
 from armpy.model import Model
@@ -94,8 +95,6 @@ class QuantizedModel:
             If an operation cannot be written to such a file.
         """
         if Path(path).suffix.lower() == ".tflite":
-            from armpy.frontends.tflite_writer.tflite import read_extras, write_tflite  # noqa: PLC0415 - few ask
-
             like = self.source if like is None else like
             extras = read_extras(like) if like is not None and is_tflite(like) else None
             return write_tflite(self.graph, path, f"armpy: {self.report.scheme}", extras)
@@ -188,14 +187,14 @@ def quantize(
             )
     if keep_open is None:
         keep_open = not isinstance(source, Network | Graph) and is_tflite(source)
-    quantizing = _Quantizing(runtime, options, progress)
+    quantizing = _QuantizationRun(runtime, options, progress)
     graph = quantizing.read(source, shapes, keep_open=keep_open)
     made = quantizing.run(graph, data, limit, judge_limit)
     made.source = source if isinstance(source, str | os.PathLike) else None
     return made
 
 
-class _Quantizing:
+class _QuantizationRun:
     """One model's way from float to integers."""
 
     def __init__(
