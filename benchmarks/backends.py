@@ -18,6 +18,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from benchmarks.common import description
 from tests.support.fake_distributions import FakeSite
 
 COMMANDS = {
@@ -31,7 +32,7 @@ COMMANDS = {
 
 def main() -> None:
     """Write the distributions, measure, and print a table."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description=description(__doc__))
     parser.add_argument("--candidates", type=int, default=50)
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import argparse
 import statistics
-import threading
-import time
-from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
 import armpy
 from armpy import DataType, Model, Network, TensorInfo, ops
+from armpy.core.turns import take_turns
+from armpy.tools.benchmark.bursts import run_burst
+from armpy.tools.measure.latency import latency_of
 
 
 def fully_connected(width: int, depth: int) -> Model:
@@ -45,35 +46,6 @@ def item_of(model: Model, seed: int) -> dict[str, np.ndarray]:
     return item
 
 
-def throughput(
-    call: Callable[[dict[str, np.ndarray]], object],
-    items: list[dict[str, np.ndarray]],
-    seconds: float,
-) -> tuple[float, list[float]]:
-    """Items per second of one caller per item, and how long each took, in milliseconds."""
-    latencies: list[list[float]] = [[] for _ in items]
-    begin = threading.Barrier(len(items) + 1)
-    until = [0.0]
-
-    def caller(index: int) -> None:
-        begin.wait()
-        while (start := time.perf_counter()) < until[0]:
-            call(items[index])
-            latencies[index].append(1e3 * (time.perf_counter() - start))
-
-    threads = [threading.Thread(target=caller, args=(i,)) for i in range(len(items))]
-    for thread in threads:
-        thread.start()
-    start = time.perf_counter()
-    until[0] = start + seconds
-    begin.wait()
-    for thread in threads:
-        thread.join()
-    took = time.perf_counter() - start
-    every = [one for own in latencies for one in own]
-    return len(every) / took, every
-
-
 def main() -> None:
     """Compare in turns, and print a table."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -91,27 +63,27 @@ def main() -> None:
         model = armpy.load(given.model, num_threads=given.threads)
     items = [item_of(model, seed) for seed in range(given.callers)]
     expected = [model.run(item) for item in items]
-    ratios, plain, batched, latencies = [], [], [], []
     with model, armpy.Batcher(model, given.max_batch, given.max_wait_ms) as batcher:
         for item, wanted in zip(items, expected, strict=True):
             for name, array in batcher.run(item).items():
                 np.testing.assert_allclose(array, wanted[name], rtol=1e-3, atol=1e-4)
-        for _ in range(given.turns):
-            rate, _ = throughput(model.run, items, given.seconds)
-            plain.append(rate)
-            rate, took = throughput(batcher.run, items, given.seconds)
-            batched.append(rate)
-            latencies += took
-            ratios.append(batched[-1] / plain[-1])
+        calls = {
+            way: [partial(run, item) for item in items]
+            for way, run in (("plain", model.run), ("batched", batcher.run))
+        }
+        turns = {way: partial(run_burst, each, given.seconds) for way, each in calls.items()}
+        found = take_turns(turns, 0.0, least=given.turns)
         told = batcher.statistics
-    latencies.sort()
+    plain, batched = ([turn.runs / turn.wall_s for turn in each] for each in found.values())
+    ratios = [many / one for many, one in zip(batched, plain, strict=True)]
+    latency = latency_of([us for turn in found["batched"] for us in turn.durations_us])
     print(f"{given.callers} callers, without: {statistics.median(plain):9.1f} items/s")
     print(f"{given.callers} callers, batched: {statistics.median(batched):9.1f} items/s")
     low, high = min(ratios), max(ratios)
     print(f"ratio per turn: median {statistics.median(ratios):.2f}, {low:.2f} to {high:.2f}")
     print(
-        f"latency through the batcher: median {statistics.median(latencies):.2f} ms, "
-        f"p99 {latencies[int(0.99 * len(latencies))]:.2f} ms, largest {latencies[-1]:.2f} ms"
+        f"latency through the batcher: median {latency.median_ms:.2f} ms, "
+        f"p99 {latency.p99_ms:.2f} ms, largest {latency.max_ms:.2f} ms"
     )
     print(
         f"batches of {told.mean_batch:.1f}; waited {told.wait_ms_median:.2f} ms (p99 "

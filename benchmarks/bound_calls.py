@@ -9,14 +9,18 @@ from __future__ import annotations
 import asyncio
 import sys
 import timeit
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
 import armpy
+from armpy.core.turns import take_turns, timed
+from armpy.errors import BackendUnavailableError
 from armpy.model import Model
 from armpy.ops.operation import Array
+from armpy.tools.measure.engines import open_engine
+from armpy.tools.measure.ratio import median_interval
 
 MODELS = (
     "micro/hello_world_float.tflite",
@@ -36,34 +40,29 @@ def zeros(model: Model) -> dict[str, Array]:
     }
 
 
-def peer(path: Path) -> Callable[[], object] | None:
+def invoke_of(path: Path, arrays: Sequence[Array]) -> Callable[[], object] | None:
     """LiteRT's ``invoke`` on one thread, if it is installed."""
     try:
-        from ai_edge_litert.interpreter import Interpreter  # noqa: PLC0415 - optional
-    except ImportError:
+        engine = open_engine("litert", path)
+    except BackendUnavailableError:
         return None
-    interpreter = Interpreter(str(path), num_threads=1)
-    interpreter.allocate_tensors()
-    interpreter.invoke()
-    invoke: Callable[[], object] = interpreter.invoke
+    engine.bind(arrays)
+    invoke = engine.caller()
+    invoke()
     return invoke
 
 
-def taken(calls: dict[str, Callable[[], object]], number: int = CALLS) -> dict[str, Array]:
+def taken(calls: Mapping[str, Callable[[], object]], number: int = CALLS) -> dict[str, Array]:
     """Microseconds per call in each round, the rounds of all taken in turn."""
-    times: dict[str, list[float]] = {name: [] for name in calls}
-    for _ in range(ROUNDS):
-        for name, call in calls.items():
-            times[name].append(timeit.timeit(call, number=number) / number * 1e6)
-    return {name: np.array(values) for name, values in times.items()}
+    turns = {name: timed(call, number) for name, call in calls.items()}
+    times = take_turns(turns, 0.0, least=ROUNDS)
+    return {name: 1e6 * np.array(each) for name, each in times.items()}
 
 
 def ratio(one: Array, other: Array) -> str:
     """Median of paired ratios with the interval of its 95 %."""
-    ratios = np.sort(one / other)
-    middle, half = len(ratios) / 2, 0.98 * len(ratios) ** 0.5
-    low, high = ratios[int(middle - half)], ratios[int(middle + half)]
-    return f"{np.median(ratios):.2f} ({low:.2f} to {high:.2f})"
+    low, high = median_interval([*map(float, one / other)])
+    return f"{np.median(one / other):.2f} ({low:.2f} to {high:.2f})"
 
 
 def compare(path: Path) -> None:
@@ -76,7 +75,7 @@ def compare(path: Path) -> None:
         "run": lambda: model.run(inputs),
         "started": lambda: execution.start().result(),
     }
-    invoke = peer(path)
+    invoke = invoke_of(path, list(inputs.values()))
     if invoke is not None:
         calls["invoke"] = invoke
     found = taken(calls)

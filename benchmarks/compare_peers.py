@@ -3,10 +3,10 @@
 Every model is measured in a process of its own, pinned to as many cores as there are threads.
 All engines are prepared in it, and then take turns: one call each, in an order that changes
 every round, so that whatever else the machine does falls on all of them alike. A ratio is the
-fastest peer's median divided by armpy's: above 1, armpy is faster. Its interval comes from
-resampling the rounds. Every engine has inputs and outputs bound beforehand. An engine that ends
-the process is looked for by measuring each beside armpy alone; its cell says so, and the others are
-measured without it.
+time of the peer with the least median divided by armpy's in the same round, in the median: above
+1, armpy is faster. Its interval is that of a median. Every engine has inputs and outputs bound
+beforehand. An engine that ends the process is looked for by measuring each beside armpy alone; its
+cell says so, and the others are measured without it.
 
 Usage::
 
@@ -25,20 +25,27 @@ import csv
 import json
 import math
 import platform
-import random
 import signal
 import statistics
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from armpy.core.turns import take_turns
+from armpy.errors import BackendUnavailableError
+from armpy.tools.measure.ratio import geometric_mean, median_interval
+from benchmarks.common import description, run_python, write_json
+from benchmarks.peers import (
+    ENGINES,
+    RELAXED_ENGINES,
+    ReadyEngine,
+    example_inputs,
+    kind_of_model,
+)
+
 Figures: TypeAlias = dict[str, Any]  # Any: numbers and texts, as they go to JSON
 
-ROOT = Path(__file__).parents[1]
-EXAMPLE = ROOT / "backends" / "dynamic_examples" / "onnx_runtime"
 LEAST_ROUNDS = 30
 MOST_ROUNDS = 20_000
 SETTLE_S = 0.03
@@ -55,20 +62,8 @@ def measure(
     without: Collection[str] = (),
 ) -> Figures:
     """Time every engine on one model, in this process, but for those that are left out."""
-    from benchmarks.peers import (  # noqa: PLC0415  # threads are limited first
-        ENGINES,
-        RELAXED_ENGINES,
-        Prepared,
-        UnavailableError,
-        example_inputs,
-        kind_of_model,
-        limit_threads,
-    )
-
-    limit_threads(num_threads)
-    sys.path.insert(0, str(EXAMPLE))
     inputs = example_inputs(path)
-    prepared: dict[str, Prepared] = {}
+    prepared: dict[str, ReadyEngine] = {}
     missing: dict[str, str] = {}
     for name, prepare in (RELAXED_ENGINES if is_relaxed else ENGINES).items():
         if name in without:
@@ -76,7 +71,7 @@ def measure(
         try:
             engine = prepare(path, inputs, num_threads)
             engine.run()
-        except UnavailableError as error:
+        except BackendUnavailableError as error:
             missing[name] = str(error)
         except Exception as error:  # engines raise what they like
             if name == "armpy":
@@ -84,8 +79,9 @@ def measure(
             missing[name] = f"{type(error).__name__}: {str(error)[:200]}"
         else:
             prepared[name] = engine
-    runs = {name: engine.run for name, engine in prepared.items()}
-    times = take_turns(runs, seconds, SETTLE_S if num_threads > 1 else 0.0)
+    settle_s = SETTLE_S if num_threads > 1 else 0.0
+    turns = {name: settled(engine, settle_s) for name, engine in prepared.items()}
+    times = take_turns(turns, seconds, least=LEAST_ROUNDS, most=MOST_ROUNDS)
     medians = {name: statistics.median(each) for name, each in times.items()}
     figures: Figures = {
         "model": path.name,
@@ -101,68 +97,30 @@ def measure(
     if peers:
         best = min(peers, key=medians.__getitem__)
         figures["best_peer"] = best
-        figures["ratio"] = medians[best] / medians["armpy"]
-        figures["interval"] = interval(times[best], times["armpy"])
+        ratios = [a / b for a, b in zip(times[best], times["armpy"], strict=True)]
+        figures["ratio"] = statistics.median(ratios)
+        figures["interval"] = median_interval(ratios)
     return figures
 
 
-def take_turns(
-    runs: Mapping[str, Callable[[], object]], seconds: float, settle_s: float = 0.0
-) -> dict[str, list[float]]:
-    """Time of one call of each engine per round, in seconds.
+def settled(engine: ReadyEngine, settle_s: float) -> Callable[[], float]:
+    """A turn of an engine, ahead of which nothing is done for a while, and it runs for a while.
 
     Notes
     -----
-    With `settle_s` nothing is done for so long ahead of each engine's turn, and then it runs for
-    so long without being timed: threads that another engine lets spin are asleep by then, and
-    its own are awake and where they are to be.
+    Threads that another engine lets spin are asleep by then, and its own are awake and where they
+    are to be.
     """
-    bursts: dict[str, int] = {}
-    for name, run in runs.items():
-        for _ in range(5):
-            run()
-        begin = time.perf_counter()
-        run()
-        bursts[name] = max(1, math.ceil(BURST_S / max(time.perf_counter() - begin, 1e-7)))
-    times: dict[str, list[float]] = {name: [] for name in runs}
-    order = list(runs)
-    shuffle = random.Random(0).shuffle
-    end = time.perf_counter() + seconds
-    while len(times[order[0]]) < LEAST_ROUNDS or (
-        time.perf_counter() < end and len(times[order[0]]) < MOST_ROUNDS
-    ):
-        shuffle(order)
-        for name in order:
-            run, count = runs[name], bursts[name]
-            if settle_s:
-                settle(run, settle_s)
-            begin = time.perf_counter()
-            for _ in range(count):
-                run()
-            times[name].append((time.perf_counter() - begin) / count)
-    return times
+    measured = engine.turn(BURST_S)
 
+    def turn() -> float:
+        time.sleep(settle_s)
+        end = time.perf_counter() + settle_s
+        while time.perf_counter() < end:
+            engine.run()
+        return measured()
 
-def settle(run: Callable[[], object], seconds: float) -> None:
-    """Let threads of others go to sleep, and those of an engine wake up."""
-    time.sleep(seconds)
-    end = time.perf_counter() + seconds
-    while time.perf_counter() < end:
-        run()
-
-
-def interval(theirs: Sequence[float], ours: Sequence[float]) -> tuple[float, float]:
-    """Where the ratio of medians lies in 95 of 100 resamplings of the rounds."""
-    draw = random.Random(0)
-    rounds = list(zip(theirs, ours, strict=True))
-    ratios = []
-    for _ in range(200):
-        chosen = draw.choices(rounds, k=min(len(rounds), 500))
-        ratios.append(
-            statistics.median(a for a, _ in chosen) / statistics.median(b for _, b in chosen)
-        )
-    ratios.sort()
-    return ratios[4], ratios[-5]
+    return turn if settle_s else measured
 
 
 def measure_apart(
@@ -177,10 +135,10 @@ def measure_apart(
     """
 
     def measured(without: Collection[str] = ()) -> Figures:
-        command = [sys.executable, "-m", "benchmarks.compare_peers", "--one", str(path)]
+        command = ["-m", "benchmarks.compare_peers", "--one", str(path)]
         command += ["--threads", str(num_threads), "--seconds", str(seconds)]
         command += ["--relaxed"] * is_relaxed + ["--without", ",".join(without)]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        done = run_python(command, num_cores=num_threads)
         if done.returncode == 0:
             figures: Figures = json.loads(done.stdout.splitlines()[-1])
             return figures
@@ -218,11 +176,6 @@ def processor_name() -> str:
         lines = []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return names[0] if names else platform.processor() or platform.machine()
-
-
-def geometric_mean(ratios: Sequence[float]) -> float:
-    """Geometric mean; NaN of nothing."""
-    return math.exp(statistics.fmean(map(math.log, ratios))) if ratios else math.nan
 
 
 def row(figures: Figures) -> list[str]:
@@ -308,7 +261,7 @@ def write_svg(path: Path, results: Sequence[Figures]) -> None:
 
 def main() -> None:
     """Measure what the command line asks for."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser = argparse.ArgumentParser(description=description(__doc__))
     parser.add_argument("models", nargs="*", type=Path, metavar="MODEL")
     parser.add_argument("--one", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--without", default="", help=argparse.SUPPRESS)
@@ -338,8 +291,7 @@ def main() -> None:
             print("  ".join(row(results[-1])), flush=True)
     print()
     print_table(results)
-    if arguments.json:
-        arguments.json.write_text(json.dumps(results, indent=2))
+    write_json(arguments.json, results)
     if arguments.csv:
         write_csv(arguments.csv, results)
     if arguments.svg:

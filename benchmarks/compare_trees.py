@@ -4,8 +4,8 @@ Each tree runs in long-lived processes of its own on one core and one thread. Th
 milliseconds each in an order that changes every round, so that whatever else the machine does falls
 on both alike; only ratios of the two mean anything: above 1, the new tree is faster. Where memory
 happens to lie in a process makes it faster or slower by some percent for as long as it lives,
-so every model is measured in several pairs of processes. An interval comes from
-resampling these and their rounds.
+so every model is measured in several pairs of processes. An interval is that of the median of
+these.
 
 Usage::
 
@@ -21,26 +21,26 @@ import argparse
 import json
 import math
 import os
-import random
 import statistics
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.compare_peers import geometric_mean
+from armpy.core.turns import take_turns
+from armpy.tools.measure.ratio import geometric_mean, median_interval, units_of
+from benchmarks.common import ROOT, description, write_json
 from benchmarks.starts import ARMPY, start
 from scripts.comparison.trees import Store, Tree, TreeError, default_store
 
-ROOT = Path(__file__).parents[1]
 SHARED = ROOT.parent / "shared" / "models"
 FAMILIES = ("coral", "keras", "micro", "mlperf_tiny")
 """Folders of the models that are measured unless others are named."""
 
 BURST_S = 0.004
 LEAST_ROUNDS = 20
-RESAMPLINGS = 400
 
 Figures = dict[str, float]
 
@@ -97,21 +97,15 @@ class Worker:
         return json.loads(line)
 
 
-def take_turns(old: Worker, new: Worker, ways: Sequence[str], seconds: float) -> dict[str, Rounds]:
+def rounds_of(old: Worker, new: Worker, ways: Sequence[str], seconds: float) -> dict[str, Rounds]:
     """Times of both trees' calls, round by round, for each way to call."""
-    workers = (old, new)
-    counts = {way: max(1, math.ceil(BURST_S / max(new.time(way, 3), 1e-7))) for way in ways}
-    found: dict[str, Rounds] = {way: [] for way in ways}
-    shuffle = random.Random(0).shuffle
-    order = [(way, side) for way in ways for side in (0, 1)]
-    spent = 0.0
-    while spent < seconds or len(found[ways[0]]) < LEAST_ROUNDS:
-        shuffle(order)
-        times = {turn: workers[turn[1]].time(turn[0], counts[turn[0]]) for turn in order}
-        spent += sum(times[way, side] * counts[way] for way, side in order)
-        for way in ways:
-            found[way].append((times[way, 0], times[way, 1]))
-    return found
+    turns = {}
+    for way in ways:
+        count = max(1, math.ceil(BURST_S / max(new.time(way, 3), 1e-7)))
+        for side, worker in enumerate((old, new)):
+            turns[way, side] = partial(worker.time, way, count)
+    found = take_turns(turns, seconds, least=LEAST_ROUNDS, most=sys.maxsize)
+    return {way: list(zip(found[way, 0], found[way, 1], strict=True)) for way in ways}
 
 
 def ratio_of(pairs: Sequence[Rounds]) -> float:
@@ -134,15 +128,8 @@ def quartile(times: Sequence[float]) -> float:
 
 
 def interval(pairs: Sequence[Rounds]) -> tuple[float, float]:
-    """Where the ratio lies in 95 of 100 resamplings of the pairs of processes and their rounds."""
-    draw = random.Random(0)
-    ratios = sorted(
-        ratio_of(
-            [draw.choices(rounds, k=len(rounds)) for rounds in draw.choices(pairs, k=len(pairs))]
-        )
-        for _ in range(RESAMPLINGS)
-    )
-    return ratios[RESAMPLINGS // 40], ratios[-1 - RESAMPLINGS // 40]
+    """Between which ratios of pairs, or of blocks of their rounds if they are few, it lies."""
+    return median_interval([ratio_of([rounds]) for rounds in units_of(pairs)])
 
 
 def figures_of(pairs: Sequence[Rounds]) -> Figures:
@@ -173,7 +160,7 @@ def measure(
             # The second process to start may get better pages: neither tree always is the second.
             for tree in (old, new) if number % 2 else (new, old):
                 workers["old" if tree is old else "new"] = Worker(tree, model, backend)
-            turns = take_turns(workers["old"], workers["new"], ways, options.seconds)
+            turns = rounds_of(workers["old"], workers["new"], ways, options.seconds)
         finally:
             for worker in workers.values():
                 worker.close()
@@ -234,8 +221,7 @@ def main() -> int:
     except TreeError as error:
         print(f"compare_trees: error: {error}", file=sys.stderr)
         return 2
-    if options.json:
-        options.json.write_text(json.dumps(results, indent=2))
+    write_json(options.json, results)
     return 0
 
 
@@ -247,7 +233,7 @@ def _row(name: str, figures: Figures) -> str:
 
 def _options() -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser = argparse.ArgumentParser(description=description(__doc__))
     parser.add_argument("old", help="folder or revision")
     parser.add_argument("new", nargs="?", default=str(ROOT), help="folder or revision; this one")
     found = [path for family in FAMILIES for path in sorted((SHARED / family).glob("*.tflite"))]

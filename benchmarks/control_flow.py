@@ -20,6 +20,8 @@ from pathlib import Path
 
 import numpy as np
 
+from armpy.core.turns import take_turns
+from armpy.errors import BackendUnavailableError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph import Graph, Value
 from armpy.graph.network import Network
@@ -35,13 +37,8 @@ from armpy.ops import (
 )
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
-from benchmarks.peers import (
-    UnavailableError,
-    armpy_numba,
-    example_inputs,
-    limit_threads,
-    litert,
-)
+from benchmarks.common import description, keep_to_cores
+from benchmarks.peers import ENGINES, example_inputs
 from tests.support.tflite_recurrent import Lstm
 
 LSTMS = {
@@ -107,30 +104,25 @@ def compare(name: str, path: Path, num_pairs: int) -> None:
     """Print the time of a model and its ratio to LiteRT's."""
     inputs = example_inputs(path)
     try:
-        engines = [engine(path, inputs, 1) for engine in (armpy_numba, litert)]
-    except UnavailableError as error:
+        turns = {each: ENGINES[each](path, inputs, 1).turn() for each in ("armpy", "LiteRT")}
+    except BackendUnavailableError as error:
         print(f"{name}: {error}")
         return
-    times_us: tuple[list[float], list[float]] = [], []
-    for pair in range(num_pairs + 3):
-        for number in (0, 1) if pair % 2 else (1, 0):
-            started = time.perf_counter()
-            engines[number].run()
-            if pair >= 3:
-                times_us[number].append(1e6 * (time.perf_counter() - started))
-    ratio = statistics.median(a / b for a, b in zip(*times_us, strict=True))
-    ours, theirs = map(statistics.median, times_us)
-    print(f"{name}: {ours:.1f} us, LiteRT {theirs:.1f} us, ratio {ratio:.2f}")
+    take_turns(turns, 0.0, least=3)
+    ours, theirs = take_turns(turns, 0.0, least=num_pairs).values()
+    ratio = statistics.median(a / b for a, b in zip(ours, theirs, strict=True))
+    ours_us, theirs_us = (1e6 * statistics.median(times) for times in (ours, theirs))
+    print(f"{name}: {ours_us:.1f} us, LiteRT {theirs_us:.1f} us, ratio {ratio:.2f}")
 
 
 def main() -> None:
     """Print one line per kind of loop, and per model."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser = argparse.ArgumentParser(description=description(__doc__))
     parser.add_argument("--turns", type=int, default=100_000)
     parser.add_argument("models", nargs="*", type=Path)
     parser.add_argument("--pairs", type=int, default=100)
     arguments = parser.parse_args()
-    limit_threads(1)
+    keep_to_cores(1)
     print_turns(arguments.turns)
     with tempfile.TemporaryDirectory() as folder:
         for number, (name, lstm) in enumerate(LSTMS.items()):

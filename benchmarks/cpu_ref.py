@@ -17,14 +17,10 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import json
-import os
 import statistics
-import subprocess
-import sys
-from collections.abc import Callable
 from pathlib import Path
 
-ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+from benchmarks.common import description, output_of, write_json
 
 _RUN = """
 import json, resource, sys, time
@@ -33,8 +29,6 @@ start = time.perf_counter()
 import armpy
 imported = time.perf_counter()
 path, shape = sys.argv[1], json.loads(sys.argv[2])
-from armpy import loading, runtime
-from armpy.frontends import tflite
 import armpy_reference
 armpy.load(path, backends=["CpuRef"]).close()
 before = time.perf_counter()
@@ -93,25 +87,9 @@ print(json.dumps({"import_ms": 1e3 * (time.perf_counter() - start)}))
 """
 
 
-def run_python(code: str, *arguments: str) -> dict[str, float]:
+def figures_of(code: str, *arguments: str) -> dict[str, float]:
     """Run a measurement in a process of its own on one core and thread."""
-    command = [sys.executable, "-c", code, *arguments]
-    pin: Callable[[], None] | None = None
-    if hasattr(os, "sched_setaffinity"):
-        core = min(os.sched_getaffinity(0))
-
-        def pin() -> None:
-            os.sched_setaffinity(0, {core})
-
-    done = subprocess.run(
-        command,
-        env=os.environ | ONE_THREAD,
-        capture_output=True,
-        text=True,
-        check=True,
-        preexec_fn=pin,
-    )
-    result: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    result: dict[str, float] = json.loads(output_of(["-c", code, *arguments], num_cores=1))
     return result
 
 
@@ -126,9 +104,9 @@ def measure_model(
     """All figures of one model; LiteRT's beside them where it is installed."""
     ours, theirs = [], []
     for _ in range(rounds):
-        ours.append(run_python(_RUN, str(path), json.dumps(shape)))
+        ours.append(figures_of(_RUN, str(path), json.dumps(shape)))
         if with_litert:
-            theirs.append(run_python(_RUN_LITERT, str(path), json.dumps(shape)))
+            theirs.append(figures_of(_RUN_LITERT, str(path), json.dumps(shape)))
     figures = median_of(ours)
     if theirs:
         figures["litert_ms"] = median_of(theirs)["run_ms"]
@@ -143,7 +121,7 @@ def has_litert() -> bool:
 
 def main() -> None:
     """Measure what the command line asks for and print a table."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser = argparse.ArgumentParser(description=description(__doc__))
     parser.add_argument("models", nargs="*", type=Path, metavar="MODEL")
     parser.add_argument("--shape", default="[]", help="input shape as JSON, for open dimensions")
     parser.add_argument("--rounds", type=int, default=3)
@@ -151,15 +129,14 @@ def main() -> None:
     arguments = parser.parse_args()
     results: dict[str, dict[str, float]] = {}
     if not arguments.models:
-        results["import beyond NumPy"] = median_of([run_python(_IMPORT) for _ in range(9)])
+        results["import beyond NumPy"] = median_of([figures_of(_IMPORT) for _ in range(9)])
     litert = bool(arguments.models) and has_litert()
     for path in arguments.models:
         shape = json.loads(arguments.shape)
         results[path.name] = measure_model(path, shape, arguments.rounds, with_litert=litert)
     for name, figures in results.items():
         print(f"{name:48}", "  ".join(f"{key} {value:.3g}" for key, value in figures.items()))
-    if arguments.json:
-        arguments.json.write_text(json.dumps(results, indent=2))
+    write_json(arguments.json, results)
 
 
 if __name__ == "__main__":

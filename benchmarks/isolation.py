@@ -11,23 +11,22 @@ from __future__ import annotations
 import argparse
 import logging
 import statistics
-import timeit
 from collections import defaultdict
 from collections.abc import Callable
 
 import numpy as np
 
 from armpy import DataType, Network, Runtime, RuntimeOptions, TensorInfo, ops
-from armpy.ops.operation import Array
+from benchmarks.bound_calls import taken
+from benchmarks.common import description
 from tests.support.injections import inject
 
 SIZES = (8, 1 << 12, 1 << 16, 1 << 20)
-ROUNDS = 101
 
 
 def main() -> None:
     """Compare, and perhaps inject."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser = argparse.ArgumentParser(description=description(__doc__))
     parser.add_argument("--faults", type=int, default=0, help="how many to inject")
     arguments = parser.parse_args()
     for size in SIZES:
@@ -69,24 +68,16 @@ def _compare(size: int) -> None:
             lambda: networks[1].run([one, other], [result]),
         ]
         for name, calls in (("run", runs), ("bound", bound)):
-            times = _taken([*calls, copy], 200 if size < 1 << 16 else 20)
-            cost = times[1] - times[0] - times[2]
+            named = dict(zip(("here", "there", "copy"), (*calls, copy), strict=True))
+            inside, outside, copies = taken(named, 200 if size < 1 << 16 else 20).values()
+            cost = outside - inside - copies
             low, high = np.percentile(cost, [25, 75])
             print(
-                f"{size} elements, {name}: {np.median(times[0]):.1f} us here, "
-                f"{np.median(times[1]):.1f} us in its own process, "
-                f"copies {np.median(times[2]):.1f} us; isolation "
+                f"{size} elements, {name}: {np.median(inside):.1f} us here, "
+                f"{np.median(outside):.1f} us in its own process, "
+                f"copies {np.median(copies):.1f} us; isolation "
                 f"costs {np.median(cost):.1f} us ({low:.1f} to {high:.1f})"
             )
-
-
-def _taken(calls: list[Callable[[], object]], number: int) -> list[Array]:
-    """Microseconds per call in each round, the rounds of all taken in turn."""
-    times: list[list[float]] = [[] for _ in calls]
-    for _ in range(ROUNDS):
-        for found, call in zip(times, calls, strict=True):
-            found.append(timeit.timeit(call, number=number) / number * 1e6)
-    return [np.array(found) for found in times]
 
 
 def _inject(count: int) -> None:

@@ -12,11 +12,10 @@ Usage::
 from __future__ import annotations
 
 import argparse
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
+from benchmarks.common import description, output_of
 from tests.support.long_networks import SHAPES, long_network
 
 LOAD = """
@@ -32,13 +31,12 @@ print(time.process_time() - begin)
 
 def seconds(path: Path, backend: str) -> float:
     """How long a process takes to load a file."""
-    command = [sys.executable, "-c", LOAD, str(path), backend]
-    return float(subprocess.run(command, capture_output=True, check=True).stdout)
+    return float(output_of(["-c", LOAD, str(path), backend]))
 
 
 def main() -> None:
     """Print a table for what the command line asks for."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description=description(__doc__))
     parser.add_argument("--sizes", type=int, nargs="*", default=[5_000, 10_000, 20_000, 50_000])
     parser.add_argument("--shapes", nargs="*", default=list(SHAPES))
     parser.add_argument("--backends", nargs="*", default=["CpuRef", "NumbaAcc"])

@@ -27,6 +27,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import armpy
 from armpy.ops.operation import Array
+from benchmarks.common import description
 
 Shapes = Mapping[str, tuple[int, ...]]
 Run = Callable[[Mapping[str, Array]], object]
@@ -213,7 +214,7 @@ def compare(name: str, data: bytes, largest: int, num_shapes: int, backends: Seq
 
 def main() -> None:
     """Print a table for what the command line asks for."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
+    parser = argparse.ArgumentParser(description=description(__doc__))
     parser.add_argument("names", nargs="*", metavar="NAME", default=list(NETWORKS))
     parser.add_argument("--shapes", type=int, default=60)
     parser.add_argument("--backends", nargs="*", default=["NumbaAcc", "CpuRef"])

@@ -13,8 +13,6 @@ Usage::
 from __future__ import annotations
 
 import argparse
-import json
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -22,9 +20,11 @@ import numpy as np
 
 import armpy
 from armpy import DataType, Network, TensorInfo, ops
+from armpy.core.turns import calls_in, take_turns, timed
 from armpy.execution.memory.working_memory import WorkingMemory
 from armpy.execution.programs.static_plan import StaticPlan
 from armpy.ops.operation import Array
+from benchmarks.common import description, write_json
 
 ROUNDS = 60
 ROUND_S = 0.002
@@ -91,32 +91,16 @@ def _native_call(memory: WorkingMemory, tensors: list[Array]) -> dict[str, Call]
 def measure(calls: dict[str, Call]) -> dict[str, float]:
     """Microseconds of each call, without those of the loop around it."""
     calls = {"": lambda: None, **calls}
-    numbers = {name: _number_of_turns(call) for name, call in calls.items()}
-    least = dict.fromkeys(calls, float("inf"))
-    for _ in range(ROUNDS):
-        for name, call in calls.items():
-            least[name] = min(least[name], _duration_us(call, numbers[name]))
+    turns = {name: timed(call, calls_in(ROUND_S, call)) for name, call in calls.items()}
+    times = take_turns(turns, 0.0, least=ROUNDS)
+    least = {name: 1e6 * min(each) for name, each in times.items()}
     loop_us = least.pop("")
     return {name: us - loop_us for name, us in least.items()}
 
 
-def _number_of_turns(call: Call) -> int:
-    """How often to call something in a round."""
-    call()
-    return max(1, round(ROUND_S * 1e6 / max(_duration_us(call, 3), 0.1)))
-
-
-def _duration_us(call: Call, turns: int) -> float:
-    """Microseconds of one of some calls."""
-    begin_ns = time.perf_counter_ns()
-    for _ in range(turns):
-        call()
-    return (time.perf_counter_ns() - begin_ns) / 1000 / turns
-
-
 def main() -> None:
     """Measure what the command line asks for and print a table."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser = argparse.ArgumentParser(description=description(__doc__))
     parser.add_argument("model", nargs="?", type=Path, metavar="MODEL")
     parser.add_argument("--backends", default="NumbaAcc,CpuRef")
     parser.add_argument("--json", type=Path)
@@ -128,8 +112,7 @@ def main() -> None:
         work_us = next(iter(figures.values()))
         for name, us in figures.items():
             print(f"{backend:12} {name:28} {us:9.3f} us {us - work_us:+9.3f} us")
-    if arguments.json:
-        arguments.json.write_text(json.dumps(found, indent=2))
+    write_json(arguments.json, found)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,6 @@ there were.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import random
 import statistics
@@ -33,13 +32,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.common import description, find_example, thread_variables, write_json
+
 if TYPE_CHECKING:
     from armpy import OptimizedNetwork, Runtime
 
 # The number of threads is set before anything is imported that has some.
 # ruff: noqa: PLC0415
 
-EXAMPLE = Path(__file__).parents[1] / "backends" / "dynamic_examples" / "onnx_runtime"
 IDS = ("NumbaAcc", "OnnxRuntime", "CpuRef")
 TURN_S = 1e-3
 FAR = 2.0
@@ -201,38 +201,31 @@ def stretches(numbers: random.Random, choices: Mapping[int, Sequence[str]]) -> d
 
 
 def race(runners: Sequence[Runner], rounds: int) -> None:
-    """Let all run by turns, each round beginning with another one."""
+    """Let all run by turns."""
+    from armpy.core.turns import take_turns, timed
+
     count = max(1, round(TURN_S / max(min(one.first_s for one in runners), 1e-9)))
-    for number in range(rounds):
-        first = number % len(runners)
-        for one in [*runners[first:], *runners[:first]]:
-            started = time.perf_counter()
-            for _ in range(count):
-                one.call()
-            one.times_s.append((time.perf_counter() - started) / count)
+    turns = {number: timed(one.call, count) for number, one in enumerate(runners)}
+    for number, times_s in take_turns(turns, 0.0, least=rounds).items():
+        runners[number].times_s += times_s
 
 
 def best_of_few(call: Callable[[], object], limit_s: float = float("inf")) -> float:
     """Seconds of the best of three calls; of nine where none is below a limit, or one far above."""
-    best_s = float("inf")
+    from armpy.core.turns import timed
+
+    best_s, turn = float("inf"), timed(call)
     for number in range(9):
-        last_s = timed(call)
+        last_s = turn()
         best_s = min(best_s, last_s)
         if last_s > 4 * limit_s or (number >= 2 and best_s <= limit_s):
             break
     return best_s
 
 
-def timed(call: Callable[[], object]) -> float:
-    """Seconds of one call."""
-    started = time.perf_counter()
-    call()
-    return time.perf_counter() - started
-
-
 def main() -> None:
     """Measure what the command line asks for and print a table."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser = argparse.ArgumentParser(description=description(__doc__))
     parser.add_argument("models", nargs="+", type=Path, metavar="MODEL")
     parser.add_argument("--mixtures", type=int, default=50)
     parser.add_argument("--rounds", type=int, default=41)
@@ -240,9 +233,8 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=float("inf"))
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
-    for variable in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
-        os.environ[variable] = str(arguments.threads)
-    sys.path.insert(0, str(EXAMPLE))
+    os.environ.update(thread_variables(arguments.threads))
+    find_example()
     found = []
     with tempfile.TemporaryDirectory() as folder:
         os.environ["ARMPY_CACHE_DIR"] = folder  # nothing is decided yet
@@ -269,8 +261,7 @@ def main() -> None:
                 f" {len(one['ratios'])} near, {one['failed']} failed; {shares}",
                 flush=True,
             )
-            if arguments.json:
-                arguments.json.write_text(json.dumps(found, indent=1))
+            write_json(arguments.json, found)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,6 @@ Usage::
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import subprocess
 import sys
@@ -21,6 +20,8 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+
+from benchmarks.common import description, run_python, write_json
 
 Figures = dict[str, float]
 
@@ -33,7 +34,7 @@ ONE = """
 import sys, time
 import numpy, armpy
 armpy.load
-from armpy.execution import quick_loading
+from armpy.model.archive import quick_loading
 begin, wall = time.process_time(), time.perf_counter()
 model = armpy.load(sys.argv[1])
 print(1e3 * (time.process_time() - begin), 1e3 * (time.perf_counter() - wall), model.is_quick)
@@ -75,9 +76,8 @@ def prepare(model: Path, path: Path) -> None:
 
 def _printed(code: str, arguments: Sequence[str]) -> list[list[str]]:
     """What a process prints, by lines and words."""
-    done = subprocess.run(
-        [sys.executable, "-c", code, *arguments], check=True, capture_output=True, text=True
-    )
+    done = run_python(["-c", code, *arguments])
+    done.check_returncode()
     return [line.split() for line in done.stdout.splitlines()]
 
 
@@ -164,7 +164,7 @@ def print_table(results: Mapping[str, Figures]) -> None:
 
 def main() -> None:
     """Measure what the command line asks for."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser = argparse.ArgumentParser(description=description(__doc__))
     parser.add_argument("models", nargs="+", type=Path, metavar="MODEL")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--models", dest="num_models", type=int, default=100)
@@ -191,8 +191,7 @@ def main() -> None:
             for copy in copies:
                 copy.unlink()
     print_table(results)
-    if arguments.json:
-        arguments.json.write_text(json.dumps(results, indent=2))
+    write_json(arguments.json, results)
 
 
 if __name__ == "__main__":

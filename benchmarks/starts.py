@@ -17,7 +17,6 @@ Usage::
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import statistics
 import subprocess
@@ -27,14 +26,14 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from benchmarks.common import description, thread_variables, write_json
+
 Figures = dict[str, float]
 
 _PEER = "LiteRT"
 
 _SETTLED_S = 3
 """How old a file has to be before armpy remembers that it has checked it."""
-
-ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
 ARMPY = """
 import sys
@@ -93,7 +92,7 @@ def start(code: str, path: Path, variables: Mapping[str, str] | None = None) -> 
         Milliseconds from its start by the clock (`wall_ms`) and of the processor (`cpu_ms`),
         and the most memory that it had (`peak_mb`).
     """
-    environment = {**os.environ, **ONE_THREAD, **(variables or {})}
+    environment = {**os.environ, **thread_variables(), **(variables or {})}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)  # a start must not compile armpy's source
     core = min(os.sched_getaffinity(0))
     begin = time.perf_counter()
@@ -171,7 +170,7 @@ def print_table(results: Mapping[str, Figures]) -> None:
 
 def main() -> None:
     """Measure what the command line asks for."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser = argparse.ArgumentParser(description=description(__doc__))
     parser.add_argument("models", nargs="*", type=Path, metavar="MODEL")
     parser.add_argument("--pairs", type=int, default=15)
     parser.add_argument("--compile", nargs="*", type=Path, default=[], metavar="MODEL")
@@ -181,8 +180,7 @@ def main() -> None:
     for path in arguments.compile:
         results[f"{path.stem}, first compile"] = first_compile(path.resolve())
     print_table(results)
-    if arguments.json:
-        arguments.json.write_text(json.dumps(results, indent=2))
+    write_json(arguments.json, results)
 
 
 if __name__ == "__main__":

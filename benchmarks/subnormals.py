@@ -15,18 +15,18 @@ The exit status is 1 if any ratio is above the limit (1.2).
 from __future__ import annotations
 
 import argparse
-import json
-import random
 import sys
-import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 import armpy
+from armpy.core.turns import take_turns, timed
 from armpy.ops.operation import Array
-from benchmarks.peers import example_inputs, limit_threads
+from benchmarks.common import description, keep_to_cores, write_json
+from benchmarks.peers import random_inputs
 
 LEAST_ROUNDS = 15
 KEPT_POSITIONS = 8
@@ -75,23 +75,15 @@ def measure(path: Path, seconds: float) -> dict[str, float]:
     model = armpy.load(path, runtime=armpy.Runtime(options))
     generator = np.random.default_rng(0)
     names = [spec.name for spec in model.inputs]
-    given = zip(names, example_inputs(path), strict=True)
+    given = zip(names, random_inputs(model), strict=True)
     usual = {name: _within(name, array) for name, array in given}
     feeds = {USUAL: usual, MASKED: {name: _masked(name, usual[name]) for name in names}}
     for kind, make in KINDS.items():
         feeds[kind] = {name: make(usual[name], generator) for name in names}
-    times: dict[str, list[float]] = {kind: [] for kind in feeds}
     for each in feeds.values():
         model.run(each)
-    order = list(feeds)
-    shuffle = random.Random(0).shuffle
-    end = time.perf_counter() + seconds
-    while len(times[USUAL]) < LEAST_ROUNDS or time.perf_counter() < end:
-        shuffle(order)
-        for kind in order:
-            begin = time.perf_counter()
-            model.run(feeds[kind])
-            times[kind].append(time.perf_counter() - begin)
+    turns = {kind: timed(partial(model.run, each)) for kind, each in feeds.items()}
+    times = take_turns(turns, seconds, least=LEAST_ROUNDS, most=sys.maxsize)
     least = {kind: min(each) for kind, each in times.items()}
     ratios = {kind: least[kind] / least[USUAL] for kind in COLUMNS}
     return {f"{USUAL}_us": 1e6 * least[USUAL], **ratios}
@@ -121,13 +113,13 @@ def _masked(name: str, array: Array) -> Array:
 
 def main() -> int:
     """Measure and show."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=description(__doc__))
     parser.add_argument("models", nargs="+", type=Path)
     parser.add_argument("--seconds", type=float, default=1.0)
     parser.add_argument("--limit", type=float, default=1.2)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    limit_threads(1)
+    keep_to_cores(1)
     found: dict[str, dict[str, float]] = {}
     print(f"{'model':48}{USUAL + ' us':>12}", *(f"{kind:>8}" for kind in COLUMNS))
     for path in options.models:
@@ -135,8 +127,7 @@ def main() -> int:
         found[path.name] = figures
         ratios = " ".join(f"{figures[kind]:8.2f}" for kind in COLUMNS)
         print(f"{path.name:48}{figures[f'{USUAL}_us']:12.1f} {ratios}", flush=True)
-    if options.json:
-        options.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    write_json(options.json, found)
     worst = max(figures[kind] for figures in found.values() for kind in COLUMNS)
     print(f"largest ratio {worst:.2f}, limit {options.limit:g}")
     return int(worst > options.limit)

@@ -17,17 +17,24 @@ from __future__ import annotations
 
 import argparse
 import json
-import random
 import statistics
-import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from benchmarks.compare_peers import EXAMPLE, ROOT, geometric_mean
+import armpy
+from armpy.core.turns import take_turns
+from armpy.errors import BackendUnavailableError
+from armpy.ops.operation import Array
+from armpy.tools.measure.engines import OpenVino
+from armpy.tools.measure.ratio import geometric_mean
+from benchmarks.common import description, run_python, write_json
+from benchmarks.peers import ENGINES as ONE_CALL
+from benchmarks.peers import example_inputs, peer
 
 Figures: TypeAlias = dict[str, Any]  # Any: numbers and texts, as they go to JSON
 Turn: TypeAlias = Callable[[float], list[int]]
@@ -65,10 +72,8 @@ def calling(calls: Sequence[Callable[[], object]]) -> Turn:
     return turn
 
 
-def armpy_turns(path: Path, inputs: Sequence[Any], callers: int, cores: int) -> dict[str, Turn]:
+def armpy_turns(path: Path, inputs: Sequence[Array], callers: int, cores: int) -> dict[str, Turn]:
     """One model that all callers share: `Model.run` with outputs of their own, and bound."""
-    import armpy  # noqa: PLC0415  # threads are limited first
-
     options = armpy.RuntimeOptions(
         backends=["NumbaAcc", "CpuRef"], backend_options={"NumbaAcc": {"num_threads": cores}}
     )
@@ -86,68 +91,40 @@ def armpy_turns(path: Path, inputs: Sequence[Any], callers: int, cores: int) -> 
     }
 
 
-def litert_turns(path: Path, inputs: Sequence[Any], callers: int, cores: int) -> dict[str, Turn]:
-    """An interpreter for each caller, as one serves a thread at a time.
+def litert_turns(path: Path, inputs: Sequence[Array], callers: int, cores: int) -> dict[str, Turn]:
+    """An interpreter for each caller; see `LiteRt`."""
+    return _by_threads("litert", "LiteRT", path, inputs, callers, cores)
 
-    References
-    ----------
-    TensorFlow Lite's "Performance best practices": ``num_threads`` more than 1 shortens one call;
-    it is "not recommended" where several run at the same time.
-    """
-    from benchmarks.peers import litert  # noqa: PLC0415  # threads are limited first
 
+def onnx_turns(path: Path, inputs: Sequence[Array], callers: int, cores: int) -> dict[str, Turn]:
+    """One session, on which any number of threads may call ``run``; see `OnnxRuntime`."""
+    return _by_threads("onnxruntime", "ONNX Runtime", path, inputs, callers, cores)
+
+
+def _by_threads(
+    name: str, title: str, path: Path, inputs: Sequence[Array], callers: int, cores: int
+) -> dict[str, Turn]:
+    """A peer with one thread, and with as many as there are cores."""
     turns = {}
     for num_threads in sorted({1, cores}):
-        prepared = [litert(path, inputs, num_threads) for _ in range(callers)]
-        turns[f"LiteRT, {num_threads} threads"] = calling([each.run for each in prepared])
+        engine = peer(name, path, inputs, num_threads, callers)
+        calls = [engine.caller() for _ in range(callers)]
+        turns[f"{title}, {num_threads} threads"] = calling(calls)
     return turns
 
 
-def onnx_turns(path: Path, inputs: Sequence[Any], callers: int, cores: int) -> dict[str, Turn]:
-    """One session, on which any number of threads may call ``run``.
-
-    References
-    ----------
-    ONNX Runtime's "Thread management": ``intra_op_num_threads`` of 1 computes in the caller's
-    thread and has no pool; else callers share the session's pool.
-    """
-    from benchmarks.peers import onnx_session  # noqa: PLC0415  # threads are limited first
-
-    turns = {}
-    for num_threads in sorted({1, cores}):
-        session = onnx_session(path, inputs, num_threads)
-        names = [given.name for given in session.get_inputs()]
-
-        def running(session: Any = session, names: Sequence[str] = names) -> Callable[[], object]:
-            binding = session.io_binding()  # Any above: it has no types
-            for name, array in zip(names, inputs, strict=True):
-                binding.bind_cpu_input(name, array)
-            for result in session.get_outputs():
-                binding.bind_output(result.name)
-            return lambda: session.run_with_iobinding(binding)
-
-        calls = [running() for _ in range(callers)]
-        turns[f"ONNX Runtime, {num_threads} threads"] = calling(calls)
-    return turns
-
-
-def openvino_turns(path: Path, inputs: Sequence[Any], callers: int, cores: int) -> dict[str, Turn]:
-    """THROUGHPUT's streams, fed by an ``AsyncInferQueue``, or by callers that wait.
-
-    References
-    ----------
-    OpenVINO's "Optimizing for throughput": the hint, and as many requests as
-    ``OPTIMAL_NUMBER_OF_INFER_REQUESTS`` or as the application has.
-    """
-    from benchmarks.peers import openvino_for_throughput  # noqa: PLC0415  # as above
-
-    compiled, request_of = openvino_for_throughput(path, inputs, cores)
-    import openvino as ov  # noqa: PLC0415  # found by the line above
+def openvino_turns(
+    path: Path, inputs: Sequence[Array], callers: int, cores: int
+) -> dict[str, Turn]:
+    """THROUGHPUT's streams, fed by an ``AsyncInferQueue``, or by callers that wait."""
+    engine = peer("openvino", path, inputs, cores, callers)
+    assert isinstance(engine, OpenVino)
+    import openvino as ov  # noqa: PLC0415  # it is installed
 
     def queued(jobs: int) -> Turn:
-        queue = ov.AsyncInferQueue(compiled, jobs)
+        queue = ov.AsyncInferQueue(engine.compiled, jobs)
         for request in queue:
-            request_of(request)
+            engine.filled(request)
 
         def turn(seconds: float) -> list[int]:
             count, end = 0, time.perf_counter() + seconds
@@ -159,23 +136,20 @@ def openvino_turns(path: Path, inputs: Sequence[Any], callers: int, cores: int) 
 
         return turn
 
-    requests = [request_of(compiled.create_infer_request()) for _ in range(callers)]
-    best = compiled.get_property("OPTIMAL_NUMBER_OF_INFER_REQUESTS")
+    best = engine.compiled.get_property("OPTIMAL_NUMBER_OF_INFER_REQUESTS")
     return {
         f"OpenVINO, queue of {best}": queued(best),
         f"OpenVINO, queue of {callers}": queued(callers),
-        "OpenVINO, callers": calling([request.infer for request in requests]),
+        "OpenVINO, callers": calling([engine.caller() for _ in range(callers)]),
     }
 
 
 ENGINES = (armpy_turns, litert_turns, onnx_turns, openvino_turns)
 
 
-def batch_turns(path: Path, inputs: Sequence[Any], callers: int, cores: int) -> dict[str, Turn]:
+def batch_turns(path: Path, inputs: Sequence[Array], callers: int, cores: int) -> dict[str, Turn]:
     """One caller of every engine that takes inputs as they are, set for one call at a time."""
     del callers
-    from benchmarks.peers import ENGINES as ONE_CALL  # noqa: PLC0415  # threads are limited first
-
     turns: dict[str, Turn] = {}
     for name, prepare in ONE_CALL.items():
         try:
@@ -189,24 +163,20 @@ def batch_turns(path: Path, inputs: Sequence[Any], callers: int, cores: int) -> 
 
 def measure(path: Path, callers: int, cores: int, seconds: float, batch: int) -> Figures:
     """Measure every engine on one model, in this process."""
-    from benchmarks.peers import (  # noqa: PLC0415  # threads are limited first
-        UnavailableError,
-        example_inputs,
-        limit_threads,
-    )
-
-    limit_threads(cores)
-    sys.path.insert(0, str(EXAMPLE))
     inputs = example_inputs(path, batch)
     turns: dict[str, Turn] = {}
     missing: dict[str, str] = {}
     for prepare in (batch_turns,) if callers == 1 else ENGINES:
         try:
             turns.update(prepare(path, inputs, callers, cores))
-        except UnavailableError as error:
+        except BackendUnavailableError as error:
             missing[prepare.__name__.removesuffix("_turns")] = str(error)
-    rates, shares = take_turns(turns, seconds, batch)
-    figures = summary(rates)
+    for turn in turns.values():
+        turn(TURN_S / 4)
+    measured = {name: partial(_measured, turn, batch) for name, turn in turns.items()}
+    found = take_turns(measured, seconds * len(turns), least=LEAST_ROUNDS, most=sys.maxsize)
+    shares = {name: [share for _, share in each] for name, each in found.items()}
+    figures = summary({name: [rates for rates, _ in each] for name, each in found.items()})
     return {
         "model": path.name,
         "callers": callers,
@@ -220,28 +190,14 @@ def measure(path: Path, callers: int, cores: int, seconds: float, batch: int) ->
     }
 
 
-def take_turns(
-    turns: Mapping[str, Turn], seconds: float, batch: int
-) -> tuple[dict[str, list[tuple[float, float]]], dict[str, list[float]]]:
-    """Images per second and per second of a processor, by round; the least caller by the most."""
-    rates: dict[str, list[tuple[float, float]]] = {name: [] for name in turns}
-    shares: dict[str, list[float]] = {name: [] for name in turns}
-    for turn in turns.values():
-        turn(TURN_S / 4)
-    order = list(turns)
-    shuffle = random.Random(0).shuffle
-    end = time.perf_counter() + seconds * len(turns)
-    while len(rates[order[0]]) < LEAST_ROUNDS or time.perf_counter() < end:
-        shuffle(order)
-        for name in order:
-            time.sleep(PAUSE_S)
-            began, used = time.perf_counter(), time.process_time()
-            counts = turns[name](TURN_S)
-            images = batch * sum(counts)
-            passed, used = time.perf_counter() - began, time.process_time() - used
-            rates[name].append((images / passed, images / max(used, 1e-9)))
-            shares[name].append(min(counts) / max(*counts, 1))
-    return rates, shares
+def _measured(turn: Turn, batch: int) -> tuple[tuple[float, float], float]:
+    """Images per second and per second of a processor; the least caller by the most."""
+    time.sleep(PAUSE_S)
+    began, used = time.perf_counter(), time.process_time()
+    counts = turn(TURN_S)
+    images = batch * sum(counts)
+    passed, used = time.perf_counter() - began, time.process_time() - used
+    return (images / passed, images / max(used, 1e-9)), min(counts) / max(*counts, 1)
 
 
 def summary(rates: Mapping[str, Sequence[tuple[float, float]]]) -> Figures:
@@ -267,10 +223,10 @@ def summary(rates: Mapping[str, Sequence[tuple[float, float]]]) -> Figures:
 
 def measure_apart(path: Path, callers: int, cores: int, seconds: float, batch: int) -> Figures:
     """`measure` in a process of its own."""
-    command = [sys.executable, "-m", "benchmarks.throughput", "--one", str(path)]
+    command = ["-m", "benchmarks.throughput", "--one", str(path)]
     command += ["--callers", str(callers), "--cores", str(cores), "--seconds", str(seconds)]
     command += ["--batches", str(batch)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    done = run_python(command, num_cores=cores)
     if done.returncode:
         return {"model": path.name, "batch": batch, "error": done.stderr[-2000:]}
     figures: Figures = json.loads(done.stdout.splitlines()[-1])
@@ -294,7 +250,7 @@ def show(figures: Figures) -> None:
 
 def main() -> None:
     """Measure what the command line asks for."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser = argparse.ArgumentParser(description=description(__doc__))
     parser.add_argument("models", nargs="*", type=Path, metavar="MODEL")
     parser.add_argument("--one", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--callers", type=int, default=8)
@@ -318,8 +274,7 @@ def main() -> None:
         best = [max(each[key].values()) for each in results if key in each]
         if best:
             print(f"{key}: geometric mean {geometric_mean(best):.2f}, least {min(best):.2f}")
-    if options.json:
-        options.json.write_text(json.dumps(results, indent=2), "utf-8")
+    write_json(options.json, results)
 
 
 if __name__ == "__main__":

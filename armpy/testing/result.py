@@ -7,9 +7,8 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from html import escape
 
-from armpy.testing.html import PAGE, STYLE, table
+from armpy.tools.pages import Details, Mark, Section, Table, Text, render_page
 from armpy.types import BackendId
 
 CONTRACT = "contract"
@@ -197,8 +196,15 @@ class ConformanceResult:
         }
 
     def to_html(self) -> str:
-        """Everything as one HTML page that needs nothing else."""
-        return _page(self)
+        """Everything as one HTML page that needs nothing else.
+
+        Raises
+        ------
+        UnimplementedError
+            If the template engine is not installed.
+        """
+        version = f" {self.backend_version}" if self.backend_version else ""
+        return render_page(f"Conformance of {self.backend}{version}", _sections(self))
 
     def __str__(self) -> str:
         counts = ", ".join(f"{number} {name}" for name, number in self.counts.items() if number)
@@ -211,56 +217,47 @@ def is_selected(filter: str | Sequence[str], *places: str) -> bool:
     return any(text.lower() in place.lower() for text in texts for place in places)
 
 
-def _page(result: ConformanceResult) -> str:
-    """The page: verdict, problems, counts by operation and type, every case."""
-    version = f" {result.backend_version}" if result.backend_version else ""
-    parts = [_verdict(result)]
-    if result.problems:
-        parts += ["<h2>Problems</h2>", _case_table(result.problems)]
-    if result.unused_known_failures:
-        lines = "".join(
-            f"<li><code>{escape(case)}</code></li>" for case in result.unused_known_failures
-        )
-        parts += ["<h2>Listed as known failures, but did not fail</h2>", f"<ul>{lines}</ul>"]
-    parts += ["<h2>By operation</h2>", _count_table("operation", result.by_operation)]
-    parts += ["<h2>By data type</h2>", _count_table("data type", result.by_data_type)]
-    parts += [f"<details><summary>Every case</summary>{_case_table(result.results)}</details>"]
-    title = escape(f"Conformance of {result.backend}{version}")
-    return PAGE.format(title=title, style=STYLE, body="\n".join(parts))
+def _sections(result: ConformanceResult) -> list[Section]:
+    """Verdict, problems, counts by operation and type, every case."""
+    unused = [(case,) for case in result.unused_known_failures]
+    caption = "Listed as known failures, but did not fail"
+    return [
+        Section("Result", [_verdict(result)]),
+        Section("Problems", [_case_table("Problems", result.problems)] if result.problems else []),
+        Section("Known failures", [Table(caption, ["case"], unused)] if unused else []),
+        Section("By operation", [_count_table("operation", result.by_operation)]),
+        Section("By data type", [_count_table("data type", result.by_data_type)]),
+        Section("Cases", [Details("Every case", [_case_table("Cases", result.results)])]),
+    ]
 
 
-def _verdict(result: ConformanceResult) -> str:
+def _verdict(result: ConformanceResult) -> Text:
     """What the run comes to."""
     counts = ", ".join(f"{count} {name}" for name, count in result.counts.items() if count)
     word, kind = ("passed", "good") if result.is_passed else ("did not pass", "bad")
-    return (
-        f'<p><span class="{kind}">{word}</span>: {escape(counts or "no cases")} '
-        f'<span class="dim">(API {escape(result.api_version)}, '
-        f"{result.duration_s:.1f} s)</span></p>"
-    )
+    about = f"API {result.api_version}, {result.duration_s:.1f} s"
+    return Text(f"{word}: {counts or 'no cases'} ({about})", kind)
 
 
-def _case_table(results: Iterable[CaseResult]) -> str:
+def _case_table(caption: str, results: Iterable[CaseResult]) -> Table:
     """A table of cases."""
     rows = [
-        f'<tr><td class="{result.outcome.name.lower()}">{escape(result.outcome.value)}</td>'
-        f"<td><code>{escape(result.case)}</code></td><td>{escape(result.text)}</td></tr>"
+        (Mark(result.outcome.value, _kind(result.outcome)), result.case, result.text)
         for result in results
     ]
-    return table(["<th>outcome</th>", "<th>case</th>", "<th>why</th>"], rows)
+    return Table(caption, ["outcome", "case", "why"], rows)
 
 
-def _count_table(what: str, counts: Mapping[str, Mapping[str, int]]) -> str:
-    """A table of counts by outcome."""
-    heads = [f"<th>{what}</th>", *(f'<th class="n">{o.value}</th>' for o in Outcome)]
+def _count_table(what: str, counts: Mapping[str, Mapping[str, int]]) -> Table:
+    """A table of counts by outcome; numbers that are bad news stand out."""
+    columns = [what, *(f"{outcome.value}>" for outcome in Outcome)]
     rows = [
-        f"<tr><td>{escape(key)}</td>" + "".join(_number(by[o.value], o) for o in Outcome) + "</tr>"
+        (key, *(Mark(by[o.value], _kind(o) if by[o.value] else "dim") for o in Outcome))
         for key, by in counts.items()
     ]
-    return table(heads, rows)
+    return Table(f"Cases by {what}", columns, rows)
 
 
-def _number(count: int, outcome: Outcome) -> str:
-    """A cell with a number that stands out if it is bad news."""
-    kind = "zero" if not count else outcome.name.lower()
-    return f'<td class="n {kind}">{count}</td>'
+def _kind(outcome: Outcome) -> str:
+    """How an outcome is shown."""
+    return "bad" if outcome.is_bad else ""

@@ -18,7 +18,7 @@ ResultT = TypeVar("ResultT")
 
 Judge: TypeAlias = Callable[[ItemT], ResultT]
 
-_HANDLER = f"{__name__}:Judging"
+_HANDLER = f"{__name__}:JudgeHandler"
 _START_S = 30.0
 """What a worker may take to start, beside its first item."""
 
@@ -179,7 +179,7 @@ def _end(worker: Worker) -> str:
     return worker.reason.removeprefix("it ") if code is None else f"ended with code {code}"
 
 
-class Judging:
+class JudgeHandler:
     """Judges in a worker."""
 
     def __init__(self) -> None:

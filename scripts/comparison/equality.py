@@ -13,7 +13,9 @@ from armpy import Runtime, RuntimeOptions
 from armpy.errors import ArmpyError
 from armpy.graph import Graph, Value
 from armpy.model.model_files import parse
-from armpy.tools.compare.diff import Sides, behind_floats, graph_difference
+from armpy.tools.compare.diff import behind_floats, graph_difference
+from armpy.tools.compare.sides import Sides
+from armpy.tools.compare.trace import TensorTrace
 
 from .subjects import BuiltNetwork, ModelFile, NnapiModel, Subject
 
@@ -189,15 +191,11 @@ class Bench:
 
     def _run(self, runtime: Runtime, case: _Case) -> tuple[list[list[Array]], int]:
         """The outputs of each call, and how many layers the backend ran; state is kept."""
-        number = runtime.load_network(case.graph)
-        try:
-            network = runtime.get_network(number)
-            made = [network.run([array.copy() for array in call]) for call in case.calls]
-            placed = network.placement
-            taken = placed.layers_by_backend.get(self._backend, 0) if placed is not None else 0
-            return [[np.array(array) for array in outputs] for outputs in made], taken
-        finally:
-            runtime.unload_network(number)
+        outputs = case.graph.outputs
+        with TensorTrace(runtime, case.graph, outputs) as shown:
+            made = [[*map(np.array, found)] for found in shown.run(case.calls, outputs)]
+            placed = shown.placement
+        return made, placed.layers_by_backend.get(self._backend, 0) if placed is not None else 0
 
     def _first(self, how: Conditions, case: _Case) -> str:
         """The first layer that differs in any call."""

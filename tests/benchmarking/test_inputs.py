@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
 
 from armpy import DataType, TensorInfo
 from armpy.execution.arrays.tensor_spec import TensorSpec
+from armpy.ops.operation import Array
 from armpy.tools.benchmark.inputs import chosen_shapes
-from armpy.tools.benchmark.peers import _Peer
+from armpy.tools.benchmark.peer import PeerSubjectModel
 from armpy.tools.benchmark.subjects import Subject
+from armpy.tools.measure.engines import EngineInput, IEngine
 
 OPEN = {
     "picture": ((None, None, None, 3), (1, 224, 224, 3)),
@@ -21,20 +22,24 @@ OPEN = {
 }
 
 
-class Engine(_Peer):
-    """An engine that takes anything, and knows open sizes as -1."""
+class AnyEngine(IEngine):
+    """An engine that takes anything."""
 
-    def __init__(self, subject: Subject, shape: tuple[int | None, ...]) -> None:
-        super().__init__(subject)
-        self._shape = tuple(-1 if size is None else size for size in shape)
+    def __init__(self, shape: tuple[int | None, ...]) -> None:
+        self._shape = shape
+        self.bound: list[tuple[int, ...]] = []
 
-    def _inputs(self) -> list[tuple[str, tuple[int | None, ...], np.dtype[Any]]]:
-        return [("x", self._shape, np.dtype(np.float32))]
+    @property
+    def inputs(self) -> list[EngineInput]:
+        return [EngineInput("x", self._shape, np.dtype(np.float32))]
 
-    def _bind(self) -> None:
-        pass
+    def bind(self, arrays: Sequence[Array]) -> None:
+        self.bound = [array.shape for array in arrays]
 
     def caller(self) -> Callable[[], object]:
+        raise NotImplementedError
+
+    def outputs(self) -> list[Array]:
         raise NotImplementedError
 
 
@@ -44,7 +49,8 @@ def test_open_sizes_are_the_same_for_armpy_and_for_others(kind: str, batch: int 
     shape, usual = OPEN[kind]
     expected = usual if batch is None else (batch, *usual[1:])
     spec = TensorSpec("x", TensorInfo(shape, DataType.FLOAT32))
-    engine = Engine(Subject("a.onnx", engine="onnxruntime", batch=batch), shape)
-    engine.prepare_inputs(0)
+    engine = AnyEngine(shape)
+    subject = Subject("a.onnx", engine="onnxruntime", batch=batch)
+    PeerSubjectModel(subject, engine).prepare_inputs(0)
     assert chosen_shapes([spec], [None], {}, batch) == {"x": expected}
-    assert [array.shape for array in engine._arrays] == [expected]
+    assert engine.bound == [expected]

@@ -5,7 +5,7 @@ import pytest
 from armpy.tools.benchmark import MachineState, Plan, Subject
 from armpy.tools.benchmark.machine import MachineLoad
 from armpy.tools.benchmark.remarks import remarks_on_all, remarks_on_subject
-from armpy.tools.benchmark.statistics import latency_of
+from armpy.tools.measure.latency import latency_of
 
 STEADY = latency_of([1000.0, 1010.0] * 20)
 

@@ -18,7 +18,7 @@ from armpy.tools.benchmark import (
     SubjectResult,
     name_subjects,
 )
-from armpy.tools.benchmark.statistics import latency_of
+from armpy.tools.measure.latency import latency_of
 
 for library in ("click", "rich", "PIL", "jinja2"):
     pytest.importorskip(library)

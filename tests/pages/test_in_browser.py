@@ -11,12 +11,12 @@ import pytest
 from armpy.tools.pages import (
     Bar,
     Bars,
-    Colouring,
     Facts,
     GraphEdge,
     GraphNode,
     GraphView,
     Lines,
+    NodeColours,
     Part,
     Section,
     Series,
@@ -40,8 +40,8 @@ def chain(count: int, titles: list[str]) -> GraphView:
         for n, (x, y) in enumerate(centres)
     ]
     colourings = [
-        Colouring("backend", ["NumbaAcc", "CpuRef"] * (count // 2)),
-        Colouring(
+        NodeColours("backend", ["NumbaAcc", "CpuRef"] * (count // 2)),
+        NodeColours(
             "time", amounts=list(map(float, range(count))), texts=[f"{count - 1} us"] * count
         ),
     ]

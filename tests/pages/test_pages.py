@@ -13,13 +13,13 @@ from armpy.errors import UnimplementedError
 from armpy.tools.pages import (
     Bar,
     Bars,
-    Colouring,
     Details,
     Facts,
     GraphEdge,
     GraphNode,
     GraphView,
     Lines,
+    NodeColours,
     Section,
     Series,
     Stack,
@@ -55,7 +55,7 @@ def graph(title: str = "conv") -> GraphView:
     nodes = [
         GraphNode(title, "Convolution2d", 0, 50.0 * n, 100, 40, ((title, "1"),)) for n in (0, 1)
     ]
-    return GraphView(title, nodes, [GraphEdge(0, 1)], [Colouring("backend", ["A", "B"])])
+    return GraphView(title, nodes, [GraphEdge(0, 1)], [NodeColours("backend", ["A", "B"])])
 
 
 def every_part(text: str) -> list[Section]:
@@ -150,7 +150,7 @@ def test_steps_hold_until_the_next_one() -> None:
 
 
 def test_a_colouring_by_amount_knows_the_most() -> None:
-    data = Colouring("time", amounts=[1.0, None, 3.0], texts=["1", "", "3"]).data()
+    data = NodeColours("time", amounts=[1.0, None, 3.0], texts=["1", "", "3"]).data()
     assert data["most"] == 3.0
     assert data["of"] == [1.0, None, 3.0]
 

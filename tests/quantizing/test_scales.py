@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from armpy import DataType
-from armpy.tools.quantize.scales import Range, activation_scale, real, stored, weight_scales
+from armpy.tools.quantize.scales import Range, activation_scale, stored, weight_scales
 
 REALS = st.floats(-1e6, 1e6, allow_nan=False, width=32)
 
@@ -28,7 +28,7 @@ def test_zero_is_exact_and_the_range_is_held_to_half_a_step(one: float, other: f
     found = Range(min(one, other), max(one, other))
     scale = activation_scale(found, DataType.QASYMM_S8)
     ends = np.array([found.low, 0.0, found.high])
-    held = real(stored(ends, scale, DataType.QASYMM_S8), scale)
+    held = scale.dequantize(stored(ends, scale, DataType.QASYMM_S8))
     assert held[1] == 0
     assert np.abs(held - ends).max() <= scale.scale * 1.01
 

@@ -28,7 +28,6 @@ from armpy.tools.pages import (
     Text,
 )
 from armpy.tools.report import ReportSubject, compare_backends, report_sections
-from armpy.tools.report.comparison import median_interval
 from armpy.tools.report.layers import LayerRows
 from armpy.tools.report.memory_parts import needed_bytes
 from tests.support.fake_backends import FakeBackend, registry_of
@@ -199,12 +198,6 @@ def test_backends_are_compared_on_the_same_inputs_in_turns() -> None:
     assert first.placement.startswith("CpuRef")
     assert (first.ratio, first.relative_error) == (1.0, 0.0)
     assert "too late" in late.failure
-
-
-def test_the_interval_of_a_median_is_that_of_ranks() -> None:
-    # Ranks 6 and 15 of 20: the published table of binomial confidence limits.
-    assert median_interval([float(n) for n in range(1, 21)]) == (6.0, 15.0)
-    assert median_interval([3.0, 1.0, 2.0]) == (1.0, 3.0)
 
 
 def test_tensors_count_from_their_writer_to_their_last_reader() -> None:

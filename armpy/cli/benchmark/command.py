@@ -128,7 +128,7 @@ _OPTIONS: Sequence[Callable[[Callable[..., object]], Callable[..., object]]] = (
     click.option(
         "--processes",
         type=click.IntRange(min=1, max=100),
-        default=5,
+        default=6,
         show_default=True,
         help="Measure all of it in so many fresh processes, one after the other.",
     ),

@@ -133,8 +133,8 @@ def print_accuracy(run: AccuracyRun) -> None:
                     "-" if errors is None else f"{errors.relative:.3g}",
                     "-" if errors is None else f"{errors.largest:.3g}",
                     "-" if same_best is None else f"{100 * same_best:.0f} %",
-                    "-" if latency is None else f"{latency.median:.3g}",
-                    "-" if latency is None else f"{latency.deviation:.2g}",
+                    "-" if latency is None else f"{latency.median_ms:.3g}",
+                    "-" if latency is None else f"{latency.deviation_ms:.2g}",
                 )
             )
             first = ("", "", "")

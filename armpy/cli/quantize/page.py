@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import armpy
 from armpy.cli.quantize.quantize_file import QuantizeResult
-from armpy.cli.quantize.report import decibels, method_text, short_name
+from armpy.cli.quantize.report import (
+    LAYER_COLUMNS,
+    OUTPUT_COLUMNS,
+    layer_row,
+    method_text,
+    output_row,
+    short_name,
+)
 from armpy.core.units import bytes_text
 from armpy.tools.pages import Bar, Bars, Facts, Lines, Section, Series, Table, Text
 from armpy.tools.pages import write_page as write
-from armpy.tools.quantize import LayerAccuracy, OutputAccuracy, QuantizeReport
+from armpy.tools.quantize import QuantizeReport
 
 _NUM_WORST = 20
 
@@ -48,29 +55,14 @@ def _summary(result: QuantizeResult) -> Iterator[Facts | Text | Table]:
     for hint in result.hints:
         yield Text(hint, "note")
     if report.outputs:
-        columns = ["output", "SQNR dB>", "cosine>", "mean error>", "max error>", "same class>"]
-        yield Table("Outputs against the float model's", columns, _output_rows(report.outputs))
+        rows = [output_row(one, one.name) for one in report.outputs]
+        yield Table("Outputs against the float model's", OUTPUT_COLUMNS, rows)
     kept = report.kept_float
     if kept:
         rows = [(one.layer, one.operation, one.reason) for one in kept]
         yield Table("Layers that stay float", ["layer", "operation", "reason"], rows)
     elif report.layers:
         yield Text("Every layer of real numbers is quantised.", "good")
-
-
-def _output_rows(outputs: Sequence[OutputAccuracy]) -> list[tuple[str, ...]]:
-    """The outputs in a table."""
-    return [
-        (
-            one.name,
-            decibels(one.sqnr_db),
-            f"{one.cosine:.5f}",
-            f"{one.mean_error:.3g}",
-            f"{one.max_error:.3g}",
-            "-" if one.top1_agreement is None else f"{one.top1_agreement:.1%}",
-        )
-        for one in outputs
-    ]
 
 
 def _layers(report: QuantizeReport) -> Iterator[Lines | Bars | Table]:
@@ -92,18 +84,5 @@ def _layers(report: QuantizeReport) -> Iterator[Lines | Bars | Table]:
             for one in worst
         ]
         yield Bars("The least accurate layers", bars, "layer", "SQNR")
-    columns = ["layer", "operation", "as", "SQNR dB>", "cosine>", "mean error>", "max error>"]
-    yield Table("Every layer", columns, [_row(one) for one in report.layers])
-
-
-def _row(one: LayerAccuracy) -> tuple[str, ...]:
-    """A layer in a table."""
-    return (
-        one.layer,
-        one.operation,
-        one.precision,
-        decibels(one.sqnr_db),
-        f"{one.cosine:.5f}",
-        f"{one.mean_error:.3g}",
-        f"{one.max_error:.3g}",
-    )
+    rows = [(*layer_row(one, one.layer), f"{one.mean_error:.3g}") for one in report.layers]
+    yield Table("Every layer", (*LAYER_COLUMNS, "mean error>"), rows)

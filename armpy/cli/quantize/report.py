@@ -7,13 +7,16 @@ import math
 from armpy.cli.printer import Printer
 from armpy.cli.quantize.quantize_file import QuantizeResult
 from armpy.core.units import bytes_text, counted
-from armpy.tools.quantize import LayerAccuracy, QuantizeReport
+from armpy.tools.quantize import LayerAccuracy, OutputAccuracy, QuantizeReport
 
 _NAME_LENGTH = 48
 """Characters of a name in a table."""
 
 _NUM_WORST = 8
 """Layers that are listed unless all are asked for."""
+
+OUTPUT_COLUMNS = ("output", "SQNR dB>", "cosine>", "mean error>", "max error>", "same class>")
+LAYER_COLUMNS = ("layer", "operation", "as", "SQNR dB>", "cosine>", "max error>")
 
 
 def quantized_document(result: QuantizeResult) -> dict[str, object]:
@@ -43,27 +46,14 @@ def print_quantized(result: QuantizeResult, *, with_layers: bool = False) -> Non
         printer.heading(
             f"Outputs against the float model's, on {counted(report.num_judged, 'sample')}"
         )
-        columns = ("output", "SQNR dB>", "cosine>", "mean error>", "max error>", "same class>")
-        printer.table(
-            columns,
-            [
-                (
-                    short_name(one.name),
-                    decibels(one.sqnr_db),
-                    f"{one.cosine:.5f}",
-                    f"{one.mean_error:.3g}",
-                    f"{one.max_error:.3g}",
-                    "-" if one.top1_agreement is None else f"{one.top1_agreement:.1%}",
-                )
-                for one in report.outputs
-            ],
-        )
+        rows = [output_row(one, short_name(one.name)) for one in report.outputs]
+        printer.table(OUTPUT_COLUMNS, rows)
     shown = report.layers if with_layers else worst_layers(report)
     if shown:
         what = "Layers" if with_layers else f"The {len(shown)} least accurate layers"
         printer.heading(f"{what} of {len(report.layers)}")
-        columns = ("layer", "operation", "as", "SQNR dB>", "cosine>", "max error>")
-        printer.table(columns, [_row(one) for one in shown])
+        rows = [layer_row(one, short_name(one.layer)) for one in shown]
+        printer.table(LAYER_COLUMNS, rows)
     _print_kept(printer, report)
 
 
@@ -73,10 +63,22 @@ def worst_layers(report: QuantizeReport) -> list[LayerAccuracy]:
     return sorted(changed, key=lambda one: one.sqnr_db)[:_NUM_WORST]
 
 
-def _row(one: LayerAccuracy) -> tuple[str, ...]:
-    """A layer in a table."""
+def output_row(one: OutputAccuracy, name: str) -> tuple[str, ...]:
+    """An output in a table of `OUTPUT_COLUMNS`."""
     return (
-        short_name(one.layer),
+        name,
+        decibels(one.sqnr_db),
+        f"{one.cosine:.5f}",
+        f"{one.mean_error:.3g}",
+        f"{one.max_error:.3g}",
+        "-" if one.top1_agreement is None else f"{one.top1_agreement:.1%}",
+    )
+
+
+def layer_row(one: LayerAccuracy, name: str) -> tuple[str, ...]:
+    """A layer in a table of `LAYER_COLUMNS`."""
+    return (
+        name,
         one.operation,
         one.precision,
         decibels(one.sqnr_db),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
+from armpy.testing.accuracy.page import ABOUT, latency_parts, model_details, summary_table
 from armpy.testing.accuracy.report import ModelAccuracy, Status
+from armpy.tools.pages import Facts, Section, Text, render_page
 from armpy.types import BackendId
 
 
@@ -42,14 +44,27 @@ class AccuracyRun:
             "machine": dict(self.machine),
             "settings": dict(self.settings),
             "duration_s": round(self.duration_s, 3),
-            "models": [asdict(m) | {"status": m.status.value} for m in self.models],
+            "models": [model.to_document() for model in self.models],
         }
 
     def to_html(self) -> str:
-        """Everything as one HTML page that needs nothing else."""
-        from armpy.testing.accuracy.page import page  # noqa: PLC0415 - few want one
+        """Everything as one HTML page that needs nothing else.
 
-        return page(self)
+        Raises
+        ------
+        UnimplementedError
+            If the template engine is not installed.
+        """
+        word, kind = ("passed", "good") if self.is_passed else ("did not pass", "bad")
+        verdict = Text(f"{word}: {self} ({self.duration_s:.1f} s)", kind)
+        sections = [
+            Section("Models", [verdict, Text(ABOUT), summary_table(self.backend, self.models)]),
+            Section("Latency", [*latency_parts(self.models)]),
+            Section("Each model", [model_details(model) for model in self.models]),
+            Section("Machine", [Facts([*self.machine.items()])]),
+            Section("Settings", [Facts([*self.settings.items()])]),
+        ]
+        return render_page(f"Accuracy and latency of {self.backend}", sections)
 
     def __str__(self) -> str:
         counts = {status: 0 for status in Status}

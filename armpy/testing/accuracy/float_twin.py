@@ -11,9 +11,9 @@ from armpy.graph import Graph, Layer, Value
 from armpy.graph.nesting import graphs_of
 from armpy.graph.network import Network
 from armpy.ops import Activation, ActivationFunction, Dequantize, FullyConnected, Quantize
-from armpy.ops.operation import Array, Operation
+from armpy.ops.operation import Operation
 from armpy.tensor import TensorInfo
-from armpy.tools.compare import small_floats
+from armpy.tools.compare.real_numbers import real_numbers
 from armpy.types import DataType
 
 _PASSING = (Quantize, Dequantize)
@@ -75,21 +75,6 @@ def real_info(info: TensorInfo) -> TensorInfo:
     if info.data_type.is_quantized or info.data_type.is_float:
         return TensorInfo(info.shape, DataType.FLOAT32)
     return TensorInfo(info.shape, info.data_type)
-
-
-def real_numbers(elements: Array, info: TensorInfo) -> Array:
-    """The real numbers that stored elements stand for, in float64; others as they are."""
-    if info.data_type.is_bit_pattern:
-        return small_floats.real_numbers(elements, info.data_type)
-    if info.quantization is None:
-        return elements.astype(np.float64) if info.data_type.is_float else elements
-    scales = np.array(info.quantization.scales)
-    zero_points = np.array(info.quantization.zero_points)
-    axis = info.quantization.axis
-    if axis is not None:
-        along = [-1 if i == axis else 1 for i in range(elements.ndim)]
-        scales, zero_points = scales.reshape(along), zero_points.reshape(along)
-    return np.asarray((elements.astype(np.float64) - zero_points) * scales)
 
 
 def _clamped(net: Network, info: TensorInfo, twin: Value) -> Value:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
-from armpy.tools.compare.accuracy_measures import Errors, ExecutionTimes
+from armpy.tools.compare.errors import ErrorStats
+from armpy.tools.measure.latency import Latency
 
 
 class Status(enum.StrEnum):
@@ -32,19 +33,41 @@ class EngineReport:
     Parameters
     ----------
     name, version : str
-    errors : Errors or None
+    errors : ErrorStats or None
         Against the float reference; None if there is no answer.
-    latency : ExecutionTimes or None
+    latency : Latency or None
         None if it was not timed.
+    times_ms : tuple of float
+        Of each execution, in order.
     text : str
         Why something is missing.
     """
 
     name: str
     version: str = ""
-    errors: Errors | None = None
-    latency: ExecutionTimes | None = None
+    errors: ErrorStats | None = None
+    latency: Latency | None = None
+    times_ms: tuple[float, ...] = ()
     text: str = ""
+
+    def to_document(self) -> dict[str, object]:
+        """As plain dictionaries and lists."""
+        latency = self.latency
+        return {
+            "name": self.name,
+            "version": self.version,
+            "errors": None if self.errors is None else asdict(self.errors),
+            "latency": latency
+            and {
+                "median": latency.median_ms,
+                "mean": latency.mean_ms,
+                "deviation": latency.deviation_ms,
+                "best": latency.min_ms,
+                "p90": latency.p90_ms,
+                "times": list(self.times_ms),
+            },
+            "text": self.text,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +98,11 @@ class ModelAccuracy:
     num_taken: int = 0
     engines: tuple[EngineReport, ...] = ()
     num_samples: int = 0
+
+    def to_document(self) -> dict[str, object]:
+        """As plain dictionaries and lists."""
+        engines = [engine.to_document() for engine in self.engines]
+        return asdict(self) | {"status": self.status.value, "engines": engines}
 
     def engine(self, name: str) -> EngineReport | None:
         """The report of an engine; None if there is none."""

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from armpy.compiler import specialize
+from armpy.core.turns import take_turns, timed
 from armpy.errors import (
     ArmpyError,
     BackendCapabilityError,
@@ -27,11 +28,13 @@ from armpy.model.load import load
 from armpy.ops.operation import Array
 from armpy.testing.accuracy.accuracy_run import AccuracyRun
 from armpy.testing.accuracy.engines import PEER, Engine, engine_of_model, peer_engine
-from armpy.testing.accuracy.float_twin import float_twin, real_info, real_numbers
+from armpy.testing.accuracy.float_twin import float_twin, real_info
 from armpy.testing.accuracy.report import EngineReport, ModelAccuracy, Status
 from armpy.testing.workers import LostItem, judge_in_workers
-from armpy.tools.compare.accuracy_measures import Errors, errors_of, latency_of, take_turns
-from armpy.tools.compare.diff import input_arrays
+from armpy.tools.compare.errors import errors
+from armpy.tools.compare.real_numbers import real_numbers
+from armpy.tools.compare.sides import input_arrays
+from armpy.tools.measure.latency import latency_of
 from armpy.types import REFERENCE_BACKEND_ID, BackendId
 
 REAL_NUMBERS = "real numbers"
@@ -276,16 +279,17 @@ class ModelJudge:
         reports: dict[str, EngineReport],
     ) -> None:
         """Time the backend and the peer in turns; CpuRef is not made to be fast."""
-        timed = {
-            engine.name: partial(engine.run, samples[0])
+        turns = {
+            engine.name: timed(partial(engine.run, samples[0]))
             for engine in engines
             if reports[engine.name].errors is not None
             and (engine.name != REFERENCE_BACKEND_ID or self._backend_id == engine.name)
         }
         if self._settings.seconds > 0:
-            times = take_turns(timed, self._settings.seconds, time.perf_counter)
-            for name, each in times.items():
-                reports[name] = replace(reports[name], latency=latency_of(each))
+            for name, times in take_turns(turns, self._settings.seconds).items():
+                latency = latency_of([1e6 * seconds for seconds in times])
+                times_ms = tuple(1e3 * seconds for seconds in times)
+                reports[name] = replace(reports[name], latency=latency, times_ms=times_ms)
 
     def _verdict(self, reports: Mapping[str, EngineReport], taken: int) -> tuple[Status, str]:
         """What the model comes to."""
@@ -315,8 +319,9 @@ def _report(
     """How far an engine is from the real numbers."""
     if isinstance(answers, str):
         return EngineReport(engine.name, engine.version, text=answers)
-    errors: Errors = errors_of(exact, [_real(outputs, infos) for outputs in answers])
-    return EngineReport(engine.name, engine.version, errors)
+    right = [array for outputs in exact for array in outputs]
+    given = [array for outputs in answers for array in _real(outputs, infos)]
+    return EngineReport(engine.name, engine.version, errors(right, given))
 
 
 def samples_of(path: Path, names: Sequence[str], most: int) -> list[dict[str, Array]]:

@@ -20,7 +20,7 @@ from armpy.errors import (
 from armpy.model import Model
 from armpy.testing.crash.networks import LARGE, SMALL, ZERO
 from armpy.testing.crash.scene import Expectation, Scene
-from armpy.testing.crash.system import LeftBehind, address_space_limit
+from armpy.testing.crash.system import LeakCheck, address_space_limit
 from armpy.testing.differential_run import FailureError
 
 THREADS = 4
@@ -110,12 +110,12 @@ def parallel_runtimes(scene: Scene, _: Announce) -> str:
 def loads_in_a_row(scene: Scene, _: Announce) -> str:
     """Loads, executes and unloads many times; nothing may be left behind."""
     runtime, expectations = scene.runtime(), scene.expectations
-    left: LeftBehind | None = None
+    left: LeakCheck | None = None
     for number in range(LOADS):
         with scene.model(runtime=runtime) as model:
             scene.run(model, expectations[number % len(expectations)])
         if number == LOADS // 4:  # what is made once is there now
-            left = LeftBehind()
+            left = LeakCheck()
     problem = "" if left is None else left.problem()
     if problem:
         raise FailureError(f"{LOADS - LOADS // 4} loads left {problem} behind")

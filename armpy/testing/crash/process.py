@@ -48,7 +48,7 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class ProcessEnd:
     """End of a process: outcome and last output.
 
     Parameters
@@ -64,7 +64,7 @@ class Ended:
     output: str = ""
 
 
-def run_apart(task: Task, timeout_s: float, kill_after_s: float | None = None) -> Ended:
+def run_apart(task: Task, timeout_s: float, kill_after_s: float | None = None) -> ProcessEnd:
     """Do something in a new process.
 
     Parameters
@@ -93,7 +93,7 @@ def run_apart(task: Task, timeout_s: float, kill_after_s: float | None = None) -
         killer.join()
         os.close(ready)
     written = worker.output()[-_SHOWN_CHARACTERS:].strip()
-    return Ended(ended.outcome, ended.text, written)
+    return ProcessEnd(ended.outcome, ended.text, written)
 
 
 def _kill_after(
@@ -104,35 +104,35 @@ def _kill_after(
         worker.kill(_KILLED)
 
 
-def _followed(worker: Worker, task: Task, announced: int, timeout_s: float) -> Ended:
+def _followed(worker: Worker, task: Task, announced: int, timeout_s: float) -> ProcessEnd:
     """What a process says of its case, or how it ends instead."""
     try:
         answer = worker.request((task, timeout_s), [announced], timeout_s=timeout_s)
     except DeadObjectError:
         if worker.reason == _KILLED:
-            return Ended(CrashOutcome.SUCCESS, "killed")
+            return ProcessEnd(CrashOutcome.SUCCESS, "killed")
         if worker.is_late:
-            return Ended(CrashOutcome.HANG, f"no end within {timeout_s:g} s")
+            return ProcessEnd(CrashOutcome.HANG, f"no end within {timeout_s:g} s")
         if worker.exit_code is None:
-            return Ended(CrashOutcome.CRASH, f"the process was ended: {worker.reason}")
+            return ProcessEnd(CrashOutcome.CRASH, f"the process was ended: {worker.reason}")
         return _of_exit_code(worker.exit_code)
     except ArmpyError as error:
-        return Ended(CrashOutcome.CRASH, str(error))
+        return ProcessEnd(CrashOutcome.CRASH, str(error))
     outcome = CrashOutcome.SUCCESS if answer.get("done") is True else CrashOutcome.FAILURE
-    return Ended(outcome, str(answer.get("text")))
+    return ProcessEnd(outcome, str(answer.get("text")))
 
 
-def _of_exit_code(code: int | None, when: str = "") -> Ended:
+def _of_exit_code(code: int | None, when: str = "") -> ProcessEnd:
     """The outcome of a process that has ended without its last word, or badly after it."""
     if code is None:
-        return Ended(CrashOutcome.HANG, f"{when}the process did not end within {_END_S:g} s")
+        return ProcessEnd(CrashOutcome.HANG, f"{when}the process did not end within {_END_S:g} s")
     if code >= 0:
-        return Ended(CrashOutcome.CRASH, f"{when}the process exited with code {code}")
+        return ProcessEnd(CrashOutcome.CRASH, f"{when}the process exited with code {code}")
     try:
         name = signal.Signals(-code).name
     except ValueError:
         name = f"signal {-code}"
-    return Ended(CrashOutcome.CRASH, f"{when}the process was ended by {name}")
+    return ProcessEnd(CrashOutcome.CRASH, f"{when}the process was ended by {name}")
 
 
 class CaseServer:

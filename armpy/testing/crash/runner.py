@@ -13,7 +13,7 @@ from armpy.execution import RuntimeOptions
 from armpy.store.settings import CompilationCaching
 from armpy.testing.crash.cases import AFTERWARDS, CASES, SURVEY, CrashCase
 from armpy.testing.crash.networks import builders
-from armpy.testing.crash.process import Ended, Task, run_apart
+from armpy.testing.crash.process import ProcessEnd, Task, run_apart
 from armpy.testing.crash.result import CrashOutcome, CrashResult, CrashRun
 from armpy.testing.result import is_selected
 from armpy.testing.workers import available_cores
@@ -127,7 +127,7 @@ def _run_case(case: CrashCase, task: Task, timeout_s: float) -> CrashResult:
     )
 
 
-def _run_killed(task: Task, timeout_s: float) -> Ended:
+def _run_killed(task: Task, timeout_s: float) -> ProcessEnd:
     """Kill processes at random times, and see whether the next one works."""
     times = random.Random(f"{task.seed}/{task.case}/{task.network}")
     for _ in range(_KILLS):
@@ -136,4 +136,4 @@ def _run_killed(task: Task, timeout_s: float) -> Ended:
             return ended
     after = run_apart(replace(task, case=AFTERWARDS.id), timeout_s)
     text = f"killed {_KILLS} times; afterwards: {after.text}"
-    return Ended(after.outcome, text, after.output)
+    return ProcessEnd(after.outcome, text, after.output)

@@ -34,7 +34,7 @@ def _num_descriptors() -> int:
     return len(os.listdir(_DESCRIPTORS)) if _DESCRIPTORS.exists() else 0
 
 
-class LeftBehind:
+class LeakCheck:
     """Compares threads, descriptors and memory with what they were when it was made."""
 
     def __init__(self) -> None:

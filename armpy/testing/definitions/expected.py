@@ -24,6 +24,7 @@ from armpy.testing.definitions.functions import FUNCTIONS, MOVEMENTS, Definition
 from armpy.testing.definitions.images import IMAGES
 from armpy.testing.definitions.sequences import SEQUENCES
 from armpy.testing.definitions.volumes import VOLUMES
+from armpy.tools.compare.real_numbers import real_numbers
 from armpy.types import DataType
 
 _FUNCTIONS = {**FUNCTIONS, **SEQUENCES, **VOLUMES, **IMAGES}
@@ -109,17 +110,9 @@ def _real(item: CaseInput | None) -> Numbers | None:
     """Real numbers that an input stands for; truth values stay what they are."""
     if item is None or item.data.dtype == np.bool_:
         return None if item is None else item.data
-    quantization, values = item.info.quantization, item.data.astype(np.float64)
-    if quantization is None:
-        return values
-    shape = [1] * values.ndim
-    if quantization.axis is not None:
-        shape[quantization.axis] = -1
-    scales, zero_points = (
-        np.reshape(numbers, shape) if len(numbers) > 1 else numbers[0]
-        for numbers in (quantization.scales, quantization.zero_points)
-    )
-    return np.asarray((values - zero_points) * scales)
+    if item.info.quantization is None:
+        return item.data.astype(np.float64)
+    return real_numbers(item.data, item.info)
 
 
 def _stored(values: Numbers, info: TensorInfo) -> Numbers:

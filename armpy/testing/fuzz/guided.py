@@ -29,7 +29,7 @@ class FoundError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Explored:
+class GuidedFindings:
     """Findings of atheris.
 
     Parameters
@@ -51,7 +51,7 @@ def is_available() -> bool:
     return find_spec("atheris") is not None
 
 
-def explore(search: Search, seed: int, count: int | None, seconds: float | None) -> Explored:
+def explore(search: Search, seed: int, count: int | None, seconds: float | None) -> GuidedFindings:
     """Look for a failure in a process of its own, which ends with the first one.
 
     Parameters
@@ -95,7 +95,7 @@ def explore(search: Search, seed: int, count: int | None, seconds: float | None)
         elif not found and (process.exitcode != 0 or not is_over):
             end = f"code {process.exitcode}" if is_over else "no end in time"
             problem = f"atheris ended with {end}: {text.strip()[-500:]}"
-        return Explored(found, max(numbers, default=0), problem)
+        return GuidedFindings(found, max(numbers, default=0), problem)
 
 
 def _read(folder: Path) -> Iterator[bytes]:

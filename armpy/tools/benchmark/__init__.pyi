@@ -9,7 +9,8 @@ from armpy.tools.benchmark.runner import (
     BenchmarkProgress as BenchmarkProgress,
     benchmark as benchmark,
 )
-from armpy.tools.benchmark.statistics import Latency as Latency, Ratio as Ratio, compare as compare
+from armpy.tools.measure.latency import Latency as Latency
+from armpy.tools.measure.ratio import Ratio as Ratio, compare as compare
 from armpy.tools.benchmark.subjects import (
     Plan as Plan,
     Subject as Subject,

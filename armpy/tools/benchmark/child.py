@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from armpy.tools.benchmark.bursts import Call, run_burst
 from armpy.tools.benchmark.engines import load
-from armpy.tools.benchmark.loaded import ILoaded
 from armpy.tools.benchmark.memory import resident_bytes
+from armpy.tools.benchmark.subject_model import ISubjectModel
 from armpy.tools.benchmark.subjects import Subject
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class SubjectHandler:
 
     def __init__(self) -> None:
         self._subject: Subject | None = None
-        self._loaded: ILoaded | None = None
+        self._loaded: ISubjectModel | None = None
         self._calls: list[Call] = []
         self._before_bytes = 0
         self._seed = 0

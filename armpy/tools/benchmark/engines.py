@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from armpy.tools.benchmark.inputs import Array, chosen_shapes, fits, random_array
-from armpy.tools.benchmark.loaded import ILoaded, items_of, read_arrays
+from armpy.tools.benchmark.subject_model import ISubjectModel, items_of, read_arrays
 from armpy.tools.benchmark.subjects import ARMPY, Subject
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 # ruff: noqa: PLC0415
 
 
-def load(subject: Subject) -> ILoaded:
+def load(subject: Subject) -> ISubjectModel:
     """Load a subject.
 
     Raises
@@ -27,10 +27,14 @@ def load(subject: Subject) -> ILoaded:
         If it cannot be loaded, or its engine is not installed.
     """
     if subject.engine == ARMPY:
-        return ArmpyLoaded(subject, load_model(subject))
-    from armpy.tools.benchmark.peers import load_peer
+        return ArmpySubjectModel(subject, load_model(subject))
+    from armpy.tools.benchmark.peer import PeerSubjectModel
+    from armpy.tools.measure.engines import open_engine
 
-    return load_peer(subject)
+    threads = subject.num_threads or 1
+    return PeerSubjectModel(
+        subject, open_engine(subject.engine, subject.model, threads, subject.callers)
+    )
 
 
 def load_model(subject: Subject, *, profiling: bool = False) -> Model:
@@ -57,7 +61,7 @@ def load_model(subject: Subject, *, profiling: bool = False) -> Model:
     return armpy.load(subject.model, runtime=runtime, **given)
 
 
-class ArmpyLoaded(ILoaded):
+class ArmpySubjectModel(ISubjectModel):
     """A model that armpy runs, with its inputs and outputs bound, as those of other engines are.
 
     Parameters

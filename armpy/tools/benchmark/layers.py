@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from statistics import median
 
 from armpy.profiling import Profiler, Share
-from armpy.tools.benchmark.engines import ArmpyLoaded, load_model
+from armpy.tools.benchmark.engines import ArmpySubjectModel, load_model
 from armpy.tools.benchmark.results import LayerCost
 from armpy.tools.benchmark.subjects import Subject
 
@@ -37,7 +37,7 @@ def measure_layers(subject: Subject, seed: int, runs: int) -> list[LayerCost]:
         The slowest first.
     """
     with load_model(subject, profiling=True) as model:
-        loaded = ArmpyLoaded(subject, model)
+        loaded = ArmpySubjectModel(subject, model)
         loaded.fit_shapes()
         loaded.prepare_inputs(seed)
         call = loaded.caller()

@@ -32,7 +32,7 @@ class PreparedSubject:
     items: int
 
 
-class IRunning(Protocol):
+class ISubjectProcess(Protocol):
     """A subject that can be measured."""
 
     def prepare(self, seed: int) -> PreparedSubject:
@@ -51,7 +51,7 @@ class IRunning(Protocol):
         """Give everything back."""
 
 
-Start = Callable[[Subject], IRunning]
+Start = Callable[[Subject], ISubjectProcess]
 """Begins to measure a subject."""
 
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from statistics import median
 
 from armpy.tools.benchmark.results import MachineState
-from armpy.tools.benchmark.statistics import Latency
 from armpy.tools.benchmark.subjects import ARMPY, Plan, Subject
+from armpy.tools.measure.latency import Latency
 
 BUSY = 0.15
 """Share of the processors that others may take before it is worth a remark."""

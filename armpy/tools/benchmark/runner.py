@@ -9,14 +9,16 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from statistics import median
 
+from armpy.core.turns import orders
 from armpy.errors import ArmpyError, InvalidArgumentError
 from armpy.tools.benchmark.bursts import SubjectTurn
 from armpy.tools.benchmark.machine import MachineLoad
-from armpy.tools.benchmark.process import IRunning, PreparedSubject, Start, SubjectProcess
+from armpy.tools.benchmark.process import ISubjectProcess, PreparedSubject, Start, SubjectProcess
 from armpy.tools.benchmark.remarks import remarks_on_all, remarks_on_subject
 from armpy.tools.benchmark.results import BenchmarkResult, LayerCost, MemoryUse, SubjectResult
-from armpy.tools.benchmark.statistics import Ratio, compare, latency_of
 from armpy.tools.benchmark.subjects import Plan, Subject, name_subjects
+from armpy.tools.measure.latency import latency_of
+from armpy.tools.measure.ratio import Ratio, compare
 
 _TURNS = 12
 """Of each subject in a process, about."""
@@ -155,7 +157,7 @@ class _Benchmark:
 
     def _measure_once(self, number: int) -> None:
         """Measure every subject in a fresh process."""
-        running: dict[int, IRunning] = {}
+        running: dict[int, ISubjectProcess] = {}
         try:
             for index in self._shuffled(range(len(self._records))):
                 record = self._records[index]
@@ -170,7 +172,7 @@ class _Benchmark:
             for one in running.values():
                 one.close()
 
-    def _prepare(self, index: int, running: dict[int, IRunning]) -> None:
+    def _prepare(self, index: int, running: dict[int, ISubjectProcess]) -> None:
         """Start a subject's process; it is among the running ones if that goes well."""
         record = self._records[index]
         one = self._start(record.subject)
@@ -192,7 +194,7 @@ class _Benchmark:
             return False
         return True
 
-    def _describe(self, index: int, one: IRunning) -> None:
+    def _describe(self, index: int, one: ISubjectProcess) -> None:
         """Ask a subject what it takes; the peak is that of the latest process.
 
         The first one may have compiled, and compilers are large.
@@ -204,7 +206,7 @@ class _Benchmark:
             _, found = one.describe(in_full=False)
             record.memory = replace(record.memory, peak_bytes=found.peak_bytes)
 
-    def _take_turns(self, number: int, running: dict[int, IRunning]) -> None:
+    def _take_turns(self, number: int, running: dict[int, ISubjectProcess]) -> None:
         """Let subjects take turns until each has had its share of time, or of runs."""
         seconds = self._plan.seconds / self._processes
         turn_s = max(seconds / _TURNS, _LEAST_TURN_S)
@@ -212,7 +214,7 @@ class _Benchmark:
         began, own_s, turns = time.perf_counter(), time.process_time(), 0
         self._machine_load.begin()
         used_s = 0.0
-        for order in self._orders(list(running)):
+        for order in orders(list(running), self._random):
             runs = (
                 None
                 if share is None
@@ -237,7 +239,7 @@ class _Benchmark:
         self._machine_load.end(wall_s, used_s + time.process_time() - own_s)
 
     def _take_turn(
-        self, index: int, running: dict[int, IRunning], turn_s: float, runs: int | None
+        self, index: int, running: dict[int, ISubjectProcess], turn_s: float, runs: int | None
     ) -> float:
         """Let one subject take a turn; seconds that it computed."""
         time.sleep(_PAUSE_S)
@@ -264,13 +266,6 @@ class _Benchmark:
             finally:
                 one.close()
 
-    def _orders(self, indices: list[int]) -> Iterator[list[int]]:
-        """Orders of turns: a random one, its opposite, and so on."""
-        while True:
-            order = self._shuffled(indices)
-            yield order
-            yield order[::-1]
-
     def _shuffled(self, indices: Sequence[int]) -> list[int]:
         """The same in a random order."""
         return self._random.sample(indices, len(indices))
@@ -292,7 +287,7 @@ def _share(runs: int | None, processes: int, number: int) -> int | None:
     return None if runs is None else runs * (number + 1) // processes - runs * number // processes
 
 
-def _note_layers(record: _SubjectRecord, one: IRunning) -> None:
+def _note_layers(record: _SubjectRecord, one: ISubjectProcess) -> None:
     """Ask a subject about its layers."""
     record.layers = one.layers(_LAYER_RUNS)
 

@@ -106,7 +106,7 @@ class Plan:
     seconds: float = 3.0
     runs: int | None = None
     warm_up_s: float = 0.2
-    processes: int = 5
+    processes: int = 6
     seed: int = 0
     baseline: int = 0
     with_layers: bool = False

@@ -16,26 +16,21 @@ Two searches, because a backend may be wrong in two ways:
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
-from armpy.compiler import Evaluator, Placement, specialize
-from armpy.errors import InvalidArgumentError, UnimplementedError
+from armpy.compiler import Placement
 from armpy.execution import Runtime, RuntimeOptions
-from armpy.execution.arrays.conversion import as_input
 from armpy.graph import Graph, Layer, Value
-from armpy.graph.network import Network
 from armpy.model.load import load
 from armpy.ops.operation import Array
-from armpy.plugins import BackendRegistry
-from armpy.plugins.proxy.guard import BackendProxy
 from armpy.tools.compare.data_movement_ops import is_move
 from armpy.tools.compare.description import describe
-from armpy.tools.compare.seeded_values import stored
+from armpy.tools.compare.layer_values import backend_of, made_by_layers, values_alone
+from armpy.tools.compare.sides import Sides, input_arrays
 from armpy.tools.compare.tolerance import EXACT, Difference, Tolerance, compare
-from armpy.types import REFERENCE_BACKEND_ID, BackendId, DataType
+from armpy.tools.compare.trace import trace
+from armpy.types import REFERENCE_BACKEND_ID, BackendId
 
 ALONE = "alone"
 TOGETHER = "together"
@@ -167,17 +162,7 @@ def graph_difference(
     sides: Sides, graph: Graph, arrays: list[Array], name: str, *, exact: bool = False
 ) -> ModelDifference:
     """`first_difference` of a graph and its inputs in order."""
-    graph = specialize(graph, [array.shape for array in arrays], evaluator=sides.evaluator)
-    if not graph.is_fully_shaped:
-        raise UnimplementedError(
-            "shapes in the model depend on values, so that it cannot be taken apart",
-            where=name,
-        )
-    # State is given like an input: what it is after one execution is compared, not kept.
-    arrays = [*arrays, *(variable.initial for variable in graph.variables)]
-    graph = Graph(
-        graph.sources, graph.results, tuple(map(str, range(len(graph.results)))), graph.layers
-    )
+    graph, arrays = sides.shaped(graph, arrays, name)
     search = _LayerSearch(sides, graph, arrays, exact=exact)
     placed = _placement(sides.backend, graph)
     first = search.alone() or search.together()
@@ -191,29 +176,6 @@ def graph_difference(
         str(placed),
         str(_placement(sides.against, graph)),
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Sides:
-    """The two runtimes; what one's backend refuses runs on the other's, and last on CpuRef."""
-
-    backend_id: BackendId
-    against_id: BackendId
-    backend: Runtime
-    against: Runtime
-    evaluator: Evaluator | None
-
-    @classmethod
-    def of(cls, backend: BackendId, against: BackendId, options: RuntimeOptions) -> Sides:
-        """Make both of the same registry."""
-        registry = options.registry or BackendRegistry.discover(options.plugin_options())
-        last = [REFERENCE_BACKEND_ID] if REFERENCE_BACKEND_ID in registry.backend_ids else []
-        sides = (list(dict.fromkeys(ids)) for ids in ([backend, against, *last], [against, *last]))
-        first, second = (
-            Runtime(replace(options, registry=registry, backends=ids)) for ids in sides
-        )
-        evaluator = Evaluator(BackendProxy(registry.get(REFERENCE_BACKEND_ID))) if last else None
-        return cls(backend, against, first, second, evaluator)
 
 
 def behind_floats(layers: Sequence[Layer]) -> set[Value]:
@@ -242,19 +204,17 @@ class _LayerSearch:
         self._exact = exact
         self._graph = graph
         self._arrays = arrays
-        self._right = values_of_layers(sides, graph, arrays)
-        self._right.update(zip(graph.sources, arrays, strict=True))
+        wanted = [*graph.inputs, *made_by_layers(graph)]
+        self._right, _ = trace(graph, sides.against, arrays, wanted)
 
     def alone(self) -> LayerDifference | None:
         """The first layer that is wrong on right inputs."""
-        apart, sources = taken_apart(self._graph)
-        values, placement = run_graph(self._sides.backend, apart, [self._right[v] for v in sources])
-        remaining = iter(values)
+        found, placement = values_alone(self._graph, self._sides.backend, self._right)
         for number, layer in enumerate(self._graph.layers):
-            found = [(value, next(remaining)) for value in layer.outputs]
             tolerance = self._tolerances([layer])
-            for value, actual in found:
-                difference = compare(self._right[value], actual, value.info, tolerance[value])
+            for value in layer.outputs:
+                expected, actual = self._right[value], found[value]
+                difference = compare(expected, actual, value.info, tolerance[value])
                 if difference is not None:
                     return self._report(number, value, ALONE, difference, placement)
         return None
@@ -280,11 +240,12 @@ class _LayerSearch:
         """What is wrong at the end of the first layers on the backend; None if nothing."""
         layers = self._graph.layers[:length]
         ends = _values_needed_behind(self._graph, length)
-        graph = with_outputs(self._graph, layers, ends)
-        values, placement = run_graph(self._sides.backend, graph, self._arrays)
+        graph = replace(self._graph, layers=layers)
+        found, placement = trace(graph, self._sides.backend, self._arrays, ends)
         tolerances = self._tolerances(layers)
-        for value, actual in reversed(list(zip(ends, values, strict=True))):
-            difference = compare(self._right[value], actual, value.info, tolerances.get(value))
+        for value in reversed(ends):
+            expected, actual = self._right[value], found[value]
+            difference = compare(expected, actual, value.info, tolerances.get(value))
             if difference is not None:
                 return value, difference, placement
         return None
@@ -320,74 +281,12 @@ class _LayerSearch:
         )
 
 
-def taken_apart(graph: Graph) -> tuple[Graph, list[Value]]:
-    """Each layer by itself in one network, and the values that its inputs stand for."""
-    net = Network("taken apart")
-    known: dict[Value, Value] = {}
-    sources: list[Value] = []
-
-    def read(value: Value) -> Value:
-        if value not in known and value.data is not None:
-            info = value.info
-            known[value] = net.constant(
-                value.data,
-                name=value.name,
-                data_type=info.data_type,
-                quantization=info.quantization,
-            )
-        elif value not in known:
-            known[value] = net.input(f"value_{value.id}", value.info)
-            sources.append(value)
-        return known[value]
-
-    for layer in graph.layers:
-        inputs = [None if value is None else read(value) for value in layer.inputs]
-        made = net.add_layer(
-            layer.operation,
-            inputs,
-            name=layer.name,
-            outputs=layer.output_infos,
-            layer_id=layer.id,
-        )
-        for number, value in enumerate(made.outputs):
-            net.output(f"{layer.id}_{number}", value)
-    return net.build(), sources
-
-
-def with_outputs(graph: Graph, layers: Sequence[Layer], outputs: Sequence[Value]) -> Graph:
-    """Some layers of a graph, with other outputs."""
-    names = tuple(str(number) for number in range(len(outputs)))
-    return Graph(graph.inputs, tuple(outputs), names, tuple(layers))
-
-
-def values_of_layers(sides: Sides, graph: Graph, arrays: Sequence[Array]) -> dict[Value, Array]:
-    """What every layer of a graph gives on the backend that is right."""
-    made = [value for layer in graph.layers for value in layer.outputs]
-    values, _ = run_graph(sides.against, with_outputs(graph, graph.layers, made), arrays)
-    return dict(zip(made, values, strict=True))
-
-
 def _values_needed_behind(graph: Graph, length: int) -> list[Value]:
     """Values of the first layers that later ones read, or that are outputs."""
     later = set(graph.outputs)
     later.update(v for layer in graph.layers[length:] for v in layer.inputs if v is not None)
     made = (value for layer in graph.layers[:length] for value in layer.outputs)
     return [value for value in made if value in later]
-
-
-def run_graph(
-    runtime: Runtime, graph: Graph, arrays: Sequence[Array]
-) -> tuple[list[Array], Placement | None]:
-    """The outputs of a graph, and where its layers ran."""
-    if not graph.outputs:
-        return [], None
-    network_id = runtime.load_network(graph)
-    try:
-        network = runtime.get_network(network_id)
-        results = network.run([array.copy() for array in arrays])
-        return results, network.placement
-    finally:
-        runtime.unload_network(network_id)
 
 
 def _placement(runtime: Runtime, graph: Graph) -> Placement | None:
@@ -397,47 +296,3 @@ def _placement(runtime: Runtime, graph: Graph) -> Placement | None:
         return runtime.get_network(network_id).placement
     finally:
         runtime.unload_network(network_id)
-
-
-def backend_of(layer: Layer, placement: Placement | None) -> BackendId:
-    """Where a layer ran, also if it has become a part of another one."""
-    for placed in placement.layers if placement is not None else ():
-        if placed.layer == layer.name or layer.name in placed.origins:
-            return placed.backend
-    return ""
-
-
-def input_arrays(graph: Graph, given: Mapping[str, Array], seed: int) -> list[Array]:
-    """One array per input: the caller's, or one made of chance."""
-    names = [value.name for value in graph.inputs]
-    unknown = [name for name in given if name not in names]
-    if unknown:
-        raise InvalidArgumentError(
-            "the model has no such input",
-            expected=", ".join(names),
-            actual=", ".join(map(repr, unknown)),
-        )
-    rng = np.random.default_rng(seed)
-    arrays = []
-    for value, default in zip(graph.inputs, graph.default_shapes, strict=True):
-        if value.name in given:
-            arrays.append(as_input(value.name, value.info, given[value.name], quantize=False))
-            continue
-        shape = default or tuple(dim or 1 for dim in value.info.shape or ())
-        arrays.append(_chance(value, shape)(rng))
-    return arrays
-
-
-def _chance(value: Value, shape: tuple[int, ...]) -> Callable[[np.random.Generator], Array]:
-    """Makes elements of an input: floats in [-1, 1), all of a quantised type, 0 and 1."""
-    info = value.info.with_shape(shape)
-
-    def make(rng: np.random.Generator) -> Array:
-        if info.data_type.is_float:
-            return stored(rng.uniform(-1, 1, shape), info)
-        low, high = info.data_type.integer_range if info.data_type.is_quantized else (0, 1)
-        if info.data_type is DataType.BOOLEAN:
-            return rng.integers(0, 2, shape).astype(np.bool_)
-        return rng.integers(low, high, shape, endpoint=True).astype(info.data_type.dtype)
-
-    return make

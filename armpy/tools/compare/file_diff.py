@@ -21,8 +21,11 @@ from armpy.execution import RuntimeOptions
 from armpy.graph import Graph, Layer, Value
 from armpy.model.load import load
 from armpy.ops.operation import Array
-from armpy.tensor import Shape, TensorInfo
-from armpy.tools.compare.diff import Sides, input_arrays, values_of_layers
+from armpy.tensor import Shape
+from armpy.tools.compare.layer_values import made_by_layers
+from armpy.tools.compare.real_numbers import real_numbers
+from armpy.tools.compare.sides import Sides, input_arrays
+from armpy.tools.compare.trace import TensorTrace
 from armpy.types import REFERENCE_BACKEND_ID
 
 FILE_TOLERANCE = 1e-4
@@ -216,11 +219,12 @@ class _Tensors:
 
     def __init__(self, sides: Sides, graph: Graph, trials: Sequence[Sequence[Array]]) -> None:
         found: dict[int, list[Array]] = {}
-        for arrays in trials:
-            values = dict(zip(graph.inputs, arrays, strict=True))
-            values |= values_of_layers(sides, graph, arrays)
-            for value, array in values.items():
-                found.setdefault(value.id, []).append(_numbers(array, value.info))
+        values = [*graph.inputs, *made_by_layers(graph)]
+        with TensorTrace(sides.against, graph, values) as shown:
+            for arrays in shown.run(trials, values):
+                for value, array in zip(values, arrays, strict=True):
+                    numbers = real_numbers(array, value.info).astype(np.float64)
+                    found.setdefault(value.id, []).append(numbers)
         self._whole = {number: np.stack(arrays) for number, arrays in found.items()}
         self._sorted = {
             number: np.sort(array.reshape(len(trials), -1)) for number, array in self._whole.items()
@@ -272,10 +276,3 @@ def _is_moved(one: Array, other: Array, limit: float) -> bool:
         one.transpose(order).shape == other.shape and _is_close(one.transpose(order), other, limit)
         for order in orders
     )
-
-
-def _numbers(array: Array, info: TensorInfo) -> Array:
-    """What stored elements stand for."""
-    if info.data_type.is_quantized and isinstance(info.scale, float):
-        return (array.astype(np.float64) - info.zero_point) * info.scale
-    return array.astype(np.float64)

@@ -14,7 +14,7 @@ from armpy.tensor import TensorInfo
 from armpy.tools.inspect.estimates import estimate_macs
 from armpy.tools.inspect.facts import LayerFacts, LayerStatus, ModelFacts, TensorFacts
 from armpy.tools.inspect.flat_outline import Flat, flatten, outline_of_graph
-from armpy.tools.inspect.inferred_shapes import Shaped, evaluator_of, shape_layers
+from armpy.tools.inspect.inferred_shapes import InferredShapes, evaluator_of, shape_layers
 from armpy.tools.inspect.layer_outcomes import LayerOutcome, LayerOutcomes, Origins
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def describe_file(outline: FileOutline, problem: ParserError, *, file_bytes: int
     if isinstance(problem, UnsupportedOperatorError):
         unsupported = dict(problem.operators)
     flat = flatten(outline)
-    shaped = Shaped()
+    shaped = InferredShapes()
     outcomes = LayerOutcomes(flat, shaped, None, {})
     missing = {name.removesuffix(" in control flow") for name in unsupported}
     for outcome, one in zip(outcomes.found, flat.operators, strict=True):
@@ -128,7 +128,7 @@ class _Parts:
     """Parts of a description."""
 
     flat: Flat
-    shaped: Shaped
+    shaped: InferredShapes
     outcomes: LayerOutcomes
     unsupported: Mapping[str, int]
     problem: str

@@ -18,7 +18,7 @@ from armpy.types import REFERENCE_BACKEND_ID
 
 
 @dataclass(eq=False, slots=True)
-class Shaped:
+class InferredShapes:
     """Knowledge of operators by the layers that they became.
 
     Parameters
@@ -59,7 +59,7 @@ def shape_layers(
     flat: Flat,
     shapes: dict[str, tuple[int, ...]],
     evaluator: Evaluator | None = None,
-) -> Shaped:
+) -> InferredShapes:
     """Find the layers of each operator, and the shapes that its tensors have.
 
     Parameters
@@ -72,7 +72,7 @@ def shape_layers(
     evaluator : Evaluator, optional
         Computes constants, on which shapes may depend.
     """
-    found = Shaped()
+    found = InferredShapes()
     known = _bound(graph, shapes, evaluator)
     _walk(known, flat, found, "", "")
     for tensor, value in zip(flat.inputs, known.inputs, strict=False):
@@ -93,7 +93,7 @@ def _bound(graph: Graph, shapes: dict[str, tuple[int, ...]], evaluator: Evaluato
         return graph
 
 
-def _walk(graph: Graph, flat: Flat, found: Shaped, inside: str, place: str) -> None:
+def _walk(graph: Graph, flat: Flat, found: InferredShapes, inside: str, place: str) -> None:
     """Link a graph's layers, and those of graphs that they run."""
     for layer in graph.layers:
         operator = flat.linker.find(layer.name, inside)
@@ -112,7 +112,7 @@ def _walk(graph: Graph, flat: Flat, found: Shaped, inside: str, place: str) -> N
                 _note(found, flat, tensor, info)
 
 
-def _note(found: Shaped, flat: Flat, tensor: int, info: TensorInfo) -> None:
+def _note(found: InferredShapes, flat: Flat, tensor: int, info: TensorInfo) -> None:
     """Take what a layer gives for a tensor of the file, if the shapes can be the same."""
     if tensor >= 0 and _can_be(flat.tensors[tensor][0].shape, info.shape):
         found.infos[tensor] = info

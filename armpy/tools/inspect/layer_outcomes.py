@@ -10,7 +10,7 @@ from armpy.compiler import LayerPlacement, Placement
 from armpy.plugins.hooks.outline import LEFT_OUT
 from armpy.tools.inspect.facts import LayerRefusal, LayerStatus, ProgramFacts
 from armpy.tools.inspect.flat_outline import Flat
-from armpy.tools.inspect.inferred_shapes import Shaped
+from armpy.tools.inspect.inferred_shapes import InferredShapes
 
 _STATE = frozenset({"VAR_HANDLE", "ASSIGN_VARIABLE", "READ_VARIABLE", "CALL_ONCE"})
 """Operators that armpy replaces by what it does around the layers."""
@@ -57,7 +57,7 @@ class LayerOutcomes:
     Parameters
     ----------
     flat : Flat
-    shaped : Shaped
+    shaped : InferredShapes
     placement : Placement or None
         None as long as shapes are not known.
     origins : mapping of str to (str, tuple of str)
@@ -67,7 +67,7 @@ class LayerOutcomes:
     def __init__(
         self,
         flat: Flat,
-        shaped: Shaped,
+        shaped: InferredShapes,
         placement: Placement | None,
         origins: Mapping[str, Origins],
     ) -> None:

@@ -1,4 +1,4 @@
-from armpy.tools.pages.graph import Colouring as Colouring, GraphEdge as GraphEdge
+from armpy.tools.pages.graph import NodeColours as NodeColours, GraphEdge as GraphEdge
 from armpy.tools.pages.graph import GraphNode as GraphNode, GraphView as GraphView
 from armpy.tools.pages.layout import Layout as Layout, lay_out as lay_out
 from armpy.tools.pages.line_chart import Lines as Lines, Series as Series
@@ -7,6 +7,7 @@ from armpy.tools.pages.parts import (
     Bars as Bars,
     Details as Details,
     Facts as Facts,
+    Mark as Mark,
     Part as Part,
     Section as Section,
     Stack as Stack,

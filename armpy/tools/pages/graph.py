@@ -52,7 +52,7 @@ class GraphEdge:
 
 
 @dataclass(frozen=True, slots=True)
-class Colouring:
+class NodeColours:
     """A way to colour nodes: by what class they are of, or by how much they have of something.
 
     Parameters
@@ -100,7 +100,7 @@ class GraphView:
     caption : str
     nodes : sequence of GraphNode
     edges : sequence of GraphEdge
-    colourings : sequence of Colouring
+    colourings : sequence of NodeColours
         At least one; the first is what is seen at first.
     """
 
@@ -108,7 +108,7 @@ class GraphView:
     caption: str
     nodes: Sequence[GraphNode]
     edges: Sequence[GraphEdge]
-    colourings: Sequence[Colouring]
+    colourings: Sequence[NodeColours]
 
     @cached_property
     def data(self) -> dict[str, object]:

@@ -49,6 +49,23 @@ class Facts:
     facts: Sequence[tuple[str, str]]
 
 
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Cell of a table that stands out.
+
+    Parameters
+    ----------
+    text : object
+    kind : {"good", "bad", "dim"}
+    """
+
+    text: object
+    kind: str
+
+    def __str__(self) -> str:
+        return str(self.text)
+
+
 @dataclass(frozen=True)
 class Table:
     """A table, which the reader can sort by any column.

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from armpy.graph import Layer, Value
 from armpy.tools.quantize.planning import QuantizationPlan, Scales
 from armpy.tools.quantize.rules import FILTER_AXIS, Rule
-from armpy.tools.quantize.scales import real, stored, weight_scales
+from armpy.tools.quantize.scales import stored, weight_scales
 from armpy.types import DataLayout, DataType
 
 _Numbers = npt.NDArray[np.float64]
@@ -66,7 +66,7 @@ def _moved(
     kind = layer.operation.name
     axis = FILTER_AXIS[kind] if per_channel else None
     chosen = weight_scales(weights, axis, layer.constant("bias"), input_scale)
-    rounded = real(stored(weights, chosen, DataType.QSYMM_S8), chosen)
+    rounded = chosen.dequantize(stored(weights, chosen, DataType.QSYMM_S8))
     lost = weights.astype(np.float64) - rounded
     if kind == "DepthwiseConvolution2d":
         per_filter = lost.sum(axis=(0, 1, 2))

@@ -12,8 +12,9 @@ import numpy.typing as npt
 from armpy.errors import InvalidArgumentError
 from armpy.graph import Value
 from armpy.ops.operation import Array
+from armpy.tools.compare.trace import TensorTrace
+from armpy.tools.quantize.histograms import narrowed
 from armpy.tools.quantize.options import QuantizeOptions
-from armpy.tools.quantize.running import Watched
 from armpy.tools.quantize.scales import Range
 
 NUM_BINS = 2048
@@ -38,7 +39,7 @@ class Calibration:
 
 
 def calibrate(
-    watched: Watched,
+    trace: TensorTrace,
     samples: Sequence[Sequence[Array]],
     values: Sequence[Value],
     options: QuantizeOptions,
@@ -47,12 +48,12 @@ def calibrate(
 
     Parameters
     ----------
-    watched : Watched
+    trace : TensorTrace
         The float graph.
     samples : sequence of sequence of ndarray
         Arrays for the graph's inputs, in order; one at least.
     values : sequence of Value
-        Among those that are watched.
+        Among those that are shown.
     options : QuantizeOptions
         Its method.
 
@@ -67,7 +68,7 @@ def calibrate(
         )
     extremes = [Range(np.inf, -np.inf)] * len(values)
     sums: list[npt.NDArray[np.float64]] = [np.zeros(1)] * len(values)
-    for number, arrays in enumerate(watched.run(samples, values), 1):
+    for number, arrays in enumerate(trace.run(samples, values), 1):
         for index, array in enumerate(arrays):
             if array.size:
                 low, high = float(array.min()), float(array.max())
@@ -78,9 +79,7 @@ def calibrate(
     ranges = [found if found.low <= found.high else Range(0.0, 0.0) for found in extremes]
     means = {value: total / len(samples) for value, total in zip(values, sums, strict=True)}
     if options.method != "minmax":
-        from armpy.tools.quantize.histograms import narrowed  # noqa: PLC0415 - not for the usual
-
-        counts = _histograms(watched, samples, values, ranges)
+        counts = _histograms(trace, samples, values, ranges)
         ranges = [
             narrowed(found, count, options) for found, count in zip(ranges, counts, strict=True)
         ]
@@ -107,14 +106,14 @@ def _not_finite(value: Value, low: float, high: float, sample: str) -> InvalidAr
 
 
 def _histograms(
-    watched: Watched,
+    trace: TensorTrace,
     samples: Sequence[Sequence[Array]],
     values: Sequence[Value],
     ranges: Sequence[Range],
 ) -> list[_Counts]:
     """How often elements of each tensor lie in each of `NUM_BINS` equal parts of its range."""
     counts = [np.zeros(NUM_BINS) for _ in values]
-    for arrays in watched.run(samples, values):
+    for arrays in trace.run(samples, values):
         for array, found, count in zip(arrays, ranges, counts, strict=True):
             width = (found.high - found.low) / NUM_BINS
             if width > 0:

@@ -13,9 +13,12 @@ from typing import TypeAlias
 import numpy as np
 
 from armpy.errors import InvalidArgumentError
+from armpy.execution.arrays.conversion import as_input
 from armpy.graph import Graph
 from armpy.ops.operation import Array
-from armpy.tools.quantize.running import Sample, in_order
+
+Sample: TypeAlias = Mapping[str, object]
+"""One array for each input, by name."""
 
 Data: TypeAlias = "str | os.PathLike[str] | Mapping[str, object] | Iterable[Sample]"
 """Samples; or a folder of .npy files, an .npz file, or a mapping, of the kind that holds N samples
@@ -200,3 +203,22 @@ def _count(
             fix="Add one with array[np.newaxis]",
         )
     return None
+
+
+def in_order(graph: Graph, sample: Sample) -> list[Array]:
+    """The arrays of a sample in the order of a graph's inputs, checked.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If one is missing, there is one too many, or one does not fit.
+    """
+    names = [value.name for value in graph.inputs]
+    if set(sample) != set(names):
+        raise InvalidArgumentError(
+            "the data do not have the model's inputs",
+            where="data",
+            expected=", ".join(f"'{name}'" for name in names),
+            actual=", ".join(f"'{name}'" for name in sample) or "nothing",
+        )
+    return [as_input(value.name, value.info, sample[value.name]) for value in graph.inputs]

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 from armpy.errors import InvalidArgumentError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.frontends.tflite.source import is_tflite
+from armpy.frontends.tflite_writer.tflite import read_extras, write_tflite
 from armpy.graph import Graph, Layer
 from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.model.model_files import parse
 from armpy.ops.operation import Array
+from armpy.tools.compare.trace import TensorTrace
 from armpy.tools.quantize.bias_correction import corrected_biases
 from armpy.tools.quantize.calibrating import calibrate
 from armpy.tools.quantize.cross_layer_equalization import equalized
@@ -24,7 +26,6 @@ from armpy.tools.quantize.planning import QuantizationPlan, check_names, choose_
 from armpy.tools.quantize.preparing import prepared_graph
 from armpy.tools.quantize.report import Pair, QuantizeReport, constant_bytes, judge, judged_values
 from armpy.tools.quantize.rewriting import Rewriter
-from armpy.tools.quantize.running import Watched
 from armpy.tools.quantize.weights import with_small_weights
 from armpy.types import DataType
 
@@ -94,8 +95,6 @@ class QuantizedModel:
             If an operation cannot be written to such a file.
         """
         if Path(path).suffix.lower() == ".tflite":
-            from armpy.frontends.tflite_writer.tflite import read_extras, write_tflite  # noqa: PLC0415 - few ask
-
             like = self.source if like is None else like
             extras = read_extras(like) if like is not None and is_tflite(like) else None
             return write_tflite(self.graph, path, f"armpy: {self.report.scheme}", extras)
@@ -188,14 +187,14 @@ def quantize(
             )
     if keep_open is None:
         keep_open = not isinstance(source, Network | Graph) and is_tflite(source)
-    quantizing = _Quantizing(runtime, options, progress)
+    quantizing = _QuantizationRun(runtime, options, progress)
     graph = quantizing.read(source, shapes, keep_open=keep_open)
     made = quantizing.run(graph, data, limit, judge_limit)
     made.source = source if isinstance(source, str | os.PathLike) else None
     return made
 
 
-class _Quantizing:
+class _QuantizationRun:
     """One model's way from float to integers."""
 
     def __init__(
@@ -227,7 +226,7 @@ class _Quantizing:
         plan = self._plan(graph)
         judged = samples[:judge_limit]
         shown = [*(plan.observed if plan else ()), *(judged_values(graph) if judged else ())]
-        with Watched(self._runtime, graph, shown) as before:
+        with TensorTrace(self._runtime, graph, shown) as before:
             pair = self._quantized(graph, plan, before, samples)
             self._tell("judge")
             layers, outputs = judge(self._runtime, before, pair, judged) if judged else ((), ())
@@ -283,7 +282,7 @@ class _Quantizing:
         self,
         graph: Graph,
         plan: QuantizationPlan | None,
-        before: Watched,
+        before: TensorTrace,
         samples: list[list[Array]],
     ) -> Pair:
         """The network of integers, with where its tensors are from."""

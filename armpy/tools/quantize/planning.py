@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -66,8 +67,6 @@ def check_names(graph: Graph, names: Collection[str]) -> None:
     InvalidArgumentError
         If one is not, naming those that are alike.
     """
-    import difflib  # noqa: PLC0415 - only if something is asked for
-
     known = [layer.name for layer in graph.layers]
     for name in names:
         if name not in known:

@@ -18,7 +18,6 @@ from armpy.plugins.proxy.guard import BackendProxy
 from armpy.tensor import Quantization, TensorInfo
 from armpy.tools.quantize.planning import is_real
 from armpy.tools.quantize.rules import FILTER_AXIS
-from armpy.tools.quantize.scales import real
 from armpy.types import REFERENCE_BACKEND_ID, DataType
 
 _FUSED = {
@@ -109,7 +108,7 @@ def with_real_weights(graph: Graph) -> Graph:
             continue
         scales = weights.info.quantization or Quantization.per_tensor(1.0)
         elements = weights.data
-        numbers = real(elements, scales) if weights.info.data_type.is_quantized else elements
+        numbers = scales.dequantize(elements) if weights.info.data_type.is_quantized else elements
         info = TensorInfo(weights.info.shape, DataType.FLOAT32)
         constant = rebuild.constant(numbers.astype(np.float32), info, weights.name)
         inputs = [

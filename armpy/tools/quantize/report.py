@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-import numpy as np
-import numpy.typing as npt
-
 from armpy.execution import Runtime
+from armpy.execution.arrays.conversion import dequantize_array, quantize_array
 from armpy.graph import Graph, Layer, Value
 from armpy.ops.operation import Array
-from armpy.tools.quantize.running import Watched
-from armpy.tools.quantize.scales import real
+from armpy.tools.compare.errors import ErrorStats, ErrorSums
+from armpy.tools.compare.trace import TensorTrace
 from armpy.types import DataType
-
-_LEAST_CLASSES = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,70 +117,6 @@ def _finite(number: object) -> object:
     return None if isinstance(number, float) and not math.isfinite(number) else number
 
 
-class ErrorTally:
-    """Differences of a tensor from what it should be, added up over samples."""
-
-    def __init__(self) -> None:
-        self._signal = self._noise = self._product = self._other = 0.0
-        self._max = self._sum = 0.0
-        self._count = 0
-        self._same = self._rows = 0
-
-    def add(self, right: Array, given: Array, info_scale: Value) -> None:
-        """Take up one sample; the given elements are of the type of their value."""
-        actual = as_real(given, info_scale).astype(np.float64).ravel()
-        expected = right.astype(np.float64).ravel()
-        difference = actual - expected
-        self._signal += float(expected @ expected)
-        self._noise += float(difference @ difference)
-        self._product += float(actual @ expected)
-        self._other += float(actual @ actual)
-        if difference.size:
-            magnitude = np.abs(difference)
-            self._max = float(np.maximum(self._max, magnitude.max()))  # NaN stays
-            self._sum += float(magnitude.sum())
-        self._count += difference.size
-
-    def add_rows(self, right: Array, given: Array) -> None:
-        """Compare where the greatest elements of rows are."""
-        if right.ndim < 2 or right.shape[-1] < _LEAST_CLASSES or not right.size:
-            return
-        first, second = (np.argmax(one, axis=-1) for one in (right, given))
-        self._same += int((first == second).sum())
-        self._rows += first.size
-
-    @property
-    def numbers(self) -> dict[str, float]:
-        """The numbers of a `LayerAccuracy`."""
-        lengths = math.sqrt(self._signal) * math.sqrt(self._other)
-        return {
-            "sqnr_db": _decibels(self._signal, self._noise),
-            "max_error": self._max,
-            "mean_error": self._sum / max(self._count, 1),
-            "cosine": self._product / lengths if lengths else float(self._signal == self._other),
-        }
-
-    @property
-    def rows(self) -> tuple[float | None, int]:
-        """Share of the rows that agree, and how many there are."""
-        return (self._same / self._rows if self._rows else None), self._rows
-
-
-def _decibels(signal: float, noise: float) -> float:
-    """Ten times the logarithm of a ratio."""
-    if noise == 0:
-        return math.inf
-    return 10 * math.log10(signal / noise) if signal else -math.inf
-
-
-def as_real(elements: Array, value: Value) -> npt.NDArray[np.floating]:
-    """The real numbers that elements of a tensor stand for."""
-    scales = value.info.quantization
-    if scales is None or not value.info.data_type.is_quantized:
-        return elements
-    return real(elements, scales)
-
-
 @dataclass(frozen=True, slots=True)
 class Pair:
     """A float graph and what it became.
@@ -211,14 +143,14 @@ def judged_values(graph: Graph) -> list[Value]:
 
 
 def judge(
-    runtime: Runtime, before: Watched, pair: Pair, samples: Sequence[Sequence[Array]]
+    runtime: Runtime, before: TensorTrace, pair: Pair, samples: Sequence[Sequence[Array]]
 ) -> tuple[tuple[LayerAccuracy, ...], tuple[OutputAccuracy, ...]]:
     """Run both graphs on data and compare every tensor, and the outputs.
 
     Parameters
     ----------
     runtime : Runtime
-    before : Watched
+    before : TensorTrace
         The float graph, `judged_values` at least.
     pair : Pair
     samples : sequence of sequence of ndarray
@@ -239,19 +171,16 @@ def judge(
     ]
     wanted = [value for _, value in shown]
     given = [pair.values[value] for value in wanted]
-    tallies = [ErrorTally() for _ in (*wanted, *results)]
+    sums = [ErrorSums() for _ in (*wanted, *results)]
     inputs = [given_inputs(pair.after, sample) for sample in samples]
-    with Watched(runtime, pair.after, [*given, *ends]) as after:
-        _compare(
-            zip(
-                before.run(samples, [*wanted, *results]),
-                after.run(inputs, [*given, *ends]),
-                strict=True,
-            ),
-            (*given, *ends),
-            tallies,
-            len(wanted),
+    with TensorTrace(runtime, pair.after, [*given, *ends]) as after:
+        runs = zip(
+            before.run(samples, [*wanted, *results]),
+            after.run(inputs, [*given, *ends]),
+            strict=True,
         )
+        for right, actual in runs:
+            _add(sums, right, actual, (*given, *ends), len(wanted))
     layers = tuple(
         LayerAccuracy(
             layer.name,
@@ -259,9 +188,9 @@ def judge(
             value.name,
             _precision(pair.values[value]),
             pair.refused.get(layer, ""),
-            **tally.numbers,
+            **_figures(one.stats),
         )
-        for (layer, value), tally in zip(shown, tallies, strict=False)
+        for (layer, value), one in zip(shown, sums, strict=False)
     )
     names = [
         name
@@ -269,31 +198,44 @@ def judge(
         if value in results
     ]
     outputs = tuple(
-        OutputAccuracy(name, **tally.numbers, top1_agreement=tally.rows[0], num_rows=tally.rows[1])
-        for name, tally in zip(names, tallies[len(wanted) :], strict=True)
+        OutputAccuracy(
+            name,
+            **_figures(one.stats),
+            top1_agreement=one.stats.same_best,
+            num_rows=one.stats.num_rows,
+        )
+        for name, one in zip(names, sums[len(wanted) :], strict=True)
     )
     return layers, outputs
 
 
-def _compare(
-    runs: Iterable[tuple[list[Array], list[Array]]],
+def _add(
+    sums: Sequence[ErrorSums],
+    expected: Sequence[Array],
+    actual: Sequence[Array],
     values: Sequence[Value],
-    tallies: Sequence[ErrorTally],
     first_output: int,
 ) -> None:
-    """Take up the tensors of both graphs; those from `first_output` on are the outputs."""
-    for right, actual in runs:
-        for tally, one, other, value in zip(tallies, right, actual, values, strict=True):
-            tally.add(one, other, value)
-        rows = zip(tallies, right, actual, strict=True)
-        for tally, one, other in list(rows)[first_output:]:
-            tally.add_rows(one, other)
+    """Take up the tensors of a sample; those from `first_output` on are the outputs."""
+    tensors = zip(sums, expected, actual, values, strict=True)
+    for number, (one, right, given, value) in enumerate(tensors):
+        one.add(right, dequantize_array(given, value.info))
+        if number >= first_output:
+            one.add_rows(right, given)
+
+
+def _figures(stats: ErrorStats) -> dict[str, float]:
+    """Those that a layer and an output have alike."""
+    return {
+        "sqnr_db": stats.sqnr_db,
+        "max_error": stats.largest,
+        "mean_error": stats.mean,
+        "cosine": stats.cosine,
+    }
 
 
 def given_inputs(graph: Graph, sample: Sequence[Array]) -> list[Array]:
     """Arrays for a float graph's inputs as those of a quantised graph's."""
-    from armpy.execution.arrays.conversion import quantize_array  # noqa: PLC0415
-
     return [
         quantize_array(array, value.info)
         if value.info.data_type.is_quantized and array.dtype.kind == "f"

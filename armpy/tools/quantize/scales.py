@@ -106,10 +106,3 @@ def stored(
     points = scales.zero_point if scales.axis is None else 0
     made: npt.NDArray[np.generic] = np.clip(steps + points, lowest, highest).astype(data_type.dtype)
     return made
-
-
-def real(integers: npt.NDArray[np.generic], scales: Quantization) -> Floats:
-    """What stored integers stand for."""
-    points = scales.zero_point if scales.axis is None else 0
-    centred = integers.astype(np.float64) - points
-    return (centred * along(scales, integers.ndim)).astype(np.float32)

@@ -1,4 +1,7 @@
-from armpy.tools.report.comparison import Compared as Compared, compare_backends as compare_backends
+from armpy.tools.report.comparison import (
+    BackendComparison as BackendComparison,
+    compare_backends as compare_backends,
+)
 from armpy.tools.report.report import (
     ReportSubject as ReportSubject,
     report_sections as report_sections,

@@ -7,7 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from armpy.errors import ArmpyError
+from armpy.execution import RuntimeOptions
 from armpy.profiling.naming import short_names
+from armpy.tools.compare.layer_errors import LayerError, layer_errors
+from armpy.tools.compare.sides import Sides
 from armpy.tools.pages import Facts, Lines, Part, Series, Table, Text
 from armpy.tools.report.layers import LayerRows
 from armpy.types import REFERENCE_BACKEND_ID, BackendId
@@ -15,7 +18,6 @@ from armpy.types import REFERENCE_BACKEND_ID, BackendId
 if TYPE_CHECKING:
     from armpy.model import Model
     from armpy.ops.operation import Array
-    from armpy.tools.compare.layer_errors import LayerError
 
 _MOST_ROWS = 40
 
@@ -72,10 +74,6 @@ def _errors(
     model: Model, arrays: Mapping[str, Array], name: str, backend: BackendId
 ) -> list[LayerError]:
     """Run both backends."""
-    from armpy.execution import RuntimeOptions  # noqa: PLC0415  # few reports compare
-    from armpy.tools.compare.diff import Sides  # noqa: PLC0415
-    from armpy.tools.compare.layer_errors import layer_errors  # noqa: PLC0415
-
     sides = Sides.of(backend, REFERENCE_BACKEND_ID, RuntimeOptions(registry=model.runtime.registry))
     given = [arrays[value.name] for value in model.graph.inputs]
     return layer_errors(sides, model.graph, given, name)

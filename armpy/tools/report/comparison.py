@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import math
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from armpy.core.turns import take_turns, timed
 from armpy.core.units import bytes_text, time_text
 from armpy.errors import ArmpyError
-from armpy.tools.compare.accuracy_measures import errors_of, take_turns
+from armpy.tools.compare.errors import errors
+from armpy.tools.measure.latency import latency_of
+from armpy.tools.measure.ratio import median_interval
 from armpy.tools.pages import Bar, Bars, Part, Table, Text
 
 if TYPE_CHECKING:
@@ -23,7 +25,7 @@ MOST_RUNS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class BackendComparison:
     """A model on one choice of backends.
 
     Parameters
@@ -60,7 +62,7 @@ def compare_backends(
     arrays: Mapping[str, Array],
     num_runs: int,
     clock: Callable[[], float] = time.perf_counter,
-) -> list[Compared]:
+) -> list[BackendComparison]:
     """Run a model on several backends in turns.
 
     Parameters
@@ -92,9 +94,9 @@ def compare_backends(
                 outputs[name] = list(models[name].run(dict(arrays)).values())
             except ArmpyError as error:
                 failures[name] = str(error)
-        ready = {n: _runner(model, arrays) for n, model in models.items() if n in outputs}
+        ready = {n: _turn(model, arrays, clock) for n, model in models.items() if n in outputs}
         seconds = SECONDS_EACH * len(ready)
-        times = take_turns(ready, seconds, clock, least=num_runs, most=MOST_RUNS) if ready else {}
+        times = take_turns(ready, seconds, least=num_runs, most=MOST_RUNS, clock=clock)
         placements = {name: models[name].placement for name in ready}
     finally:
         for model in models.values():
@@ -103,27 +105,29 @@ def compare_backends(
     found = []
     for name in dict.fromkeys(names):
         if name in failures:
-            found.append(Compared(name, failure=failures[name]))
+            found.append(BackendComparison(name, failure=failures[name]))
             continue
         placement = placements[name]
         ratios = [mine / other for mine, other in zip(times[name], times[first], strict=True)]
         found.append(
-            Compared(
+            BackendComparison(
                 name,
                 _placement_text(placement.layers_by_backend if placement is not None else {}),
                 tuple(1e6 * seconds for seconds in times[name]),
                 statistics.median(ratios),
                 median_interval(ratios),
                 placement.peak_bytes if placement is not None else 0,
-                errors_of([outputs[first]], [outputs[name]]).relative,
+                errors(outputs[first], outputs[name]).relative,
             )
         )
     return found
 
 
-def _runner(model: Model, arrays: Mapping[str, Array]) -> Callable[[], object]:
-    """Runs a model once."""
-    return lambda: model.run(dict(arrays))
+def _turn(
+    model: Model, arrays: Mapping[str, Array], clock: Callable[[], float]
+) -> Callable[[], float]:
+    """Runs a model once, and finds its seconds."""
+    return timed(lambda: model.run(dict(arrays)), clock=clock)
 
 
 def _placement_text(counts: Mapping[str, int]) -> str:
@@ -131,26 +135,7 @@ def _placement_text(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{name} {count}" for name, count in counts.items())
 
 
-def median_interval(numbers: Sequence[float]) -> tuple[float, float]:
-    """Between which of some numbers the median of what they come from lies, at 95 %.
-
-    Notes
-    -----
-    By ranks, as the number of values below the true median is binomial; whatever the distribution.
-    Of fewer than six numbers it is their whole range.
-    """
-    ordered, count = sorted(numbers), len(numbers)
-    below, rank = 0.0, 0
-    while rank < count // 2:
-        below += math.comb(count, rank) / 2.0**count
-        if below > 0.025:
-            break
-        rank += 1
-    low = max(rank - 1, 0)
-    return ordered[low], ordered[count - 1 - low]
-
-
-def comparison_parts(compared: Sequence[Compared]) -> list[Part]:
+def comparison_parts(compared: Sequence[BackendComparison]) -> list[Part]:
     """What is shown of a comparison."""
     ran = [one for one in compared if one.times_us]
     parts: list[Part] = [
@@ -171,7 +156,7 @@ def comparison_parts(compared: Sequence[Compared]) -> list[Part]:
             len(one.times_us),
             f"{min(one.times_us):,.1f}",
             f"{statistics.median(one.times_us):,.1f}",
-            f"{_quantile(one.times_us, 0.9):,.1f}",
+            f"{1000 * latency_of(one.times_us).p90_ms:,.1f}",
             "1" if one is first else _ratio_text(one),
             bytes_text(one.working_bytes),
             "the same" if not one.relative_error else f"{one.relative_error:.2g}",
@@ -190,13 +175,7 @@ def comparison_parts(compared: Sequence[Compared]) -> list[Part]:
     ]
 
 
-def _ratio_text(one: Compared) -> str:
+def _ratio_text(one: BackendComparison) -> str:
     """``0.52 (0.51 to 0.54)``."""
     low, high = one.interval
     return f"{one.ratio:.3g} ({low:.3g} to {high:.3g})"
-
-
-def _quantile(numbers: Sequence[float], part: float) -> float:
-    """The number below which a part of them lies."""
-    ordered = sorted(numbers)
-    return ordered[min(int(part * len(ordered)), len(ordered) - 1)]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from armpy.core.units import bytes_text, count_text, time_text
 from armpy.tensor import format_shape
 from armpy.tools.inspect import LayerStatus, ModelFacts
-from armpy.tools.pages import Colouring, GraphEdge, GraphNode, GraphView, lay_out
+from armpy.tools.pages import GraphEdge, GraphNode, GraphView, NodeColours, lay_out
 from armpy.tools.report.layers import LayerRow
 
 WIDTH, HEIGHT = 230.0, 44.0
@@ -120,15 +120,15 @@ def _facts(row: LayerRow) -> list[tuple[str, str]]:
     return told
 
 
-def _colourings(rows: Sequence[LayerRow], num_before: int, num_behind: int) -> list[Colouring]:
+def _colourings(rows: Sequence[LayerRow], num_before: int, num_behind: int) -> list[NodeColours]:
     """By what the graph can be coloured."""
 
-    def classes(name: str, of_rows: Sequence[str]) -> Colouring:
+    def classes(name: str, of_rows: Sequence[str]) -> NodeColours:
         before, behind = [EDGE_OF_MODEL] * num_before, [EDGE_OF_MODEL] * num_behind
-        return Colouring(name, [*before, *of_rows, *behind])
+        return NodeColours(name, [*before, *of_rows, *behind])
 
-    def amounts(name: str, of_rows: Sequence[float | None], texts: Sequence[str]) -> Colouring:
-        return Colouring(
+    def amounts(name: str, of_rows: Sequence[float | None], texts: Sequence[str]) -> NodeColours:
+        return NodeColours(
             name,
             amounts=[*[None] * num_before, *of_rows, *[None] * num_behind],
             texts=[*[""] * num_before, *texts, *[""] * num_behind],

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+import armpy
 from armpy.compiler.devices.machine import describe_machine
 from armpy.core.units import bytes_text, count_text, time_text
 from armpy.errors import InvalidArgumentError
@@ -142,8 +143,6 @@ def report_sections(
 
 def _overview(subject: ReportSubject, facts: ModelFacts, summary: Summary) -> list[Part]:
     """The model, the machine, and the most important numbers."""
-    import armpy  # noqa: PLC0415  # for its version
-
     model, runs = subject.model, max(summary.num_executions, 1)
     placement = model.placement
     now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import logging
 import math
-import random
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from armpy.core import turns
 from armpy.graph import SubgraphView
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
@@ -133,20 +132,12 @@ def take_turns(candidates: Sequence[TuningCandidate], seconds: float) -> Turns:
     All run once in each round, in an order that changes, so that whatever else the machine does
     falls on all of them alike.
     """
-    times: list[list[float]] = []
-    order = list(range(len(candidates)))
-    shuffle = random.Random(0).shuffle
     for candidate in candidates:
         for _ in range(_WARM_RUNS):
             candidate.run()
-    end = time.monotonic() + seconds
-    while len(times) < _LEAST_ROUNDS or (time.monotonic() < end and len(times) < _MOST_ROUNDS):
-        shuffle(order)
-        round_us = [0.0] * len(order)
-        for number in order:
-            round_us[number] = candidates[number].run()
-        times.append(round_us)
-    return Turns(np.maximum(np.array(times, np.float64), _SHORTEST_US))
+    runs = {number: candidate.run for number, candidate in enumerate(candidates)}
+    times = turns.take_turns(runs, seconds, least=_LEAST_ROUNDS, most=_MOST_ROUNDS)
+    return Turns(np.maximum(np.array([*times.values()], np.float64).T, _SHORTEST_US))
 
 
 def _crosses_edge(program: Program) -> npt.NDArray[np.bool_]:

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 import pytest
 
 from armpy.tools.benchmark import Ratio, compare
-from armpy.tools.benchmark.statistics import latency_of, percentile, student_t
+from armpy.tools.measure.latency import latency_of, percentile
+from armpy.tools.measure.ratio import median_interval
 
 
 def processes(
-    seed: int, factor: float = 1.0, *, count: int = 5, turns: int = 12, noise: float = 0.05
+    seed: int, factor: float = 1.0, *, count: int = 6, turns: int = 12, noise: float = 0.05
 ) -> list[list[float]]:
     """Turns of a subject whose runs take `factor`; each process is a few percent off."""
     source = random.Random(seed)
@@ -36,19 +37,22 @@ def test_a_latency_has_the_numbers_of_its_runs() -> None:
     assert found.spread == pytest.approx((4.75 - 1.75) / 2 / 2.5)
 
 
-@pytest.mark.parametrize(("degrees", "point"), [(1, 12.706), (4, 2.776), (30, 2.042), (120, 1.980)])
-def test_points_of_students_t_are_those_of_published_tables(degrees: int, point: float) -> None:
-    assert student_t(degrees) == pytest.approx(point, abs=0.003)
+def test_an_interval_lies_between_two_of_the_numbers() -> None:
+    # Ranks by a table of the sign test: of 20 numbers the 6th and the 15th.
+    assert median_interval([float(n) for n in range(1, 21)]) == (6.0, 15.0)
+    assert median_interval([3.0, 1.0, 2.0]) == (1.0, 3.0)
+    # 99 % are wider: the 4th and the 17th.
+    assert median_interval([float(n) for n in range(1, 21)], 0.99) == (4.0, 17.0)
+    low, high = median_interval([float(n) for n in range(2001)])
+    assert (low, high) == pytest.approx((1000 - 0.98 * 2001**0.5, 1000 + 0.98 * 2001**0.5), abs=2)
 
 
-def test_an_interval_is_students_t_on_the_logarithms() -> None:
-    # By hand: units ln 1.1, ln 1.2, ln 1.3; mean 0.180017, s 0.083526, t(2) = 4.303.
-    found = compare([[1.1], [1.2], [1.3]], [[1.0], [1.0], [1.0]])
-    half = 4.303 * 0.083526 / math.sqrt(3)
-    assert found.value == pytest.approx(math.exp(0.179956), rel=1e-3)
-    assert found.low == pytest.approx(found.value * math.exp(-half), rel=1e-3)
-    assert found.high == pytest.approx(found.value * math.exp(half), rel=1e-3)
-    assert (found.units, found.unit) == (3, "process")
+def test_a_ratio_is_the_median_of_processes_and_its_interval_lies_between_them() -> None:
+    found = compare([[n] for n in (1.1, 1.2, 1.3, 1.4, 1.5, 1.6)], [[1.0]] * 6)
+    assert found.value == pytest.approx(1.35)
+    assert (found.low, found.high) == (1.1, 1.6)  # of six all: 1 - 2 / 2**6 is above 95 %
+    assert (found.units, found.unit, found.verdict) == (6, "process", "faster")
+    assert str(found) == "1.35 (1.1 to 1.6)"
 
 
 def verdicts(factor: float, tries: int = 200, **how: int) -> list[Ratio]:
@@ -91,5 +95,6 @@ def test_too_few_units_show_nothing() -> None:
 
 
 def test_turns_without_a_counterpart_do_not_count() -> None:
-    found = compare([[2.0, 2.0, 9.0], [2.0], [2.0]], [[1.0, 1.0], [1.0], [1.0, 7.0]])
+    baseline = [[2.0, 2.0, 9.0], *[[2.0]] * 5]
+    found = compare(baseline, [[1.0, 1.0], *[[1.0]] * 4, [1.0, 7.0]])
     assert (found.value, found.verdict) == (2.0, "faster")

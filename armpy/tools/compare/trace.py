@@ -1,21 +1,17 @@
-"""Runs a graph on data and shows what its tensors hold."""
+"""Runs a graph and shows what its tensors hold."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from armpy.errors import InvalidArgumentError
+from armpy.compiler import Placement
 from armpy.execution import Runtime
-from armpy.execution.arrays.conversion import as_input
 from armpy.graph import Graph, Value
 from armpy.ops.operation import Array
 
-Sample = Mapping[str, object]
-"""One array for each input, by name."""
 
-
-class Watched:
+class TensorTrace:
     """A loaded graph that shows what some of its tensors hold; a context that unloads it.
 
     Parameters
@@ -23,12 +19,12 @@ class Watched:
     runtime : Runtime
     graph : Graph
     values : sequence of Value
-        Of the graph, no constants; inputs among them are given back as they are.
+        Of the graph; sources among them are given back as they are.
 
     Notes
     -----
     To load it is what takes long on a backend that compiles: a graph is loaded once for all that is
-    to be known of it.
+    to be known of it. Variables of the graph keep their state from sample to sample.
     """
 
     def __init__(self, runtime: Runtime, graph: Graph, values: Sequence[Value]) -> None:
@@ -42,6 +38,13 @@ class Watched:
             shown = replace(graph, outputs=tuple(made), output_names=names)
             self._network_id = runtime.load_network(shown)
 
+    @property
+    def placement(self) -> Placement | None:
+        """Where the layers run; None if there is nothing to run."""
+        if self._network_id is None:
+            return None
+        return self._runtime.get_network(self._network_id).placement
+
     def run(
         self, samples: Iterable[Sequence[Array]], values: Sequence[Value]
     ) -> Iterator[list[Array]]:
@@ -52,7 +55,7 @@ class Watched:
         samples : iterable of sequence of ndarray
             Arrays for the graph's inputs, in order.
         values : sequence of Value
-            Among those that are watched.
+            Among those that are shown.
 
         Yields
         ------
@@ -71,7 +74,7 @@ class Watched:
                 for value in values
             ]
 
-    def __enter__(self) -> Watched:
+    def __enter__(self) -> TensorTrace:
         return self
 
     def __exit__(self, *exc_info: object) -> None:
@@ -79,20 +82,25 @@ class Watched:
             self._runtime.unload_network(self._network_id)
 
 
-def in_order(graph: Graph, sample: Sample) -> list[Array]:
-    """The arrays of a sample in the order of a graph's inputs, checked.
+def trace(
+    graph: Graph, runtime: Runtime, inputs: Sequence[Array], wanted: Sequence[Value]
+) -> tuple[dict[Value, Array], Placement | None]:
+    """Run a graph once and show what some of its tensors hold.
 
-    Raises
-    ------
-    InvalidArgumentError
-        If one is missing, there is one too many, or one does not fit.
+    Parameters
+    ----------
+    graph : Graph
+    runtime : Runtime
+    inputs : sequence of ndarray
+        In order.
+    wanted : sequence of Value
+
+    Returns
+    -------
+    dict of Value to ndarray
+    Placement or None
+        Where the layers ran; None if nothing had to run.
     """
-    names = [value.name for value in graph.inputs]
-    if set(sample) != set(names):
-        raise InvalidArgumentError(
-            "the data do not have the model's inputs",
-            where="data",
-            expected=", ".join(f"'{name}'" for name in names),
-            actual=", ".join(f"'{name}'" for name in sample) or "nothing",
-        )
-    return [as_input(value.name, value.info, sample[value.name]) for value in graph.inputs]
+    with TensorTrace(runtime, graph, wanted) as shown:
+        (found,) = shown.run([inputs], wanted)
+        return dict(zip(wanted, found, strict=True)), shown.placement

@@ -13,7 +13,7 @@ from armpy.tools.benchmark.inputs import Array
 from armpy.tools.benchmark.subjects import Subject
 
 
-class ILoaded(ABC):
+class ISubjectModel(ABC):
     """A subject that is loaded."""
 
     @abstractmethod

@@ -1,0 +1,102 @@
+"""The two sides of a comparison, and what both are given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from armpy.compiler import Evaluator, specialize
+from armpy.errors import InvalidArgumentError, UnimplementedError
+from armpy.execution import Runtime, RuntimeOptions
+from armpy.execution.arrays.conversion import as_input
+from armpy.graph import Graph
+from armpy.ops.operation import Array
+from armpy.plugins import BackendRegistry
+from armpy.plugins.proxy.guard import BackendProxy
+from armpy.tensor import TensorInfo
+from armpy.tools.compare.seeded_values import stored
+from armpy.types import REFERENCE_BACKEND_ID, BackendId, DataType
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """The two runtimes; what one's backend refuses runs on the other's, and last on CpuRef."""
+
+    backend_id: BackendId
+    against_id: BackendId
+    backend: Runtime
+    against: Runtime
+    evaluator: Evaluator | None
+
+    @classmethod
+    def of(cls, backend: BackendId, against: BackendId, options: RuntimeOptions) -> Sides:
+        """Make both of the same registry."""
+        registry = options.registry or BackendRegistry.discover(options.plugin_options())
+        last = [REFERENCE_BACKEND_ID] if REFERENCE_BACKEND_ID in registry.backend_ids else []
+        sides = (list(dict.fromkeys(ids)) for ids in ([backend, against, *last], [against, *last]))
+        first, second = (
+            Runtime(replace(options, registry=registry, backends=ids)) for ids in sides
+        )
+        evaluator = Evaluator(BackendProxy(registry.get(REFERENCE_BACKEND_ID))) if last else None
+        return cls(backend, against, first, second, evaluator)
+
+    def shaped(self, graph: Graph, arrays: Sequence[Array], name: str) -> tuple[Graph, list[Array]]:
+        """A graph with all its shapes, whose state is given like an input; and its arrays.
+
+        Parameters
+        ----------
+        graph : Graph
+        arrays : sequence of ndarray
+            Its inputs, in order.
+        name : str
+            Of the model, for errors.
+
+        Raises
+        ------
+        UnimplementedError
+            If shapes in the model depend on values.
+        """
+        graph = specialize(graph, [array.shape for array in arrays], evaluator=self.evaluator)
+        if not graph.is_fully_shaped:
+            raise UnimplementedError(
+                "shapes in the model depend on values, so that it cannot be taken apart",
+                where=name,
+            )
+        # What state is after one execution is compared, not kept.
+        given = [*arrays, *(variable.initial for variable in graph.variables)]
+        names = tuple(map(str, range(len(graph.results))))
+        return Graph(graph.sources, graph.results, names, graph.layers), given
+
+
+def input_arrays(graph: Graph, given: Mapping[str, Array], seed: int) -> list[Array]:
+    """One array per input: the caller's, or one made of chance."""
+    names = [value.name for value in graph.inputs]
+    unknown = [name for name in given if name not in names]
+    if unknown:
+        raise InvalidArgumentError(
+            "the model has no such input",
+            expected=", ".join(names),
+            actual=", ".join(map(repr, unknown)),
+        )
+    rng = np.random.default_rng(seed)
+    arrays = []
+    for value, default in zip(graph.inputs, graph.default_shapes, strict=True):
+        if value.name in given:
+            arrays.append(as_input(value.name, value.info, given[value.name], quantize=False))
+            continue
+        shape = default or tuple(dim or 1 for dim in value.info.shape or ())
+        arrays.append(_random(value.info.with_shape(shape), rng))
+    return arrays
+
+
+def _random(info: TensorInfo, rng: np.random.Generator) -> Array:
+    """Elements of an input: floats in [-1, 1), all of a quantised type, 0 and 1."""
+    shape = info.known_shape
+    if info.data_type.is_float:
+        return stored(rng.uniform(-1, 1, shape), info)
+    if info.data_type is DataType.BOOLEAN:
+        return rng.integers(0, 2, shape).astype(np.bool_)
+    low, high = info.data_type.integer_range if info.data_type.is_quantized else (0, 1)
+    return rng.integers(low, high, shape, endpoint=True).astype(info.data_type.dtype)

@@ -1,0 +1,1 @@
+"""Measuring: latency, ratios of things that took turns, and the engines beside armpy."""
