@@ -6,8 +6,8 @@ import numpy as np
 
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
-from armpy_reference.lookup_table import Array, UnaryKernel
 from armpy_reference.quantization import dequantize, quantize
+from armpy_reference.quantized.lookup_table import Array, UnaryKernel
 
 
 def along_axis(kernel: UnaryKernel, axis: int, values: Array, out: Array) -> None:

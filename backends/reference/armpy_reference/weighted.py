@@ -23,10 +23,10 @@ from armpy.ops.activations import FusedActivation
 from armpy.ops.operation import Operation
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
-from armpy_reference.accumulate import exact_dtype
-from armpy_reference.dynamic_range import DynamicRange
 from armpy_reference.quantization import activation_range
-from armpy_reference.requantize import (
+from armpy_reference.quantized.accumulate import exact_dtype
+from armpy_reference.quantized.dynamic_range import DynamicRange
+from armpy_reference.quantized.requantize import (
     FixedPointRescaling,
     FloatStage,
     OutputRescaling,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from armpy_reference.requantize import FixedPointRescaling, RealRescaling
+from armpy_reference.quantized.requantize import FixedPointRescaling, RealRescaling
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -14,9 +14,9 @@ from armpy.ops import Activation, ActivationFunction
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
 from armpy_reference.blocks import in_blocks
-from armpy_reference.lookup_table import UnaryKernel
 from armpy_reference.quantization import is_output_of, parameters_of
-from armpy_reference.quantized_unary import unary_kernel
+from armpy_reference.quantized.lookup_table import UnaryKernel
+from armpy_reference.quantized.unary import unary_kernel
 from armpy_reference.real_activations import apply_activation
 from armpy_reference.workload import ReferenceWorkload
 

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 
 from armpy.ops import BidirectionalSequenceLstm
 from armpy.ops.operation import Array
-from armpy_reference.bidirectional import (
+from armpy_reference.recurrent.bidirectional import (
     direction_outputs,
     linked_inputs,
     linked_weights,
 )
-from armpy_reference.lstm import GATES
-from armpy_reference.lstm_float import FloatLstm
-from armpy_reference.recurrent_operands import by_name, time_major, weights_of
-from armpy_reference.recurrent_workload import CellWorkload
+from armpy_reference.recurrent.lstm import GATES
+from armpy_reference.recurrent.lstm_float import FloatLstm
+from armpy_reference.recurrent.operands import by_name, time_major, weights_of
+from armpy_reference.recurrent.workload import CellWorkload
 
 _DIRECTIONS = ("forward_", "backward_")
 

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from armpy.ops import BidirectionalSequenceRnn
 from armpy.ops.operation import Array
-from armpy_reference.bidirectional import (
+from armpy_reference.recurrent.bidirectional import (
     direction_outputs,
     linked_inputs,
     linked_weights,
 )
-from armpy_reference.recurrent_operands import by_name, time_major, weights_of
-from armpy_reference.rnn import run_rnn
+from armpy_reference.recurrent.operands import by_name, time_major, weights_of
+from armpy_reference.recurrent.rnn import run_rnn
 from armpy_reference.workload import ReferenceWorkload
 
 

@@ -11,8 +11,8 @@ from armpy.ops import Concat
 from armpy.ops.operation import Array
 from armpy.ops.shapes import normalize_axis
 from armpy.tensor import TensorInfo
-from armpy_reference.lookup_table import table_of
 from armpy_reference.quantization import parameters_of
+from armpy_reference.quantized.lookup_table import table_of
 from armpy_reference.workload import ReferenceWorkload
 
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from armpy.ops import Convolution2d
 from armpy.ops.operation import Array
-from armpy_reference.accumulate import block_length, product_into
-from armpy_reference.requantize import OutputStage
+from armpy_reference.quantized.accumulate import block_length, product_into
+from armpy_reference.quantized.requantize import OutputStage
 from armpy_reference.weighted import (
     PreparedWeights,
     WeightedWorkload,

@@ -10,8 +10,8 @@ import numpy as np
 from armpy.ops import Convolution3d
 from armpy.ops.operation import Array
 from armpy.ops.shapes import resolve_padding
-from armpy_reference.accumulate import block_length
-from armpy_reference.requantize import OutputStage
+from armpy_reference.quantized.accumulate import block_length
+from armpy_reference.quantized.requantize import OutputStage
 from armpy_reference.volumes import run_channels_last_3d, volume_shape
 from armpy_reference.weighted import PreparedWeights, WeightedWorkload, operand, pack_weights
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from armpy.ops import DepthwiseConvolution2d
 from armpy.ops.operation import Array
-from armpy_reference.requantize import OutputStage
+from armpy_reference.quantized.requantize import OutputStage
 from armpy_reference.weighted import PreparedWeights, WeightedWorkload, operand, pack_weights
 from armpy_reference.windows import PaddedRows, Windows, run_channels_last
 

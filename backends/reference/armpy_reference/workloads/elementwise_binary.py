@@ -12,10 +12,10 @@ from armpy.ops import BinaryOperation, ElementwiseBinary
 from armpy.ops.activations import FusedActivation
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
-from armpy_reference import quantized_binary
 from armpy_reference.blocks import in_blocks
-from armpy_reference.lookup_table import BinaryKernel, look_up_pairs, table_of_pairs
 from armpy_reference.quantization import activation_range
+from armpy_reference.quantized import binary as quantized_binary
+from armpy_reference.quantized.lookup_table import BinaryKernel, look_up_pairs, table_of_pairs
 from armpy_reference.workload import ReferenceWorkload
 
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from armpy.ops import FullyConnected
 from armpy.ops.operation import Array
-from armpy_reference.accumulate import product_into
-from armpy_reference.requantize import FloatStage
+from armpy_reference.quantized.accumulate import product_into
+from armpy_reference.quantized.requantize import FloatStage
 from armpy_reference.weighted import PreparedWeights, WeightedWorkload, pack_weights
 
 

@@ -14,8 +14,8 @@ from armpy.ops import L2Normalization
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
-from armpy_reference.lookup_table import UnaryKernel
 from armpy_reference.quantization import is_output_of
+from armpy_reference.quantized.lookup_table import UnaryKernel
 from armpy_reference.rows import along_axis, float_kernel
 from armpy_reference.workload import ReferenceWorkload
 

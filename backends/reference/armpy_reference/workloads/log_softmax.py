@@ -9,9 +9,9 @@ import numpy as np
 
 from armpy.ops import LogSoftmax
 from armpy.ops.operation import Array
-from armpy_reference.lookup_table import UnaryKernel
 from armpy_reference.quantization import is_output_of
-from armpy_reference.quantized_softmax import log_softmax8
+from armpy_reference.quantized.lookup_table import UnaryKernel
+from armpy_reference.quantized.softmax import log_softmax8
 from armpy_reference.rows import along_axis, float_kernel
 from armpy_reference.workload import ReferenceWorkload
 

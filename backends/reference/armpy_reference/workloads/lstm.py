@@ -8,9 +8,9 @@ import numpy as np
 
 from armpy.ops import Lstm
 from armpy.ops.operation import Array
-from armpy_reference.lstm_float import FloatLstm
-from armpy_reference.recurrent_operands import by_name, weights_of
-from armpy_reference.recurrent_workload import CellWorkload
+from armpy_reference.recurrent.lstm_float import FloatLstm
+from armpy_reference.recurrent.operands import by_name, weights_of
+from armpy_reference.recurrent.workload import CellWorkload
 
 
 class LstmWorkload(CellWorkload[Lstm, FloatLstm]):

@@ -10,8 +10,8 @@ import numpy as np
 from armpy.ops import Prelu
 from armpy.ops.operation import Array
 from armpy_reference.blocks import in_blocks
-from armpy_reference.lookup_table import BinaryKernel, look_up_pairs, table_of_pairs
-from armpy_reference.quantized_binary import parametric_relu
+from armpy_reference.quantized.binary import parametric_relu
+from armpy_reference.quantized.lookup_table import BinaryKernel, look_up_pairs, table_of_pairs
 from armpy_reference.workload import ReferenceWorkload
 
 

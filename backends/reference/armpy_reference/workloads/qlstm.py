@@ -8,13 +8,14 @@ import numpy as np
 
 from armpy.ops import QLstm
 from armpy.ops.operation import Array
-from armpy_reference.lstm_integer_step import IntegerLstmStep
-from armpy_reference.recurrent_operands import by_name, weights_of
-from armpy_reference.recurrent_workload import CellWorkload
+from armpy_reference.recurrent.lstm_integer import IntegerLstm
+from armpy_reference.recurrent.lstm_integer_rules import StepRules
+from armpy_reference.recurrent.operands import by_name, weights_of
+from armpy_reference.recurrent.workload import CellWorkload
 
 
-class QLstmWorkload(CellWorkload[QLstm, IntegerLstmStep]):
-    """Run an integer LSTM for one time step; see `IntegerLstmStep`."""
+class QLstmWorkload(CellWorkload[QLstm, IntegerLstm]):
+    """Run an integer LSTM for one time step; see `IntegerLstm` and `StepRules`."""
 
     def compute(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Compute the new states."""
@@ -27,8 +28,8 @@ class QLstmWorkload(CellWorkload[QLstm, IntegerLstmStep]):
             outputs[2][np.newaxis],
         )
 
-    def make_cell(self, operands: Sequence[Array | None]) -> IntegerLstmStep:
+    def make_cell(self, operands: Sequence[Array | None]) -> IntegerLstm:
         """Prepare the weights."""
         infos = by_name(self.operation, self.info.inputs)
         weights = weights_of(self.operation, operands)
-        return IntegerLstmStep(self.operation, infos, self.info.outputs[2], weights)
+        return IntegerLstm(self.operation, infos, self.info.outputs[2], weights, StepRules())

@@ -10,9 +10,9 @@ from armpy.ops import Quantize
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
 from armpy_reference.blocks import in_blocks
-from armpy_reference.lookup_table import UnaryKernel
 from armpy_reference.quantization import parameters_of, quantize
-from armpy_reference.quantized_unary import integer_kernel
+from armpy_reference.quantized.lookup_table import UnaryKernel
+from armpy_reference.quantized.unary import integer_kernel
 from armpy_reference.workload import ReferenceWorkload
 
 

@@ -11,9 +11,9 @@ from armpy.core.numerics.fixed_point import Multiplier, multiply_high
 from armpy.core.numerics.rounding import Int64Array, rounding_shift_right
 from armpy.ops import QuantizedLstm
 from armpy.ops.operation import Array
-from armpy_reference.lstm import BIASES, GATES
-from armpy_reference.lstm_fixed_point import saturate, sigmoid, tanh
-from armpy_reference.recurrent_operands import by_name
+from armpy_reference.recurrent.lstm import BIASES, GATES
+from armpy_reference.recurrent.lstm_fixed_point import saturate, sigmoid, tanh
+from armpy_reference.recurrent.operands import by_name
 from armpy_reference.workload import ReferenceWorkload
 
 _DATA_ZERO_POINT = 128

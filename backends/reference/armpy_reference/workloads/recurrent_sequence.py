@@ -9,7 +9,7 @@ import numpy as np
 
 from armpy.ops import GateFunction, RecurrentCell, RecurrentSequence
 from armpy.ops.operation import Array
-from armpy_reference.recurrent_operands import by_name
+from armpy_reference.recurrent.operands import by_name
 from armpy_reference.workload import ReferenceWorkload
 
 Function: TypeAlias = Callable[[Array], Array]

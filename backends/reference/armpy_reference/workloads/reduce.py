@@ -11,7 +11,7 @@ from armpy.core.numerics.fixed_point import Multiplier, mean_multiplier, quantiz
 from armpy.ops import Reduce, ReduceOperation
 from armpy.ops.operation import Array
 from armpy_reference.quantization import saturate, scale_of
-from armpy_reference.requantize import FixedPointRescaling
+from armpy_reference.quantized.requantize import FixedPointRescaling
 from armpy_reference.workload import ReferenceWorkload
 
 Kernel: TypeAlias = Callable[[Array, Array], None]

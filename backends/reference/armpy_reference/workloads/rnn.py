@@ -8,8 +8,8 @@ import numpy as np
 
 from armpy.ops import Rnn
 from armpy.ops.operation import Array
-from armpy_reference.recurrent_operands import weights_of
-from armpy_reference.rnn import run_rnn
+from armpy_reference.recurrent.operands import weights_of
+from armpy_reference.recurrent.rnn import run_rnn
 from armpy_reference.workload import ReferenceWorkload
 
 

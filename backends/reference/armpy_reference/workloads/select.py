@@ -8,7 +8,7 @@ import numpy as np
 
 from armpy.ops import Select
 from armpy.ops.operation import Array
-from armpy_reference.quantized_binary import requantized
+from armpy_reference.quantized.binary import requantized
 from armpy_reference.workload import ReferenceWorkload
 
 

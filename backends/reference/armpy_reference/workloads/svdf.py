@@ -9,7 +9,7 @@ import numpy as np
 from armpy.core.numerics.fixed_point import Multiplier
 from armpy.ops import Svdf
 from armpy.ops.operation import Array
-from armpy_reference.recurrent_activation import activate, as_float32
+from armpy_reference.recurrent.activation import activate, as_float32
 from armpy_reference.workload import ReferenceWorkload
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from armpy.ops import TransposeConvolution2d
 from armpy.ops.operation import Array
 from armpy.ops.shapes import resolve_padding
-from armpy_reference.accumulate import block_length
+from armpy_reference.quantized.accumulate import block_length
 from armpy_reference.weighted import PreparedWeights, WeightedWorkload, operand, pack_weights
 from armpy_reference.windows import channels_last_shape, run_channels_last
 

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 from armpy.ops import UnidirectionalSequenceLstm
 from armpy.ops.operation import Array
-from armpy_reference.lstm import LstmCell
-from armpy_reference.lstm_float import FloatLstm
-from armpy_reference.lstm_integer import IntegerLstm
-from armpy_reference.recurrent_operands import by_name, time_major, weights_of
-from armpy_reference.recurrent_workload import CellWorkload
+from armpy_reference.recurrent.lstm import LstmCell
+from armpy_reference.recurrent.lstm_float import FloatLstm
+from armpy_reference.recurrent.lstm_integer import IntegerLstm
+from armpy_reference.recurrent.lstm_integer_rules import SequenceRules
+from armpy_reference.recurrent.operands import by_name, time_major, weights_of
+from armpy_reference.recurrent.workload import CellWorkload
 
 
 class UnidirectionalSequenceLstmWorkload(CellWorkload[UnidirectionalSequenceLstm, LstmCell]):
@@ -35,5 +36,5 @@ class UnidirectionalSequenceLstmWorkload(CellWorkload[UnidirectionalSequenceLstm
         output = self.info.outputs[2]
         if output.data_type.is_quantized:
             infos = by_name(self.operation, self.info.inputs)
-            return IntegerLstm(self.operation, infos, output, weights)
+            return IntegerLstm(self.operation, infos, output, weights, SequenceRules())
         return FloatLstm(self.operation, weights)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from armpy.ops import UnidirectionalSequenceRnn
 from armpy.ops.operation import Array
-from armpy_reference.recurrent_operands import time_major, weights_of
-from armpy_reference.rnn import run_rnn
+from armpy_reference.recurrent.operands import time_major, weights_of
+from armpy_reference.recurrent.rnn import run_rnn
 from armpy_reference.workload import ReferenceWorkload
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from armpy.ops import RecurrentActivation
 from armpy.ops.operation import Array
-from armpy_reference.recurrent_activation import Float32Array, activate, as_float32
+from armpy_reference.recurrent.activation import Float32Array, activate, as_float32
 
 
 def run_rnn(

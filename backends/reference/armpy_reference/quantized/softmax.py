@@ -22,8 +22,8 @@ from armpy.core.numerics.softmax import (
     softmax16_tables,
 )
 from armpy.tensor import TensorInfo
-from armpy_reference.lookup_table import Array, UnaryKernel
 from armpy_reference.quantization import scale_of
+from armpy_reference.quantized.lookup_table import Array, UnaryKernel
 
 _LOG_OUTPUT_INTEGER_BITS = 4
 _LOG_SHIFT = 31 - ARGUMENT_INTEGER_BITS - _LOG_OUTPUT_INTEGER_BITS

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from armpy_reference.requantize import OutputStage
+from armpy_reference.quantized.requantize import OutputStage
 
 Array = npt.NDArray[Any]  # Any: stored elements of any type, sums of the type found here
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Generic, TypeVar
 
 from armpy.ops.operation import Array
-from armpy_reference.recurrent_operands import has_constant_weights
+from armpy_reference.recurrent.operands import has_constant_weights
 from armpy_reference.workload import OperationT, ReferenceWorkload
 
 CellT = TypeVar("CellT")

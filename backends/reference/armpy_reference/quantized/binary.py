@@ -21,8 +21,8 @@ from armpy.core.numerics.lookup_table import StoredFunction
 from armpy.core.numerics.pair_functions import PairFunction, quotients, through_reals
 from armpy.core.numerics.rounding import Int64Array, rounding_shift_right
 from armpy.tensor import TensorInfo
-from armpy_reference.lookup_table import Array, BinaryKernel
 from armpy_reference.quantization import parameters_of, scale_of
+from armpy_reference.quantized.lookup_table import Array, BinaryKernel
 
 Bounds = tuple[int, int]
 """Lowest and highest stored integer of an output, its fused activation included."""

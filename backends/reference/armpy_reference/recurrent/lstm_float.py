@@ -15,8 +15,8 @@ from armpy.ops import (
     UnidirectionalSequenceLstm,
 )
 from armpy.ops.operation import Array
-from armpy_reference.lstm import BIASES, GATES, LstmCell
-from armpy_reference.recurrent_activation import Float32Array, activate, as_float32
+from armpy_reference.recurrent.activation import Float32Array, activate, as_float32
+from armpy_reference.recurrent.lstm import BIASES, GATES, LstmCell
 
 FloatLstmOperation: TypeAlias = Lstm | UnidirectionalSequenceLstm | BidirectionalSequenceLstm
 

@@ -16,8 +16,8 @@ from armpy.core.numerics.rounding import Int64Array
 from armpy.ops import QLstm, UnidirectionalSequenceLstm
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
-from armpy_reference.lstm import BIASES, GATES, LstmCell
-from armpy_reference.lstm_fixed_point import (
+from armpy_reference.recurrent.lstm import BIASES, GATES, LstmCell
+from armpy_reference.recurrent.lstm_fixed_point import (
     LARGEST,
     saturate,
     shifted_product,
@@ -25,8 +25,8 @@ from armpy_reference.lstm_fixed_point import (
     tanh,
     truncated_quotient,
 )
+from armpy_reference.recurrent.lstm_integer_rules import IntegerLstmRules
 
-_GATE_SCALE = 2.0**-12
 # Normalised values have 10 fraction bits; the gate's 12 come on top of the weights' scale.
 _NORMALIZED_BITS = 10
 _GATE_BITS = 12
@@ -134,6 +134,8 @@ class IntegerLstm(LstmCell):
         The sequence that comes out.
     weights : mapping of str to ndarray
         Constant operands by name.
+    rules : IntegerLstmRules
+        Where the operations' arithmetic differs.
 
     Notes
     -----
@@ -154,8 +156,10 @@ class IntegerLstm(LstmCell):
         infos: Mapping[str, TensorInfo],
         output: TensorInfo,
         weights: Mapping[str, Array],
+        rules: IntegerLstmRules,
     ) -> None:
         self._operation, self._infos, self._weights = operation, infos, weights
+        self._rules = rules
         self._cell_exponent = round(math.log2(infos["cell_state_in"].scale))
         self._output_zero_point = infos["output_state_in"].zero_point
         gates = (gate for gate in GATES if f"input_to_{gate}_weights" in weights)
@@ -166,7 +170,7 @@ class IntegerLstm(LstmCell):
         self._projection = self._make_projection(hidden_scale)
         self._cell_clip = _stored_clip(operation.cell_clip, infos["cell_state_in"].scale, LARGEST)
         clip = operation.projection_clip
-        self._projection_clip = _stored_clip(clip, self._projection_clip_scale(output), 127)
+        self._projection_clip = _stored_clip(clip, rules.projection_clip_scale(infos, output), 127)
 
     def _scale(self, name: str) -> np.float32:
         """Return an operand's scale as the file has it."""
@@ -176,13 +180,14 @@ class IntegerLstm(LstmCell):
         """Gather a gate's operands and work out its multipliers."""
         bias, normalization = self._weights[BIASES[gate]], None
         coefficients = self._weights.get(f"{gate}_layer_norm_weights")
+        intermediate_scale: float = getattr(self._operation, f"{gate}_intermediate_scale")
         if coefficients is None:
-            gate_scale, sum_bias = self._plain_gate(gate, bias)
+            gate_scale, sum_bias = self._rules.plain_gate(intermediate_scale, bias)
         else:
             scale = self._scale(f"{gate}_layer_norm_weights")
-            least_variance = self._least_variance(scale)
+            least_variance = self._rules.least_variance(scale)
             normalization = _Normalization.make(coefficients, bias, scale, least_variance)
-            gate_scale, sum_bias = self._intermediate_scale(gate), None
+            gate_scale, sum_bias = intermediate_scale, None
         return _LstmGate(
             self._make_product(f"input_to_{gate}_weights", "input", gate_scale, sum_bias),
             self._make_product(f"recurrent_to_{gate}_weights", "output_state_in", gate_scale),
@@ -190,30 +195,9 @@ class IntegerLstm(LstmCell):
             normalization,
         )
 
-    def _intermediate_scale(self, gate: str) -> float:
-        """Scale of a gate ahead of layer normalisation."""
-        scale: float = getattr(self._operation, f"{gate}_intermediate_scale")
-        return scale
-
-    def _plain_gate(self, gate: str, bias: Array) -> tuple[float, Array | None]:
-        """Scale and bias of the sums of a gate that is not normalised."""
-        return _GATE_SCALE, bias
-
-    def _least_variance(self, scale: np.float32) -> int:
-        """Epsilon of layer normalisation: what stands for a variance of 0."""
-        return max(1, int(np.float32(10000) * scale))
-
-    def _projection_clip_scale(self, output: TensorInfo) -> float:
-        """Scale by which the projection's limit is stored."""
-        return output.scale
-
     def _is_peephole_laid_out(self) -> bool:
         """Whether the peephole takes the batch's rows as one."""
         return isinstance(self._operation, QLstm) or self._operation.time_major
-
-    def _without_projection(self, hidden: Int64Array) -> Int64Array:
-        """Output state where there is no projection, not saturated."""
-        return hidden + self._operation.hidden_state_zero_point
 
     def _make_product(
         self, name: str, operand: str, gate_scale: float, bias: Array | None = None
@@ -277,9 +261,9 @@ class IntegerLstm(LstmCell):
     def _output(self, passed: Int64Array) -> Int64Array:
         """Output state of what the output gate lets through, with 30 fraction bits."""
         hidden = self._to_hidden.apply(passed)
-        if self._projection is None:
-            return np.clip(self._without_projection(hidden), -128, 127)
         zero_point = self._operation.hidden_state_zero_point
+        if self._projection is None:
+            return np.clip(self._rules.without_projection(hidden, zero_point), -128, 127)
         projected = self._projection.apply(np.clip(hidden - zero_point, -128, 127))
         projected = np.clip(projected + self._output_zero_point, -128, 127)
         if self._projection_clip > 0:

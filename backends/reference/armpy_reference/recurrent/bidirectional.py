@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from armpy.ops.operation import Array
-from armpy_reference.recurrent_operands import time_major
+from armpy_reference.recurrent.operands import time_major
 
 
 def linked_inputs(

@@ -6,8 +6,8 @@ from functools import partial
 
 from armpy.core.numerics.lookup_table import RealFunction, StoredFunction, by_table
 from armpy.tensor import TensorInfo
-from armpy_reference.lookup_table import Array, UnaryKernel, look_up, table_of
 from armpy_reference.quantization import dequantize, parameters_of, quantize
+from armpy_reference.quantized.lookup_table import Array, UnaryKernel, look_up, table_of
 
 
 def unary_kernel(

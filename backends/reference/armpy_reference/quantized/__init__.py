@@ -1,0 +1,1 @@
+"""Arithmetic on quantised tensors, exactly as TFLite's reference kernels do it."""

@@ -1,0 +1,1 @@
+"""Recurrent networks: LSTMs in float and in integers, RNNs, and the operands of a cell."""
