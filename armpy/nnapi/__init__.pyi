@@ -30,9 +30,9 @@ from armpy.nnapi.run.execution_setup import (
 from armpy.nnapi.memory.memory import Memory as Memory
 from armpy.nnapi.memory.memory_desc import MemoryDesc as MemoryDesc
 from armpy.nnapi.model.model import Model as Model
-from armpy.nnapi.model.model_description import ModelDescription as ModelDescription
-from armpy.nnapi.model.operand_type import OperandType as OperandType
-from armpy.nnapi.run.request import (
+from armpy.nnapi.description.model_description import ModelDescription as ModelDescription
+from armpy.nnapi.description.operand_type import OperandType as OperandType
+from armpy.nnapi.description.request import (
     Request as Request,
     RequestArgument as RequestArgument,
     validate_request as validate_request,

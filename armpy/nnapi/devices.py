@@ -41,8 +41,8 @@ from armpy.plugins.proxy.guard import BackendProxy
 from armpy.types import REFERENCE_BACKEND_ID, BackendId, DeviceType
 
 if TYPE_CHECKING:
+    from armpy.nnapi.description.model_description import ModelDescription
     from armpy.nnapi.model.model import Model
-    from armpy.nnapi.model.model_description import ModelDescription
 
 REFERENCE_DEVICE_NAME = "nnapi-reference"
 """Name of the device that is CpuRef."""

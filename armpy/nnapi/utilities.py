@@ -31,9 +31,9 @@ from armpy.nnapi.codes import (
     OperandCode,
     is_extension,
 )
+from armpy.nnapi.description.model_description import ModelDescription
 from armpy.nnapi.model.described import described
 from armpy.nnapi.model.model import Model
-from armpy.nnapi.model.model_description import ModelDescription
 from armpy.nnapi.model.versions import convert
 from armpy.nnapi.results import bad_data, require_data
 

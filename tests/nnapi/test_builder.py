@@ -19,7 +19,7 @@ from armpy.nnapi import (
     PaddingCode,
     Value,
 )
-from armpy.nnapi.model.model_description import OperationNode, Subgraph
+from armpy.nnapi.description.model_description import OperationNode, Subgraph
 from armpy.nnapi.operations import definitions
 from tests.support.nnapi_models import BOOL_1, FLOAT_2, compiled, fails, floats
 

@@ -13,8 +13,7 @@ from armpy.backend import Extension, ExtensionOperandType, ExtensionOperation
 from armpy.errors import ArmpyError, BackendError, LayerValidationError, NnapiError, ResultCode
 from armpy.nnapi.codes import OperandCode, OperationCode
 from armpy.nnapi.compile.lowering import lower_model
-from armpy.nnapi.extensions.extensions import TypeManager
-from armpy.nnapi.model.model_description import (
+from armpy.nnapi.description.model_description import (
     ExtensionTypeInformation,
     Lifetime,
     ModelDescription,
@@ -22,6 +21,7 @@ from armpy.nnapi.model.model_description import (
     OperationNode,
     Subgraph,
 )
+from armpy.nnapi.extensions.extensions import TypeManager
 from armpy.ops.operation import Operation
 from armpy.tensor import TensorInfo
 from armpy.types import DataType

@@ -20,7 +20,7 @@ from armpy.nnapi import (
     OperandType,
     OperationCode,
 )
-from armpy.nnapi.model.model_description import (
+from armpy.nnapi.description.model_description import (
     ExtensionTypeInformation,
     Lifetime,
     ModelDescription,

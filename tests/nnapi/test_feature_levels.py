@@ -23,8 +23,8 @@ from armpy.nnapi import (
     PaddingCode,
     PreferenceCode,
 )
+from armpy.nnapi.description.model_description import ModelDescription
 from armpy.nnapi.extensions.extensions import no_extensions
-from armpy.nnapi.model.model_description import ModelDescription
 from armpy.nnapi.model.shapes import with_known_dimensions
 from armpy.nnapi.model.versions import layer_levels, operation_levels
 from armpy.ops import ElementwiseBinary, ElementwiseUnary

@@ -11,7 +11,7 @@ from armpy.execution import Runtime, RuntimeOptions
 from armpy.execution.arrays.calls import run_by_name
 from armpy.nnapi.codes import OperandCode, OperationCode
 from armpy.nnapi.compile.lowering import lower_model
-from armpy.nnapi.model.model_description import (
+from armpy.nnapi.description.model_description import (
     ChannelQuant,
     Lifetime,
     ModelDescription,

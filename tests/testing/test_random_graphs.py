@@ -15,8 +15,8 @@ import pytest
 
 from armpy.execution import RuntimeOptions
 from armpy.nnapi.codes import OperandCode, OperationCode
+from armpy.nnapi.description.model_description import Lifetime
 from armpy.nnapi.devices import DeviceManager
-from armpy.nnapi.model.model_description import Lifetime
 from armpy.nnapi.model.validation import validate_model
 from armpy.nnapi.operations import definitions
 from armpy.testing.nnapi_vectors import run_vectors

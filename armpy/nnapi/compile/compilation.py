@@ -23,10 +23,10 @@ from armpy.errors import (
 from armpy.execution import LoadedNetwork, NetworkProperties, Runtime
 from armpy.nnapi.codes import PreferenceCode, operation_name
 from armpy.nnapi.compile.lowering import lower_model
+from armpy.nnapi.description.model_description import ModelDescription
 from armpy.nnapi.devices import Device, DeviceManager, common_manager
 from armpy.nnapi.extensions.extensions import ExtensionLookup
 from armpy.nnapi.model.model import Model
-from armpy.nnapi.model.model_description import ModelDescription
 from armpy.nnapi.model.optional import optional_operands
 from armpy.nnapi.results import (
     as_bad_data,

@@ -12,15 +12,15 @@ from armpy.errors import BackendCapabilityError, LayerValidationError
 from armpy.graph import Graph, Value
 from armpy.graph.network import Network
 from armpy.nnapi.codes import OperationCode, is_extension, operation_name
-from armpy.nnapi.extensions.extensions import ExtensionLookup, no_extensions
-from armpy.nnapi.extensions.operations import create_operation
-from armpy.nnapi.model.model_description import (
+from armpy.nnapi.description.model_description import (
     Lifetime,
     ModelDescription,
     Operand,
     OperationNode,
     Subgraph,
 )
+from armpy.nnapi.extensions.extensions import ExtensionLookup, no_extensions
+from armpy.nnapi.extensions.operations import create_operation
 from armpy.nnapi.operations import Arguments, OperationDefinition, definitions
 from armpy.nnapi.results import as_bad_data
 from armpy.ops.composite import Composite, LayerBuilder

@@ -17,8 +17,8 @@ from armpy.nnapi.codes import (
     OperandCode,
     OperationCode,
 )
+from armpy.nnapi.description.model_description import ModelDescription, Operand, OperationNode
 from armpy.nnapi.extensions.extensions import ExtensionLookup
-from armpy.nnapi.model.model_description import ModelDescription, Operand, OperationNode
 from armpy.nnapi.model.shapes import (
     FROM_OUTSIDE,
     Dimensions,

@@ -11,8 +11,8 @@ from armpy.backend import Extension, ExtensionOperandType, ExtensionOperation, I
 from armpy.backend.extension import LARGEST_EXTENSION_ID
 from armpy.errors import NnapiError
 from armpy.nnapi.codes import EXTENSION_PREFIX_SHIFT, MAX_EXTENSION_PREFIX
+from armpy.nnapi.description.model_description import ExtensionTypeInformation
 from armpy.nnapi.extensions.allow_list import AllowList, running_program
-from armpy.nnapi.model.model_description import ExtensionTypeInformation
 from armpy.nnapi.results import bad_data, unexpected_null
 from armpy.types import BackendId
 

@@ -8,8 +8,8 @@ from armpy.backend import ExtensionOperand
 from armpy.backend.extension import LARGEST_EXTENSION_ID
 from armpy.errors import BackendError, LayerValidationError
 from armpy.nnapi.codes import EXTENSION_PREFIX_SHIFT
+from armpy.nnapi.description.model_description import Operand
 from armpy.nnapi.extensions.extensions import ExtensionLookup
-from armpy.nnapi.model.model_description import Operand
 from armpy.nnapi.results import as_bad_data, bad_data
 from armpy.ops.operation import Operation
 

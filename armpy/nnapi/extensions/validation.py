@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from armpy.backend.extension import LARGEST_EXTENSION_ID, check_extension_name
 from armpy.errors import InvalidArgumentError
 from armpy.nnapi.codes import EXTENSION_PREFIX_SHIFT, MAX_EXTENSION_PREFIX, is_extension
-from armpy.nnapi.model.model_description import (
+from armpy.nnapi.description.model_description import (
     ExtensionTypeInformation,
     ModelDescription,
     Operand,

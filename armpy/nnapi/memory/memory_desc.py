@@ -16,9 +16,10 @@ from armpy.model.device_memory import (
 )
 from armpy.nnapi.codes import FeatureLevel
 from armpy.nnapi.compile.compilation import Compilation
+from armpy.nnapi.description.model_description import Operand
+from armpy.nnapi.description.request import combine_dimensions
 from armpy.nnapi.memory.memory import IMemoryDesc
 from armpy.nnapi.memory.memory_domain import DescribedMemory, Role, same_metadata
-from armpy.nnapi.model.model_description import Operand
 from armpy.nnapi.results import (
     as_integer,
     bad_data,
@@ -29,7 +30,6 @@ from armpy.nnapi.results import (
     require_data,
     unexpected_null,
 )
-from armpy.nnapi.run.request import combine_dimensions
 
 _LEVEL = FeatureLevel.LEVEL_4
 """Of devices that can be asked for memory."""

@@ -13,11 +13,11 @@ import numpy as np
 from armpy.backend import ExternalMemory
 from armpy.execution.memory.imported_tensor import ToImport
 from armpy.nnapi.codes import OperandCode
+from armpy.nnapi.description.model_description import Operand
+from armpy.nnapi.description.operand_type import OperandType
+from armpy.nnapi.description.request import combine_dimensions
 from armpy.nnapi.memory.memory import Memory
-from armpy.nnapi.model.model_description import Operand
-from armpy.nnapi.model.operand_type import OperandType
 from armpy.nnapi.results import bad_data, bad_state, op_failed, require_data
-from armpy.nnapi.run.request import combine_dimensions
 from armpy.ops.operation import Array
 
 if TYPE_CHECKING:

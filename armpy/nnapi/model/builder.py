@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from armpy.nnapi.codes import OPERAND_TRAITS, OperandCode, OperationCode
+from armpy.nnapi.description.operand_type import TENSOR_TYPES, OperandType
 from armpy.nnapi.devices import DeviceManager
 from armpy.nnapi.model.builder_values import (
     any_scale,
@@ -17,7 +18,6 @@ from armpy.nnapi.model.builder_values import (
     operand_code,
 )
 from armpy.nnapi.model.model import Model
-from armpy.nnapi.model.operand_type import TENSOR_TYPES, OperandType
 from armpy.nnapi.model.operation_functions import (
     FIXED_OUTPUTS,
     OUTPUTS,

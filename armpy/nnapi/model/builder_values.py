@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from armpy.nnapi.codes import OPERAND_TRAITS, OperandCode
-from armpy.nnapi.model.operand_type import TENSOR_TYPES
+from armpy.nnapi.description.operand_type import TENSOR_TYPES
 from armpy.nnapi.model.operation_functions import OUTPUTS, OperationCall
 from armpy.nnapi.results import bad_data, require_data
 from armpy.ops.operation import Array

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
-from armpy.nnapi.model.model_description import ModelDescription
+from armpy.nnapi.description.model_description import ModelDescription
 from armpy.nnapi.results import bad_data
 
 if TYPE_CHECKING:

@@ -16,15 +16,15 @@ from armpy.nnapi.codes import (
     is_extension,
     operation_name,
 )
-from armpy.nnapi.extensions.extensions import ExtensionLookup, no_extensions
-from armpy.nnapi.model.described import IModel, described
-from armpy.nnapi.model.model_description import (
+from armpy.nnapi.description.model_description import (
     Lifetime,
     ModelDescription,
     Operand,
     OperationNode,
     Subgraph,
 )
+from armpy.nnapi.extensions.extensions import ExtensionLookup, no_extensions
+from armpy.nnapi.model.described import IModel, described
 from armpy.nnapi.results import bad_data
 
 _log = logging.getLogger("armpy.nnapi")

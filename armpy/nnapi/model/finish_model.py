@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from armpy.nnapi.model.model_description import ModelDescription, Subgraph
+from armpy.nnapi.description.model_description import ModelDescription, Subgraph
 from armpy.nnapi.model.run_order import run_order
 from armpy.nnapi.model.trailing_defaults import without_trailing_defaults
 from armpy.nnapi.model.validation import check_operand_indexes, validate_model

@@ -16,21 +16,21 @@ from armpy.nnapi.codes import (
     is_extension,
     operation_name,
 )
-from armpy.nnapi.devices import DeviceManager, default_manager
-from armpy.nnapi.extensions.extensions import TypeManager
-from armpy.nnapi.memory.memory import Memory
-from armpy.nnapi.model.described import IModel
-from armpy.nnapi.model.dump import draw
-from armpy.nnapi.model.finish_model import Completed, complete
-from armpy.nnapi.model.model_description import (
+from armpy.nnapi.description.model_description import (
     ChannelQuant,
     ExtensionTypeInformation,
     ModelDescription,
     OperationNode,
     Subgraph,
 )
+from armpy.nnapi.description.operand_type import OperandType, validate_operand_type
+from armpy.nnapi.devices import DeviceManager, default_manager
+from armpy.nnapi.extensions.extensions import TypeManager
+from armpy.nnapi.memory.memory import Memory
+from armpy.nnapi.model.described import IModel
+from armpy.nnapi.model.dump import draw
+from armpy.nnapi.model.finish_model import Completed, complete
 from armpy.nnapi.model.operand_list import OperandList
-from armpy.nnapi.model.operand_type import OperandType, validate_operand_type
 from armpy.nnapi.model.references import References
 from armpy.nnapi.model.validation import check_channel_quant, validate_operation
 from armpy.nnapi.results import (

@@ -11,9 +11,9 @@ from armpy.nnapi.codes import (
     MAX_SIZE_BYTES,
     OperandCode,
 )
-from armpy.nnapi.model.model_description import Lifetime, Operand
+from armpy.nnapi.description.buffers import readable_bytes
+from armpy.nnapi.description.model_description import Lifetime, Operand
 from armpy.nnapi.results import check_index, require_data
-from armpy.nnapi.run.buffers import readable_bytes
 
 
 class OperandList:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from armpy.backend.extension import LARGEST_EXTENSION_ID
 from armpy.nnapi.codes import EXTENSION_PREFIX_SHIFT, is_extension
-from armpy.nnapi.model.model_description import ModelDescription, Subgraph
+from armpy.nnapi.description.model_description import ModelDescription, Subgraph
 
 
 class References:

@@ -11,14 +11,14 @@ from armpy.errors import ArmpyError
 from armpy.graph import Graph
 from armpy.nnapi.codes import CONTROL_FLOW_CODES, OperationCode
 from armpy.nnapi.compile.lowering import lower_model
-from armpy.nnapi.extensions.extensions import ExtensionLookup
-from armpy.nnapi.model.model_description import (
+from armpy.nnapi.description.model_description import (
     Lifetime,
     ModelDescription,
     Operand,
     OperationNode,
     Subgraph,
 )
+from armpy.nnapi.extensions.extensions import ExtensionLookup
 
 Dimensions: TypeAlias = tuple[int, ...]
 

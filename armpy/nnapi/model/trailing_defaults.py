@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from armpy.nnapi.codes import OperationCode
-from armpy.nnapi.model.model_description import (
+from armpy.nnapi.description.model_description import (
     Lifetime,
     ModelDescription,
     Operand,

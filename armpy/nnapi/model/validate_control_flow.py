@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from armpy.errors import LayerValidationError
 from armpy.nnapi.codes import OperandCode, OperationCode, is_extension
-from armpy.nnapi.model.model_description import Operand, OperationNode, Subgraph
+from armpy.nnapi.description.model_description import Operand, OperationNode, Subgraph
 from armpy.ops.operation import require
 from armpy.tensor import Shape, format_shape, shapes_agree
 

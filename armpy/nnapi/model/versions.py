@@ -15,14 +15,14 @@ from armpy.nnapi.codes import (
     is_extension,
 )
 from armpy.nnapi.compile.lowering import layer_name
-from armpy.nnapi.model.described import described
-from armpy.nnapi.model.model_description import (
+from armpy.nnapi.description.model_description import (
     Lifetime,
     ModelDescription,
     Operand,
     OperationNode,
     Subgraph,
 )
+from armpy.nnapi.model.described import described
 from armpy.nnapi.model.trailing_defaults import without_trailing_defaults
 from armpy.nnapi.model.validation import validate_operation
 

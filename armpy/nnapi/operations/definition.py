@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from armpy.errors import LayerValidationError
 from armpy.nnapi.codes import OPERAND_TRAITS, FeatureLevel, OperandCode, OperationCode
-from armpy.nnapi.model.model_description import Operand
+from armpy.nnapi.description.model_description import Operand
 from armpy.ops.operation import Array, require
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TypeAlias, TypeGuard
 import numpy as np
 
 from armpy.nnapi.codes import CONTROL_FLOW_CODES, OperandCode
-from armpy.nnapi.model.model_description import Operand, Subgraph
+from armpy.nnapi.description.model_description import Operand, Subgraph
 from armpy.nnapi.model.optional import optional_operands
 from armpy.nnapi.results import bad_data, bad_state, check_index, require_data
 from armpy.ops.operation import Array

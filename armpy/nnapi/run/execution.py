@@ -11,7 +11,7 @@ import numpy as np
 from armpy.backend import ExecutionTiming
 from armpy.backend.timing import enter_timing, leave_timing
 from armpy.errors import ResultCode
-from armpy.nnapi.model.operand_type import OperandType
+from armpy.nnapi.description.operand_type import OperandType
 from armpy.nnapi.results import bad_state, require_data
 from armpy.nnapi.run.execution_starts import ExecutionStarts
 from armpy.nnapi.run.execution_turns import left_s

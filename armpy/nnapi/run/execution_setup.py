@@ -11,10 +11,12 @@ import numpy as np
 
 from armpy.nnapi.compile.compilation import Compilation
 from armpy.nnapi.compile.outputs import OutputShapes
+from armpy.nnapi.description.buffers import readable_bytes, writable_bytes
+from armpy.nnapi.description.operand_type import OperandType
+from armpy.nnapi.description.request import check_dimensions
 from armpy.nnapi.memory.memory import Memory
 from armpy.nnapi.memory.memory_domain import DescribedMemory, Role
 from armpy.nnapi.memory.memory_uses import PLACEHOLDER, MemoryUses
-from armpy.nnapi.model.operand_type import OperandType
 from armpy.nnapi.results import (
     bad_data,
     bad_state,
@@ -23,8 +25,6 @@ from armpy.nnapi.results import (
     unexpected_null,
 )
 from armpy.nnapi.run.arguments import Arguments, ArgumentSlot, Renew
-from armpy.nnapi.run.buffers import readable_bytes, writable_bytes
-from armpy.nnapi.run.request import check_dimensions
 from armpy.ops.operation import Array
 
 _log = logging.getLogger("armpy.nnapi")

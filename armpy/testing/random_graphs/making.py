@@ -12,7 +12,7 @@ from armpy.compiler import specialize
 from armpy.errors import ArmpyError
 from armpy.nnapi.codes import OperandCode
 from armpy.nnapi.compile.lowering import lower_model
-from armpy.nnapi.model.model_description import (
+from armpy.nnapi.description.model_description import (
     Lifetime,
     ModelDescription,
     Operand,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from armpy.nnapi.model.model_description import Operand, Subgraph
-from armpy.nnapi.model.operand_type import OperandType, validate_operand_type
+from armpy.nnapi.description.model_description import Operand, Subgraph
+from armpy.nnapi.description.operand_type import OperandType, validate_operand_type
 from armpy.nnapi.results import bad_data, require_data
 
 

@@ -10,7 +10,7 @@ from types import MappingProxyType
 import numpy as np
 
 from armpy.nnapi.codes import MAX_SIZE_BYTES, OPERAND_TRAITS, OperandCode, is_extension
-from armpy.nnapi.model.model_description import ExtensionTypeInformation, Operand
+from armpy.nnapi.description.model_description import ExtensionTypeInformation, Operand
 from armpy.nnapi.results import bad_data, check_kind, require_data, unexpected_null
 from armpy.ops.operation import Array
 

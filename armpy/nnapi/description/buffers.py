@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from armpy.nnapi.codes import OperandCode, is_extension
-from armpy.nnapi.model.model_description import Operand
+from armpy.nnapi.description.model_description import Operand
 from armpy.nnapi.results import bad_data
 
 _BYTES = ("uint8", "int8", "bool")
