@@ -23,7 +23,7 @@ from armpy.nnapi.model.dump import graph_dump as graph_dump
 from armpy.nnapi.run.events import Event as Event
 from armpy.nnapi.run.execution import Execution as Execution
 from armpy.nnapi.run.execution_results import DURATION_UNAVAILABLE as DURATION_UNAVAILABLE
-from armpy.nnapi.run.execution_setup import (
+from armpy.nnapi.run.limits import (
     DEFAULT_LOOP_TIMEOUT_NS as DEFAULT_LOOP_TIMEOUT_NS,
     MAXIMUM_LOOP_TIMEOUT_NS as MAXIMUM_LOOP_TIMEOUT_NS,
 )

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from types import MappingProxyType
 from typing import SupportsIndex, cast
 
+from armpy.core.vlog import vlog
 from armpy.errors import (
     ArmpyError,
     BackendCapabilityError,
@@ -190,6 +191,11 @@ def as_event_error(error: NnapiError) -> NnapiError:
     )
     found.__cause__ = error
     return found
+
+
+def log_end(code: ResultCode) -> None:
+    """Write what an execution came to into the verbose log."""
+    vlog("execution", "an NNAPI execution came to %s", code.name)
 
 
 @contextmanager

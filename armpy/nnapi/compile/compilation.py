@@ -17,12 +17,17 @@ from armpy.core.vlog import is_on, vlog
 from armpy.errors import (
     ArmpyError,
     BackendCapabilityError,
+    ExecutionTimeoutError,
     InvalidArgumentError,
     LayerValidationError,
+    NnapiError,
+    ResultCode,
 )
 from armpy.execution import LoadedNetwork, NetworkProperties, Runtime
 from armpy.nnapi.codes import PreferenceCode, operation_name
 from armpy.nnapi.compile.lowering import lower_model
+from armpy.nnapi.compile.outputs import OutputShapes
+from armpy.nnapi.compile.signature import ExecutionSignature
 from armpy.nnapi.description.model_description import ModelDescription
 from armpy.nnapi.devices import Device, DeviceManager, common_manager
 from armpy.nnapi.extensions.extensions import ExtensionLookup
@@ -31,13 +36,15 @@ from armpy.nnapi.model.optional import optional_operands
 from armpy.nnapi.results import (
     as_bad_data,
     as_integer,
+    as_nnapi_error,
     bad_data,
     bad_state,
     check_kind,
+    log_end,
+    require_data,
     result_codes,
     unexpected_null,
 )
-from armpy.nnapi.run.arguments import ExecutionSignature
 from armpy.ops.operation import Array
 from armpy.store.settings import TOKEN_BYTES, CompilationCaching
 from armpy.types import Preference, Priority
@@ -196,13 +203,7 @@ class Compilation:
         """
         where = "Compilation.set_timeout"
         self._check_open(where)
-        if self._devices is None or len(self._devices) != 1:
-            raise bad_data(
-                "a compilation has a time limit only on one device that was chosen",
-                where=where,
-                expected="Compilation.create_for_devices with one device",
-                actual="none chosen" if self._devices is None else f"{len(self._devices)} devices",
-            )
+        self.check_one_device("a compilation has a time limit only on one chosen device", where)
         duration_ns = as_integer(duration_ns, "duration", where)
         if duration_ns < 0:
             raise bad_data("a duration is negative", where=where, actual=str(duration_ns))
@@ -393,6 +394,12 @@ class Compilation:
         """
         return self.loaded(omitted)[0]
 
+    def network_for(self, arrays: Sequence[Array | None]) -> LoadedNetwork:
+        """The network for these inputs, None being those that are left out; see `network`."""
+        # An operation without an optional operand is another layer, so there is a network for
+        # each set of inputs that are left out; the others move up.
+        return self.network([index for index, array in enumerate(arrays) if array is None])
+
     def loaded(self, omitted: Collection[int]) -> tuple[LoadedNetwork, int]:
         """`network`, and its id in the runtime."""
         if self._runtime is None:
@@ -417,6 +424,23 @@ class Compilation:
         if self._runtime is None:
             problem = "failed or is closed" if self._is_finished else "is not finished"
             raise bad_state(f"the compilation {problem}", where=where)
+
+    def check_one_device(self, failed: str, where: str) -> None:
+        """Check that it is for one device that the application chose.
+
+        Raises
+        ------
+        NnapiError
+            BAD_DATA, which says `failed`, if not.
+        """
+        require_data(
+            self._devices is not None and len(self._devices) == 1,
+            failed,
+            where=where,
+            expected="a compilation for one device",
+            actual="none was chosen" if self._devices is None else f"{len(self._devices)} devices",
+            fix="Make it with Compilation.create_for_devices",
+        )
 
     def free_working_memory(self) -> None:
         """Give back memory that no execution is using; the next execution takes it again.
@@ -458,9 +482,38 @@ class Compilation:
         NnapiError
             As from `Execution.run`.
         """
-        from armpy.nnapi.run.execution import Execution  # noqa: PLC0415 - executions know compilations
+        where = "Compilation"
+        self.check_ready(where)
+        arrays = self.signature.read(inputs, where)
+        try:
+            network = self.network_for(arrays)
+            results = network.run([array for array in arrays if array is not None])
+            OutputShapes(self.signature.outputs).note_all(results, where)
+        except BaseException as error:
+            explained = self.explained(error, where)
+            log_end(explained.code if isinstance(explained, NnapiError) else ResultCode.OP_FAILED)
+            if explained is error:
+                raise
+            raise explained from error
+        log_end(ResultCode.NO_ERROR)
+        return results
 
-        return Execution(self).run(inputs)
+    def explained(self, error: BaseException, where: str) -> BaseException:
+        """The error with a result code for what an execution has failed with.
+
+        Returns
+        -------
+        BaseException
+            The same one if it has a code, or is none of armpy's.
+        """
+        if isinstance(error, ExecutionTimeoutError) and error.fix:  # it is of control flow
+            error.fix = "Call set_loop_timeout before if the loop needs longer; at most 15 s"
+        # Networks go with the compilation, and who runs one that has gone is told so.
+        if isinstance(error, InvalidArgumentError) and not self.is_finished:
+            return bad_state("the compilation is closed", where=where)
+        if isinstance(error, (ArmpyError, MemoryError)):
+            return as_nnapi_error(error, where)
+        return error
 
     def _check_open(self, where: str) -> None:
         """Check that it can still be changed."""

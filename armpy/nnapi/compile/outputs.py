@@ -9,8 +9,8 @@ from typing import NoReturn
 import numpy as np
 
 from armpy.errors import NnapiError, ResultCode
+from armpy.nnapi.compile.signature import ArgumentSlot
 from armpy.nnapi.results import check_index, require_data
-from armpy.nnapi.run.arguments import ArgumentSlot
 from armpy.ops.operation import Array
 
 
@@ -64,6 +64,11 @@ class OutputShapes:
                 actual=str(actual),
             )
         self._dimensions[index] = actual
+
+    def note_all(self, results: Sequence[Array], where: str) -> None:
+        """Take the dimensions of every result; errors as for `note`."""
+        for index, result in enumerate(results):
+            self.note(index, result, where)
 
     def note_expected(self) -> None:
         """Take the dimensions that the slots say, of results that were written in place."""
