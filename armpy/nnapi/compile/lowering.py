@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
-
-import numpy as np
 
 from armpy.errors import BackendCapabilityError, LayerValidationError
 from armpy.graph import Graph, Value
@@ -22,14 +19,13 @@ from armpy.nnapi.description.model_description import (
 from armpy.nnapi.extensions.extensions import ExtensionLookup, no_extensions
 from armpy.nnapi.extensions.operations import create_operation
 from armpy.nnapi.operations import Arguments, OperationDefinition, definitions
+from armpy.nnapi.operations.lowering_context import LoweringContext
 from armpy.nnapi.results import as_bad_data
 from armpy.ops.composite import Composite, LayerBuilder
 from armpy.ops.control_flow import If, While
-from armpy.ops.operation import Array, Operation, require
-from armpy.tensor import Quantization, Shape, TensorInfo, shapes_agree
+from armpy.ops.operation import Operation, require
+from armpy.tensor import Shape, TensorInfo, shapes_agree
 from armpy.types import DataType
-
-Number: TypeAlias = int | float | bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +66,8 @@ class NnapiOperation(Composite):
 
     def expand(self, build: LayerBuilder, inputs: Sequence[Value | None]) -> Sequence[Value]:
         """Lower the operation, and check that what comes out is what the model declares."""
-        lowering = LoweringContext(build, self, inputs)
-        lowering.check_inputs()
+        lowering = LoweringContext(build, self.arguments, inputs, self.definition.default)
+        _check_inputs(self.definition, lowering)
         made = self.definition.lower(lowering)
         outputs: Sequence[Value] = made if isinstance(made, Sequence) else (made,)
         for operand, value in zip(self.arguments.outputs, outputs, strict=True):
@@ -79,179 +75,30 @@ class NnapiOperation(Composite):
         return outputs
 
 
-class LoweringContext:
-    """Context of a definition's `lower`: operands by name, and where to add layers.
-
-    Parameters
-    ----------
-    build : LayerBuilder
-    operation : NnapiOperation
-    inputs : sequence of (Value or None)
-        One per input operand, fully shaped; None for those without a value.
-
-    Notes
-    -----
-    Names are those of the definition's arguments. What goes wrong is a
-    LayerValidationError; `armpy.ops.operation.require` helps to say why.
-    """
-
-    def __init__(
-        self, build: LayerBuilder, operation: NnapiOperation, inputs: Sequence[Value | None]
-    ) -> None:
-        self._build = build
-        self._operation = operation
-        self.arguments = operation.arguments
-        self._values: dict[str, list[Value | None]] = {}
-        given = [*inputs, *[None] * (len(self.arguments.inputs) - len(inputs))]
-        for argument, value in zip(self.arguments.match.inputs, given, strict=True):
-            self._values.setdefault(argument.name, []).append(value)
-
-    def check_inputs(self) -> None:
-        """Check what is known only now: values that must be there, ranks, sizes of 0."""
-        definition = self._operation.definition
-        for argument in self.arguments.match.inputs:
-            for value in self._values[argument.name]:
-                if value is None:
-                    require(
-                        argument.optional,
-                        f"{argument.name} has no value",
-                        fix="Only optional operands may be left out",
-                    )
-                    continue
-                shape = value.info.known_shape
+def _check_inputs(definition: OperationDefinition, lowering: LoweringContext) -> None:
+    """Check what is known only now: values that must be there, ranks, sizes of 0."""
+    for argument in lowering.arguments.match.inputs:
+        for value in lowering.values(argument.name):
+            if value is None:
                 require(
-                    not argument.ranks or len(shape) in argument.ranks,
-                    f"{argument.name} has the wrong rank",
-                    expected="rank " + " or ".join(map(str, argument.ranks)),
-                    actual=shape,
+                    argument.optional,
+                    f"{argument.name} has no value",
+                    fix="Only optional operands may be left out",
                 )
-                require(
-                    definition.allows_zero_sized or 0 not in shape,
-                    f"{argument.name} has no elements, which {definition.name} does not support",
-                    expected="sizes of 1 or more",
-                    actual=shape,
-                )
-
-    def __contains__(self, name: str) -> bool:
-        """Whether an argument is there and has a value."""
-        return any(value is not None for value in self._values.get(name, ()))
-
-    def __getitem__(self, name: str) -> Value:
-        """The value of an argument that is there."""
-        (value,) = self._values[name]
-        if value is None:
-            raise LayerValidationError(f"{name} has no value")
-        return value
-
-    def get(self, name: str) -> Value | None:
-        """The value of an argument; None if it is not there."""
-        return self._values.get(name, [None])[0]
-
-    def all(self, name: str) -> list[Value]:
-        """The values of a variadic argument."""
-        return [value for value in self._values[name] if value is not None]
-
-    def shape(self, name: str) -> tuple[int, ...]:
-        """The shape of an argument."""
-        return self[name].info.known_shape
-
-    def number(self, name: str) -> Number:
-        """The value of a scalar; the argument's default if the form does not have it."""
-        if name not in self._values:
-            return self._default(name)
-        array = self.array(name)
-        require(array.size == 1, f"{name} is not one number", actual=array.shape)
-        number: Number = array.reshape(()).item()
-        return number
-
-    def integer(self, name: str) -> int:
-        """The value of an integer scalar."""
-        return int(self.number(name))
-
-    def _default(self, name: str) -> Number:
-        """The default of an argument that the form does not have."""
-        for form in self._operation.definition.forms:
-            for argument in form.inputs:
-                if argument.name == name and argument.default is not None:
-                    return argument.default  # type: ignore[return-value]  # a number by definition
-        raise LayerValidationError(f"{name} is neither given nor has it a default")
-
-    def array(self, name: str) -> Array:
-        """The elements of a decisive argument."""
-        data = self[name].data
-        if data is None:
-            raise LayerValidationError(f"the elements of {name} are not known")
-        return data
-
-    def integers(self, name: str) -> tuple[int, ...]:
-        """The elements of a decisive argument, flat, as plain integers."""
-        return tuple(int(item) for item in self.array(name).reshape(-1))
-
-    def output_operand(self, index: int = 0) -> Operand:
-        """What the model declares of an output."""
-        return self.arguments.outputs[index]
-
-    def output_info(self, index: int = 0) -> TensorInfo:
-        """Type, quantisation and what is declared of the shape of an output."""
-        return self.output_operand(index).info
-
-    def fixed_output(self, scale: float, zero_point: int, index: int = 0) -> TensorInfo:
-        """Info of an output whose quantisation the operation prescribes.
-
-        Raises
-        ------
-        LayerValidationError
-            If the model declares another one for an output of the model.
-        """
-        operand = self.output_operand(index)
-        info = operand.info
-        if not info.data_type.is_quantized:
-            return info
-        # What a model declares of a temporary nobody sees; what it declares of an output is how
-        # the application reads the elements.
-        require(
-            operand.lifetime is not Lifetime.SUBGRAPH_OUTPUT
-            or (
-                np.float32(operand.scale) == np.float32(scale) and operand.zero_point == zero_point
-            ),
-            "the output has the wrong quantisation",
-            expected=f"scale {scale:g} and zero point {zero_point}",
-            actual=f"{operand.scale:g} and {operand.zero_point}",
-        )
-        return TensorInfo(info.shape, info.data_type, Quantization.per_tensor(scale, zero_point))
-
-    def add(
-        self, operation: Operation, *inputs: Value | None, output: TensorInfo | None = None
-    ) -> Value:
-        """Add a layer with one output.
-
-        Parameters
-        ----------
-        output : TensorInfo, optional
-            The operation's declared output if left out; give it for layers in between.
-        """
-        info = self.output_info() if output is None else output
-        (made,) = self._build.add_layer(operation, inputs, (info,))
-        return made  # type: ignore[no-any-return]  # the builder's values are the graph's
-
-    def add_layer(
-        self,
-        operation: Operation,
-        inputs: Sequence[Value | None],
-        outputs: Sequence[TensorInfo | None] | None = None,
-    ) -> tuple[Value, ...]:
-        """Add a layer with any number of outputs, the operation's declared ones if left out."""
-        infos = [operand.info for operand in self.arguments.outputs] if outputs is None else outputs
-        return self._build.add_layer(operation, inputs, infos)
-
-    def constant(
-        self,
-        data: Array,
-        data_type: DataType | None = None,
-        quantization: Quantization | None = None,
-    ) -> Value:
-        """Add a constant."""
-        return self._build.constant(data, data_type, quantization)  # type: ignore[no-any-return]
+                continue
+            shape = value.info.known_shape
+            require(
+                not argument.ranks or len(shape) in argument.ranks,
+                f"{argument.name} has the wrong rank",
+                expected="rank " + " or ".join(map(str, argument.ranks)),
+                actual=shape,
+            )
+            require(
+                definition.allows_zero_sized or 0 not in shape,
+                f"{argument.name} has no elements, which {definition.name} does not support",
+                expected="sizes of 1 or more",
+                actual=shape,
+            )
 
 
 def _check_output(operand: Operand, info: TensorInfo) -> None:

@@ -7,14 +7,15 @@ from collections.abc import Sequence
 from armpy.errors import LayerValidationError
 from armpy.graph import Value
 from armpy.nnapi.codes import OperandCode, OperationCode
-from armpy.nnapi.compile.lowering import LoweringContext
 from armpy.nnapi.operations.boxes import (
     BATCH_INDICES,
     box_output,
     output_like,
     require_box_scale,
 )
-from armpy.nnapi.operations.definition import Argument, OperationDefinition, forms, rows
+from armpy.nnapi.operations.definition import OperationDefinition
+from armpy.nnapi.operations.form import Argument, forms, rows
+from armpy.nnapi.operations.lowering_context import LoweringContext
 from armpy.nnapi.operations.shared import data_layout
 from armpy.ops.detection import (
     AxisAlignedBboxTransform,

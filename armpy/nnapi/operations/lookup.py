@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from armpy.errors import LayerValidationError
 from armpy.graph import Value
 from armpy.nnapi.codes import OperandCode, OperationCode
-from armpy.nnapi.compile.lowering import LoweringContext
 from armpy.nnapi.operations.boxes import output_like
-from armpy.nnapi.operations.definition import Argument, OperationDefinition, forms, rows
+from armpy.nnapi.operations.definition import OperationDefinition
+from armpy.nnapi.operations.form import Argument, forms, rows
+from armpy.nnapi.operations.lowering_context import LoweringContext
 from armpy.ops.lookup import HashtableLookup, LshProjection, LshProjectionType
 from armpy.ops.movement import ChannelShuffle
 from armpy.ops.operation import require

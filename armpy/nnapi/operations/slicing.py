@@ -6,14 +6,9 @@ from collections.abc import Sequence
 
 from armpy.graph import Value
 from armpy.nnapi.codes import OperandCode, OperationCode
-from armpy.nnapi.compile.lowering import LoweringContext
-from armpy.nnapi.operations.definition import (
-    Argument,
-    Arguments,
-    OperationDefinition,
-    forms,
-    rows,
-)
+from armpy.nnapi.operations.definition import OperationDefinition
+from armpy.nnapi.operations.form import Argument, Arguments, forms, rows
+from armpy.nnapi.operations.lowering_context import LoweringContext
 from armpy.nnapi.operations.shared import ANY_NUMBERS_FROM_29, quantized_like, vector, with_an_axis
 from armpy.ops.operation import require
 from armpy.ops.shapes import normalize_axis

@@ -8,8 +8,9 @@ import numpy as np
 
 from armpy.graph import Value
 from armpy.nnapi.codes import OperandCode, OperationCode
-from armpy.nnapi.compile.lowering import LoweringContext
-from armpy.nnapi.operations.definition import Argument, Arguments, OperationDefinition, forms, rows
+from armpy.nnapi.operations.definition import OperationDefinition
+from armpy.nnapi.operations.form import Argument, Arguments, forms, rows
+from armpy.nnapi.operations.lowering_context import LoweringContext
 from armpy.nnapi.operations.shared import data_layout, float32_product, fused_activation
 from armpy.nnapi.operations.windows import (
     ACTIVATION,
