@@ -27,8 +27,8 @@ from armpy.nnapi.run.limits import (
     DEFAULT_LOOP_TIMEOUT_NS as DEFAULT_LOOP_TIMEOUT_NS,
     MAXIMUM_LOOP_TIMEOUT_NS as MAXIMUM_LOOP_TIMEOUT_NS,
 )
-from armpy.nnapi.memory.memory import Memory as Memory
-from armpy.nnapi.memory.memory_desc import MemoryDesc as MemoryDesc
+from armpy.nnapi.memory import Memory as Memory
+from armpy.nnapi.memory_domains.memory_desc import MemoryDesc as MemoryDesc
 from armpy.nnapi.model.model import Model as Model
 from armpy.nnapi.description.model_description import ModelDescription as ModelDescription
 from armpy.nnapi.description.operand_type import OperandType as OperandType
@@ -50,11 +50,11 @@ from armpy.nnapi.utilities import (
     size_of_data as size_of_data,
     update_performance as update_performance,
 )
-from armpy.nnapi.model.validation import (
+from armpy.nnapi.validation.validate_model import (
     validate_model as validate_model,
     validate_operation as validate_operation,
 )
-from armpy.nnapi.model.versions import (
+from armpy.nnapi.validation.versions import (
     compliant_slice as compliant_slice,
     convert as convert,
     minimum_feature_level as minimum_feature_level,

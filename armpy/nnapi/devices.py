@@ -22,11 +22,11 @@ from armpy.nnapi.codes import (
     DeviceTypeCode,
     FeatureLevel,
 )
-from armpy.nnapi.compile.support import Answer, supported_operations
 from armpy.nnapi.extensions.allow_list import AllowList
 from armpy.nnapi.extensions.extensions import TypeManager
-from armpy.nnapi.model.shapes import with_known_dimensions
-from armpy.nnapi.model.versions import Levels, layer_levels, operation_levels
+from armpy.nnapi.lowering.lower_model import layer_levels
+from armpy.nnapi.lowering.shapes import with_known_dimensions
+from armpy.nnapi.lowering.support import Answer, supported_operations
 from armpy.nnapi.results import (
     bad_data,
     bad_state,
@@ -36,13 +36,14 @@ from armpy.nnapi.results import (
     result_codes,
     unexpected_null,
 )
+from armpy.nnapi.validation.described import IModel
+from armpy.nnapi.validation.versions import Levels, operation_levels
 from armpy.plugins import BackendRegistry
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.types import REFERENCE_BACKEND_ID, BackendId, DeviceType
 
 if TYPE_CHECKING:
     from armpy.nnapi.description.model_description import ModelDescription
-    from armpy.nnapi.model.model import Model
 
 REFERENCE_DEVICE_NAME = "nnapi-reference"
 """Name of the device that is CpuRef."""
@@ -188,7 +189,7 @@ class Device:
         is_allowed = self._manager.extensions.is_allowed
         return is_allowed and extension_name in self.supported_extensions
 
-    def get_supported_operations(self, model: Model) -> list[bool]:
+    def get_supported_operations(self, model: IModel) -> list[bool]:
         """Which operations of a finished model it can run, in the order they were added.
 
         Raises
@@ -321,7 +322,7 @@ class DeviceManager:
             return self._extensions
 
     def get_supported_operations_for_devices(
-        self, model: Model, devices: Sequence[Device]
+        self, model: IModel, devices: Sequence[Device]
     ) -> list[bool]:
         """Which operations of a finished model can run on one of some devices.
 
@@ -362,7 +363,7 @@ class DeviceManager:
         Returns
         -------
         list of (Support or None)
-            See `armpy.nnapi.compile.support.supported_operations`.
+            See `armpy.nnapi.lowering.support.supported_operations`.
         """
 
         def runtime_of(level: int) -> Runtime | None:

@@ -32,10 +32,10 @@ from armpy.nnapi.codes import (
     is_extension,
 )
 from armpy.nnapi.description.model_description import ModelDescription
-from armpy.nnapi.model.described import described
 from armpy.nnapi.model.model import Model
-from armpy.nnapi.model.versions import convert
 from armpy.nnapi.results import bad_data, require_data
+from armpy.nnapi.validation.described import described
+from armpy.nnapi.validation.versions import convert
 
 _log = logging.getLogger("armpy.nnapi")
 

@@ -10,7 +10,6 @@ import numpy as np
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.execution.arrays.calls import run_by_name
 from armpy.nnapi.codes import OperandCode, OperationCode
-from armpy.nnapi.compile.lowering import lower_model
 from armpy.nnapi.description.model_description import (
     ChannelQuant,
     Lifetime,
@@ -19,6 +18,7 @@ from armpy.nnapi.description.model_description import (
     OperationNode,
     Subgraph,
 )
+from armpy.nnapi.lowering.lower_model import lower_model
 from armpy.nnapi.operations import Arguments, definitions
 from armpy.ops.operation import Array
 

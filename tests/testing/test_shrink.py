@@ -13,7 +13,7 @@ from armpy.nnapi.description.model_description import (
     OperationNode,
     Subgraph,
 )
-from armpy.nnapi.model.validation import validate_model
+from armpy.nnapi.validation.validate_model import validate_model
 from armpy.testing.random_graphs.shrink import ModelPart, part_of, shrink, with_all_outputs
 
 ABS, NEG, SIN, EXP = OperationCode.ABS, OperationCode.NEG, OperationCode.SIN, OperationCode.EXP

@@ -25,14 +25,13 @@ from armpy.errors import (
 )
 from armpy.execution import LoadedNetwork, NetworkProperties, Runtime
 from armpy.nnapi.codes import PreferenceCode, operation_name
-from armpy.nnapi.compile.lowering import lower_model
 from armpy.nnapi.compile.outputs import OutputShapes
 from armpy.nnapi.compile.signature import ExecutionSignature
 from armpy.nnapi.description.model_description import ModelDescription
 from armpy.nnapi.devices import Device, DeviceManager, common_manager
 from armpy.nnapi.extensions.extensions import ExtensionLookup
+from armpy.nnapi.lowering.lower_model import lower_model
 from armpy.nnapi.model.model import Model
-from armpy.nnapi.model.optional import optional_operands
 from armpy.nnapi.results import (
     as_bad_data,
     as_integer,
@@ -45,6 +44,7 @@ from armpy.nnapi.results import (
     result_codes,
     unexpected_null,
 )
+from armpy.nnapi.validation.optional import optional_operands
 from armpy.ops.operation import Array
 from armpy.store.settings import TOKEN_BYTES, CompilationCaching
 from armpy.types import Preference, Priority

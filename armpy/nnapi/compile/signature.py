@@ -15,8 +15,8 @@ from armpy.nnapi.description.buffers import readable_bytes
 from armpy.nnapi.description.model_description import Operand, Subgraph
 from armpy.nnapi.description.operand_type import OperandType
 from armpy.nnapi.description.request import check_dimensions
-from armpy.nnapi.model.optional import optional_operands
 from armpy.nnapi.results import require_data
+from armpy.nnapi.validation.optional import optional_operands
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
 

@@ -245,7 +245,7 @@ class TypeManager:
             )
 
     def lookup(self, backend_ids: Iterable[BackendId] | None = None) -> ExtensionLookup:
-        """What `armpy.nnapi.compile.lowering.lower_model` asks for extensions.
+        """What `armpy.nnapi.lowering.lower_model.lower_model` asks for extensions.
 
         Parameters
         ----------

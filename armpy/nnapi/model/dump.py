@@ -24,8 +24,8 @@ from armpy.nnapi.description.model_description import (
     Subgraph,
 )
 from armpy.nnapi.extensions.extensions import ExtensionLookup, no_extensions
-from armpy.nnapi.model.described import IModel, described
 from armpy.nnapi.results import bad_data
+from armpy.nnapi.validation.described import IModel, described
 
 _log = logging.getLogger("armpy.nnapi")
 
@@ -33,7 +33,7 @@ Find: TypeAlias = Callable[[str, int, bool], str]
 """Gives the name of an extension's operation, or operand type, of a number."""
 
 
-class Named(Protocol):
+class NameOf(Protocol):
     """Gives a vendor's name of a code; an empty one for NNAPI's own."""
 
     def __call__(self, code: int, *, is_operation: bool) -> str:
@@ -133,7 +133,7 @@ def _names_of(model: IModel | ModelDescription) -> Find:
     """What gives names of extensions' types and operations: backends, if the model has any."""
     lookup: ExtensionLookup = no_extensions
     if not isinstance(model, ModelDescription):
-        lookup = model.manager.extensions.lookup()
+        lookup = model.extension_lookup
 
     def find(extension: str, number: int, is_operation: bool) -> str:
         try:
@@ -146,7 +146,7 @@ def _names_of(model: IModel | ModelDescription) -> Find:
     return find
 
 
-def _graph(graph: Subgraph, named: Named, prefix: str, indent: str) -> Iterator[str]:
+def _graph(graph: Subgraph, named: NameOf, prefix: str, indent: str) -> Iterator[str]:
     """The lines of one graph."""
     edges = {index: f"input[{k}]" for k, index in enumerate(graph.inputs)}
     edges |= {index: f"output[{k}]" for k, index in enumerate(graph.outputs)}
@@ -178,7 +178,7 @@ def _position(position: int, count: int) -> str:
     return f" [label={position}]" if count > 1 else ""
 
 
-def _operand_label(operand: Operand, named: Named, name: str) -> str:
+def _operand_label(operand: Operand, named: NameOf, name: str) -> str:
     """What is written on an operand."""
     kind = _KINDS.get(operand.lifetime)
     text = f"{name}: {kind}" if kind else name

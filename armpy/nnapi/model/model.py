@@ -25,14 +25,12 @@ from armpy.nnapi.description.model_description import (
 )
 from armpy.nnapi.description.operand_type import OperandType, validate_operand_type
 from armpy.nnapi.devices import DeviceManager, default_manager
-from armpy.nnapi.extensions.extensions import TypeManager
-from armpy.nnapi.memory.memory import Memory
-from armpy.nnapi.model.described import IModel
+from armpy.nnapi.extensions.extensions import ExtensionLookup, TypeManager
+from armpy.nnapi.memory import Memory
 from armpy.nnapi.model.dump import draw
-from armpy.nnapi.model.finish_model import Completed, complete
+from armpy.nnapi.model.finish_model import complete
 from armpy.nnapi.model.operand_list import OperandList
 from armpy.nnapi.model.references import References
-from armpy.nnapi.model.validation import check_channel_quant, validate_operation
 from armpy.nnapi.results import (
     as_integer,
     bad_data,
@@ -41,6 +39,8 @@ from armpy.nnapi.results import (
     require_data,
     unexpected_null,
 )
+from armpy.nnapi.validation.described import FinishedModel, IModel
+from armpy.nnapi.validation.validate_model import check_channel_quant, validate_operation
 
 _log = logging.getLogger("armpy.nnapi")
 
@@ -79,7 +79,7 @@ class Model(IModel):
         self._references = References()
         self._is_relaxed = False
         self._is_invalid = False
-        self._completed: Completed | None = None
+        self._finished: FinishedModel | None = None
 
     @classmethod
     def from_description(
@@ -98,7 +98,7 @@ class Model(IModel):
             BAD_DATA if it is not valid.
         """
         model = cls(manager)
-        model._completed = complete(description)
+        model._finished = complete(description)
         return model
 
     def add_operand(self, operand_type: OperandType) -> int:
@@ -326,15 +326,15 @@ class Model(IModel):
         codes = self._references.extension_codes(main)
         names = self._type_manager.names_of(codes) if codes else {}
         self._is_invalid = True
-        self._completed = complete(ModelDescription(main, referenced, self._is_relaxed, names))
+        self._finished = complete(ModelDescription(main, referenced, self._is_relaxed, names))
         self._is_invalid = False
         if is_on.model:
-            vlog("model", "%s", draw(self._completed.description))
+            vlog("model", "%s", draw(self._finished.description))
 
     @property
     def is_finished(self) -> bool:
         """Whether it is final and valid."""
-        return self._completed is not None
+        return self._finished is not None
 
     @property
     def description(self) -> ModelDescription:
@@ -352,7 +352,7 @@ class Model(IModel):
         """For each operation of the description, which one of those added it is."""
         return self.check_finished("Model.operation_order").order
 
-    def check_finished(self, where: str) -> Completed:
+    def check_finished(self, where: str) -> FinishedModel:
         """What `finish` made.
 
         Raises
@@ -360,10 +360,10 @@ class Model(IModel):
         NnapiError
             BAD_STATE if the model is not finished, or invalid.
         """
-        if self._completed is None:
+        if self._finished is None:
             problem = "is invalid" if self._is_invalid else "is not finished"
             raise bad_state(f"the model {problem}", where=where, fix="Call Model.finish first")
-        return self._completed
+        return self._finished
 
     def get_extension_operand_type(self, extension_name: str, operand_type: int) -> int:
         """The code of an extension's operand type; see `TypeManager.get_operand_type`."""
@@ -378,7 +378,7 @@ class Model(IModel):
         """Whose extensions it can use, and whose devices run it if nobody says otherwise."""
         return self._manager or default_manager()
 
-    def check_manager(self, manager: DeviceManager, where: str) -> None:
+    def check_manager(self, manager: object, where: str) -> None:
         """Check that a manager is the one that the model was made for, if it was made for one.
 
         Raises
@@ -395,6 +395,11 @@ class Model(IModel):
             )
 
     @property
+    def extension_lookup(self) -> ExtensionLookup:
+        """Gives the vendor extensions that it can use, by name."""
+        return self._type_manager.lookup()
+
+    @property
     def _type_manager(self) -> TypeManager:
         """Who knows the extensions."""
         return self.manager.extensions
@@ -403,7 +408,7 @@ class Model(IModel):
         """Check that the model can still be changed."""
         if self._is_invalid:
             raise bad_state("the model is invalid", where=where, fix="Build another one")
-        if self._completed is not None:
+        if self._finished is not None:
             raise bad_state("the model is finished", where=where)
 
     def __enter__(self) -> Model:
@@ -415,7 +420,7 @@ class Model(IModel):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if kind is None and self._completed is None and not self._is_invalid:
+        if kind is None and self._finished is None and not self._is_invalid:
             self.finish()
 
     def __repr__(self) -> str:

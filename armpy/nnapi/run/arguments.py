@@ -14,9 +14,9 @@ from armpy.nnapi.compile.signature import ArgumentSlot, ExecutionSignature, Rene
 from armpy.nnapi.description.buffers import writable_bytes
 from armpy.nnapi.description.operand_type import OperandType
 from armpy.nnapi.description.request import check_dimensions
-from armpy.nnapi.memory.memory import Memory
-from armpy.nnapi.memory.memory_domain import DescribedMemory, Role
-from armpy.nnapi.memory.memory_uses import PLACEHOLDER, MemoryUses
+from armpy.nnapi.memory import Memory
+from armpy.nnapi.memory_domains.described_memory import DescribedMemory, Role
+from armpy.nnapi.memory_domains.memory_uses import PLACEHOLDER, MemoryUses
 from armpy.nnapi.results import bad_data, bad_state, check_index, require_data
 from armpy.ops.operation import Array
 

@@ -12,7 +12,7 @@ from armpy.errors import NnapiError, ResultCode
 from armpy.nnapi.codes import DurationCode
 from armpy.nnapi.compile.compilation import Compilation
 from armpy.nnapi.description.operand_type import OperandType
-from armpy.nnapi.memory.memory import Memory
+from armpy.nnapi.memory import Memory
 from armpy.nnapi.results import bad_state, check_kind, log_end, require_data, unexpected_null
 from armpy.nnapi.run.arguments import ExecutionArguments
 from armpy.nnapi.run.execution_results import ExecutionResults
@@ -23,7 +23,7 @@ from armpy.ops.operation import Array
 
 if TYPE_CHECKING:
     from armpy.execution import LoadedNetwork
-    from armpy.nnapi.memory.memory_uses import Given, Targets
+    from armpy.nnapi.memory_domains.memory_uses import Given, Targets
     from armpy.nnapi.run.events import Event
     from armpy.nnapi.run.launch import Launch
 

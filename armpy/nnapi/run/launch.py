@@ -25,7 +25,7 @@ from armpy.ops.operation import Array
 
 if TYPE_CHECKING:
     from armpy.execution.scheduling.tasks import ExecutionFuture
-    from armpy.nnapi.memory.memory_uses import Given
+    from armpy.nnapi.memory_domains.memory_uses import Given
 
 
 class Launch:

@@ -25,10 +25,10 @@ from armpy.nnapi.description.model_description import (
 )
 from armpy.nnapi.description.operand_type import OperandType, validate_operand_type
 from armpy.nnapi.extensions.validation import check_extensions
-from armpy.nnapi.model.described import IModel, described
-from armpy.nnapi.model.validate_control_flow import check_control_flow
 from armpy.nnapi.operations import Arguments, definitions
 from armpy.nnapi.results import as_bad_data, bad_data, require_data
+from armpy.nnapi.validation.described import IModel, described
+from armpy.nnapi.validation.validate_control_flow import check_control_flow
 
 
 def validate_operation(

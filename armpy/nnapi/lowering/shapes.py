@@ -10,7 +10,6 @@ from armpy.compiler import specialize
 from armpy.errors import ArmpyError
 from armpy.graph import Graph
 from armpy.nnapi.codes import CONTROL_FLOW_CODES, OperationCode
-from armpy.nnapi.compile.lowering import lower_model
 from armpy.nnapi.description.model_description import (
     Lifetime,
     ModelDescription,
@@ -19,6 +18,7 @@ from armpy.nnapi.description.model_description import (
     Subgraph,
 )
 from armpy.nnapi.extensions.extensions import ExtensionLookup
+from armpy.nnapi.lowering.lower_model import lower_model
 
 Dimensions: TypeAlias = tuple[int, ...]
 

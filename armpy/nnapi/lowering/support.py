@@ -19,7 +19,7 @@ from armpy.nnapi.codes import (
 )
 from armpy.nnapi.description.model_description import ModelDescription, Operand, OperationNode
 from armpy.nnapi.extensions.extensions import ExtensionLookup
-from armpy.nnapi.model.shapes import (
+from armpy.nnapi.lowering.shapes import (
     FROM_OUTSIDE,
     Dimensions,
     learned,
@@ -74,7 +74,7 @@ def supported_operations(
     extensions : callable
         Gives the extensions of the devices.
     levels : sequence of sequence of int, optional
-        What `armpy.nnapi.model.versions.operation_levels` says, if a device has not the latest
+        What `armpy.nnapi.validation.versions.operation_levels` says, if a device has not the latest
         level.
 
     Returns

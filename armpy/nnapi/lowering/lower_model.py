@@ -21,6 +21,7 @@ from armpy.nnapi.extensions.operations import create_operation
 from armpy.nnapi.operations import Arguments, OperationDefinition, definitions
 from armpy.nnapi.operations.lowering_context import LoweringContext
 from armpy.nnapi.results import as_bad_data
+from armpy.nnapi.validation.versions import Levels
 from armpy.ops.composite import Composite, LayerBuilder
 from armpy.ops.control_flow import If, While
 from armpy.ops.operation import Operation, require
@@ -135,7 +136,7 @@ def lower_model(
     Parameters
     ----------
     description : ModelDescription
-        Valid, see `armpy.nnapi.model.validation`.
+        Valid, see `armpy.nnapi.validation.validate_model`.
     omitted : collection of int
         Positions of the model's inputs that have no value; the graph goes without them.
     name : str
@@ -162,7 +163,7 @@ def lower_model(
         "the model has no outputs, so there is nothing to run",
         fix="Name one at least with identify_inputs_and_outputs",
     )
-    return _ModelLowering(description, extensions).lower(description.main, name, omitted)
+    return _ModelLowerer(description, extensions).lower(description.main, name, omitted)
 
 
 def layer_name(node: OperationNode, number: int) -> str:
@@ -170,7 +171,25 @@ def layer_name(node: OperationNode, number: int) -> str:
     return f"{OperationCode(node.type).name}_{number}"
 
 
-class _ModelLowering:
+def layer_levels(description: ModelDescription, levels: Levels) -> dict[str, int]:
+    """The feature level that a device must have to be given each layer that a model becomes.
+
+    Notes
+    -----
+    Layers are known by name. Of those of the same name in several graphs, as many as there are of
+    one operation in one place, the highest level counts.
+    """
+    by_name: dict[str, int] = {}
+    graphs = (description.main, *description.referenced)
+    for graph, found in zip(graphs, levels, strict=True):
+        for number, (node, level) in enumerate(zip(graph.operations, found, strict=True)):
+            if not is_extension(node.type):  # who has the extension has its operations
+                name = layer_name(node, number)
+                by_name[name] = max(level, by_name.get(name, 0))
+    return by_name
+
+
+class _ModelLowerer:
     """Lowers the graphs of one model, each referenced one once for the inputs it goes without."""
 
     def __init__(self, description: ModelDescription, extensions: ExtensionLookup) -> None:

@@ -18,8 +18,8 @@ from armpy.nnapi.codes import FeatureLevel
 from armpy.nnapi.compile.compilation import Compilation
 from armpy.nnapi.description.model_description import Operand
 from armpy.nnapi.description.request import combine_dimensions
-from armpy.nnapi.memory.memory import IMemoryDesc
-from armpy.nnapi.memory.memory_domain import DescribedMemory, Role, same_metadata
+from armpy.nnapi.memory import IMemoryDesc
+from armpy.nnapi.memory_domains.described_memory import DescribedMemory, Role, same_metadata
 from armpy.nnapi.results import (
     as_integer,
     bad_data,

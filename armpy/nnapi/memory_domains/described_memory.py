@@ -16,7 +16,7 @@ from armpy.nnapi.codes import OperandCode
 from armpy.nnapi.description.model_description import Operand
 from armpy.nnapi.description.operand_type import OperandType
 from armpy.nnapi.description.request import combine_dimensions
-from armpy.nnapi.memory.memory import Memory
+from armpy.nnapi.memory import Memory
 from armpy.nnapi.results import bad_data, bad_state, op_failed, require_data
 from armpy.ops.operation import Array
 

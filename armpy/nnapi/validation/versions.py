@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from armpy.errors import NnapiError, ResultCode
 from armpy.nnapi.codes import (
@@ -14,7 +14,6 @@ from armpy.nnapi.codes import (
     OperandCode,
     is_extension,
 )
-from armpy.nnapi.compile.lowering import layer_name
 from armpy.nnapi.description.model_description import (
     Lifetime,
     ModelDescription,
@@ -22,15 +21,12 @@ from armpy.nnapi.description.model_description import (
     OperationNode,
     Subgraph,
 )
-from armpy.nnapi.model.described import described
-from armpy.nnapi.model.trailing_defaults import without_trailing_defaults
-from armpy.nnapi.model.validation import validate_operation
-
-if TYPE_CHECKING:
-    from armpy.nnapi.model.model import Model
+from armpy.nnapi.validation.described import IModel, described
+from armpy.nnapi.validation.trailing_defaults import without_trailing_defaults
+from armpy.nnapi.validation.validate_model import validate_operation
 
 
-def minimum_feature_level(model: Model | ModelDescription) -> int:
+def minimum_feature_level(model: IModel | ModelDescription) -> int:
     """The lowest feature level that has everything in a model.
 
     Parameters
@@ -155,7 +151,7 @@ class ModelSlice:
     operations: tuple[int, ...]
 
 
-def compliant_slice(model: Model | ModelDescription, feature_level: int) -> ModelSlice | None:
+def compliant_slice(model: IModel | ModelDescription, feature_level: int) -> ModelSlice | None:
     """What of a model a device of some feature level can be asked about.
 
     Parameters
@@ -226,24 +222,6 @@ def _graph_levels(own: ModelDescription) -> tuple[int, ...]:
         for number in () if part is None else part.operations:
             levels[number] = int(level)
     return tuple(levels)
-
-
-def layer_levels(description: ModelDescription, levels: Levels) -> dict[str, int]:
-    """The feature level that a device must have to be given each layer that a model becomes.
-
-    Notes
-    -----
-    Layers are known by name. Of those of the same name in several graphs, as many as there are of
-    one operation in one place, the highest level counts.
-    """
-    by_name: dict[str, int] = {}
-    graphs = (description.main, *description.referenced)
-    for graph, found in zip(graphs, levels, strict=True):
-        for number, (node, level) in enumerate(zip(graph.operations, found, strict=True)):
-            if not is_extension(node.type):  # who has the extension has its operations
-                name = layer_name(node, number)
-                by_name[name] = max(level, by_name.get(name, 0))
-    return by_name
 
 
 class _Slicer:
