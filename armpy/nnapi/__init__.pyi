@@ -1,7 +1,7 @@
 from armpy.errors import NnapiError as NnapiError, ResultCode as ResultCode
 from armpy.nnapi.run.burst import Burst as Burst
 from armpy.nnapi.model.builder import ModelBuilder as ModelBuilder
-from armpy.nnapi.model.builder import Value as Value
+from armpy.nnapi.model.builder import ModelOperand as ModelOperand
 from armpy.nnapi.capabilities import Capabilities as Capabilities
 from armpy.nnapi.codes import (
     DeviceTypeCode as DeviceTypeCode,

@@ -128,7 +128,7 @@ def documentation(definition: OperationDefinition) -> str:
         "",
         "Returns",
         "-------",
-        "Value, or tuple of Value",
+        "ModelOperand, or tuple of ModelOperand",
     ]
     names = dict.fromkeys(", ".join(a.name for a in form.outputs) for form in definition.forms)
     lines += [f"    {' | '.join(names)}", "", "References", "----------"]
