@@ -65,7 +65,7 @@ DEVICE_TYPES: Mapping[DeviceType, DeviceTypeCode] = MappingProxyType(
         DeviceType.OTHER: DeviceTypeCode.OTHER,
     }
 )
-"""What NNAPI calls the kinds of device that backends are for."""
+"""NNAPI's names of the kinds of device that backends are for."""
 
 
 class Device:
@@ -88,7 +88,7 @@ class Device:
 
     @property
     def manager(self) -> DeviceManager:
-        """Whose device it is."""
+        """The manager that it belongs to."""
         return self._manager
 
     @property
@@ -104,7 +104,7 @@ class Device:
 
     @property
     def type(self) -> DeviceTypeCode:
-        """What kind of device it is."""
+        """Kind of the device."""
         return DEVICE_TYPES[self._backend.device_type]
 
     @property
@@ -132,7 +132,7 @@ class Device:
 
     @property
     def facts(self) -> DeviceFacts:
-        """What is known of it: the same as `Runtime.devices` has."""
+        """Facts about it, the same as in `Runtime.devices`."""
         return device_facts(self._backend)
 
     @property
@@ -147,7 +147,7 @@ class Device:
 
     @property
     def number_of_cache_files_needed(self) -> tuple[int, int]:
-        """How many files of models, and of data, one prepared model is kept in.
+        """Numbers of model files and of data files that one prepared model is kept in.
 
         References
         ----------
@@ -190,7 +190,7 @@ class Device:
         return is_allowed and extension_name in self.supported_extensions
 
     def get_supported_operations(self, model: IModel) -> list[bool]:
-        """Which operations of a finished model it can run, in the order they were added.
+        """Tell for each operation of a finished model whether it can run it, as they were added.
 
         Raises
         ------
@@ -252,7 +252,10 @@ class DeviceManager:
         self._options = options or RuntimeOptions()
         self._application = application
         self._allow_list_path = extensions_allow_list
+        # Reentrant, as `devices`, `extensions` and `runtime` ask each other with it held.
         self._lock = threading.RLock()
+        # By the chosen devices (None for all) and whether float32 may be relaxed: compilations that
+        # ask for the same share a runtime, and so its backends and threads.
         self._runtimes: dict[tuple[frozenset[BackendId] | None, bool], Runtime] = {}
         self._registry = self._options.registry
         self._devices: tuple[Device, ...] | None = None
@@ -266,6 +269,7 @@ class DeviceManager:
             if self._devices is None:
                 registry = self._found_registry()
                 ids = self.runtime().get_device_spec().supported_backends
+                # Stable: all others keep the order in which armpy prefers them.
                 ordered = sorted(ids, key=lambda backend_id: backend_id == REFERENCE_BACKEND_ID)
                 self._devices = tuple(
                     Device(BackendProxy(registry.get(backend_id)), self) for backend_id in ordered
@@ -277,7 +281,7 @@ class DeviceManager:
 
     @property
     def device_count(self) -> int:
-        """How many devices there are."""
+        """Number of devices."""
         return len(self.devices)
 
     def get_device(self, index: int) -> Device:
@@ -324,7 +328,7 @@ class DeviceManager:
     def get_supported_operations_for_devices(
         self, model: IModel, devices: Sequence[Device]
     ) -> list[bool]:
-        """Which operations of a finished model can run on one of some devices.
+        """Tell for each operation of a finished model whether one of some devices can run it.
 
         Returns
         -------
@@ -352,13 +356,14 @@ class DeviceManager:
         supported = [False] * len(order)
         answers = self.ask(model.description, devices)
         for number, answer in zip(order, answers, strict=True):
+            # The description's operations are sorted, the caller's are in the order of adding.
             supported[number] = bool(answer)
         return supported
 
     def ask(
         self, description: ModelDescription, devices: Sequence[Device], *, is_relaxed: bool = False
     ) -> list[Answer]:
-        """What some devices say of each operation of a valid model.
+        """Ask some devices about each operation of a valid model.
 
         Returns
         -------
@@ -367,6 +372,8 @@ class DeviceManager:
         """
 
         def runtime_of(level: int) -> Runtime | None:
+            # A runtime of its own for those that have the level: the others may not be asked at
+            # all.
             able = [device for device in devices if device.level >= level]
             return self.runtime(able, is_relaxed=is_relaxed) if able else None
 
@@ -383,6 +390,7 @@ class DeviceManager:
 
     def _levels(self, description: ModelDescription, devices: Sequence[Device]) -> Levels | None:
         """The feature levels of a model's operations; None if all devices have the latest one."""
+        # The usual case, which needs no analysis of the model.
         if all(device.level >= LATEST_FEATURE_LEVEL for device in devices):
             return None
         # A rank that is open needs a newer level, but not where it follows from others: devices
@@ -413,9 +421,11 @@ class DeviceManager:
         with self._lock:
             if self._is_closed:
                 raise bad_state("the manager is closed", where="DeviceManager.runtime")
+            # The found registry, so that no runtime looks for backends a second time.
             options = replace(self._options, registry=self._found_registry())
             if is_relaxed:
                 faster = self._with_fast_math(self.devices if devices is None else devices)
+                # Where no device can be told, the exact runtime does, and none is made twice.
                 is_relaxed = bool(faster)
                 options = replace(options, backend_options={**options.backend_options, **faster})
             chosen = None if devices is None else frozenset(d.backend_id for d in devices)
@@ -436,11 +446,12 @@ class DeviceManager:
             # Models of the lowest level cannot say it, so it is lost with the conversion.
             is_told = device.level > LOWEST_FEATURE_LEVEL
             if is_told and device.has_fast_math and FAST_MATH_OPTION not in given:
+                # What the application said of other options of the backend stays as it is.
                 found[device.backend_id] = {**given, FAST_MATH_OPTION: True}
         return found
 
     def _found_registry(self) -> BackendRegistry:
-        """Where backends come from."""
+        """The registry that backends come from."""
         if self._registry is None:
             self._registry = BackendRegistry.discover(self._options.plugin_options())
         return self._registry
@@ -455,6 +466,7 @@ class DeviceManager:
         """
         with self._lock:
             self._is_closed = True
+            # All are closed even if one fails; its error is raised at the end.
             runtimes = [*self._runtimes.values()]
             self._runtimes.clear()
             errors = []
@@ -464,6 +476,7 @@ class DeviceManager:
                 except ArmpyError as error:
                     errors.append(error)
             if self._registry is not None and self._options.registry is None:
+                # A registry that came with the options belongs to the application, who closes it.
                 self._registry.close()
         if errors:
             raise errors[0]

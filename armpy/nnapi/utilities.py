@@ -164,7 +164,7 @@ def _says_all(reduced: Capabilities, whole: Capabilities, level: FeatureLevel) -
 
 
 def _reduced(capabilities: Capabilities, level: FeatureLevel) -> Capabilities:
-    """What is left of capabilities at a level."""
+    """The capabilities that a level can express."""
     if level >= FeatureLevel.LEVEL_4:
         return capabilities
     table = {

@@ -58,7 +58,7 @@ PREFERENCES: Mapping[int, Preference] = MappingProxyType(
         PreferenceCode.SUSTAINED_SPEED: Preference.SUSTAINED,
     }
 )
-"""What the codes mean for the rest of armpy, where `Compilation.set_preference` is called."""
+"""armpy's preferences for the codes that `Compilation.set_preference` takes."""
 
 
 class Compilation:
@@ -101,9 +101,12 @@ class Compilation:
         self._properties = NetworkProperties()
         self._is_finished = False
         self._runtime: Runtime | None = None
+        # Ids in the runtime by the inputs that are left out; the same dictionary is in the
+        # finalizer, which must not keep the compilation alive.
         self._networks: dict[frozenset[int], int] = {}
         self._whole: LoadedNetwork | None = None
         self._signature: ExecutionSignature | None = None
+        # Of `_networks`: executions on several threads may be the first to need one.
         self._lock = threading.RLock()
         self._finalizer: weakref.finalize[[Runtime, dict[frozenset[int], int]], Compilation] | None
         self._finalizer = None
@@ -274,6 +277,8 @@ class Compilation:
             count = len(self._description.main.operations)
             vlog("compilation", "%s: %d operations, %s", where, count, names)
         with result_codes(where):
+            # Here and not in the constructor: making a runtime loads backends, whose errors belong
+            # to finish.
             runtime = self._manager.runtime(self._devices, is_relaxed=self._description.relaxed)
             # For devices that the application chose NNAPI has no fallback, so an operation that
             # none of them has is an error here and not in an execution.
@@ -284,7 +289,7 @@ class Compilation:
                 self._prepare(runtime, where)
 
     def _network_properties(self, runtime: Runtime) -> NetworkProperties:
-        """How the model's networks are loaded."""
+        """Properties with which the model's networks are loaded."""
         common = runtime.options.optimizer_options()
         devices = self._manager.devices if self._devices is None else self._devices
         optimizer = replace(
@@ -301,7 +306,10 @@ class Compilation:
 
     def _prepare(self, runtime: Runtime, where: str) -> None:
         """Load the network for all inputs, unless that has to wait for an execution."""
+        # The runtime is the manager's and outlives this compilation: without the finalizer its
+        # networks would stay loaded when the application forgets to close it.
         self._finalizer = weakref.finalize(self, _unload, runtime, self._networks)
+        # At the end of the process everything goes anyway, and backends may be gone before.
         self._finalizer.atexit = False
         self._runtime = runtime
         self._signature = ExecutionSignature(self._description.main)
@@ -342,7 +350,7 @@ class Compilation:
         return is_rule and not optional_operands(main).isdisjoint(main.inputs)
 
     def _lookup(self) -> ExtensionLookup:
-        """Who knows the extensions of the devices."""
+        """The function that looks up the devices' extensions."""
         if self._devices is None:
             return self._manager.extensions.lookup()
         return self._manager.extensions.lookup([device.backend_id for device in self._devices])
@@ -364,12 +372,12 @@ class Compilation:
 
     @property
     def priority(self) -> Priority:
-        """How urgent executions are against those of other models."""
+        """Urgency of executions against those of other models."""
         return self._priority
 
     @property
     def signature(self) -> ExecutionSignature:
-        """What executions take and give; BAD_STATE before `finish`."""
+        """The inputs and outputs of executions; BAD_STATE before `finish`."""
         if self._signature is None:
             raise bad_state("the compilation is not ready", where="Compilation.signature")
         return self._signature
@@ -453,6 +461,8 @@ class Compilation:
         if runtime is None:
             return
         with self._lock:
+            # Only the list is made with the lock held: freeing calls backends, which may take their
+            # time.
             numbers = [*self._networks.values()]
         for number in numbers:
             with suppress(InvalidArgumentError):  # another thread has closed it meanwhile
@@ -460,6 +470,7 @@ class Compilation:
 
     def close(self) -> None:
         """Give back what it has loaded; executions that run come to their end, others fail."""
+        # First, so that no new execution begins with networks that are unloaded below.
         self._runtime = self._whole = None
         if self._finalizer is not None:
             self._finalizer()

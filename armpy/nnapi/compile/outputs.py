@@ -37,6 +37,7 @@ class OutputShapes:
 
     def begin(self) -> None:
         """Forget what came out of an earlier execution."""
+        # A copy, as results are filled in one by one, and the next run starts from the same.
         self._dimensions = [*self._expected]
         self._buffer_sizes.clear()
 
@@ -113,6 +114,7 @@ class OutputShapes:
             self._raise_insufficient(first, self._dimensions[first], where)
         for buffer, result in zip(buffers, results, strict=True):
             if buffer is not None:
+                # As bytes: the buffer may be larger than the result, and of another type.
                 stored = np.ascontiguousarray(result).reshape(-1).view(np.uint8)
                 buffer.reshape(-1).view(np.uint8)[: stored.size] = stored
 

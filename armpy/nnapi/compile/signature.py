@@ -60,6 +60,8 @@ class ArgumentSlot:
 
     def settle(self, info: TensorInfo) -> bool:
         """Take the shape that a result has with all inputs; whether arrays can be of it."""
+        # Truth values of any byte and OEM scalars are converted, so they cannot be written in
+        # place.
         if not info.is_fully_shaped or not self._is_plain:
             return False
         if self.shape is None:
@@ -142,6 +144,7 @@ class ArgumentSlot:
         elements = replace(self.operand, dimensions=dimensions, data=data).elements
         if elements is None or elements.flags.aligned:
             return elements
+        # Backends read whole elements, which not every machine does at an odd address.
         return elements.copy()
 
     @property
@@ -160,6 +163,7 @@ class ArgumentSlot:
         is_expected = dimensions in (self.operand.dimensions, self.dimensions)
         if self.shape is None or not is_expected or flat.size != self._num_bytes:
             return flat
+        # With the shape on it, the network can write the result here without a copy.
         array = flat.view(self._dtype).reshape(self.shape)
         return array if array.flags.aligned else flat
 
@@ -223,6 +227,7 @@ class ExecutionSignature:
 
     def settle(self, infos: Sequence[TensorInfo]) -> bool:
         """Take the shapes of the results; whether arrays can be written as they lie."""
+        # A list and no generator: every slot has to take its shape, also behind one that cannot.
         return all([slot.settle(info) for slot, info in zip(self.outputs, infos, strict=True)])
 
     def read(self, values: Sequence[object], where: str) -> list[Array | None]:

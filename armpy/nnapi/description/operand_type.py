@@ -46,6 +46,7 @@ class OperandType:
     def __post_init__(self) -> None:
         try:
             dimensions = tuple(operator.index(dim) for dim in self.dimensions)
+            # The class is frozen, and __post_init__ is the one place that may still set fields.
             object.__setattr__(self, "dimensions", dimensions)
             object.__setattr__(self, "type", operator.index(self.type))
             object.__setattr__(self, "zero_point", operator.index(self.zero_point))
@@ -208,6 +209,7 @@ def _check_dimensions(
     )
     size = size_bytes
     for dim in dimensions:
+        # Open dimensions count as 1, so that only what is surely too large is refused.
         size *= dim or 1
     require_data(
         size <= MAX_SIZE_BYTES,
@@ -224,11 +226,13 @@ def _check_quantization(operand_type: OperandType, where: str) -> None:
     lowest, highest, needs_scale = 0, 0, False
     if not is_extension(operand_type.type):
         code = OperandCode(operand_type.type)
+        # Their scales are checked with the operation or the model that uses them.
         if code in _FREELY_QUANTIZED:
             return
         traits = OPERAND_TRAITS[code]
         (lowest, highest), needs_scale = traits.zero_points, bool(traits.needs_scale)
     with np.errstate(over="ignore", under="ignore"):
+        # Judged as NNAPI stores it: a scale may become 0 or infinite in float32.
         stored = np.float32(scale)
     require_data(
         bool(np.isfinite(stored) and stored > 0) if needs_scale else scale == 0,

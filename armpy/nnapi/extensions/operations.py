@@ -52,10 +52,12 @@ def create_operation(
     where = f"{name} / {operation.name}"
     given = [_extension_operand(names, operand) for operand in (*inputs, *outputs)]
     try:
+        # A vendor's code: LayerValidationError is its way to refuse, anything else is its failure.
         made = operation.create(given[: len(inputs)], given[len(inputs) :])
     except LayerValidationError as error:
         error.where = ""  # that of the plugin boundary; the operation says it better
         raise as_bad_data(error, where) from error
+    # Each once, in the order of the operands, so that messages are the same every time.
     used = dict.fromkeys(operand.extension for operand in given if operand.extension)
     _check_created(made, name, used, len(outputs), where)
     return made
@@ -107,6 +109,7 @@ def _check_created(
             expected=f"{', '.join(missing)} in its required_extensions",
             actual=", ".join(made.required_extensions),
         )
+    # The model's mistake and not the backend's, so BAD_DATA: the operation has another number.
     if made.num_outputs != num_outputs:
         raise bad_data(
             "the number of outputs is wrong",

@@ -55,6 +55,7 @@ class NnapiOperation(Composite):
 
     def decides(self, index: int) -> bool:
         """Whether the definition needs the elements of an input."""
+        # The core waits for these elements, and expands the operation when they are known.
         return self.arguments.match.decides(index)
 
     def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
@@ -68,9 +69,11 @@ class NnapiOperation(Composite):
     def expand(self, build: LayerBuilder, inputs: Sequence[Value | None]) -> Sequence[Value]:
         """Lower the operation, and check that what comes out is what the model declares."""
         lowering = LoweringContext(build, self.arguments, inputs, self.definition.default)
+        # Only now every shape is known: a model may leave ranks and dimensions open.
         _check_inputs(self.definition, lowering)
         made = self.definition.lower(lowering)
         outputs: Sequence[Value] = made if isinstance(made, Sequence) else (made,)
+        # A definition that is wrong about its output would otherwise be found by who reads it.
         for operand, value in zip(self.arguments.outputs, outputs, strict=True):
             _check_output(operand, value.info)
         return outputs
@@ -106,6 +109,7 @@ def _check_output(operand: Operand, info: TensorInfo) -> None:
     """Check an output against what the model declares of it."""
     declared = operand.info
     require(
+        # Dimensions that the model leaves open agree with any.
         shapes_agree(declared.shape, info.shape),
         "the output's dimensions are not those that the model declares",
         expected=str(declared),
@@ -206,11 +210,13 @@ class _ModelLowerer:
             values[index] = None if position in omitted else net.input(f"input{position}", info)
         for number, node in enumerate(subgraph.operations):
             for index in node.inputs:
+                # Constants are added where they are first read, each once.
                 if index not in values:
                     values[index] = self._constant(net, subgraph.operands[index])
             outputs = self._operation(net, subgraph, node, number, values)
             values.update(zip(node.outputs, outputs, strict=True))
         for position, index in enumerate(subgraph.outputs):
+            # Validation has made sure that an operation writes every output.
             net.output(f"output{position}", values[index])  # type: ignore[arg-type]  # written
         return net.build()
 
@@ -243,6 +249,7 @@ class _ModelLowerer:
             inputs = [inputs[0], *given]
         elif node.type == OperationCode.WHILE:
             omitted, inputs = _parted(inputs[2:])
+            # Both models are lowered for the same inputs, as they are handed the same values.
             body = self._graph(ins[1], omitted)
             _check_carried(omitted, len(body.outputs), number)
             operation = While(self._graph(ins[0], omitted), body)

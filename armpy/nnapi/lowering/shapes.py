@@ -43,6 +43,7 @@ def with_known_dimensions(
         Gives the extensions of devices.
     """
     graphs = (description.main, *description.referenced)
+    # Most models say all dimensions; specialising each operation costs more than this look.
     if all(operand.is_fully_known for graph in graphs for operand in graph.operands):
         return description
     main, *referenced = (_known(description, graph, extensions) for graph in graphs)
@@ -80,6 +81,7 @@ def lowered_alone(
     ArmpyError
         As from `lower_model`.
     """
+    # Each once, although an operation may read the same operand twice.
     from_outside = dict.fromkeys(
         index for index in node.inputs if operands[index].lifetime in FROM_OUTSIDE
     )
@@ -90,7 +92,7 @@ def lowered_alone(
 def made_dimensions(
     graph: Graph, operands: Sequence[Operand], node: OperationNode
 ) -> list[Dimensions]:
-    """What the graph of one operation says of the operation's outputs; 0 where it does not."""
+    """Dimensions of one operation's outputs in the graph of it alone; 0 where not known."""
     return [
         _dimensions(value.info.shape, operands[index])
         for value, index in zip(graph.outputs, node.outputs, strict=True)
@@ -110,6 +112,7 @@ def learned(operand: Operand, dimensions: Dimensions) -> Operand:
     own = operand.dimensions
     if not operand.is_tensor or operand.is_fully_known or (own and len(own) != len(dimensions)):
         return operand
+    # An operand without dimensions has an open rank and takes that of the other.
     known = own or (0,) * len(dimensions)
     pairs = zip(known, dimensions, strict=True)
     return replace(operand, dimensions=tuple(mine or other for mine, other in pairs))

@@ -30,7 +30,7 @@ from armpy.ops.composite import Composite
 from armpy.types import REFERENCE_BACKEND_ID
 
 Answer: TypeAlias = Support | None
-"""What is said of an operation; None if that cannot be told before an execution."""
+"""The answer for an operation; None if only an execution can tell."""
 
 RuntimeOfLevel: TypeAlias = Callable[[int], Runtime | None]
 """Gives the runtime of the devices that have a feature level; None if none has."""
@@ -64,7 +64,7 @@ def supported_operations(
     extensions: ExtensionLookup,
     levels: Sequence[Sequence[int]] | None = None,
 ) -> list[Answer]:
-    """Which operations of the main graph some devices can run.
+    """Ask devices which operations of the main graph they can run.
 
     Parameters
     ----------
@@ -96,8 +96,11 @@ def supported_operations(
         inquiry = _Inquiry(description, runtimes, extensions, levels, stand_in)
         found, _ = inquiry.graph(0)
         answers = [
-            new if old is None or new else old for old, new in zip(answers, found, strict=True)
+            # Yes beats no, and an answer beats none: one example that runs is enough.
+            new if old is None or new else old
+            for old, new in zip(answers, found, strict=True)
         ]
+        # Every operation is supported for one example already; the others cannot change that.
         if all(answers):
             break
     return answers
@@ -105,6 +108,7 @@ def supported_operations(
 
 def _stand_ins(description: ModelDescription) -> Iterator[_StandIn]:
     """Nothing, and then what is tried where dimensions are open."""
+    # First without examples: what is known needs none, and most models are of that kind.
     yield _StandIn()
     graphs = (description.main, *description.referenced)
     operands = [operand for graph in graphs for operand in graph.operands]
@@ -175,6 +179,8 @@ class _Inquiry:
             if runtime is None:
                 text = f"it is of feature level {level}, which no device has"
                 return Support.no(ReasonCode.OPERATION, text), shapes
+            # What stays composite waits for elements, so no backend can be asked about its layers
+            # yet.
             if any(isinstance(layer.operation, Composite) for layer in graph.layers):
                 return None, shapes
             return runtime.get_layer_support(graph), shapes
@@ -203,6 +209,7 @@ class _Inquiry:
 
     def _reference(self, index: int, given: tuple[Dimensions, ...]) -> _Found:
         """The answers for a referenced graph."""
+        # Given dimensions are part of the key, as they decide what the operations inside are.
         key = index, given
         if key not in self._referenced:
             self._referenced[key] = self.graph(1 + index, given)

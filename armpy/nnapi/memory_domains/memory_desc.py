@@ -135,7 +135,7 @@ class MemoryDesc(IMemoryDesc[DescribedMemory]):
     def _combined(
         self, operand: Operand | None, dimensions: tuple[int, ...], where: str
     ) -> tuple[int, ...]:
-        """What is known of the dimensions with these."""
+        """The known dimensions combined with these."""
         known = self._dimensions
         combined = combine_dimensions(known, dimensions)
         if operand is not None and not operand.is_tensor and combined:
@@ -172,6 +172,7 @@ class MemoryDesc(IMemoryDesc[DescribedMemory]):
         where = "Memory.create_from_desc"
         if not self._is_finished or self._operand is None:
             raise bad_state("the description is not finished", where=where)
+        # Made anew at each call: one description makes any number of memories.
         described = replace(self._operand, dimensions=self._dimensions, data=None)
         try:
             roles = self._tensor_roles()
@@ -200,6 +201,8 @@ class MemoryDesc(IMemoryDesc[DescribedMemory]):
         found = []
         pairs = zip(self._roles.items(), self._compilations, strict=True)
         for (role, frequency), compilation in pairs:
+            # Devices are told the roles in the network for all inputs, the one that is always
+            # there.
             network, network_id = compilation.loaded(())
             found.append(TensorRole(network, network_id, role.position, role.is_output, frequency))
         return found

@@ -44,7 +44,7 @@ _TRUTH_VALUES = frozenset(
         OperationCode.NOT_EQUAL,
     }
 )
-"""What conditions are made by, whose dimensions have to be known."""
+"""Operations that give truth values, for conditions, whose dimensions have to be known."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -12,7 +12,7 @@ from armpy.ops.operation import Array
 
 
 def number_of_outputs(call: OperationCall) -> int:
-    """How many outputs a call means, where an argument says it.
+    """The number of outputs of a call, where an argument says it.
 
     Raises
     ------

@@ -55,7 +55,7 @@ _KINDS: Mapping[Lifetime, str] = MappingProxyType(
         Lifetime.SUBGRAPH: "SUBGRAPH",
     }
 )
-"""What is written of operands that no execution gives or writes."""
+"""Marks in the drawing for operands that no execution gives or writes."""
 
 
 def graph_dump(
@@ -103,7 +103,7 @@ def graph_dump(
 
 
 def draw(description: ModelDescription, name: str = "model", find: Find = lambda *_: "") -> str:
-    """What `graph_dump` writes.
+    """Draw a model; the text that `graph_dump` writes.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def draw(description: ModelDescription, name: str = "model", find: Find = lambda
 
 
 def _names_of(model: IModel | ModelDescription) -> Find:
-    """What gives names of extensions' types and operations: backends, if the model has any."""
+    """A function that finds the names of extensions' types and operations in backends."""
     lookup: ExtensionLookup = no_extensions
     if not isinstance(model, ModelDescription):
         lookup = model.extension_lookup
@@ -179,7 +179,7 @@ def _position(position: int, count: int) -> str:
 
 
 def _operand_label(operand: Operand, named: NameOf, name: str) -> str:
-    """What is written on an operand."""
+    """The label of an operand."""
     kind = _KINDS.get(operand.lifetime)
     text = f"{name}: {kind}" if kind else name
     if operand.subgraph is not None:

@@ -165,6 +165,7 @@ class Model(IModel):
             raise unexpected_null("the memory", where=where, expected="a Memory")
         check_kind(memory, Memory, where)
         self._check_open(where)
+        # The operand first, as NNAPI does, then whether the region is in the memory.
         self._list.check_region(index, length, where)
         self._list.set_region(index, memory.region(offset, length, where))
 
@@ -189,6 +190,7 @@ class Model(IModel):
         value.check_finished(where)
         self._check_open(where)
         self._list.get(index, where)
+        # The manager is asked only for models with extensions: making it looks for backends.
         prefix_of = self._type_manager.prefix_of if value.description.extensions else None
         self._list.set_model(index, self._references.add(value.description, prefix_of))
 
@@ -234,6 +236,7 @@ class Model(IModel):
         where = f"Model.set_operand_extension_data({index})"
         self._check_open(where)
         operand = self._list.get(index, where)
+        # A copy, as NNAPI takes one: the caller may reuse the buffer.
         held = None if data is None else _bytes(data, where)
         require_data(held != b"", "the data has no bytes", where=where, fix="Pass None to clear it")
         require_data(
@@ -272,6 +275,7 @@ class Model(IModel):
         elif code not in tuple(OperationCode):
             raise bad_data("there is no such operation", where=where, actual=str(code))
         node = OperationNode(int(code), _indexes(inputs, where), _indexes(outputs, where))
+        # At once, so that the error points to the call that is wrong and not to finish.
         validate_operation(node, self._list.operands, self._references.graphs)
         require_data(
             len(self._operations) < MAX_OPERANDS,
@@ -318,6 +322,7 @@ class Model(IModel):
             then stays.
         """
         self._check_open("Model.finish")
+        # The application may change or free its buffers as soon as this returns.
         self._list.copy_large_values()
         main = Subgraph(
             tuple(self._list.operands), tuple(self._operations), self._inputs, self._outputs
@@ -325,6 +330,7 @@ class Model(IModel):
         referenced = self._references.graphs
         codes = self._references.extension_codes(main)
         names = self._type_manager.names_of(codes) if codes else {}
+        # Until it is known to be valid: NNAPI lets finish be tried once, whatever it comes to.
         self._is_invalid = True
         self._finished = complete(ModelDescription(main, referenced, self._is_relaxed, names))
         self._is_invalid = False
@@ -353,7 +359,7 @@ class Model(IModel):
         return self.check_finished("Model.operation_order").order
 
     def check_finished(self, where: str) -> FinishedModel:
-        """What `finish` made.
+        """The finished model.
 
         Raises
         ------
@@ -375,7 +381,7 @@ class Model(IModel):
 
     @property
     def manager(self) -> DeviceManager:
-        """Whose extensions it can use, and whose devices run it if nobody says otherwise."""
+        """The manager whose extensions it can use, and whose devices run it by default."""
         return self._manager or default_manager()
 
     def check_manager(self, manager: object, where: str) -> None:
@@ -401,7 +407,7 @@ class Model(IModel):
 
     @property
     def _type_manager(self) -> TypeManager:
-        """Who knows the extensions."""
+        """The manager's codes of extensions."""
         return self.manager.extensions
 
     def _check_open(self, where: str) -> None:

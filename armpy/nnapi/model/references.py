@@ -26,7 +26,7 @@ class References:
 
     @property
     def graphs(self) -> tuple[Subgraph, ...]:
-        """What MODEL operands stand for, by index."""
+        """The graphs that MODEL operands stand for, by index."""
         return tuple(self._graphs)
 
     def add(
@@ -77,7 +77,7 @@ class References:
 
 
 def _key(graph: Subgraph) -> Hashable:
-    """What graphs have in common that are equal."""
+    """A key that is the same for equal graphs."""
     operands = tuple((replace(operand, data=None), id(operand.data)) for operand in graph.operands)
     return operands, graph.operations, graph.inputs, graph.outputs
 

@@ -112,7 +112,7 @@ class LoweringContext:
         return tuple(int(item) for item in self.array(name).reshape(-1))
 
     def output_operand(self, index: int = 0) -> Operand:
-        """What the model declares of an output."""
+        """The operand that the model declares for an output."""
         return self.arguments.outputs[index]
 
     def output_info(self, index: int = 0) -> TensorInfo:

@@ -45,7 +45,7 @@ _REGION_ROWS = rows(
 
 
 def _lower_regions(lower: LoweringContext, operation: RoiAlign | RoiPooling) -> Value:
-    """What ROI_ALIGN and ROI_POOLING have in common."""
+    """The arguments that ROI_ALIGN and ROI_POOLING have in common."""
     require_box_scale(lower, "rois")
     shape = lower.shape("input")
     require(0 not in shape, "the input has no elements", expected="1 or more", actual=shape)

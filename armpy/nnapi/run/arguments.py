@@ -46,6 +46,7 @@ class ArgumentList:
     def __init__(self, what: str, slots: tuple[ArgumentSlot, ...]) -> None:
         self._what = what
         self._slots = slots
+        # Counted, so that a complete list is told at the start without going through it.
         self._num_unset = len(slots)
         self.arrays: list[Array | None] = [_UNSET] * len(slots)
         self.are_in_place = True
@@ -74,6 +75,7 @@ class ArgumentList:
             Makes it again for each execution, if it is a copy.
         """
         if renew is not None:
+            # Kept in a list of its own, which for most executions is not even made.
             self._renewed = [*(self._renewed or ()), (index, renew)]
         is_in_place = array is not None and self._slots[index].fits(array)
         self.are_in_place &= is_in_place and renew is None
@@ -165,6 +167,7 @@ class ExecutionArguments:
     ) -> tuple[int, ...]:
         """Set an output to a buffer, see `Execution.set_output`; returns its dimensions."""
         slot = self.outputs.slot(index, where)
+        # The buffer itself and never a copy of it: results have to appear where the caller looks.
         data = None if buffer is None else writable_bytes(buffer, slot.operand, where)
         return self._put_output(index, slot, data, operand_type, where)
 
@@ -274,6 +277,7 @@ class ExecutionArguments:
 
     def write(self, results: Sequence[Array], shapes: OutputShapes, where: str) -> None:
         """Write results where they belong; errors as for `OutputShapes.write`."""
+        # Memory made from descriptions takes its results first; the rest goes into buffers.
         buffers: Sequence[Array | None] = self.outputs.arrays
         if self.memories is not None:
             results, buffers = self.memories.taken(results, buffers, where)

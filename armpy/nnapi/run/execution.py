@@ -70,6 +70,7 @@ class Execution:
     )
 
     def __init__(self, compilation: Compilation) -> None:
+        # By exact type first, which is quick; a subclass goes through the check and is taken.
         if type(compilation) is not Compilation:
             if compilation is None:
                 raise unexpected_null("the compilation", where="Execution")
@@ -415,6 +416,7 @@ class Execution:
         where = "Execution.start_compute_with_dependencies"
         self._compilation.check_ready(where)
         launch = self._launch(where, has_fence=True)
+        # The launch counts its time-out from here on, as NNAPI does, also if a check takes long.
         launch.check_dependencies(dependencies)
         # Before the arguments are looked at: who starts it twice is to be told about that.
         if not self._turn.is_free:
@@ -462,7 +464,7 @@ class Execution:
         return self._results.shapes.dimensions(index, where)
 
     def get_duration(self, duration_code: int = DurationCode.IN_DRIVER) -> int:
-        """How long the execution took, in nanoseconds.
+        """Duration of the execution in nanoseconds.
 
         Parameters
         ----------
@@ -576,6 +578,7 @@ class Execution:
         """Prepare for these arrays, and run the first time."""
         names = [value.name for value in network.graph.inputs]
         arguments = self._arguments
+        # Binding checks the arrays, plans the copies and takes working memory once for all runs.
         bound = network.bind(
             dict(zip(names, arguments.inputs.arrays, strict=True)),
             dict(zip(network.graph.output_names, arguments.outputs.arrays, strict=True)),

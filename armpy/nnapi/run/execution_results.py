@@ -21,7 +21,7 @@ _Made = TypeVar("_Made")
 
 
 class ExecutionResults:
-    """What is known of an execution after its end.
+    """Result code, output shapes and times of an execution, known after its end.
 
     Parameters
     ----------

@@ -125,10 +125,12 @@ class Launch:
             error.__cause__ = failed
             self._settle(error)
 
+        # Context variables, as of tracing or profiling, belong to who starts the execution.
         context = copy_context()
         watch = None
         if self._deadline_s is not None:
             watch = Watch(self._deadline_s, stop_late)
+            # Before the dependencies are waited for: one of them may never come.
             deadlines.begin(watch)
         when_all_are_done(dependencies, begin)
 

@@ -17,7 +17,7 @@ from armpy.nnapi.results import bad_data
 _log = logging.getLogger("armpy.nnapi")
 
 DEFAULT_LOOP_TIMEOUT_NS = 2_000_000_000
-"""How long a WHILE may take if nobody says otherwise."""
+"""Time limit of a WHILE if nobody says otherwise."""
 
 MAXIMUM_LOOP_TIMEOUT_NS = 15_000_000_000
 """The longest time that a WHILE may be given."""
@@ -25,7 +25,7 @@ MAXIMUM_LOOP_TIMEOUT_NS = 15_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class TimeLimits:
-    """How long an execution, and each loop in it, may take.
+    """Time limits of an execution and of each loop in it.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class TimeLimits:
 
     @property
     def loop_timeout_s(self) -> float | Unset:
-        """How long a loop may take."""
+        """Time limit of each loop."""
         return UNSET if self.loop_timeout_ns is None else self.loop_timeout_ns / 1e9
 
     def deadline_s(self) -> float | None:
@@ -69,6 +69,7 @@ def check_duration(duration_ns: object, where: str) -> int:
     NnapiError
         BAD_DATA if it is none.
     """
+    # Infinity is allowed and means no limit; NaN compares as false and is refused.
     is_number = isinstance(duration_ns, Real) and not isinstance(duration_ns, (bool, np.bool_))
     if not is_number or not duration_ns >= 0:  # type: ignore[operator]  # not true of NaN
         raise bad_data(
@@ -81,7 +82,7 @@ def check_duration(duration_ns: object, where: str) -> int:
 
 
 def left_s(deadline_s: float | None, where: str) -> float | None:
-    """How long it is to a deadline; None if there is none.
+    """Seconds until a deadline; None if there is none.
 
     Raises
     ------

@@ -162,7 +162,7 @@ def _check_same(
 
 
 def _text(operand: Operand) -> str:
-    """What makes operands go together, for messages."""
+    """Type, dimensions and quantisation of an operand, for messages."""
     text = f"{operand.type_name} {format_shape(_shape(operand))}"
     return f"{text} scale {operand.scale:g} zero point {operand.zero_point}"
 

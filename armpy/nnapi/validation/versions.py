@@ -119,6 +119,7 @@ def convert(description: ModelDescription, feature_level: int) -> ModelDescripti
 def _without_unused(graph: Subgraph) -> Subgraph:
     """A graph without the operands that nothing uses, whose types may be too new."""
     used = {index for node in graph.operations for index in (*node.inputs, *node.outputs)}
+    # In their old order, so that dumps of the two models can be compared.
     kept = sorted(used.union(graph.inputs, graph.outputs))
     number_of = {index: number for number, index in enumerate(kept)}
 
@@ -152,7 +153,7 @@ class ModelSlice:
 
 
 def compliant_slice(model: IModel | ModelDescription, feature_level: int) -> ModelSlice | None:
-    """What of a model a device of some feature level can be asked about.
+    """Cut out the part of a model that a device of some feature level can be asked about.
 
     Parameters
     ----------
@@ -217,6 +218,7 @@ def operation_levels(description: ModelDescription) -> Levels:
 def _graph_levels(own: ModelDescription) -> tuple[int, ...]:
     """By operation of the main graph, the lowest level whose slice has it."""
     levels = [int(LATEST_FEATURE_LEVEL)] * len(own.main.operations)
+    # Downwards, so that the last level written is the lowest that has the operation.
     for level in sorted(FeatureLevel, reverse=True):
         part = compliant_slice(own, level)
         for number in () if part is None else part.operations:
@@ -269,6 +271,7 @@ class _Slicer:
             self._numbers[index] = self._add(operand)
             return self._numbers[index]
         as_input = replace(operand, lifetime=Lifetime.SUBGRAPH_INPUT)
+        # Equal operands share an input, which keeps the slice small; it is never run.
         if as_input not in self._inputs:
             self._inputs[as_input] = self._add(as_input)
         self._numbers[index] = self._inputs[as_input]
