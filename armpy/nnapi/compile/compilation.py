@@ -502,11 +502,15 @@ class Compilation:
             OutputShapes(self.signature.outputs).note_all(results, where)
         except BaseException as error:
             explained = self.explained(error, where)
-            log_end(explained.code if isinstance(explained, NnapiError) else ResultCode.OP_FAILED)
+            if is_on.execution:
+                log_end(
+                    explained.code if isinstance(explained, NnapiError) else ResultCode.OP_FAILED
+                )
             if explained is error:
                 raise
             raise explained from error
-        log_end(ResultCode.NO_ERROR)
+        if is_on.execution:
+            log_end(ResultCode.NO_ERROR)
         return results
 
     def explained(self, error: BaseException, where: str) -> BaseException:
