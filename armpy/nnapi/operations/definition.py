@@ -86,6 +86,7 @@ class OperationDefinition:
         found: Match | None = None
         for form, row in self.signatures():
             match = Match.of(form, row, inputs, outputs)
+            # Several may fit; the lowest level counts, as a model needs no more than that.
             if match is not None and (found is None or match.feature_level < found.feature_level):
                 found = match
         if found is None:
@@ -109,6 +110,8 @@ class OperationDefinition:
                     wanted = argument.code(row)
                     if operand.type != wanted:
                         where = f"{what} {i} ({argument.name})"
+                        # An output that differs is nearer to a fit than any input; no form has 1000
+                        # inputs.
                         fits = i + (1000 if what == "output" else 0)
                         if best is None or fits > best[0]:
                             best = (fits, where, wanted.name, operand.type_name)

@@ -206,10 +206,12 @@ def _lower_post_process(lower: LoweringContext) -> Sequence[Value]:
         scale_h=float(lower.number("scale_height")),
         scale_w=float(lower.number("scale_width")),
         background_in_labels=bool(lower.number("background_in_labels")),
+        # NNAPI compares with above and below where TFLite's kernel takes equal scores too.
         strict_thresholds=True,
         compact_rows=True,
     )
     scores_info, boxes_info, classes_info, count_info = map(lower.output_info, range(4))
+    # The core's operation gives boxes first, as TFLite's does; NNAPI gives scores first.
     boxes, classes, scores, count = lower.add_layer(
         operation,
         [lower[name] for name in ("deltas", "scores", "anchors")],

@@ -81,6 +81,7 @@ def _lower_arithmetic(lower: LoweringContext, kind: BinaryOperation) -> Value:
         elif data_type.is_quantized:
             _check_rescaling(lower, kind)
     if data_type is DataType.SIGNED32 and kind is BinaryOperation.DIV:
+        # NNAPI rounds integer quotients down, where C rounds towards 0.
         kind = BinaryOperation.FLOOR_DIV
     if data_type is DataType.FLOAT32 and kind is BinaryOperation.DIV:
         return _lower_float_division(lower, activation)
@@ -102,6 +103,7 @@ def _lower_float_division(lower: LoweringContext, activation: FusedActivation) -
 def _check_rescaling(lower: LoweringContext, kind: BinaryOperation) -> None:
     """Check that scales can be brought to the output's by a fixed-point factor below 1."""
     require(kind is not BinaryOperation.DIV, "quantised tensors cannot be divided")
+    # In float32, as the reference computes it: at the border a wider product decides otherwise.
     scales = [np.float32(lower[name].info.scale) for name in ("input0", "input1")]
     is_product = kind is BinaryOperation.MUL
     common = scales[0] * scales[1] if is_product else max(scales) * np.float32(2**-19)

@@ -130,6 +130,7 @@ def spread(arguments: Sequence[Argument], count: int) -> list[Argument] | None:
     extra = count - len(arguments)
     if extra < 0:
         return None
+    # One argument per list may be variadic, so what is left over is all its.
     at = variadic[0]
     return [*arguments[:at], *[arguments[at]] * (extra + 1), *arguments[at + 1 :]]
 

@@ -58,6 +58,7 @@ def _lower_topk(lower: LoweringContext) -> Sequence[Value]:
     """TOPK_V2."""
     k = lower.integer("k")
     require(k >= 1, "k is too small", expected="1 or more", actual=k)
+    # Of equal elements NNAPI's reference puts the one with the larger index first.
     outputs = [output_like(lower, "input"), lower.output_info(1)]
     return lower.add_layer(TopkV2(k, larger_index_first=True), [lower["input"]], outputs)
 

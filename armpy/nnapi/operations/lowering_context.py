@@ -48,6 +48,7 @@ class LoweringContext:
         self._build = build
         self.arguments = arguments
         self._default_of = default_of
+        # Lists, as a variadic argument has several operands of one name.
         self._values: dict[str, list[Value | None]] = {}
         given = [*inputs, *[None] * (len(self.arguments.inputs) - len(inputs))]
         for argument, value in zip(self.arguments.match.inputs, given, strict=True):

@@ -58,6 +58,7 @@ def _typed_arguments(
     made = []
     for operands, columns in ((inputs, type_rule.inputs), (outputs, type_rule.outputs)):
         last = len(columns) - 1
+        # The last column of a rule stands for all operands that follow.
         types = [_CODES[next(iter(columns[min(i, last)]))] for i in range(len(operands))]
         made.append(
             tuple(
