@@ -127,7 +127,7 @@ class Device:
 
     @property
     def level(self) -> int:
-        """The feature level as the backend says it, whether there is such a one or not."""
+        """The feature level as the backend says it, valid or not."""
         return self._backend.feature_level
 
     @property
@@ -215,7 +215,7 @@ class Device:
 
 
 class DeviceManager:
-    """The devices there are, and the runtimes that run models on them.
+    """All devices, and the runtimes that run models on them.
 
     Parameters
     ----------
@@ -296,7 +296,7 @@ class DeviceManager:
         return devices[check_index(index, len(devices), "device", "DeviceManager.get_device")]
 
     def get_device_of_backend(self, backend_id: BackendId) -> Device:
-        """The device that a backend is.
+        """The device of a backend.
 
         Raises
         ------
@@ -315,7 +315,7 @@ class DeviceManager:
 
     @property
     def extensions(self) -> TypeManager:
-        """Codes of extensions' types, and what these are."""
+        """The codes and types of vendor extensions."""
         with self._lock:
             if self._extensions is None:
                 self._extensions = TypeManager(
@@ -439,7 +439,7 @@ class DeviceManager:
             return self._runtimes[key]
 
     def _with_fast_math(self, devices: Sequence[Device]) -> dict[BackendId, Mapping[str, object]]:
-        """Options of those backends that can be told to compute faster than exactly."""
+        """Options that let backends compute faster and less exactly, by backend."""
         found: dict[BackendId, Mapping[str, object]] = {}
         for device in devices:
             given = self._options.backend_options.get(device.backend_id, {})
@@ -457,7 +457,7 @@ class DeviceManager:
         return self._registry
 
     def close(self) -> None:
-        """Give everything back that backends have made; nothing can be run afterwards.
+        """Release everything that backends have made; nothing can be run afterwards.
 
         Raises
         ------
@@ -511,5 +511,5 @@ def common_manager(devices: Sequence[Device], where: str) -> DeviceManager:
 
 @cache
 def default_manager() -> DeviceManager:
-    """The manager of those who name none: every installed backend, made at first use."""
+    """The default manager, with every installed backend; made at first use."""
     return DeviceManager()

@@ -113,7 +113,7 @@ class Compilation:
 
     @classmethod
     def create_for_devices(cls, model: Model, devices: Sequence[Device]) -> Compilation:
-        """A compilation for some devices and no other, the reference neither.
+        """Make a compilation for the given devices only, without the reference as a fallback.
 
         Raises
         ------
@@ -344,7 +344,7 @@ class Compilation:
                 )
 
     def _may_be_for_fewer_inputs(self, error: Exception) -> bool:
-        """Whether a model may run once some inputs are left out, although it does not with all."""
+        """Whether the error may go away if an optional input is left out."""
         main = self._description.main
         is_rule = isinstance(error, LayerValidationError)
         return is_rule and not optional_operands(main).isdisjoint(main.inputs)
@@ -384,7 +384,7 @@ class Compilation:
 
     @property
     def whole(self) -> LoadedNetwork | None:
-        """The network for all inputs if it takes and gives arrays as the model says them."""
+        """The network for all inputs, if it can use callers' arrays in place; else None."""
         return self._whole
 
     def network(self, omitted: Collection[int]) -> LoadedNetwork:
@@ -409,7 +409,7 @@ class Compilation:
         return self.network([index for index, array in enumerate(arrays) if array is None])
 
     def loaded(self, omitted: Collection[int]) -> tuple[LoadedNetwork, int]:
-        """`network`, and its id in the runtime."""
+        """The network as `network` gives it, and its id in the runtime."""
         if self._runtime is None:
             state = "closed" if self._finalizer is not None else "not ready"
             raise bad_state(f"the compilation is {state}", where="Compilation.network")

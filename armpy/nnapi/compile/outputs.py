@@ -32,7 +32,7 @@ class OutputShapes:
         self._buffer_sizes: dict[int, int] = {}
 
     def expect(self, index: int, dimensions: tuple[int, ...]) -> None:
-        """Take what is known of an output beforehand."""
+        """Take the dimensions that are known of an output before the execution."""
         self._expected[index] = dimensions
 
     def begin(self) -> None:
@@ -72,7 +72,7 @@ class OutputShapes:
             self.note(index, result, where)
 
     def note_expected(self) -> None:
-        """Take the dimensions that the slots say, of results that were written in place."""
+        """Take the dimensions of the slots, for results that were written in place."""
         self._dimensions = [slot.dimensions for slot in self._slots]
 
     @property

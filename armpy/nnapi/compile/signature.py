@@ -55,11 +55,11 @@ class ArgumentSlot:
 
     @property
     def _is_plain(self) -> bool:
-        """Whether its elements are those of an array."""
+        """Whether NumPy arrays have the same elements."""
         return self._dtype != np.bool_ and self.operand.type != OperandCode.OEM_SCALAR
 
     def settle(self, info: TensorInfo) -> bool:
-        """Take the shape that a result has with all inputs; whether arrays can be of it."""
+        """Take the shape of a result; returns whether callers' arrays can be used in place."""
         # Truth values of any byte and OEM scalars are converted, so they cannot be written in
         # place.
         if not info.is_fully_shaped or not self._is_plain:
@@ -74,7 +74,7 @@ class ArgumentSlot:
         self.dimensions = shape[: len(shape) - len(self.operand.element_shape)]
 
     def fits(self, value: object) -> TypeGuard[Array]:
-        """Whether `value` is an array that is used as it lies."""
+        """Whether `value` is an array that can be used in place."""
         # Every argument of every execution comes by here: what tells most is asked first.
         if type(value) is not np.ndarray or value.shape != self.shape:
             return False
@@ -169,7 +169,7 @@ class ArgumentSlot:
 
 
 def _is_over(array: Array, data: memoryview) -> bool:
-    """Whether an array's elements are the bytes of a buffer themselves."""
+    """Whether an array lies in a buffer's memory and is no copy."""
     return bool(np.may_share_memory(array, np.frombuffer(data, np.uint8)))
 
 
@@ -221,12 +221,12 @@ class ExecutionSignature:
 
     @property
     def input_shapes(self) -> list[tuple[int, ...]] | None:
-        """The shape of every input; None if one is not that of arrays used as they lie."""
+        """The shape of every input; None if one cannot be used in place."""
         shapes = [slot.shape for slot in self.inputs if slot.shape is not None]
         return shapes if len(shapes) == len(self.inputs) else None
 
     def settle(self, infos: Sequence[TensorInfo]) -> bool:
-        """Take the shapes of the results; whether arrays can be written as they lie."""
+        """Take the shapes of all results; returns whether arrays can be written in place."""
         # A list and no generator: every slot has to take its shape, also behind one that cannot.
         return all([slot.settle(info) for slot, info in zip(self.outputs, infos, strict=True)])
 
@@ -265,7 +265,7 @@ class ExecutionSignature:
 
     @cached_property
     def needed_outputs(self) -> frozenset[int]:
-        """Positions of the outputs that no operation can go without."""
+        """Positions of the outputs that may not be left out."""
         optional = optional_operands(self._main)
         return frozenset(
             position for position, i in enumerate(self._main.outputs) if i not in optional

@@ -1,4 +1,4 @@
-"""Buffers: what applications pass as elements as bytes, or why it cannot be."""
+"""Buffers that applications pass: their bytes, or the error for what is no buffer."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def writable_bytes(value: object, operand: Operand, where: str) -> memoryview:
 
 
 def _view(value: object, operand: Operand, where: str) -> memoryview:
-    """The memory of an object that has some."""
+    """The bytes of an object that has a buffer."""
     try:
         view = memoryview(value)  # type: ignore[arg-type]  # what is no buffer raises
         # A view without bytes cannot be cast; its length is judged by the caller.

@@ -1,4 +1,4 @@
-"""The type of an operand as applications give it, and what makes it valid."""
+"""Types of operands as applications give them, and their validation."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class OperandType:
         zero_point: int = 0,
         type: int | None = None,
     ) -> OperandType:
-        """The type of a tensor that is like an array.
+        """Make the type of a tensor from an array.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Vendor extensions: codes of their types, and what the backends say these are."""
+"""Vendor extensions: codes of their types, and the backends' declarations of these."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ExtensionLookup: TypeAlias = Callable[[str], Extension]
 
 
 def no_extensions(name: str) -> Extension:
-    """The lookup of who has no extensions."""
+    """The lookup that finds no extension."""
     raise missing_extension(name, ())
 
 
@@ -146,7 +146,7 @@ class TypeManager:
         return self._code(name, operation_id)
 
     def _code(self, name: str, number: int) -> int:
-        """The code of something of an extension."""
+        """The code of a type or operation of an extension."""
         if name is None:
             raise unexpected_null("the extension's name")
         if not isinstance(name, str):

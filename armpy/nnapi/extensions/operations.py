@@ -1,4 +1,4 @@
-"""Makes the core's operations of those of vendor extensions."""
+"""Creation of the core's operations for those of vendor extensions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Validation of what a model says of vendor extensions: prefixes, names, types."""
+"""Validation of vendor extensions in models: prefixes, names, types."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ class NnapiOperation(Composite):
 
 
 def _check_inputs(definition: OperationDefinition, lowering: LoweringContext) -> None:
-    """Check what is known only now: values that must be there, ranks, sizes of 0."""
+    """Check required values, ranks and sizes of 0, now that shapes are known."""
     for argument in lowering.arguments.match.inputs:
         for value in lowering.values(argument.name):
             if value is None:
@@ -300,13 +300,13 @@ class _ModelLowerer:
 
 
 def _parted(values: Sequence[Value | None]) -> tuple[tuple[int, ...], list[Value | None]]:
-    """Positions of what is left out, and what is not."""
+    """Split values into the positions of those left out, and the others."""
     omitted = tuple(position for position, value in enumerate(values) if value is None)
     return omitted, [value for value in values if value is not None]
 
 
 def _check_carried(omitted: tuple[int, ...], num_carried: int, number: int) -> None:
-    """Check that a loop has every value that its body gives anew."""
+    """Check that no value which the loop's body changes is left out."""
     for position in omitted:
         if position < num_carried:
             raise LayerValidationError(

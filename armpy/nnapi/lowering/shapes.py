@@ -33,7 +33,7 @@ FROM_OUTSIDE = (
 def with_known_dimensions(
     description: ModelDescription, extensions: ExtensionLookup
 ) -> ModelDescription:
-    """A model whose operands have the dimensions that follow from what it says of others.
+    """Fill in the dimensions of a model's operands that follow from those of others.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def lowered_alone(
     node: OperationNode,
     extensions: ExtensionLookup,
 ) -> Graph:
-    """One operation as a graph of its own.
+    """Lower one operation as a graph of its own.
 
     Raises
     ------
@@ -108,7 +108,7 @@ def _dimensions(shape: Sequence[int | None] | None, operand: Operand) -> Dimensi
 
 
 def learned(operand: Operand, dimensions: Dimensions) -> Operand:
-    """An operand with what dimensions say beyond what the model declares."""
+    """Add dimensions that were found out to an operand."""
     own = operand.dimensions
     if not operand.is_tensor or operand.is_fully_known or (own and len(own) != len(dimensions)):
         return operand

@@ -38,13 +38,13 @@ RuntimeOfLevel: TypeAlias = Callable[[int], Runtime | None]
 
 @dataclass(frozen=True, slots=True)
 class _StandIn:
-    """Stand-in for dimensions that a model leaves open; 0 is nothing."""
+    """Example of a size and rank for dimensions that a model leaves open; 0 for none."""
 
     size: int = 0
     rank: int = 0
 
     def fill(self, operand: Operand) -> Operand:
-        """An operand without open dimensions, as far as there is something to put there."""
+        """Fill an operand's open dimensions with the example."""
         if operand.is_fully_known or not self.size:
             return operand
         dimensions = operand.dimensions or (0,) * self.rank
@@ -107,7 +107,7 @@ def supported_operations(
 
 
 def _stand_ins(description: ModelDescription) -> Iterator[_StandIn]:
-    """Nothing, and then what is tried where dimensions are open."""
+    """Yield no example first, then those to try where dimensions are open."""
     # First without examples: what is known needs none, and most models are of that kind.
     yield _StandIn()
     graphs = (description.main, *description.referenced)

@@ -120,7 +120,7 @@ class DescribedMemory(Memory):
 
     @property
     def data(self) -> memoryview:
-        """Nobody can look into it.
+        """Refused: only executions and `Memory.copy` know its elements.
 
         Raises
         ------
@@ -207,7 +207,7 @@ class DescribedMemory(Memory):
             )
 
     def note_written(self, dimensions: tuple[int, ...] | None) -> None:
-        """Take what an execution came to; None if it failed, and nothing is known of elements."""
+        """Note the dimensions that an execution has written; None if it failed."""
         # An execution that failed may have written a part, so the elements count as lost.
         self._is_initialized = dimensions is not None
         if dimensions is not None:
@@ -219,7 +219,7 @@ class DescribedMemory(Memory):
         return not self._operand.size_bytes
 
     def dimensions_of(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Dimensions of a core's tensor of some shape."""
+        """Convert the shape of a core's tensor to dimensions."""
         return shape[: len(shape) - len(self._operand.element_shape)]
 
     def to_import(self, dimensions: tuple[int, ...]) -> ToImport | None:

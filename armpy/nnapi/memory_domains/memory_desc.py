@@ -1,4 +1,4 @@
-"""Memory descriptors: what a device's memory is to be for, before it is made."""
+"""Memory descriptors: the uses of a device's memory, given before it is made."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _LEVEL = FeatureLevel.LEVEL_4
 
 
 class MemoryDesc(IMemoryDesc[DescribedMemory]):
-    """A description of memory: the inputs and outputs that it is to hold elements of.
+    """A description of memory by the inputs and outputs that will use it.
 
     Notes
     -----
@@ -209,7 +209,7 @@ class MemoryDesc(IMemoryDesc[DescribedMemory]):
 
 
 def _knows_memory(roles: Sequence[TensorRole]) -> bool:
-    """Whether the one device that all roles are of is of the feature level that has such memory."""
+    """Whether all roles are of one device, whose feature level has such memory."""
     user = single_user(roles)
     backends = roles[0].network.backends
     return any(one.backend_id == user and one.feature_level >= _LEVEL for one in backends)

@@ -39,7 +39,7 @@ _WRITTEN = (ImportedTensor, ToImport)
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Use:
-    """An argument that is described memory, and what its dimensions are said to be."""
+    """An argument in described memory, with the dimensions that the caller gives."""
 
     memory: DescribedMemory
     dimensions: tuple[int, ...]
@@ -160,7 +160,7 @@ class MemoryUses:
         *,
         copies: bool,
     ) -> tuple[Given, dict[str, object]]:
-        """`in_place` or `copied`, with the outputs by name."""
+        """Arguments as from `in_place` or `copied`, with the outputs by name."""
         if copies:
             return self.copied(arrays), {}
         given, targets = self.in_place(network, arrays, where)

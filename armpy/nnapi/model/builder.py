@@ -313,7 +313,7 @@ class ModelBuilder:
         return made[0] if len(made) == 1 else made
 
     def _operand(self, call: OperationCall, argument: Argument, value: object) -> ModelOperand:
-        """The operand for what was given for an argument."""
+        """The operand for a value that was given for an argument."""
         if isinstance(value, ModelOperand):
             require_data(
                 value.builder is self,
@@ -397,7 +397,7 @@ class ModelBuilder:
 
 
 def _broadcast(shapes: Sequence[Sequence[int]]) -> tuple[int, ...]:
-    """The dimensions of what goes through tensors side by side; none if they are not known."""
+    """The dimensions of tensors broadcast together; none if they are not known."""
     try:
         found = np.broadcast_shapes(*map(tuple, shapes))
     except ValueError:  # which `Model.finish` says better

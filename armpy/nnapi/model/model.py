@@ -46,7 +46,7 @@ _log = logging.getLogger("armpy.nnapi")
 
 
 class Model(IModel):
-    """A model under construction, and then for good.
+    """A model, under construction until it is finished.
 
     Parameters
     ----------
@@ -402,7 +402,7 @@ class Model(IModel):
 
     @property
     def extension_lookup(self) -> ExtensionLookup:
-        """Gives the vendor extensions that it can use, by name."""
+        """The function that looks up its vendor extensions."""
         return self._type_manager.lookup()
 
     @property

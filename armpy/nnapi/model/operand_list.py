@@ -17,7 +17,7 @@ from armpy.nnapi.results import check_index, require_data
 
 
 class OperandList:
-    """Operands with what has been said of them so far.
+    """Operands of a model, with types and values as far as they are set.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class OperandList:
         _check_length(operand, length, where)
 
     def set_region(self, index: int, data: memoryview) -> None:
-        """Make an operand a constant whose elements stay where they are."""
+        """Make an operand a constant that is read in place."""
         self._set(index, Lifetime.CONSTANT_REFERENCE, data)
 
     def set_model(self, index: int, number: int) -> None:

@@ -83,7 +83,7 @@ def _key(graph: Subgraph) -> Hashable:
 
 
 def _renumbered(graph: Subgraph, number_of: Callable[[int], int]) -> Subgraph:
-    """A graph whose MODEL operands have other numbers."""
+    """Give the MODEL operands of a graph other numbers."""
     return replace(
         graph,
         operands=tuple(
@@ -96,7 +96,7 @@ def _renumbered(graph: Subgraph, number_of: Callable[[int], int]) -> Subgraph:
 
 
 def _with_prefixes(graph: Subgraph, prefixes: Mapping[int, int]) -> Subgraph:
-    """A graph whose extensions' types and operations have other prefixes, all at once."""
+    """Change the prefixes of extensions in a graph, all at once."""
     if not prefixes:
         return graph
 

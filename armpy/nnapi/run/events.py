@@ -45,7 +45,7 @@ class Event:
 
     @classmethod
     def create_from_sync_fence_fd(cls, fd: int) -> Event:
-        """An event of a fence that somebody else signals.
+        """Make an event of a fence that somebody else signals.
 
         Parameters
         ----------
@@ -162,7 +162,7 @@ class Event:
         )
 
     def settle(self, failed: BaseException | None) -> None:
-        """Say that it has come to its end, and with what it failed; the first time counts."""
+        """Set the end, and the error if it failed; only the first call counts."""
         with self._lock:
             if self._is_done.is_set():
                 return
@@ -177,7 +177,7 @@ class Event:
             callback(failed)
 
     def when_done(self, callback: WhenDone) -> None:
-        """Call something at the end; now, if that has come."""
+        """Call a function at the end, or now if it has ended."""
         if not self.is_done:  # of a foreign fence this looks
             with self._lock:
                 if not self._is_done.is_set():

@@ -99,7 +99,7 @@ class Execution:
 
     @property
     def is_prepared(self) -> bool:
-        """Whether a reusable execution has something that is prepared, and nobody uses it."""
+        """Whether a reusable execution is prepared and does not run at the moment."""
         return self._preparation is not None and self._preparation.is_there
 
     def set_input(self, index: int, value: object, operand_type: OperandType | None = None) -> None:
@@ -501,7 +501,7 @@ class Execution:
             self._preparation.close()
 
     def _check_arguments(self, where: str) -> None:
-        """Check that everything is set: what is missing can be set still, and computed then."""
+        """Check that everything is set; raised before the start, so that it can still be set."""
         arguments = self._arguments
         arguments.inputs.check_complete(where)
         arguments.outputs.check_complete(where)
@@ -509,7 +509,7 @@ class Execution:
             arguments.memories.check(where)
 
     def _take_turn(self, where: str) -> None:
-        """Start; not to be taken back, even if it fails: NNAPI has one run per execution."""
+        """Start for good, also if it fails then: NNAPI has one run per execution."""
         if not self._turn.take():
             raise self._not_free(where)
         self._state = ExecutionState.STARTED
@@ -528,7 +528,7 @@ class Execution:
         )
 
     def _end(self, code: ResultCode) -> None:
-        """Note what it came to."""
+        """Note the end: result code, memory, state; the turn is free again if it is reusable."""
         self._results.code = code
         if is_on.execution:
             log_end(code)
@@ -586,7 +586,7 @@ class Execution:
         preparation.begin(bound, self._results)
 
     def _run_with(self, arrays: Sequence[Array | None]) -> list[Array]:
-        """Run the network that is for these inputs."""
+        """Run the network for these inputs."""
         network = self._compilation.network_for(arrays)
         return self._run(network, [array for array in arrays if array is not None])
 

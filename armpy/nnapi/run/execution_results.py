@@ -58,7 +58,7 @@ class ExecutionResults:
         return made
 
     def note_durations(self, timing: ExecutionTiming, launched_ns: int, ready_ns: int) -> None:
-        """Note how long it took from its launch, and from when nothing held it up any more."""
+        """Note the times of launch, of the last dependency's end, and of the end, which is now."""
         # Only noted: what the times mean is worked out when somebody asks, and most do not.
         self._measure = timing, launched_ns, ready_ns, time.perf_counter_ns()
 

@@ -1,4 +1,4 @@
-"""Watch on fences: one thread of the process waits for all that somebody depends on."""
+"""Watch on fences: one thread of the process waits for all of them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WhenReady = Callable[[], object]
 
 
 class FenceWatch:
-    """Fences that are waited for, and the thread that does.
+    """Waits for fences on a thread of its own.
 
     Notes
     -----
@@ -37,7 +37,7 @@ class FenceWatch:
             os.register_at_fork(after_in_child=self._reset)
 
     def _reset(self) -> None:
-        """Begin without a thread."""
+        """Forget all fences and the thread, as at the start and in a child after a fork."""
         self._lock = threading.Lock()
         self._watched: dict[int, WhenReady] = {}
         self._close_wake()

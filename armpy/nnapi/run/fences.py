@@ -38,7 +38,7 @@ class Fence:
 
     @classmethod
     def create(cls) -> Fence | None:
-        """One that is not signalled; None where the system has no eventfd."""
+        """Make a fence that is not signalled; None where the system has no eventfd."""
         if not hasattr(os, "eventfd"):
             return None
         # Not inherited by programs that are started, and a write never blocks the thread that
@@ -47,7 +47,7 @@ class Fence:
 
     @classmethod
     def duplicate(cls, fd: int, where: str) -> Fence:
-        """One of a descriptor that somebody else has.
+        """Make a fence of a copy of somebody else's descriptor.
 
         Raises
         ------

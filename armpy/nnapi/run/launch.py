@@ -135,7 +135,7 @@ class Launch:
         when_all_are_done(dependencies, begin)
 
     def _begin(self, deadline_s: float | None, *, copies: bool = False) -> None:
-        """Give it to a thread of the runtime's, with copies of devices' memory if told so."""
+        """Submit the run to the runtime's threads, with devices' memory copied if asked."""
         timing = ExecutionTiming()
         ready_ns = time.perf_counter_ns()
 
@@ -213,7 +213,7 @@ class Launch:
         self._settle(explained)
 
     def _settle(self, failed: BaseException | None) -> None:
-        """Say what it came to, first to the execution, then to those that wait."""
+        """End the execution, and then the event."""
         # In this order: who has waited for the event may ask the execution, or start it again.
         code = ResultCode.NO_ERROR
         if failed is not None:

@@ -30,11 +30,11 @@ class Preparation:
 
     @property
     def is_there(self) -> bool:
-        """Whether something is kept, and nobody uses it."""
+        """Whether a network is kept and does not run at the moment."""
         return bool(self._bound)
 
     def run(self, results: ExecutionResults, bound: BoundExecution | None = None) -> bool:
-        """Run what is kept, or was bound just now, and keep it; False if there is nothing."""
+        """Run the kept network, or the given one, and keep it; False if there is none."""
         if bound is None:
             try:
                 bound = self._bound.pop()

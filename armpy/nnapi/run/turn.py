@@ -1,10 +1,10 @@
-"""Turns: what one thread at a time takes, and gives back."""
+"""Turns: locks that one thread takes without waiting, and another may give back."""
 
 from __future__ import annotations
 
 
 class Turn:
-    """A turn that one thread at a time takes.
+    """A lock that is taken without waiting.
 
     Notes
     -----
@@ -25,7 +25,7 @@ class Turn:
         return bool(self._free)
 
     def take(self) -> bool:
-        """Take it if it is free; whether it was."""
+        """Take the turn if it is free; returns whether it was."""
         try:
             self._free.pop()
         except IndexError:

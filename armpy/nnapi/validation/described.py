@@ -37,7 +37,7 @@ class IModel(ABC):
     @property
     @abstractmethod
     def extension_lookup(self) -> ExtensionLookup:
-        """Gives the vendor extensions that it can use, by name."""
+        """The function that looks up its vendor extensions."""
 
     @abstractmethod
     def check_finished(self, where: str) -> FinishedModel:

@@ -1,4 +1,4 @@
-"""Feature levels: which one a model needs, and what of it a lower one can take."""
+"""Feature levels: the one that a model needs, and conversion to lower ones."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from armpy.nnapi.validation.validate_model import validate_operation
 
 
 def minimum_feature_level(model: IModel | ModelDescription) -> int:
-    """The lowest feature level that has everything in a model.
+    """Find the lowest feature level that has everything in a model.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def operand_feature_level(operand: Operand) -> int:
 
 
 def convert(description: ModelDescription, feature_level: int) -> ModelDescription:
-    """A model as a device of some feature level takes it.
+    """Convert a model to a feature level.
 
     Raises
     ------
@@ -139,7 +139,7 @@ def _without_unused(graph: Subgraph) -> Subgraph:
 
 @dataclass(frozen=True, slots=True)
 class ModelSlice:
-    """The operations of a model that a feature level has, as a model.
+    """The part of a model that a feature level has.
 
     Parameters
     ----------
@@ -216,7 +216,7 @@ def operation_levels(description: ModelDescription) -> Levels:
 
 
 def _graph_levels(own: ModelDescription) -> tuple[int, ...]:
-    """By operation of the main graph, the lowest level whose slice has it."""
+    """The lowest level whose slice has each operation of the main graph."""
     levels = [int(LATEST_FEATURE_LEVEL)] * len(own.main.operations)
     # Downwards, so that the last level written is the lowest that has the operation.
     for level in sorted(FeatureLevel, reverse=True):
