@@ -1,7 +1,7 @@
 from armpy.errors import NnapiError as NnapiError, ResultCode as ResultCode
 from armpy.nnapi.run.burst import Burst as Burst
 from armpy.nnapi.model.builder import ModelBuilder as ModelBuilder
-from armpy.nnapi.model.builder import Value as Value
+from armpy.nnapi.model.builder import ModelOperand as ModelOperand
 from armpy.nnapi.capabilities import Capabilities as Capabilities
 from armpy.nnapi.codes import (
     DeviceTypeCode as DeviceTypeCode,
@@ -23,16 +23,16 @@ from armpy.nnapi.model.dump import graph_dump as graph_dump
 from armpy.nnapi.run.events import Event as Event
 from armpy.nnapi.run.execution import Execution as Execution
 from armpy.nnapi.run.execution_results import DURATION_UNAVAILABLE as DURATION_UNAVAILABLE
-from armpy.nnapi.run.execution_setup import (
+from armpy.nnapi.run.limits import (
     DEFAULT_LOOP_TIMEOUT_NS as DEFAULT_LOOP_TIMEOUT_NS,
     MAXIMUM_LOOP_TIMEOUT_NS as MAXIMUM_LOOP_TIMEOUT_NS,
 )
-from armpy.nnapi.memory.memory import Memory as Memory
-from armpy.nnapi.memory.memory_desc import MemoryDesc as MemoryDesc
+from armpy.nnapi.memory import Memory as Memory
+from armpy.nnapi.memory_domains.memory_desc import MemoryDesc as MemoryDesc
 from armpy.nnapi.model.model import Model as Model
-from armpy.nnapi.model.model_description import ModelDescription as ModelDescription
-from armpy.nnapi.model.operand_type import OperandType as OperandType
-from armpy.nnapi.run.request import (
+from armpy.nnapi.description.model_description import ModelDescription as ModelDescription
+from armpy.nnapi.description.operand_type import OperandType as OperandType
+from armpy.nnapi.description.request import (
     Request as Request,
     RequestArgument as RequestArgument,
     validate_request as validate_request,
@@ -50,11 +50,11 @@ from armpy.nnapi.utilities import (
     size_of_data as size_of_data,
     update_performance as update_performance,
 )
-from armpy.nnapi.model.validation import (
+from armpy.nnapi.validation.validate_model import (
     validate_model as validate_model,
     validate_operation as validate_operation,
 )
-from armpy.nnapi.model.versions import (
+from armpy.nnapi.validation.versions import (
     compliant_slice as compliant_slice,
     convert as convert,
     minimum_feature_level as minimum_feature_level,

@@ -54,7 +54,7 @@ class Capabilities:
 
 
 def capabilities_from(figures: DeviceFigures | None) -> Capabilities:
-    """What a device's figures say of NNAPI's types of operands; None for no figures."""
+    """Capabilities from a device's figures; unknown performance where there are none."""
     figures = figures or DeviceFigures()
     found = {code: _performance(figures, code) for code in OPERAND_TRAITS}
     known = {code: pair for code, pair in found.items() if pair is not UNKNOWN_PERFORMANCE}

@@ -40,7 +40,7 @@ class OperandCode(enum.IntEnum):
 
     @property
     def traits(self) -> OperandTraits:
-        """What an operand of this type is made of."""
+        """Traits of operands of this type."""
         return OPERAND_TRAITS[self]
 
 

@@ -22,11 +22,11 @@ from armpy.nnapi.codes import (
     DeviceTypeCode,
     FeatureLevel,
 )
-from armpy.nnapi.compile.support import Answer, supported_operations
 from armpy.nnapi.extensions.allow_list import AllowList
 from armpy.nnapi.extensions.extensions import TypeManager
-from armpy.nnapi.model.shapes import with_known_dimensions
-from armpy.nnapi.model.versions import Levels, layer_levels, operation_levels
+from armpy.nnapi.lowering.lower_model import layer_levels
+from armpy.nnapi.lowering.shapes import with_known_dimensions
+from armpy.nnapi.lowering.support import Answer, supported_operations
 from armpy.nnapi.results import (
     bad_data,
     bad_state,
@@ -36,13 +36,14 @@ from armpy.nnapi.results import (
     result_codes,
     unexpected_null,
 )
+from armpy.nnapi.validation.described import IModel
+from armpy.nnapi.validation.versions import Levels, operation_levels
 from armpy.plugins import BackendRegistry
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.types import REFERENCE_BACKEND_ID, BackendId, DeviceType
 
 if TYPE_CHECKING:
-    from armpy.nnapi.model.model import Model
-    from armpy.nnapi.model.model_description import ModelDescription
+    from armpy.nnapi.description.model_description import ModelDescription
 
 REFERENCE_DEVICE_NAME = "nnapi-reference"
 """Name of the device that is CpuRef."""
@@ -64,7 +65,7 @@ DEVICE_TYPES: Mapping[DeviceType, DeviceTypeCode] = MappingProxyType(
         DeviceType.OTHER: DeviceTypeCode.OTHER,
     }
 )
-"""What NNAPI calls the kinds of device that backends are for."""
+"""NNAPI's names of the kinds of device that backends are for."""
 
 
 class Device:
@@ -87,7 +88,7 @@ class Device:
 
     @property
     def manager(self) -> DeviceManager:
-        """Whose device it is."""
+        """The manager that it belongs to."""
         return self._manager
 
     @property
@@ -103,7 +104,7 @@ class Device:
 
     @property
     def type(self) -> DeviceTypeCode:
-        """What kind of device it is."""
+        """Kind of the device."""
         return DEVICE_TYPES[self._backend.device.device_type]
 
     @property
@@ -126,12 +127,12 @@ class Device:
 
     @property
     def level(self) -> int:
-        """The feature level as the backend says it, whether there is such a one or not."""
+        """The feature level as the backend says it, valid or not."""
         return self._backend.device.feature_level
 
     @property
     def facts(self) -> DeviceFacts:
-        """What is known of it: the same as `Runtime.devices` has."""
+        """Facts about it, the same as in `Runtime.devices`."""
         return device_facts(self._backend)
 
     @property
@@ -146,7 +147,7 @@ class Device:
 
     @property
     def number_of_cache_files_needed(self) -> tuple[int, int]:
-        """How many files of models, and of data, one prepared model is kept in.
+        """Numbers of model files and of data files that one prepared model is kept in.
 
         References
         ----------
@@ -188,8 +189,8 @@ class Device:
         is_allowed = self._manager.extensions.is_allowed
         return is_allowed and extension_name in self.supported_extensions
 
-    def get_supported_operations(self, model: Model) -> list[bool]:
-        """Which operations of a finished model it can run, in the order they were added.
+    def get_supported_operations(self, model: IModel) -> list[bool]:
+        """Tell for each operation of a finished model whether it can run it, as they were added.
 
         Raises
         ------
@@ -214,7 +215,7 @@ class Device:
 
 
 class DeviceManager:
-    """The devices there are, and the runtimes that run models on them.
+    """All devices, and the runtimes that run models on them.
 
     Parameters
     ----------
@@ -251,7 +252,10 @@ class DeviceManager:
         self._options = options or RuntimeOptions()
         self._application = application
         self._allow_list_path = extensions_allow_list
+        # Reentrant, as `devices`, `extensions` and `runtime` ask each other with it held.
         self._lock = threading.RLock()
+        # By the chosen devices (None for all) and whether float32 may be relaxed: compilations that
+        # ask for the same share a runtime, and so its backends and threads.
         self._runtimes: dict[tuple[frozenset[BackendId] | None, bool], Runtime] = {}
         self._registry = self._options.registry
         self._devices: tuple[Device, ...] | None = None
@@ -265,6 +269,7 @@ class DeviceManager:
             if self._devices is None:
                 registry = self._found_registry()
                 ids = self.runtime().get_device_spec().supported_backends
+                # Stable: all others keep the order in which armpy prefers them.
                 ordered = sorted(ids, key=lambda backend_id: backend_id == REFERENCE_BACKEND_ID)
                 self._devices = tuple(
                     Device(BackendProxy(registry.get(backend_id)), self) for backend_id in ordered
@@ -276,7 +281,7 @@ class DeviceManager:
 
     @property
     def device_count(self) -> int:
-        """How many devices there are."""
+        """Number of devices."""
         return len(self.devices)
 
     def get_device(self, index: int) -> Device:
@@ -291,7 +296,7 @@ class DeviceManager:
         return devices[check_index(index, len(devices), "device", "DeviceManager.get_device")]
 
     def get_device_of_backend(self, backend_id: BackendId) -> Device:
-        """The device that a backend is.
+        """The device of a backend.
 
         Raises
         ------
@@ -310,7 +315,7 @@ class DeviceManager:
 
     @property
     def extensions(self) -> TypeManager:
-        """Codes of extensions' types, and what these are."""
+        """The codes and types of vendor extensions."""
         with self._lock:
             if self._extensions is None:
                 self._extensions = TypeManager(
@@ -321,9 +326,9 @@ class DeviceManager:
             return self._extensions
 
     def get_supported_operations_for_devices(
-        self, model: Model, devices: Sequence[Device]
+        self, model: IModel, devices: Sequence[Device]
     ) -> list[bool]:
-        """Which operations of a finished model can run on one of some devices.
+        """Tell for each operation of a finished model whether one of some devices can run it.
 
         Returns
         -------
@@ -351,21 +356,24 @@ class DeviceManager:
         supported = [False] * len(order)
         answers = self.ask(model.description, devices)
         for number, answer in zip(order, answers, strict=True):
+            # The description's operations are sorted, the caller's are in the order of adding.
             supported[number] = bool(answer)
         return supported
 
     def ask(
         self, description: ModelDescription, devices: Sequence[Device], *, is_relaxed: bool = False
     ) -> list[Answer]:
-        """What some devices say of each operation of a valid model.
+        """Ask some devices about each operation of a valid model.
 
         Returns
         -------
         list of (Support or None)
-            See `armpy.nnapi.compile.support.supported_operations`.
+            See `armpy.nnapi.lowering.support.supported_operations`.
         """
 
         def runtime_of(level: int) -> Runtime | None:
+            # A runtime of its own for those that have the level: the others may not be asked at
+            # all.
             able = [device for device in devices if device.level >= level]
             return self.runtime(able, is_relaxed=is_relaxed) if able else None
 
@@ -382,6 +390,7 @@ class DeviceManager:
 
     def _levels(self, description: ModelDescription, devices: Sequence[Device]) -> Levels | None:
         """The feature levels of a model's operations; None if all devices have the latest one."""
+        # The usual case, which needs no analysis of the model.
         if all(device.level >= LATEST_FEATURE_LEVEL for device in devices):
             return None
         # A rank that is open needs a newer level, but not where it follows from others: devices
@@ -412,9 +421,11 @@ class DeviceManager:
         with self._lock:
             if self._is_closed:
                 raise bad_state("the manager is closed", where="DeviceManager.runtime")
+            # The found registry, so that no runtime looks for backends a second time.
             options = replace(self._options, registry=self._found_registry())
             if is_relaxed:
                 faster = self._with_fast_math(self.devices if devices is None else devices)
+                # Where no device can be told, the exact runtime does, and none is made twice.
                 is_relaxed = bool(faster)
                 options = replace(options, backend_options={**options.backend_options, **faster})
             chosen = None if devices is None else frozenset(d.backend_id for d in devices)
@@ -428,24 +439,25 @@ class DeviceManager:
             return self._runtimes[key]
 
     def _with_fast_math(self, devices: Sequence[Device]) -> dict[BackendId, Mapping[str, object]]:
-        """Options of those backends that can be told to compute faster than exactly."""
+        """Options that let backends compute faster and less exactly, by backend."""
         found: dict[BackendId, Mapping[str, object]] = {}
         for device in devices:
             given = self._options.backend_options.get(device.backend_id, {})
             # Models of the lowest level cannot say it, so it is lost with the conversion.
             is_told = device.level > LOWEST_FEATURE_LEVEL
             if is_told and device.has_fast_math and FAST_MATH_OPTION not in given:
+                # What the application said of other options of the backend stays as it is.
                 found[device.backend_id] = {**given, FAST_MATH_OPTION: True}
         return found
 
     def _found_registry(self) -> BackendRegistry:
-        """Where backends come from."""
+        """The registry that backends come from."""
         if self._registry is None:
             self._registry = BackendRegistry.discover(self._options.plugin_options())
         return self._registry
 
     def close(self) -> None:
-        """Give everything back that backends have made; nothing can be run afterwards.
+        """Release everything that backends have made; nothing can be run afterwards.
 
         Raises
         ------
@@ -454,6 +466,7 @@ class DeviceManager:
         """
         with self._lock:
             self._is_closed = True
+            # All are closed even if one fails; its error is raised at the end.
             runtimes = [*self._runtimes.values()]
             self._runtimes.clear()
             errors = []
@@ -463,6 +476,7 @@ class DeviceManager:
                 except ArmpyError as error:
                     errors.append(error)
             if self._registry is not None and self._options.registry is None:
+                # A registry that came with the options belongs to the application, who closes it.
                 self._registry.close()
         if errors:
             raise errors[0]
@@ -497,5 +511,5 @@ def common_manager(devices: Sequence[Device], where: str) -> DeviceManager:
 
 @cache
 def default_manager() -> DeviceManager:
-    """The manager of those who name none: every installed backend, made at first use."""
+    """The default manager, with every installed backend; made at first use."""
     return DeviceManager()

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from types import MappingProxyType
 from typing import SupportsIndex, cast
 
+from armpy.core.vlog import vlog
 from armpy.errors import (
     ArmpyError,
     BackendCapabilityError,
@@ -48,7 +49,7 @@ EVENT_CODES: Mapping[ResultCode, ResultCode] = MappingProxyType(
         ResultCode.DEAD_OBJECT: ResultCode.OP_FAILED,
     }
 )
-"""What events tell for codes that have no status of their own in the HAL, by which they cross.
+"""Codes that events tell in the place of those that have no status of their own in the HAL.
 
 References
 ----------
@@ -151,6 +152,7 @@ def as_nnapi_error(error: ArmpyError | MemoryError, where: str = "") -> NnapiErr
     """The result code of an error of the core, with the same text."""
     if isinstance(error, NnapiError):
         return error
+    # Before the text: MemoryError has no fields but has a code.
     code = _code_of(error)
     if not isinstance(error, ArmpyError):
         return NnapiError(f"there is not enough memory: {error}", code=code, where=where)
@@ -176,7 +178,7 @@ def _code_of(error: ArmpyError | MemoryError) -> ResultCode:
 
 
 def as_event_error(error: NnapiError) -> NnapiError:
-    """What an event tells of an error: the error itself, unless `EVENT_CODES` has another code."""
+    """The error that an event raises: the same one, unless `EVENT_CODES` has another code."""
     code = EVENT_CODES.get(error.code)
     if code is None:
         return error
@@ -188,8 +190,14 @@ def as_event_error(error: NnapiError) -> NnapiError:
         actual=error.actual,
         fix=error.fix,
     )
+    # The cause keeps the code that the HAL could not have carried.
     found.__cause__ = error
     return found
+
+
+def log_end(code: ResultCode) -> None:
+    """Write what an execution came to into the verbose log."""
+    vlog("execution", "an NNAPI execution came to %s", code.name)
 
 
 @contextmanager

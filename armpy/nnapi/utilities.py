@@ -31,17 +31,17 @@ from armpy.nnapi.codes import (
     OperandCode,
     is_extension,
 )
-from armpy.nnapi.model.described import described
+from armpy.nnapi.description.model_description import ModelDescription
 from armpy.nnapi.model.model import Model
-from armpy.nnapi.model.model_description import ModelDescription
-from armpy.nnapi.model.versions import convert
 from armpy.nnapi.results import bad_data, require_data
+from armpy.nnapi.validation.described import described
+from armpy.nnapi.validation.versions import convert
 
 _log = logging.getLogger("armpy.nnapi")
 
 
 def compliant_with(what: Model | ModelDescription | Capabilities, feature_level: int) -> bool:
-    """Whether a model, or a device's capabilities, can be said in an older version of NNAPI.
+    """Whether a model or capabilities can be expressed in an older version of NNAPI.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def convert_to(what: Model | ModelDescription, feature_level: int) -> ModelDescr
 def convert_to(
     what: Model | ModelDescription | Capabilities, feature_level: int
 ) -> ModelDescription | Capabilities:
-    """A model, or a device's capabilities, as an older version of NNAPI says it.
+    """Convert a model or capabilities to an older version of NNAPI.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ def convert_to(
 
 
 def _level(feature_level: int, where: str) -> FeatureLevel:
-    """A level that there is."""
+    """Check a feature level."""
     require_data(
         feature_level in tuple(FeatureLevel),
         "there is no such feature level",
@@ -156,7 +156,7 @@ _AS_QUANT8 = (
 
 
 def _says_all(reduced: Capabilities, whole: Capabilities, level: FeatureLevel) -> bool:
-    """Whether what is left of capabilities says the same of all types that the level has."""
+    """Whether reduced capabilities are the same for all types of the level."""
     figures = whole.operand_performance
     known = {c: pair for c, pair in figures.items() if OPERAND_TRAITS[c].feature_level <= level}
     one_relaxed = whole.relaxed_scalar == whole.relaxed_tensor
@@ -164,7 +164,7 @@ def _says_all(reduced: Capabilities, whole: Capabilities, level: FeatureLevel) -
 
 
 def _reduced(capabilities: Capabilities, level: FeatureLevel) -> Capabilities:
-    """What is left of capabilities at a level."""
+    """The capabilities that a level can express."""
     if level >= FeatureLevel.LEVEL_4:
         return capabilities
     table = {
@@ -355,7 +355,7 @@ def align_bytes_needed(index: int, length: int) -> int:
 
 
 def _known(operand_type: int, where: str) -> OperandCode:
-    """A type that is NNAPI's own."""
+    """Check that a type is NNAPI's own."""
     if operand_type not in OPERAND_TRAITS:
         raise bad_data(
             "this is no type of NNAPI's own",

@@ -13,20 +13,20 @@ from armpy.nnapi import (
     FuseCode,
     Model,
     ModelBuilder,
+    ModelOperand,
     OperandCode,
     OperandType,
     OperationCode,
     PaddingCode,
-    Value,
 )
-from armpy.nnapi.model.model_description import OperationNode, Subgraph
+from armpy.nnapi.description.model_description import OperationNode, Subgraph
 from armpy.nnapi.operations import definitions
 from tests.support.nnapi_models import BOOL_1, FLOAT_2, compiled, fails, floats
 
 C = OperandCode
 
 
-def only_operation(builder: ModelBuilder, *outputs: Value) -> tuple[OperationNode, Subgraph]:
+def only_operation(builder: ModelBuilder, *outputs: ModelOperand) -> tuple[OperationNode, Subgraph]:
     """The operation of a model that has one."""
     main = builder.finish(*outputs).description.main
     (node,) = main.operations
@@ -104,7 +104,7 @@ def test_the_form_follows_from_the_arguments(arguments: dict[str, object], count
     assert len(node.inputs) == count
 
 
-Build = Callable[[ModelBuilder, Value], object]
+Build = Callable[[ModelBuilder, ModelOperand], object]
 
 
 @pytest.mark.parametrize(
@@ -262,7 +262,7 @@ def test_the_model_below_can_be_used_directly() -> None:
     x = builder.input(FLOAT_2)
     index = builder.model.add_operand(FLOAT_2)
     builder.model.add_operation(OperationCode.RELU, [x.index], [index])
-    (result,) = compiled(builder.finish(Value(builder, index, FLOAT_2)))(floats(-1, 1))
+    (result,) = compiled(builder.finish(ModelOperand(builder, index, FLOAT_2)))(floats(-1, 1))
     assert result.tolist() == [0, 1]
 
 

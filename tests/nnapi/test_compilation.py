@@ -23,7 +23,7 @@ from armpy.nnapi import (
     PreferenceCode,
     Priority,
 )
-from armpy.nnapi.model.model_description import (
+from armpy.nnapi.description.model_description import (
     Lifetime,
     ModelDescription,
     Operand,

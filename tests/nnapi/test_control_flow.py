@@ -9,8 +9,8 @@ import pytest
 
 from armpy.errors import LayerValidationError
 from armpy.nnapi.codes import OperandCode, OperationCode
-from armpy.nnapi.model.model_description import Lifetime, Operand, OperationNode, Subgraph
-from armpy.nnapi.model.validate_control_flow import check_control_flow
+from armpy.nnapi.description.model_description import Lifetime, Operand, OperationNode, Subgraph
+from armpy.nnapi.validation.validate_control_flow import check_control_flow
 
 MODEL = Operand(OperandCode.MODEL, lifetime=Lifetime.SUBGRAPH, subgraph=0)
 OTHER_MODEL = replace(MODEL, subgraph=1)

@@ -15,9 +15,9 @@ import pytest
 from armpy.errors import NnapiError
 from armpy.execution import RuntimeOptions
 from armpy.nnapi.compile.compilation import Compilation
+from armpy.nnapi.description.model_description import ModelDescription
 from armpy.nnapi.devices import DeviceManager
 from armpy.nnapi.model.model import Model
-from armpy.nnapi.model.model_description import ModelDescription
 from armpy.nnapi.run.execution import Execution
 from armpy.testing.random_graphs.building import build_model
 from armpy.testing.random_graphs.damage import damaged_model

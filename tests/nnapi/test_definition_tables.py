@@ -13,9 +13,9 @@ import pytest
 from armpy.errors import ResultCode
 from armpy.nnapi import FeatureLevel, OperandCode, OperationCode, validate_operation
 from armpy.nnapi.codes import OPERAND_TRAITS
-from armpy.nnapi.model.model_description import ChannelQuant, Operand, OperationNode, Subgraph
-from armpy.nnapi.model.optional import optional_operands
+from armpy.nnapi.description.model_description import ChannelQuant, Operand, OperationNode, Subgraph
 from armpy.nnapi.operations import Argument, Form, OperationDefinition, TypeRow, definitions
+from armpy.nnapi.validation.optional import optional_operands
 from tests.support.nnapi_models import fails
 
 C = OperandCode

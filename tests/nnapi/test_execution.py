@@ -546,7 +546,7 @@ def test_times_above_the_maximum_stand_for_it(caplog: pytest.LogCaptureFixture) 
     execution = endless(is_true=False)
     execution.set_loop_timeout(MAXIMUM_LOOP_TIMEOUT_NS + 1)
     assert "more than the maximum" in caplog.text
-    assert execution._loop_timeout_ns == MAXIMUM_LOOP_TIMEOUT_NS
+    assert execution._limits.loop_timeout_ns == MAXIMUM_LOOP_TIMEOUT_NS
     with fails(ResultCode.BAD_DATA, "the time is below 0"):
         execution.set_loop_timeout(-1)
 

@@ -45,6 +45,7 @@ from tests.support.nnapi_models import (
     devices_of,
     fails,
     floats,
+    preparation_of,
     sum_model,
 )
 from tests.support.scripted_backend import Call, ScriptedBackend, raises, right, waits
@@ -331,7 +332,7 @@ def test_the_watchdog_is_in_nobodys_way(device: Device) -> None:
 
     def release() -> None:
         while not stop.is_set():
-            execution.release_if_idle()
+            preparation_of(execution).release_if_idle()
 
     thread = threading.Thread(target=release)
     thread.start()

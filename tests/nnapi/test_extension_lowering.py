@@ -12,9 +12,7 @@ import pytest
 from armpy.backend import Extension, ExtensionOperandType, ExtensionOperation
 from armpy.errors import ArmpyError, BackendError, LayerValidationError, NnapiError, ResultCode
 from armpy.nnapi.codes import OperandCode, OperationCode
-from armpy.nnapi.compile.lowering import lower_model
-from armpy.nnapi.extensions.extensions import TypeManager
-from armpy.nnapi.model.model_description import (
+from armpy.nnapi.description.model_description import (
     ExtensionTypeInformation,
     Lifetime,
     ModelDescription,
@@ -22,6 +20,8 @@ from armpy.nnapi.model.model_description import (
     OperationNode,
     Subgraph,
 )
+from armpy.nnapi.extensions.extensions import TypeManager
+from armpy.nnapi.lowering.lower_model import lower_model
 from armpy.ops.operation import Operation
 from armpy.tensor import TensorInfo
 from armpy.types import DataType

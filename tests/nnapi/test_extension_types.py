@@ -13,9 +13,9 @@ import pytest
 from armpy.backend import Extension, ExtensionOperandType
 from armpy.errors import NnapiError, ResultCode
 from armpy.nnapi import codes
+from armpy.nnapi.description.model_description import ExtensionTypeInformation
 from armpy.nnapi.extensions.allow_list import ENVIRONMENT_VARIABLE, AllowList, running_program
 from armpy.nnapi.extensions.extensions import TypeManager
-from armpy.nnapi.model.model_description import ExtensionTypeInformation
 from tests.support.fake_backends import FakeBackend
 
 FIBONACCI = "com.example.fibonacci"

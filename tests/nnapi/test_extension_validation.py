@@ -20,7 +20,7 @@ from armpy.nnapi import (
     OperandType,
     OperationCode,
 )
-from armpy.nnapi.model.model_description import (
+from armpy.nnapi.description.model_description import (
     ExtensionTypeInformation,
     Lifetime,
     ModelDescription,
@@ -29,7 +29,7 @@ from armpy.nnapi.model.model_description import (
     Subgraph,
 )
 from armpy.nnapi.model.references import References
-from armpy.nnapi.model.validation import validate_model
+from armpy.nnapi.validation.validate_model import validate_model
 from tests.support.fake_backends import registry_of
 from tests.support.nnapi_models import fails
 from tests.support.vendor_extension import NAME, REVERSE, TENSOR_RECORD, RecordsBackend

@@ -24,7 +24,7 @@ from armpy.nnapi import (
     OperationCode,
 )
 from armpy.nnapi.extensions.allow_list import ENVIRONMENT_VARIABLE
-from armpy.nnapi.model.validation import validate_operation
+from armpy.nnapi.validation.validate_model import validate_operation
 from tests.support.fake_backends import registry_of
 from tests.support.vendor_extension import (
     COUNT,

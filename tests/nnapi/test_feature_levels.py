@@ -23,10 +23,11 @@ from armpy.nnapi import (
     PaddingCode,
     PreferenceCode,
 )
+from armpy.nnapi.description.model_description import ModelDescription
 from armpy.nnapi.extensions.extensions import no_extensions
-from armpy.nnapi.model.model_description import ModelDescription
-from armpy.nnapi.model.shapes import with_known_dimensions
-from armpy.nnapi.model.versions import layer_levels, operation_levels
+from armpy.nnapi.lowering.lower_model import layer_levels
+from armpy.nnapi.lowering.shapes import with_known_dimensions
+from armpy.nnapi.validation.versions import operation_levels
 from armpy.ops import ElementwiseBinary, ElementwiseUnary
 from armpy.types import DataType
 from tests.support.nnapi_models import BOOL_1, devices_of, fails, floats

@@ -9,7 +9,7 @@ import pytest
 
 from armpy.errors import ResultCode
 from armpy.nnapi import Model, OperandCode, OperandType, OperationCode, validate_model
-from armpy.nnapi.model.model_description import (
+from armpy.nnapi.description.model_description import (
     ChannelQuant,
     Lifetime,
     ModelDescription,

@@ -20,7 +20,7 @@ from armpy.nnapi import (
     OperandType,
     OperationCode,
 )
-from armpy.nnapi.memory.memory_domain import DescribedMemory
+from armpy.nnapi.memory_domains.described_memory import DescribedMemory
 from armpy.ops import BinaryOperation
 from tests.support.buffer_device import BufferDevice
 from tests.support.fake_backends import FakeBackend

@@ -9,7 +9,7 @@ import pytest
 
 from armpy.errors import ResultCode
 from armpy.nnapi import Memory, Model, OperandCode, OperandType, OperationCode
-from armpy.nnapi.model.model_description import Lifetime
+from armpy.nnapi.description.model_description import Lifetime
 from tests.support.nnapi_models import (
     FLOAT_2,
     FLOAT_ANY,

@@ -14,8 +14,8 @@ import pytest
 
 from armpy.errors import NnapiError, ResultCode
 from armpy.nnapi import Model
-from armpy.nnapi.model.model_description import ModelDescription
-from armpy.nnapi.model.validation import validate_model
+from armpy.nnapi.description.model_description import ModelDescription
+from armpy.nnapi.validation.validate_model import validate_model
 from armpy.testing.random_graphs.building import build_model
 from armpy.testing.random_graphs.mutations import KINDS, Mutation, random_mutation
 from tests.support.effort import effort

@@ -12,9 +12,9 @@ from armpy.errors import NnapiError
 from armpy.execution import RuntimeOptions
 from armpy.nnapi.codes import OPERAND_TRAITS, OperandCode, OperationCode
 from armpy.nnapi.compile.compilation import Compilation
+from armpy.nnapi.description.model_description import Lifetime, ModelDescription, Operand
 from armpy.nnapi.devices import DeviceManager
 from armpy.nnapi.model.model import Model
-from armpy.nnapi.model.model_description import Lifetime, ModelDescription, Operand
 from armpy.nnapi.operations import definitions
 from armpy.nnapi.run.execution import Execution
 from armpy.ops.operation import Array

@@ -7,8 +7,8 @@ import pytest
 
 from armpy.errors import ResultCode
 from armpy.nnapi import OperandCode, OperandType
-from armpy.nnapi.model.model_description import ExtensionTypeInformation
-from armpy.nnapi.model.operand_type import validate_operand_type
+from armpy.nnapi.description.model_description import ExtensionTypeInformation
+from armpy.nnapi.description.operand_type import validate_operand_type
 from tests.support.nnapi_models import fails
 
 C = OperandCode

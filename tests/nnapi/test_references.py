@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from armpy.nnapi import Model, ModelBuilder, OperandCode, OperationCode
-from armpy.nnapi.model.model_description import (
+from armpy.nnapi.description.model_description import (
     Lifetime,
     ModelDescription,
     Operand,

@@ -8,8 +8,8 @@ import pytest
 
 from armpy.errors import ResultCode
 from armpy.nnapi import OperandCode
-from armpy.nnapi.model.model_description import Lifetime, Operand, Subgraph
-from armpy.nnapi.run.request import (
+from armpy.nnapi.description.model_description import Lifetime, Operand, Subgraph
+from armpy.nnapi.description.request import (
     Request,
     RequestArgument,
     combine_dimensions,

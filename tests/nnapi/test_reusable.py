@@ -21,6 +21,7 @@ from tests.support.nnapi_models import (
     devices_of,
     fails,
     floats,
+    preparation_of,
     sum_model,
 )
 
@@ -64,9 +65,9 @@ def test_a_reusable_execution_reads_its_arrays_anew_each_time(reusable: Reusable
 def test_a_reusable_execution_is_prepared_once(reusable: Reusable) -> None:
     execution, _, _ = reusable
     execution.compute()
-    (prepared,) = execution._prepared
+    (prepared,) = preparation_of(execution)._bound
     execution.compute()
-    assert execution._prepared == [prepared]
+    assert preparation_of(execution)._bound == [prepared]
 
 
 def test_arguments_stay_after_the_first_computation(reusable: Reusable) -> None:
@@ -182,7 +183,7 @@ def test_one_at_a_time(
 def test_what_is_under_way_is_not_released(blocked: tuple[Execution, Burst, Blocking]) -> None:
     execution, _, backend = blocked
     for _ in range(3):
-        assert execution.release_if_idle()
+        assert preparation_of(execution).release_if_idle()
     execution.release()
     backend.let_go.set()
 
@@ -194,7 +195,7 @@ def test_what_idles_is_released_and_prepared_again(
     monkeypatch.setattr(idling, "_is_watching", False)
     execution, values, total = reusable
     execution.compute()
-    (prepared,) = execution._prepared
+    (prepared,) = preparation_of(execution)._bound
     waiting = threading.Event()
     for _ in range(500):
         if not execution.is_prepared:
@@ -211,8 +212,8 @@ def test_what_is_used_between_two_looks_is_kept(reusable: Reusable) -> None:
     execution, _, _ = reusable
     for _ in range(3):
         execution.compute()
-        assert execution.release_if_idle()
-    assert not execution.release_if_idle()
+        assert preparation_of(execution).release_if_idle()
+    assert not preparation_of(execution).release_if_idle()
 
 
 class FailingOnce(FakeBackend):

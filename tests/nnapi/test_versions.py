@@ -19,8 +19,8 @@ from armpy.nnapi import (
     minimum_feature_level,
     validate_model,
 )
-from armpy.nnapi.model.model_description import Lifetime, ModelDescription, Operand
-from armpy.nnapi.model.versions import operand_feature_level
+from armpy.nnapi.description.model_description import Lifetime, ModelDescription, Operand
+from armpy.nnapi.validation.versions import operand_feature_level
 from armpy.testing.nnapi_vectors.example import read_examples
 from tests.support.nnapi_models import BOOL_1, FLOAT_2, FLOAT_ANY, fails, sum_model
 from tests.support.shared import shared_file

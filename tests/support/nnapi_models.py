@@ -23,6 +23,7 @@ from armpy.nnapi import (
     OperandType,
     OperationCode,
 )
+from armpy.nnapi.run.preparation import Preparation
 from tests.support.fake_backends import registry_of
 
 FLOAT_2 = OperandType(OperandCode.TENSOR_FLOAT32, (2,))
@@ -97,3 +98,9 @@ def computed(model: Model, inputs: Sequence[object], outputs: Sequence[object]) 
 def floats(*values: float) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
     """A one-dimensional float32 array."""
     return np.array(values, np.float32)
+
+
+def preparation_of(execution: Execution) -> Preparation:
+    """What a reusable execution has prepared."""
+    assert execution._preparation is not None
+    return execution._preparation

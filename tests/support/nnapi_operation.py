@@ -10,8 +10,7 @@ import numpy as np
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.execution.arrays.calls import run_by_name
 from armpy.nnapi.codes import OperandCode, OperationCode
-from armpy.nnapi.compile.lowering import lower_model
-from armpy.nnapi.model.model_description import (
+from armpy.nnapi.description.model_description import (
     ChannelQuant,
     Lifetime,
     ModelDescription,
@@ -19,6 +18,7 @@ from armpy.nnapi.model.model_description import (
     OperationNode,
     Subgraph,
 )
+from armpy.nnapi.lowering.lower_model import lower_model
 from armpy.nnapi.operations import Arguments, definitions
 from armpy.ops.operation import Array
 

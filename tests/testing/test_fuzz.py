@@ -11,7 +11,7 @@ import pytest
 
 from armpy.errors import InvalidArgumentError
 from armpy.execution import RuntimeOptions
-from armpy.nnapi.model.validation import validate_model
+from armpy.nnapi.validation.validate_model import validate_model
 from armpy.testing.fuzz import FuzzRun, run_fuzz
 from armpy.testing.fuzz.byte_random import ByteRandom, model_of_bytes
 from armpy.testing.fuzz.runner import bytes_of

@@ -11,7 +11,7 @@ import pytest
 
 from armpy.errors import InvalidArgumentError
 from armpy.nnapi import OperandCode, OperationCode
-from armpy.nnapi.model.model_description import (
+from armpy.nnapi.description.model_description import (
     Lifetime,
     ModelDescription,
     Operand,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from armpy.nnapi.codes import OperandCode, OperationCode
-from armpy.nnapi.model.model_description import (
+from armpy.nnapi.description.model_description import (
     Lifetime,
     ModelDescription,
     Operand,

@@ -15,10 +15,10 @@ import pytest
 
 from armpy.execution import RuntimeOptions
 from armpy.nnapi.codes import OperandCode, OperationCode
+from armpy.nnapi.description.model_description import Lifetime
 from armpy.nnapi.devices import DeviceManager
-from armpy.nnapi.model.model_description import Lifetime
-from armpy.nnapi.model.validation import validate_model
 from armpy.nnapi.operations import definitions
+from armpy.nnapi.validation.validate_model import validate_model
 from armpy.testing.nnapi_vectors import run_vectors
 from armpy.testing.nnapi_vectors.example import read_file
 from armpy.testing.random_graphs import run_random_graphs

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from armpy.nnapi.codes import OperandCode, OperationCode
-from armpy.nnapi.model.model_description import (
+from armpy.nnapi.description.model_description import (
     Lifetime,
     ModelDescription,
     Operand,
     OperationNode,
     Subgraph,
 )
-from armpy.nnapi.model.validation import validate_model
+from armpy.nnapi.validation.validate_model import validate_model
 from armpy.testing.random_graphs.shrink import ModelPart, part_of, shrink, with_all_outputs
 
 ABS, NEG, SIN, EXP = OperationCode.ABS, OperationCode.NEG, OperationCode.SIN, OperationCode.EXP

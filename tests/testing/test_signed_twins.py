@@ -13,7 +13,7 @@ from armpy_reference import ReferenceBackend
 from armpy.backend import DeviceInfo, ILayerSupport, PreparationRequest, ReasonCode, Support
 from armpy.execution import RuntimeOptions
 from armpy.nnapi.codes import OperandCode, OperationCode
-from armpy.nnapi.model.model_description import (
+from armpy.nnapi.description.model_description import (
     Lifetime,
     ModelDescription,
     Operand,

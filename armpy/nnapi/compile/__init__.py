@@ -1,1 +1,1 @@
-"""From a model's description to networks on devices: support, lowering, output shapes."""
+"""Compilations: a model on its devices, and what its executions take and give."""

@@ -17,27 +17,34 @@ from armpy.core.vlog import is_on, vlog
 from armpy.errors import (
     ArmpyError,
     BackendCapabilityError,
+    ExecutionTimeoutError,
     InvalidArgumentError,
     LayerValidationError,
+    NnapiError,
+    ResultCode,
 )
 from armpy.execution import LoadedNetwork, NetworkProperties, Runtime
 from armpy.nnapi.codes import PreferenceCode, operation_name
-from armpy.nnapi.compile.lowering import lower_model
+from armpy.nnapi.compile.outputs import OutputShapes
+from armpy.nnapi.compile.signature import ExecutionSignature
+from armpy.nnapi.description.model_description import ModelDescription
 from armpy.nnapi.devices import Device, DeviceManager, common_manager
 from armpy.nnapi.extensions.extensions import ExtensionLookup
+from armpy.nnapi.lowering.lower_model import lower_model
 from armpy.nnapi.model.model import Model
-from armpy.nnapi.model.model_description import ModelDescription
-from armpy.nnapi.model.optional import optional_operands
 from armpy.nnapi.results import (
     as_bad_data,
     as_integer,
+    as_nnapi_error,
     bad_data,
     bad_state,
     check_kind,
+    log_end,
+    require_data,
     result_codes,
     unexpected_null,
 )
-from armpy.nnapi.run.arguments import ExecutionSignature
+from armpy.nnapi.validation.optional import optional_operands
 from armpy.ops.operation import Array
 from armpy.store.settings import TOKEN_BYTES, CompilationCaching
 from armpy.types import Preference, Priority
@@ -51,7 +58,7 @@ PREFERENCES: Mapping[int, Preference] = MappingProxyType(
         PreferenceCode.SUSTAINED_SPEED: Preference.SUSTAINED,
     }
 )
-"""What the codes mean for the rest of armpy, where `Compilation.set_preference` is called."""
+"""armpy's preferences for the codes that `Compilation.set_preference` takes."""
 
 
 class Compilation:
@@ -94,16 +101,19 @@ class Compilation:
         self._properties = NetworkProperties()
         self._is_finished = False
         self._runtime: Runtime | None = None
+        # Ids in the runtime by the inputs that are left out; the same dictionary is in the
+        # finalizer, which must not keep the compilation alive.
         self._networks: dict[frozenset[int], int] = {}
         self._whole: LoadedNetwork | None = None
         self._signature: ExecutionSignature | None = None
+        # Of `_networks`: executions on several threads may be the first to need one.
         self._lock = threading.RLock()
         self._finalizer: weakref.finalize[[Runtime, dict[frozenset[int], int]], Compilation] | None
         self._finalizer = None
 
     @classmethod
     def create_for_devices(cls, model: Model, devices: Sequence[Device]) -> Compilation:
-        """A compilation for some devices and no other, the reference neither.
+        """Make a compilation for the given devices only, without the reference as a fallback.
 
         Raises
         ------
@@ -196,13 +206,7 @@ class Compilation:
         """
         where = "Compilation.set_timeout"
         self._check_open(where)
-        if self._devices is None or len(self._devices) != 1:
-            raise bad_data(
-                "a compilation has a time limit only on one device that was chosen",
-                where=where,
-                expected="Compilation.create_for_devices with one device",
-                actual="none chosen" if self._devices is None else f"{len(self._devices)} devices",
-            )
+        self.check_one_device("a compilation has a time limit only on one chosen device", where)
         duration_ns = as_integer(duration_ns, "duration", where)
         if duration_ns < 0:
             raise bad_data("a duration is negative", where=where, actual=str(duration_ns))
@@ -273,6 +277,8 @@ class Compilation:
             count = len(self._description.main.operations)
             vlog("compilation", "%s: %d operations, %s", where, count, names)
         with result_codes(where):
+            # Here and not in the constructor: making a runtime loads backends, whose errors belong
+            # to finish.
             runtime = self._manager.runtime(self._devices, is_relaxed=self._description.relaxed)
             # For devices that the application chose NNAPI has no fallback, so an operation that
             # none of them has is an error here and not in an execution.
@@ -283,7 +289,7 @@ class Compilation:
                 self._prepare(runtime, where)
 
     def _network_properties(self, runtime: Runtime) -> NetworkProperties:
-        """How the model's networks are loaded."""
+        """Properties with which the model's networks are loaded."""
         common = runtime.options.optimizer_options()
         devices = self._manager.devices if self._devices is None else self._devices
         optimizer = replace(
@@ -300,7 +306,10 @@ class Compilation:
 
     def _prepare(self, runtime: Runtime, where: str) -> None:
         """Load the network for all inputs, unless that has to wait for an execution."""
+        # The runtime is the manager's and outlives this compilation: without the finalizer its
+        # networks would stay loaded when the application forgets to close it.
         self._finalizer = weakref.finalize(self, _unload, runtime, self._networks)
+        # At the end of the process everything goes anyway, and backends may be gone before.
         self._finalizer.atexit = False
         self._runtime = runtime
         self._signature = ExecutionSignature(self._description.main)
@@ -335,13 +344,13 @@ class Compilation:
                 )
 
     def _may_be_for_fewer_inputs(self, error: Exception) -> bool:
-        """Whether a model may run once some inputs are left out, although it does not with all."""
+        """Whether the error may go away if an optional input is left out."""
         main = self._description.main
         is_rule = isinstance(error, LayerValidationError)
         return is_rule and not optional_operands(main).isdisjoint(main.inputs)
 
     def _lookup(self) -> ExtensionLookup:
-        """Who knows the extensions of the devices."""
+        """The function that looks up the devices' extensions."""
         if self._devices is None:
             return self._manager.extensions.lookup()
         return self._manager.extensions.lookup([device.backend_id for device in self._devices])
@@ -363,19 +372,19 @@ class Compilation:
 
     @property
     def priority(self) -> Priority:
-        """How urgent executions are against those of other models."""
+        """Urgency of executions against those of other models."""
         return self._priority
 
     @property
     def signature(self) -> ExecutionSignature:
-        """What executions take and give; BAD_STATE before `finish`."""
+        """The inputs and outputs of executions; BAD_STATE before `finish`."""
         if self._signature is None:
             raise bad_state("the compilation is not ready", where="Compilation.signature")
         return self._signature
 
     @property
     def whole(self) -> LoadedNetwork | None:
-        """The network for all inputs if it takes and gives arrays as the model says them."""
+        """The network for all inputs, if it can use callers' arrays in place; else None."""
         return self._whole
 
     def network(self, omitted: Collection[int]) -> LoadedNetwork:
@@ -393,8 +402,14 @@ class Compilation:
         """
         return self.loaded(omitted)[0]
 
+    def network_for(self, arrays: Sequence[Array | None]) -> LoadedNetwork:
+        """The network for these inputs, None being those that are left out; see `network`."""
+        # An operation without an optional operand is another layer, so there is a network for
+        # each set of inputs that are left out; the others move up.
+        return self.network([index for index, array in enumerate(arrays) if array is None])
+
     def loaded(self, omitted: Collection[int]) -> tuple[LoadedNetwork, int]:
-        """`network`, and its id in the runtime."""
+        """The network as `network` gives it, and its id in the runtime."""
         if self._runtime is None:
             state = "closed" if self._finalizer is not None else "not ready"
             raise bad_state(f"the compilation is {state}", where="Compilation.network")
@@ -418,6 +433,23 @@ class Compilation:
             problem = "failed or is closed" if self._is_finished else "is not finished"
             raise bad_state(f"the compilation {problem}", where=where)
 
+    def check_one_device(self, failed: str, where: str) -> None:
+        """Check that it is for one device that the application chose.
+
+        Raises
+        ------
+        NnapiError
+            BAD_DATA, which says `failed`, if not.
+        """
+        require_data(
+            self._devices is not None and len(self._devices) == 1,
+            failed,
+            where=where,
+            expected="a compilation for one device",
+            actual="none was chosen" if self._devices is None else f"{len(self._devices)} devices",
+            fix="Make it with Compilation.create_for_devices",
+        )
+
     def free_working_memory(self) -> None:
         """Give back memory that no execution is using; the next execution takes it again.
 
@@ -429,6 +461,8 @@ class Compilation:
         if runtime is None:
             return
         with self._lock:
+            # Only the list is made with the lock held: freeing calls backends, which may take their
+            # time.
             numbers = [*self._networks.values()]
         for number in numbers:
             with suppress(InvalidArgumentError):  # another thread has closed it meanwhile
@@ -436,6 +470,7 @@ class Compilation:
 
     def close(self) -> None:
         """Give back what it has loaded; executions that run come to their end, others fail."""
+        # First, so that no new execution begins with networks that are unloaded below.
         self._runtime = self._whole = None
         if self._finalizer is not None:
             self._finalizer()
@@ -458,9 +493,42 @@ class Compilation:
         NnapiError
             As from `Execution.run`.
         """
-        from armpy.nnapi.run.execution import Execution  # noqa: PLC0415 - executions know compilations
+        where = "Compilation"
+        self.check_ready(where)
+        arrays = self.signature.read(inputs, where)
+        try:
+            network = self.network_for(arrays)
+            results = network.run([array for array in arrays if array is not None])
+            OutputShapes(self.signature.outputs).note_all(results, where)
+        except BaseException as error:
+            explained = self.explained(error, where)
+            if is_on.execution:
+                log_end(
+                    explained.code if isinstance(explained, NnapiError) else ResultCode.OP_FAILED
+                )
+            if explained is error:
+                raise
+            raise explained from error
+        if is_on.execution:
+            log_end(ResultCode.NO_ERROR)
+        return results
 
-        return Execution(self).run(inputs)
+    def explained(self, error: BaseException, where: str) -> BaseException:
+        """The error with a result code for what an execution has failed with.
+
+        Returns
+        -------
+        BaseException
+            The same one if it has a code, or is none of armpy's.
+        """
+        if isinstance(error, ExecutionTimeoutError) and error.fix:  # it is of control flow
+            error.fix = "Call set_loop_timeout before if the loop needs longer; at most 15 s"
+        # Networks go with the compilation, and who runs one that has gone is told so.
+        if isinstance(error, InvalidArgumentError) and not self.is_finished:
+            return bad_state("the compilation is closed", where=where)
+        if isinstance(error, (ArmpyError, MemoryError)):
+            return as_nnapi_error(error, where)
+        return error
 
     def _check_open(self, where: str) -> None:
         """Check that it can still be changed."""

@@ -9,8 +9,8 @@ from typing import NoReturn
 import numpy as np
 
 from armpy.errors import NnapiError, ResultCode
+from armpy.nnapi.compile.signature import ArgumentSlot
 from armpy.nnapi.results import check_index, require_data
-from armpy.nnapi.run.arguments import ArgumentSlot
 from armpy.ops.operation import Array
 
 
@@ -32,11 +32,12 @@ class OutputShapes:
         self._buffer_sizes: dict[int, int] = {}
 
     def expect(self, index: int, dimensions: tuple[int, ...]) -> None:
-        """Take what is known of an output beforehand."""
+        """Take the dimensions that are known of an output before the execution."""
         self._expected[index] = dimensions
 
     def begin(self) -> None:
         """Forget what came out of an earlier execution."""
+        # A copy, as results are filled in one by one, and the next run starts from the same.
         self._dimensions = [*self._expected]
         self._buffer_sizes.clear()
 
@@ -65,8 +66,13 @@ class OutputShapes:
             )
         self._dimensions[index] = actual
 
+    def note_all(self, results: Sequence[Array], where: str) -> None:
+        """Take the dimensions of every result; errors as for `note`."""
+        for index, result in enumerate(results):
+            self.note(index, result, where)
+
     def note_expected(self) -> None:
-        """Take the dimensions that the slots say, of results that were written in place."""
+        """Take the dimensions of the slots, for results that were written in place."""
         self._dimensions = [slot.dimensions for slot in self._slots]
 
     @property
@@ -108,6 +114,7 @@ class OutputShapes:
             self._raise_insufficient(first, self._dimensions[first], where)
         for buffer, result in zip(buffers, results, strict=True):
             if buffer is not None:
+                # As bytes: the buffer may be larger than the result, and of another type.
                 stored = np.ascontiguousarray(result).reshape(-1).view(np.uint8)
                 buffer.reshape(-1).view(np.uint8)[: stored.size] = stored
 

@@ -54,6 +54,7 @@ class AllowList:
             with open(where, encoding="utf-8-sig") as file:
                 lines = [_COMMENT.sub("", line).strip() for line in file]
         except (OSError, UnicodeDecodeError) as error:
+            # Nobody is allowed then: a list that is broken must not open what it guards.
             return cls(where, frozenset(), f"it cannot be read: {error}")
         return cls(where, frozenset(filter(None, lines)))
 
@@ -74,6 +75,7 @@ class AllowList:
 
     def allows(self, program: str, application: str) -> bool:
         """Whether a program, or the application that it belongs to, is on the list."""
+        # Links are followed on both sides, so that a program is known by any of its paths.
         paths = {os.path.realpath(entry) for entry in self.entries if entry.startswith("/")}
         return os.path.realpath(program) in paths or (
             not application.startswith("/") and application in self.entries

@@ -1,4 +1,4 @@
-"""Vendor extensions: codes of their types, and what the backends say these are."""
+"""Vendor extensions: codes of their types, and the backends' declarations of these."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from armpy.backend import Extension, ExtensionOperandType, ExtensionOperation, I
 from armpy.backend.extension import LARGEST_EXTENSION_ID
 from armpy.errors import NnapiError
 from armpy.nnapi.codes import EXTENSION_PREFIX_SHIFT, MAX_EXTENSION_PREFIX
+from armpy.nnapi.description.model_description import ExtensionTypeInformation
 from armpy.nnapi.extensions.allow_list import AllowList, running_program
-from armpy.nnapi.model.model_description import ExtensionTypeInformation
 from armpy.nnapi.results import bad_data, unexpected_null
 from armpy.types import BackendId
 
@@ -21,7 +21,7 @@ ExtensionLookup: TypeAlias = Callable[[str], Extension]
 
 
 def no_extensions(name: str) -> Extension:
-    """The lookup of who has no extensions."""
+    """The lookup that finds no extension."""
     raise missing_extension(name, ())
 
 
@@ -73,10 +73,14 @@ class TypeManager:
         self._types: dict[str, Mapping[int, ExtensionOperandType]] = {}
         self._first: dict[str, BackendId] = {}
         self._prefixes: dict[str, int] = {}
+        # Of `_prefixes`, the one thing that changes after the constructor: models on several
+        # threads may be the first to use an extension.
         self._lock = threading.Lock()
         disabled: dict[str, str] = {}
         self.disabled: Mapping[str, str] = MappingProxyType(disabled)
         self._refusal = _refusal(allow_list, application)
+        # In order of preference: the first that declares an extension is the one that all others
+        # have to agree with.
         for backend in backends:
             backend_id = backend.get_id()
             own = self._extensions.setdefault(backend_id, {})
@@ -92,6 +96,7 @@ class TypeManager:
         types = {t.id: t for t in extension.operand_types}
         first = self._first.setdefault(name, backend_id)
         if _facts(self._types.setdefault(name, types)) != _facts(types):
+            # Kept and not raised: who does not use this extension can go on with both backends.
             disabled.setdefault(
                 name, f"{first} and {backend_id} declare other operand types for it"
             )
@@ -141,7 +146,7 @@ class TypeManager:
         return self._code(name, operation_id)
 
     def _code(self, name: str, number: int) -> int:
-        """The code of something of an extension."""
+        """The code of a type or operation of an extension."""
         if name is None:
             raise unexpected_null("the extension's name")
         if not isinstance(name, str):
@@ -170,6 +175,8 @@ class TypeManager:
                     where=name,
                     expected=f"at most {MAX_EXTENSION_PREFIX}",
                 )
+            # In order of use and from 1: prefix 0 is NNAPI's own, and a name keeps its prefix for
+            # good, as codes with it are in applications' models.
             return self._prefixes.setdefault(name, len(self._prefixes) + 1)
 
     def name_of(self, code: int) -> str:
@@ -182,6 +189,7 @@ class TypeManager:
         """
         prefix = code >> EXTENSION_PREFIX_SHIFT
         with self._lock:
+            # Dictionaries keep the order of insertion, so the position tells the prefix.
             names = list(self._prefixes)
         if not 0 < prefix <= len(names):
             raise bad_data(
@@ -196,7 +204,7 @@ class TypeManager:
         return {code >> EXTENSION_PREFIX_SHIFT: self.name_of(code) for code in codes}
 
     def operand_type_information(self, code: int, where: str = "") -> ExtensionTypeInformation:
-        """What the operand type of a code is.
+        """Look up the operand type of a code.
 
         Raises
         ------
@@ -245,13 +253,14 @@ class TypeManager:
             )
 
     def lookup(self, backend_ids: Iterable[BackendId] | None = None) -> ExtensionLookup:
-        """What `armpy.nnapi.compile.lowering.lower_model` asks for extensions.
+        """Make the function that `lower_model` looks up extensions with.
 
         Parameters
         ----------
         backend_ids : iterable of str, optional
             The backends whose extensions count, most preferred first; all if left out.
         """
+        # Now and not in `find`: who changes the list afterwards changes nothing here.
         asked = list(self._extensions) if backend_ids is None else list(backend_ids)
 
         def find(name: str) -> Extension:
@@ -267,7 +276,7 @@ class TypeManager:
 
 
 def _refusal(allow_list: AllowList | None, application: str) -> tuple[str, str] | None:
-    """What is expected and what to do, if a list does not have this application."""
+    """The expectation and the fix to name if the list lacks this application; None if it may."""
     program = running_program()
     if allow_list is None or allow_list.allows(program, application):
         return None
@@ -278,7 +287,8 @@ def _refusal(allow_list: AllowList | None, application: str) -> tuple[str, str] 
 
 
 def _facts(types: Mapping[int, ExtensionOperandType]) -> list[tuple[int, bool, int]]:
-    """What backends must agree about."""
+    """The facts about operand types that backends must agree on."""
+    # Sorted, as backends may list the types in any order; names do not count.
     return sorted((t.id, t.is_tensor, t.size_bytes) for t in types.values())
 
 
@@ -287,6 +297,7 @@ def _union(extensions: Sequence[Extension]) -> Extension:
     operations: dict[int, ExtensionOperation] = {}
     for extension in extensions:
         for operation in extension.operations:
+            # The more preferred backend's, where several have it.
             operations.setdefault(operation.id, operation)
     first = extensions[0]
     return Extension(first.name, first.operand_types, tuple(operations.values()))

@@ -1,4 +1,4 @@
-"""Makes the core's operations of those of vendor extensions."""
+"""Creation of the core's operations for those of vendor extensions."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from armpy.backend import ExtensionOperand
 from armpy.backend.extension import LARGEST_EXTENSION_ID
 from armpy.errors import BackendError, LayerValidationError
 from armpy.nnapi.codes import EXTENSION_PREFIX_SHIFT
+from armpy.nnapi.description.model_description import Operand
 from armpy.nnapi.extensions.extensions import ExtensionLookup
-from armpy.nnapi.model.model_description import Operand
 from armpy.nnapi.results import as_bad_data, bad_data
 from armpy.ops.operation import Operation
 
@@ -52,10 +52,12 @@ def create_operation(
     where = f"{name} / {operation.name}"
     given = [_extension_operand(names, operand) for operand in (*inputs, *outputs)]
     try:
+        # A vendor's code: LayerValidationError is its way to refuse, anything else is its failure.
         made = operation.create(given[: len(inputs)], given[len(inputs) :])
     except LayerValidationError as error:
         error.where = ""  # that of the plugin boundary; the operation says it better
         raise as_bad_data(error, where) from error
+    # Each once, in the order of the operands, so that messages are the same every time.
     used = dict.fromkeys(operand.extension for operand in given if operand.extension)
     _check_created(made, name, used, len(outputs), where)
     return made
@@ -107,6 +109,7 @@ def _check_created(
             expected=f"{', '.join(missing)} in its required_extensions",
             actual=", ".join(made.required_extensions),
         )
+    # The model's mistake and not the backend's, so BAD_DATA: the operation has another number.
     if made.num_outputs != num_outputs:
         raise bad_data(
             "the number of outputs is wrong",

@@ -1,4 +1,4 @@
-"""Validation of what a model says of vendor extensions: prefixes, names, types."""
+"""Validation of vendor extensions in models: prefixes, names, types."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from armpy.backend.extension import LARGEST_EXTENSION_ID, check_extension_name
 from armpy.errors import InvalidArgumentError
 from armpy.nnapi.codes import EXTENSION_PREFIX_SHIFT, MAX_EXTENSION_PREFIX, is_extension
-from armpy.nnapi.model.model_description import (
+from armpy.nnapi.description.model_description import (
     ExtensionTypeInformation,
     ModelDescription,
     Operand,
@@ -31,6 +31,7 @@ def check_extensions(description: ModelDescription) -> None:
     NNAPI HAL 1.2 ``Model::extensionNameToPrefix``, ``Operand::ExtraParams``.
     """
     _check_names(description.extensions)
+    # One for all graphs, as a type means the same in each of them.
     facts: dict[int, ExtensionTypeInformation] = {}
     _check_graph(description.main, "", description.extensions, facts)
     for number, graph in enumerate(description.referenced):
@@ -41,6 +42,7 @@ def _check_names(names: Mapping[int, str]) -> None:
     """Check prefixes and names of extensions."""
     prefixes: dict[str, int] = {}
     for prefix, name in names.items():
+        # A bool is an int to Python, and True would be prefix 1.
         is_number = isinstance(prefix, int) and not isinstance(prefix, bool)
         require_data(
             is_number and 0 < prefix <= MAX_EXTENSION_PREFIX,
@@ -107,6 +109,7 @@ def _check_type(operand: Operand, where: str, facts: dict[int, ExtensionTypeInfo
         expected=f"{operand.type & LARGEST_EXTENSION_ID} of {operand.type:#x}",
         actual=str(said.type),
     )
+    # Whoever made the description wrote it into every operand; the first one counts.
     first = facts.setdefault(operand.type, said)
     require_data(
         said == first,

@@ -1,1 +1,1 @@
-"""Models as applications build them, validated and described as plain data."""
+"""Models as applications build them, operand by operand, or with a function per operation."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from armpy.nnapi.codes import OPERAND_TRAITS, OperandCode, OperationCode
+from armpy.nnapi.description.operand_type import TENSOR_TYPES, OperandType
 from armpy.nnapi.devices import DeviceManager
 from armpy.nnapi.model.builder_values import (
     any_scale,
@@ -17,7 +18,6 @@ from armpy.nnapi.model.builder_values import (
     operand_code,
 )
 from armpy.nnapi.model.model import Model
-from armpy.nnapi.model.operand_type import TENSOR_TYPES, OperandType
 from armpy.nnapi.model.operation_functions import (
     FIXED_OUTPUTS,
     OUTPUTS,
@@ -44,11 +44,11 @@ _TRUTH_VALUES = frozenset(
         OperationCode.NOT_EQUAL,
     }
 )
-"""What conditions are made by, whose dimensions have to be known."""
+"""Operations that give truth values, for conditions, whose dimensions have to be known."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Value:
+class ModelOperand:
     """An operand of a model under construction.
 
     Parameters
@@ -64,7 +64,7 @@ class Value:
     type: OperandType
 
     def __repr__(self) -> str:
-        return f"Value({self.index}, {self.type})"
+        return f"ModelOperand({self.index}, {self.type})"
 
 
 class ModelBuilder:
@@ -77,7 +77,7 @@ class ModelBuilder:
 
     Notes
     -----
-    Where an operation takes an operand, its function takes a `Value`; an array of float32,
+    Where an operation takes an operand, its function takes a `ModelOperand`; an array of float32,
     float16, int32 or bool; a list of numbers; or, for a scalar, a number. Arguments that NNAPI
     lets out may be left out, `activation` too. Outputs are of the type of the first input
     where they have to be of one type, of unknown rank; ``outputs=`` says otherwise.
@@ -108,7 +108,7 @@ class ModelBuilder:
         dimensions: Sequence[int] = (),
         scale: float = 0.0,
         zero_point: int = 0,
-    ) -> Value:
+    ) -> ModelOperand:
         """Add an input of the model.
 
         Parameters
@@ -140,7 +140,7 @@ class ModelBuilder:
         type: OperandCode | None = None,
         channel_scales: Sequence[float] | None = None,
         channel_dim: int = 0,
-    ) -> Value:
+    ) -> ModelOperand:
         """Add a constant tensor.
 
         Parameters
@@ -174,7 +174,7 @@ class ModelBuilder:
         self._model.set_operand_value(value.index, array)
         return value
 
-    def scalar(self, number: float, type: OperandCode) -> Value:
+    def scalar(self, number: float, type: OperandCode) -> ModelOperand:
         """Add a constant scalar.
 
         Raises
@@ -188,20 +188,20 @@ class ModelBuilder:
 
     def if_(
         self,
-        condition: Value,
+        condition: ModelOperand,
         then_model: Model,
         else_model: Model,
-        inputs: Sequence[Value],
+        inputs: Sequence[ModelOperand],
         outputs: Sequence[OperandType],
-    ) -> tuple[Value, ...]:
+    ) -> tuple[ModelOperand, ...]:
         """Run one of two models.
 
         Parameters
         ----------
-        condition : Value, TENSOR_BOOL8 of dimensions (1,)
+        condition : ModelOperand, TENSOR_BOOL8 of dimensions (1,)
         then_model, else_model : Model
             Finished; they take the inputs and give the outputs.
-        inputs : sequence of Value
+        inputs : sequence of ModelOperand
         outputs : sequence of OperandType
 
         Raises
@@ -221,9 +221,9 @@ class ModelBuilder:
         self,
         condition_model: Model,
         body_model: Model,
-        inputs: Sequence[Value],
+        inputs: Sequence[ModelOperand],
         outputs: Sequence[OperandType],
-    ) -> tuple[Value, ...]:
+    ) -> tuple[ModelOperand, ...]:
         """Run a model as long as another says so.
 
         Parameters
@@ -232,7 +232,7 @@ class ModelBuilder:
             Finished; takes the inputs and gives one TENSOR_BOOL8 of dimensions (1,).
         body_model : Model
             Finished; takes the inputs and gives the next turn's, or the first of them.
-        inputs : sequence of Value
+        inputs : sequence of ModelOperand
         outputs : sequence of OperandType
             The first of what the body gives.
 
@@ -249,7 +249,7 @@ class ModelBuilder:
         ins = [*models, *(value.index for value in inputs)]
         return self._operation(OperationCode.WHILE, ins, outputs)
 
-    def finish(self, *outputs: Value) -> Model:
+    def finish(self, *outputs: ModelOperand) -> Model:
         """Name the model's outputs and finish it.
 
         Raises
@@ -262,7 +262,7 @@ class ModelBuilder:
         self._model.finish()
         return self._model
 
-    def __getattr__(self, name: str) -> Callable[..., Any]:  # Any: one Value, or several
+    def __getattr__(self, name: str) -> Callable[..., Any]:  # Any: one ModelOperand, or several
         """The function of an operation."""
         definition = functions().get(name)
         if definition is None:
@@ -277,7 +277,7 @@ class ModelBuilder:
         """The function of an operation, with its signature and documentation."""
         parameters = signature(definition)
 
-        def function(*args: object, **kwargs: object) -> Value | tuple[Value, ...]:
+        def function(*args: object, **kwargs: object) -> ModelOperand | tuple[ModelOperand, ...]:
             try:
                 given = parameters.bind(*args, **kwargs).arguments
             except TypeError as error:
@@ -294,7 +294,7 @@ class ModelBuilder:
 
     def _call(
         self, definition: OperationDefinition, given: Mapping[str, object], outputs: object
-    ) -> Value | tuple[Value, ...]:
+    ) -> ModelOperand | tuple[ModelOperand, ...]:
         """Add an operation."""
         given = {name: value for name, value in given.items() if value is not None}
         asked: Sequence[OperandType | None] | None = None
@@ -312,9 +312,9 @@ class ModelBuilder:
         made = self._operation(definition.code, [v.index for v in values], types)
         return made[0] if len(made) == 1 else made
 
-    def _operand(self, call: OperationCall, argument: Argument, value: object) -> Value:
-        """The operand for what was given for an argument."""
-        if isinstance(value, Value):
+    def _operand(self, call: OperationCall, argument: Argument, value: object) -> ModelOperand:
+        """The operand for a value that was given for an argument."""
+        if isinstance(value, ModelOperand):
             require_data(
                 value.builder is self,
                 f"{argument.name} belongs to another builder",
@@ -340,7 +340,7 @@ class ModelBuilder:
     def _output_types(
         self,
         call: OperationCall,
-        values: Sequence[Value],
+        values: Sequence[ModelOperand],
         asked: Sequence[OperandType | None] | None,
         num_outputs: int | None,
     ) -> list[OperandType]:
@@ -356,7 +356,7 @@ class ModelBuilder:
         ]
 
     def _inferred(
-        self, call: OperationCall, argument: Argument, values: Sequence[Value]
+        self, call: OperationCall, argument: Argument, values: Sequence[ModelOperand]
     ) -> OperandType:
         """Type of an output that follows from the inputs; its rank is mostly left open."""
         code = argument.code(call.row)
@@ -379,7 +379,7 @@ class ModelBuilder:
 
     def _operation(
         self, code: OperationCode, inputs: Sequence[int], outputs: Sequence[OperandType]
-    ) -> tuple[Value, ...]:
+    ) -> tuple[ModelOperand, ...]:
         """Add an operation and the operands that it writes."""
         made = tuple(self._add(operand_type) for operand_type in outputs)
         self._model.add_operation(code, inputs, [value.index for value in made])
@@ -391,13 +391,13 @@ class ModelBuilder:
         self._model.set_operand_value_from_model(index, model)
         return index
 
-    def _add(self, operand_type: OperandType) -> Value:
+    def _add(self, operand_type: OperandType) -> ModelOperand:
         """Add an operand."""
-        return Value(self, self._model.add_operand(operand_type), operand_type)
+        return ModelOperand(self, self._model.add_operand(operand_type), operand_type)
 
 
 def _broadcast(shapes: Sequence[Sequence[int]]) -> tuple[int, ...]:
-    """The dimensions of what goes through tensors side by side; none if they are not known."""
+    """The dimensions of tensors broadcast together; none if they are not known."""
     try:
         found = np.broadcast_shapes(*map(tuple, shapes))
     except ValueError:  # which `Model.finish` says better
@@ -407,7 +407,7 @@ def _broadcast(shapes: Sequence[Sequence[int]]) -> tuple[int, ...]:
 
 def _code_of(value: object) -> OperandCode | None:
     """The operand type that something given for an argument has of its own."""
-    if isinstance(value, Value):
+    if isinstance(value, ModelOperand):
         return OperandCode(value.type.type)
     if isinstance(value, np.ndarray) and value.ndim:
         return TENSOR_TYPES.get(value.dtype.name)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from armpy.nnapi.codes import OPERAND_TRAITS, OperandCode
-from armpy.nnapi.model.operand_type import TENSOR_TYPES
+from armpy.nnapi.description.operand_type import TENSOR_TYPES
 from armpy.nnapi.model.operation_functions import OUTPUTS, OperationCall
 from armpy.nnapi.results import bad_data, require_data
 from armpy.ops.operation import Array
 
 
 def number_of_outputs(call: OperationCall) -> int:
-    """How many outputs a call means, where an argument says it.
+    """The number of outputs of a call, where an argument says it.
 
     Raises
     ------

@@ -16,16 +16,16 @@ from armpy.nnapi.codes import (
     is_extension,
     operation_name,
 )
-from armpy.nnapi.extensions.extensions import ExtensionLookup, no_extensions
-from armpy.nnapi.model.described import IModel, described
-from armpy.nnapi.model.model_description import (
+from armpy.nnapi.description.model_description import (
     Lifetime,
     ModelDescription,
     Operand,
     OperationNode,
     Subgraph,
 )
+from armpy.nnapi.extensions.extensions import ExtensionLookup, no_extensions
 from armpy.nnapi.results import bad_data
+from armpy.nnapi.validation.described import IModel, described
 
 _log = logging.getLogger("armpy.nnapi")
 
@@ -33,7 +33,7 @@ Find: TypeAlias = Callable[[str, int, bool], str]
 """Gives the name of an extension's operation, or operand type, of a number."""
 
 
-class Named(Protocol):
+class NameOf(Protocol):
     """Gives a vendor's name of a code; an empty one for NNAPI's own."""
 
     def __call__(self, code: int, *, is_operation: bool) -> str:
@@ -55,7 +55,7 @@ _KINDS: Mapping[Lifetime, str] = MappingProxyType(
         Lifetime.SUBGRAPH: "SUBGRAPH",
     }
 )
-"""What is written of operands that no execution gives or writes."""
+"""Marks in the drawing for operands that no execution gives or writes."""
 
 
 def graph_dump(
@@ -103,7 +103,7 @@ def graph_dump(
 
 
 def draw(description: ModelDescription, name: str = "model", find: Find = lambda *_: "") -> str:
-    """What `graph_dump` writes.
+    """Draw a model; the text that `graph_dump` writes.
 
     Parameters
     ----------
@@ -130,10 +130,10 @@ def draw(description: ModelDescription, name: str = "model", find: Find = lambda
 
 
 def _names_of(model: IModel | ModelDescription) -> Find:
-    """What gives names of extensions' types and operations: backends, if the model has any."""
+    """A function that finds the names of extensions' types and operations in backends."""
     lookup: ExtensionLookup = no_extensions
     if not isinstance(model, ModelDescription):
-        lookup = model.manager.extensions.lookup()
+        lookup = model.extension_lookup
 
     def find(extension: str, number: int, is_operation: bool) -> str:
         try:
@@ -146,7 +146,7 @@ def _names_of(model: IModel | ModelDescription) -> Find:
     return find
 
 
-def _graph(graph: Subgraph, named: Named, prefix: str, indent: str) -> Iterator[str]:
+def _graph(graph: Subgraph, named: NameOf, prefix: str, indent: str) -> Iterator[str]:
     """The lines of one graph."""
     edges = {index: f"input[{k}]" for k, index in enumerate(graph.inputs)}
     edges |= {index: f"output[{k}]" for k, index in enumerate(graph.outputs)}
@@ -178,8 +178,8 @@ def _position(position: int, count: int) -> str:
     return f" [label={position}]" if count > 1 else ""
 
 
-def _operand_label(operand: Operand, named: Named, name: str) -> str:
-    """What is written on an operand."""
+def _operand_label(operand: Operand, named: NameOf, name: str) -> str:
+    """The label of an operand."""
     kind = _KINDS.get(operand.lifetime)
     text = f"{name}: {kind}" if kind else name
     if operand.subgraph is not None:

@@ -2,32 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from armpy.nnapi.model.model_description import ModelDescription, Subgraph
+from armpy.nnapi.description.model_description import ModelDescription, Subgraph
 from armpy.nnapi.model.run_order import run_order
-from armpy.nnapi.model.trailing_defaults import without_trailing_defaults
-from armpy.nnapi.model.validation import check_operand_indexes, validate_model
+from armpy.nnapi.validation.described import FinishedModel
+from armpy.nnapi.validation.trailing_defaults import without_trailing_defaults
+from armpy.nnapi.validation.validate_model import check_operand_indexes, validate_model
 from armpy.profiling import phase
 
 
-@dataclass(frozen=True, slots=True)
-class Completed:
-    """A finished model.
-
-    Parameters
-    ----------
-    description : ModelDescription
-        Valid, its operations in an order in which they can run.
-    order : tuple of int
-        For each of the main graph's operations, which one it was before.
-    """
-
-    description: ModelDescription
-    order: tuple[int, ...]
-
-
-def complete(description: ModelDescription) -> Completed:
+def complete(description: ModelDescription) -> FinishedModel:
     """Sort, check and simplify a model.
 
     Raises
@@ -47,7 +32,7 @@ def complete(description: ModelDescription) -> Completed:
     with phase("validate"):
         validate_model(description)
     # Last, as only a valid operation has a form that says which inputs have defaults.
-    return Completed(without_trailing_defaults(description), order)
+    return FinishedModel(without_trailing_defaults(description), order)
 
 
 def _sorted(graph: Subgraph) -> tuple[Subgraph, tuple[int, ...]]:

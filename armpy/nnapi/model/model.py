@@ -16,23 +16,21 @@ from armpy.nnapi.codes import (
     is_extension,
     operation_name,
 )
-from armpy.nnapi.devices import DeviceManager, default_manager
-from armpy.nnapi.extensions.extensions import TypeManager
-from armpy.nnapi.memory.memory import Memory
-from armpy.nnapi.model.described import IModel
-from armpy.nnapi.model.dump import draw
-from armpy.nnapi.model.finish_model import Completed, complete
-from armpy.nnapi.model.model_description import (
+from armpy.nnapi.description.model_description import (
     ChannelQuant,
     ExtensionTypeInformation,
     ModelDescription,
     OperationNode,
     Subgraph,
 )
+from armpy.nnapi.description.operand_type import OperandType, validate_operand_type
+from armpy.nnapi.devices import DeviceManager, default_manager
+from armpy.nnapi.extensions.extensions import ExtensionLookup, TypeManager
+from armpy.nnapi.memory import Memory
+from armpy.nnapi.model.dump import draw
+from armpy.nnapi.model.finish_model import complete
 from armpy.nnapi.model.operand_list import OperandList
-from armpy.nnapi.model.operand_type import OperandType, validate_operand_type
 from armpy.nnapi.model.references import References
-from armpy.nnapi.model.validation import check_channel_quant, validate_operation
 from armpy.nnapi.results import (
     as_integer,
     bad_data,
@@ -41,12 +39,14 @@ from armpy.nnapi.results import (
     require_data,
     unexpected_null,
 )
+from armpy.nnapi.validation.described import FinishedModel, IModel
+from armpy.nnapi.validation.validate_model import check_channel_quant, validate_operation
 
 _log = logging.getLogger("armpy.nnapi")
 
 
 class Model(IModel):
-    """A model under construction, and then for good.
+    """A model, under construction until it is finished.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ class Model(IModel):
         self._references = References()
         self._is_relaxed = False
         self._is_invalid = False
-        self._completed: Completed | None = None
+        self._finished: FinishedModel | None = None
 
     @classmethod
     def from_description(
@@ -98,7 +98,7 @@ class Model(IModel):
             BAD_DATA if it is not valid.
         """
         model = cls(manager)
-        model._completed = complete(description)
+        model._finished = complete(description)
         return model
 
     def add_operand(self, operand_type: OperandType) -> int:
@@ -165,6 +165,7 @@ class Model(IModel):
             raise unexpected_null("the memory", where=where, expected="a Memory")
         check_kind(memory, Memory, where)
         self._check_open(where)
+        # The operand first, as NNAPI does, then whether the region is in the memory.
         self._list.check_region(index, length, where)
         self._list.set_region(index, memory.region(offset, length, where))
 
@@ -189,6 +190,7 @@ class Model(IModel):
         value.check_finished(where)
         self._check_open(where)
         self._list.get(index, where)
+        # The manager is asked only for models with extensions: making it looks for backends.
         prefix_of = self._type_manager.prefix_of if value.description.extensions else None
         self._list.set_model(index, self._references.add(value.description, prefix_of))
 
@@ -234,6 +236,7 @@ class Model(IModel):
         where = f"Model.set_operand_extension_data({index})"
         self._check_open(where)
         operand = self._list.get(index, where)
+        # A copy, as NNAPI takes one: the caller may reuse the buffer.
         held = None if data is None else _bytes(data, where)
         require_data(held != b"", "the data has no bytes", where=where, fix="Pass None to clear it")
         require_data(
@@ -272,6 +275,7 @@ class Model(IModel):
         elif code not in tuple(OperationCode):
             raise bad_data("there is no such operation", where=where, actual=str(code))
         node = OperationNode(int(code), _indexes(inputs, where), _indexes(outputs, where))
+        # At once, so that the error points to the call that is wrong and not to finish.
         validate_operation(node, self._list.operands, self._references.graphs)
         require_data(
             len(self._operations) < MAX_OPERANDS,
@@ -318,6 +322,7 @@ class Model(IModel):
             then stays.
         """
         self._check_open("Model.finish")
+        # The application may change or free its buffers as soon as this returns.
         self._list.copy_large_values()
         main = Subgraph(
             tuple(self._list.operands), tuple(self._operations), self._inputs, self._outputs
@@ -325,16 +330,17 @@ class Model(IModel):
         referenced = self._references.graphs
         codes = self._references.extension_codes(main)
         names = self._type_manager.names_of(codes) if codes else {}
+        # Until it is known to be valid: NNAPI lets finish be tried once, whatever it comes to.
         self._is_invalid = True
-        self._completed = complete(ModelDescription(main, referenced, self._is_relaxed, names))
+        self._finished = complete(ModelDescription(main, referenced, self._is_relaxed, names))
         self._is_invalid = False
         if is_on.model:
-            vlog("model", "%s", draw(self._completed.description))
+            vlog("model", "%s", draw(self._finished.description))
 
     @property
     def is_finished(self) -> bool:
         """Whether it is final and valid."""
-        return self._completed is not None
+        return self._finished is not None
 
     @property
     def description(self) -> ModelDescription:
@@ -352,18 +358,18 @@ class Model(IModel):
         """For each operation of the description, which one of those added it is."""
         return self.check_finished("Model.operation_order").order
 
-    def check_finished(self, where: str) -> Completed:
-        """What `finish` made.
+    def check_finished(self, where: str) -> FinishedModel:
+        """The finished model.
 
         Raises
         ------
         NnapiError
             BAD_STATE if the model is not finished, or invalid.
         """
-        if self._completed is None:
+        if self._finished is None:
             problem = "is invalid" if self._is_invalid else "is not finished"
             raise bad_state(f"the model {problem}", where=where, fix="Call Model.finish first")
-        return self._completed
+        return self._finished
 
     def get_extension_operand_type(self, extension_name: str, operand_type: int) -> int:
         """The code of an extension's operand type; see `TypeManager.get_operand_type`."""
@@ -375,10 +381,10 @@ class Model(IModel):
 
     @property
     def manager(self) -> DeviceManager:
-        """Whose extensions it can use, and whose devices run it if nobody says otherwise."""
+        """The manager whose extensions it can use, and whose devices run it by default."""
         return self._manager or default_manager()
 
-    def check_manager(self, manager: DeviceManager, where: str) -> None:
+    def check_manager(self, manager: object, where: str) -> None:
         """Check that a manager is the one that the model was made for, if it was made for one.
 
         Raises
@@ -395,15 +401,20 @@ class Model(IModel):
             )
 
     @property
+    def extension_lookup(self) -> ExtensionLookup:
+        """The function that looks up its vendor extensions."""
+        return self._type_manager.lookup()
+
+    @property
     def _type_manager(self) -> TypeManager:
-        """Who knows the extensions."""
+        """The manager's codes of extensions."""
         return self.manager.extensions
 
     def _check_open(self, where: str) -> None:
         """Check that the model can still be changed."""
         if self._is_invalid:
             raise bad_state("the model is invalid", where=where, fix="Build another one")
-        if self._completed is not None:
+        if self._finished is not None:
             raise bad_state("the model is finished", where=where)
 
     def __enter__(self) -> Model:
@@ -415,7 +426,7 @@ class Model(IModel):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if kind is None and self._completed is None and not self._is_invalid:
+        if kind is None and self._finished is None and not self._is_invalid:
             self.finish()
 
     def __repr__(self) -> str:

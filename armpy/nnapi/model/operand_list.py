@@ -11,13 +11,13 @@ from armpy.nnapi.codes import (
     MAX_SIZE_BYTES,
     OperandCode,
 )
-from armpy.nnapi.model.model_description import Lifetime, Operand
+from armpy.nnapi.description.buffers import readable_bytes
+from armpy.nnapi.description.model_description import Lifetime, Operand
 from armpy.nnapi.results import check_index, require_data
-from armpy.nnapi.run.buffers import readable_bytes
 
 
 class OperandList:
-    """Operands with what has been said of them so far.
+    """Operands of a model, with types and values as far as they are set.
 
     Attributes
     ----------
@@ -56,6 +56,7 @@ class OperandList:
         require_data(len(data) <= MAX_SIZE_BYTES, "the value is too large", where=where)
         if operand.type != OperandCode.OEM_SCALAR:
             _check_length(operand, len(data), where)
+        # NNAPI copies small values at once, so their buffer may change after the call.
         if len(data) <= MAX_IMMEDIATE_COPY_BYTES:
             self._set(index, Lifetime.CONSTANT_COPY, bytes(data))
         else:
@@ -76,7 +77,7 @@ class OperandList:
         _check_length(operand, length, where)
 
     def set_region(self, index: int, data: memoryview) -> None:
-        """Make an operand a constant whose elements stay where they are."""
+        """Make an operand a constant that is read in place."""
         self._set(index, Lifetime.CONSTANT_REFERENCE, data)
 
     def set_model(self, index: int, number: int) -> None:
@@ -107,6 +108,7 @@ class OperandList:
                 actual=lifetime.name,
             )
             seen.add(index)
+        # Marked only when all are checked: a call that fails changes nothing.
         for lifetime, index in listed:
             self.operands[index] = replace(self.operands[index], lifetime=lifetime)
 
@@ -124,6 +126,7 @@ class OperandList:
         subgraph: int | None = None,
     ) -> None:
         """Give an operand its value in place of the one it had."""
+        # A value that is set again replaces the one before, also a large one not yet copied.
         self._large_values.pop(index, None)
         self.operands[index] = replace(
             self.operands[index], lifetime=lifetime, data=data, subgraph=subgraph

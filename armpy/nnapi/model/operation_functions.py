@@ -34,7 +34,7 @@ FIXED_OUTPUTS: Mapping[OperationCode, tuple[float, int]] = {
 """Scale and zero point that an operation prescribes for an output of TENSOR_QUANT8_ASYMM."""
 
 SIGNED_OFFSET = 128
-"""How much lower the zero points of TENSOR_QUANT8_ASYMM_SIGNED are."""
+"""Difference between zero points of TENSOR_QUANT8_ASYMM and of the signed type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ def documentation(definition: OperationDefinition) -> str:
         "",
         "Returns",
         "-------",
-        "Value, or tuple of Value",
+        "ModelOperand, or tuple of ModelOperand",
     ]
     names = dict.fromkeys(", ".join(a.name for a in form.outputs) for form in definition.forms)
     lines += [f"    {' | '.join(names)}", "", "References", "----------"]

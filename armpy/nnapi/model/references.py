@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from armpy.backend.extension import LARGEST_EXTENSION_ID
 from armpy.nnapi.codes import EXTENSION_PREFIX_SHIFT, is_extension
-from armpy.nnapi.model.model_description import ModelDescription, Subgraph
+from armpy.nnapi.description.model_description import ModelDescription, Subgraph
 
 
 class References:
@@ -26,7 +26,7 @@ class References:
 
     @property
     def graphs(self) -> tuple[Subgraph, ...]:
-        """What MODEL operands stand for, by index."""
+        """The graphs that MODEL operands stand for, by index."""
         return tuple(self._graphs)
 
     def add(
@@ -77,13 +77,13 @@ class References:
 
 
 def _key(graph: Subgraph) -> Hashable:
-    """What graphs have in common that are equal."""
+    """A key that is the same for equal graphs."""
     operands = tuple((replace(operand, data=None), id(operand.data)) for operand in graph.operands)
     return operands, graph.operations, graph.inputs, graph.outputs
 
 
 def _renumbered(graph: Subgraph, number_of: Callable[[int], int]) -> Subgraph:
-    """A graph whose MODEL operands have other numbers."""
+    """Give the MODEL operands of a graph other numbers."""
     return replace(
         graph,
         operands=tuple(
@@ -96,7 +96,7 @@ def _renumbered(graph: Subgraph, number_of: Callable[[int], int]) -> Subgraph:
 
 
 def _with_prefixes(graph: Subgraph, prefixes: Mapping[int, int]) -> Subgraph:
-    """A graph whose extensions' types and operations have other prefixes, all at once."""
+    """Change the prefixes of extensions in a graph, all at once."""
     if not prefixes:
         return graph
 

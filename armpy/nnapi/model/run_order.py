@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from armpy.nnapi.codes import operation_name
-from armpy.nnapi.model.model_description import Lifetime, Operand, OperationNode
+from armpy.nnapi.description.model_description import Lifetime, Operand, OperationNode
 from armpy.nnapi.results import bad_data
 
 _WRITTEN = (Lifetime.TEMPORARY_VARIABLE, Lifetime.SUBGRAPH_OUTPUT)

@@ -10,24 +10,12 @@ from functools import cache
 from types import MappingProxyType
 
 from armpy.core.module_tables import ModuleTables
-from armpy.nnapi.operations.definition import (
-    Argument as Argument,
-)
-from armpy.nnapi.operations.definition import (
-    Arguments as Arguments,
-)
-from armpy.nnapi.operations.definition import (
-    Form as Form,
-)
-from armpy.nnapi.operations.definition import (
-    Match as Match,
-)
-from armpy.nnapi.operations.definition import (
-    OperationDefinition as OperationDefinition,
-)
-from armpy.nnapi.operations.definition import (
-    TypeRow as TypeRow,
-)
+from armpy.nnapi.operations.definition import OperationDefinition as OperationDefinition
+from armpy.nnapi.operations.form import Argument as Argument
+from armpy.nnapi.operations.form import Arguments as Arguments
+from armpy.nnapi.operations.form import Form as Form
+from armpy.nnapi.operations.form import Match as Match
+from armpy.nnapi.operations.form import TypeRow as TypeRow
 
 
 @cache

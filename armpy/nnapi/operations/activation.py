@@ -9,15 +9,9 @@ import numpy as np
 
 from armpy.graph import Value
 from armpy.nnapi.codes import OperandCode, OperationCode
-from armpy.nnapi.compile.lowering import LoweringContext
-from armpy.nnapi.operations.definition import (
-    Argument,
-    Arguments,
-    OperationDefinition,
-    TypeRow,
-    forms,
-    rows,
-)
+from armpy.nnapi.operations.definition import OperationDefinition
+from armpy.nnapi.operations.form import Argument, Arguments, TypeRow, forms, rows
+from armpy.nnapi.operations.lowering_context import LoweringContext
 from armpy.ops.activation_layers import (
     Activation,
     ActivationFunction,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from armpy.graph import Value
 from armpy.nnapi.codes import OperandCode, OperationCode
-from armpy.nnapi.compile.lowering import LoweringContext
-from armpy.nnapi.operations.definition import Argument, OperationDefinition, forms
+from armpy.nnapi.operations.definition import OperationDefinition
+from armpy.nnapi.operations.form import Argument, forms
+from armpy.nnapi.operations.lowering_context import LoweringContext
 from armpy.nnapi.operations.padding import PADDINGS, check_zero_point, padding_pairs
 from armpy.nnapi.operations.shared import data_layout, quantized_like, vector
 from armpy.nnapi.operations.windows import DEFAULT_NCHW, IMAGE, IMAGE_ROWS

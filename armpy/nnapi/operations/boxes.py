@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from armpy.nnapi.codes import OperandCode
-from armpy.nnapi.compile.lowering import LoweringContext
-from armpy.nnapi.operations.definition import Argument
+from armpy.nnapi.operations.form import Argument
+from armpy.nnapi.operations.lowering_context import LoweringContext
 from armpy.ops.operation import require
 from armpy.tensor import TensorInfo
 

@@ -7,8 +7,9 @@ from types import MappingProxyType
 
 from armpy.graph import Value
 from armpy.nnapi.codes import OperandCode, OperationCode
-from armpy.nnapi.compile.lowering import LoweringContext
-from armpy.nnapi.operations.definition import Argument, OperationDefinition, forms, rows
+from armpy.nnapi.operations.definition import OperationDefinition
+from armpy.nnapi.operations.form import Argument, forms, rows
+from armpy.nnapi.operations.lowering_context import LoweringContext
 from armpy.ops.elementwise import (
     Comparison,
     ComparisonOperation,

@@ -3,14 +3,8 @@
 from __future__ import annotations
 
 from armpy.nnapi.codes import OperandCode, OperationCode
-from armpy.nnapi.operations.definition import (
-    Argument,
-    Arguments,
-    OperationDefinition,
-    TypeRow,
-    forms,
-    rows,
-)
+from armpy.nnapi.operations.definition import OperationDefinition
+from armpy.nnapi.operations.form import Argument, Arguments, TypeRow, forms, rows
 from armpy.ops.operation import require
 from armpy.ops.quantizing import Cast, Dequantize, Quantize
 

@@ -7,14 +7,15 @@ from collections.abc import Sequence
 from armpy.errors import LayerValidationError
 from armpy.graph import Value
 from armpy.nnapi.codes import OperandCode, OperationCode
-from armpy.nnapi.compile.lowering import LoweringContext
 from armpy.nnapi.operations.boxes import (
     BATCH_INDICES,
     box_output,
     output_like,
     require_box_scale,
 )
-from armpy.nnapi.operations.definition import Argument, OperationDefinition, forms, rows
+from armpy.nnapi.operations.definition import OperationDefinition
+from armpy.nnapi.operations.form import Argument, forms, rows
+from armpy.nnapi.operations.lowering_context import LoweringContext
 from armpy.nnapi.operations.shared import data_layout
 from armpy.ops.detection import (
     AxisAlignedBboxTransform,
@@ -205,10 +206,12 @@ def _lower_post_process(lower: LoweringContext) -> Sequence[Value]:
         scale_h=float(lower.number("scale_height")),
         scale_w=float(lower.number("scale_width")),
         background_in_labels=bool(lower.number("background_in_labels")),
+        # NNAPI compares with above and below where TFLite's kernel takes equal scores too.
         strict_thresholds=True,
         compact_rows=True,
     )
     scores_info, boxes_info, classes_info, count_info = map(lower.output_info, range(4))
+    # The core's operation gives boxes first, as TFLite's does; NNAPI gives scores first.
     boxes, classes, scores, count = lower.add_layer(
         operation,
         [lower[name] for name in ("deltas", "scores", "anchors")],

@@ -9,15 +9,9 @@ import numpy as np
 
 from armpy.graph import Value
 from armpy.nnapi.codes import OperandCode, OperationCode
-from armpy.nnapi.compile.lowering import LoweringContext
-from armpy.nnapi.operations.definition import (
-    Argument,
-    Arguments,
-    OperationDefinition,
-    TypeRow,
-    forms,
-    rows,
-)
+from armpy.nnapi.operations.definition import OperationDefinition
+from armpy.nnapi.operations.form import Argument, Arguments, TypeRow, forms, rows
+from armpy.nnapi.operations.lowering_context import LoweringContext
 from armpy.nnapi.operations.shared import ANY_NUMBERS_FROM_29, fused_activation
 from armpy.ops.activation_layers import Activation, ActivationFunction
 from armpy.ops.activations import FusedActivation
@@ -87,6 +81,7 @@ def _lower_arithmetic(lower: LoweringContext, kind: BinaryOperation) -> Value:
         elif data_type.is_quantized:
             _check_rescaling(lower, kind)
     if data_type is DataType.SIGNED32 and kind is BinaryOperation.DIV:
+        # NNAPI rounds integer quotients down, where C rounds towards 0.
         kind = BinaryOperation.FLOOR_DIV
     if data_type is DataType.FLOAT32 and kind is BinaryOperation.DIV:
         return _lower_float_division(lower, activation)
@@ -108,6 +103,7 @@ def _lower_float_division(lower: LoweringContext, activation: FusedActivation) -
 def _check_rescaling(lower: LoweringContext, kind: BinaryOperation) -> None:
     """Check that scales can be brought to the output's by a fixed-point factor below 1."""
     require(kind is not BinaryOperation.DIV, "quantised tensors cannot be divided")
+    # In float32, as the reference computes it: at the border a wider product decides otherwise.
     scales = [np.float32(lower[name].info.scale) for name in ("input0", "input1")]
     is_product = kind is BinaryOperation.MUL
     common = scales[0] * scales[1] if is_product else max(scales) * np.float32(2**-19)

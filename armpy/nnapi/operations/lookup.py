@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from armpy.errors import LayerValidationError
 from armpy.graph import Value
 from armpy.nnapi.codes import OperandCode, OperationCode
-from armpy.nnapi.compile.lowering import LoweringContext
 from armpy.nnapi.operations.boxes import output_like
-from armpy.nnapi.operations.definition import Argument, OperationDefinition, forms, rows
+from armpy.nnapi.operations.definition import OperationDefinition
+from armpy.nnapi.operations.form import Argument, forms, rows
+from armpy.nnapi.operations.lowering_context import LoweringContext
 from armpy.ops.lookup import HashtableLookup, LshProjection, LshProjectionType
 from armpy.ops.movement import ChannelShuffle
 from armpy.ops.operation import require
@@ -57,6 +58,7 @@ def _lower_topk(lower: LoweringContext) -> Sequence[Value]:
     """TOPK_V2."""
     k = lower.integer("k")
     require(k >= 1, "k is too small", expected="1 or more", actual=k)
+    # Of equal elements NNAPI's reference puts the one with the larger index first.
     outputs = [output_like(lower, "input"), lower.output_info(1)]
     return lower.add_layer(TopkV2(k, larger_index_first=True), [lower["input"]], outputs)
 

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from armpy.graph import Value
 from armpy.nnapi.codes import OperandCode, OperationCode
-from armpy.nnapi.compile.lowering import LoweringContext
-from armpy.nnapi.operations.definition import Argument, OperationDefinition, forms, rows
+from armpy.nnapi.operations.definition import OperationDefinition
+from armpy.nnapi.operations.form import Argument, forms, rows
+from armpy.nnapi.operations.lowering_context import LoweringContext
 from armpy.nnapi.operations.shared import (
     add_by_name,
     operand_arguments,
@@ -57,6 +58,7 @@ def _typed_arguments(
     made = []
     for operands, columns in ((inputs, type_rule.inputs), (outputs, type_rule.outputs)):
         last = len(columns) - 1
+        # The last column of a rule stands for all operands that follow.
         types = [_CODES[next(iter(columns[min(i, last)]))] for i in range(len(operands))]
         made.append(
             tuple(

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from armpy.graph import Value
 from armpy.nnapi.codes import OperandCode, OperationCode
-from armpy.nnapi.compile.lowering import LoweringContext
-from armpy.nnapi.operations.definition import (
-    Argument,
-    Arguments,
-    OperationDefinition,
-    forms,
-    rows,
-)
+from armpy.nnapi.operations.definition import OperationDefinition
+from armpy.nnapi.operations.form import Argument, Arguments, forms, rows
+from armpy.nnapi.operations.lowering_context import LoweringContext
 from armpy.nnapi.operations.shared import ANY_NUMBERS_FROM_29, quantized_like, vector, with_an_axis
 from armpy.ops.generation import Fill, Rank
 from armpy.ops.joining import Concat
@@ -45,6 +40,7 @@ def _check_concatenation(arguments: Arguments) -> int:
     output = arguments["output"]
     if output.type != _C.TENSOR_QUANT8_ASYMM:
         return level
+    # Level 27 could only copy; other scales have to be computed anew.
     same = all(
         (operand.scale, operand.zero_point) == (output.scale, output.zero_point)
         for operand in arguments.all("inputs")
@@ -68,6 +64,7 @@ def _lower_reshape(lower: LoweringContext) -> Value:
 def _lower_squeeze(lower: LoweringContext) -> Value:
     """SQUEEZE."""
     axes = vector(lower, "axes") if "axes" in lower else None
+    # All axes may go, and NNAPI has no tensors of rank 0.
     squeezed = lower.add(Squeeze(axes), lower["input"], output=quantized_like(lower))
     return with_an_axis(lower, squeezed)
 

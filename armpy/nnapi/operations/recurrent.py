@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from armpy.nnapi.codes import OperandCode, OperationCode
-from armpy.nnapi.operations.definition import Argument, OperationDefinition, forms, rows
+from armpy.nnapi.operations.definition import OperationDefinition
+from armpy.nnapi.operations.form import Argument, forms, rows
 from armpy.nnapi.operations.shared import (
     add_by_name,
     operand_arguments,

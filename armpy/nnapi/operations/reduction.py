@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from armpy.graph import Value
 from armpy.nnapi.codes import OperandCode, OperationCode
-from armpy.nnapi.compile.lowering import LoweringContext
-from armpy.nnapi.operations.definition import (
-    Argument,
-    OperationDefinition,
-    TypeRow,
-    forms,
-    rows,
-)
+from armpy.nnapi.operations.definition import OperationDefinition
+from armpy.nnapi.operations.form import Argument, TypeRow, forms, rows
+from armpy.nnapi.operations.lowering_context import LoweringContext
 from armpy.nnapi.operations.shared import quantized_like, vector, with_an_axis
 from armpy.ops.reduction import ArgMinMax, ArgMinMaxFunction, Reduce, ReduceOperation
 
@@ -47,7 +42,9 @@ def _lower_reduction(lower: LoweringContext, kind: ReduceOperation) -> Value:
     reduce = Reduce(
         kind,
         vector(lower, "axes"),
+        # MEAN has an integer here, of which only numbers above 0 mean yes.
         lower.number("keep_dims") > 0,
+        # NNAPI's reference averages stored integers, and skips the product behind a zero.
         rounds_down=kind is ReduceOperation.MEAN,
         zero_absorbs=kind is ReduceOperation.PROD,
     )
@@ -70,6 +67,7 @@ def _reduction(
                 ),
                 Argument(
                     "keep_dims",
+                    # MEAN is older than operands of type BOOL.
                     _C.INT32 if is_mean else _C.BOOL,
                     f"Whether reduced axes stay with size 1{' (above 0)' if is_mean else ''}.",
                 ),

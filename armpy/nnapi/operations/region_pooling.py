@@ -6,14 +6,15 @@ from collections.abc import Sequence
 
 from armpy.graph import Value
 from armpy.nnapi.codes import OperandCode, OperationCode
-from armpy.nnapi.compile.lowering import LoweringContext
 from armpy.nnapi.operations.boxes import (
     BATCH_INDICES,
     box_output,
     output_like,
     require_box_scale,
 )
-from armpy.nnapi.operations.definition import Argument, OperationDefinition, forms, rows
+from armpy.nnapi.operations.definition import OperationDefinition
+from armpy.nnapi.operations.form import Argument, forms, rows
+from armpy.nnapi.operations.lowering_context import LoweringContext
 from armpy.nnapi.operations.shared import data_layout
 from armpy.ops.operation import require
 from armpy.ops.region_pooling import HeatmapMaxKeypoint, RoiAlign, RoiPooling
@@ -44,7 +45,7 @@ _REGION_ROWS = rows(
 
 
 def _lower_regions(lower: LoweringContext, operation: RoiAlign | RoiPooling) -> Value:
-    """What ROI_ALIGN and ROI_POOLING have in common."""
+    """The arguments that ROI_ALIGN and ROI_POOLING have in common."""
     require_box_scale(lower, "rois")
     shape = lower.shape("input")
     require(0 not in shape, "the input has no elements", expected="1 or more", actual=shape)

@@ -9,8 +9,8 @@ import numpy as np
 from armpy.errors import LayerValidationError
 from armpy.graph import Value
 from armpy.nnapi.codes import FuseCode, OperandCode, PaddingCode
-from armpy.nnapi.compile.lowering import LoweringContext
-from armpy.nnapi.operations.definition import Argument, rows
+from armpy.nnapi.operations.form import Argument, rows
+from armpy.nnapi.operations.lowering_context import LoweringContext
 from armpy.ops.activations import FusedActivation
 from armpy.ops.operation import Operand, Operation, require
 from armpy.ops.recurrent import RecurrentActivation

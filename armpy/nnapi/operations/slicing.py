@@ -6,14 +6,9 @@ from collections.abc import Sequence
 
 from armpy.graph import Value
 from armpy.nnapi.codes import OperandCode, OperationCode
-from armpy.nnapi.compile.lowering import LoweringContext
-from armpy.nnapi.operations.definition import (
-    Argument,
-    Arguments,
-    OperationDefinition,
-    forms,
-    rows,
-)
+from armpy.nnapi.operations.definition import OperationDefinition
+from armpy.nnapi.operations.form import Argument, Arguments, forms, rows
+from armpy.nnapi.operations.lowering_context import LoweringContext
 from armpy.nnapi.operations.shared import ANY_NUMBERS_FROM_29, quantized_like, vector, with_an_axis
 from armpy.ops.operation import require
 from armpy.ops.shapes import normalize_axis
@@ -72,6 +67,7 @@ def _require_num_splits(num_splits: int, num_outputs: int) -> None:
 def _lower_split(lower: LoweringContext) -> Sequence[Value]:
     """SPLIT."""
     num_splits = lower.integer("num_splits")
+    # Checked here as well, for the number may have become known only now.
     _require_num_splits(num_splits, len(lower.arguments.outputs))
     axis = normalize_axis(lower.integer("axis"), len(lower.shape("input")))
     infos = [quantized_like(lower, index=index) for index in range(num_splits)]
@@ -91,6 +87,7 @@ def _lower_strided_slice(lower: LoweringContext) -> Value:
             continue
         start = None if begin_mask >> axis & 1 else begin[axis]
         stop = None if end_mask >> axis & 1 else end[axis]
+        # Python counts as the reference does: from the end where negative, cut at the borders.
         taken = range(*slice(start, stop, stride).indices(dim))
         require(
             stride > 0 and len(taken) == 1,
@@ -98,6 +95,7 @@ def _lower_strided_slice(lower: LoweringContext) -> Value:
             expected="a stride above 0 that takes one element",
             actual=f"a stride of {stride} that takes {len(taken)}",
         )
+        # The core takes the one element from here, whatever the masks said.
         first[axis] = taken.start
     sliced = lower.add(
         StridedSlice(tuple(first), end, strides, begin_mask, end_mask, shrink),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from armpy.graph import Value
 from armpy.nnapi.codes import OperandCode, OperationCode
-from armpy.nnapi.compile.lowering import LoweringContext
-from armpy.nnapi.operations.definition import Argument, OperationDefinition, forms
+from armpy.nnapi.operations.definition import OperationDefinition
+from armpy.nnapi.operations.form import Argument, forms
+from armpy.nnapi.operations.lowering_context import LoweringContext
 from armpy.nnapi.operations.shared import data_layout, fused_activation, implicit_padding, vector
 from armpy.nnapi.operations.weighted import (
     BIAS,
@@ -55,6 +56,7 @@ def _lower(lower: LoweringContext) -> Value:
         else _implicit_padding(lower, kernel, steps)
     )
     sizes = tuple(
+        # What the windows cover, less the padding: the inverse of a convolution's output size.
         (shape[axis] - 1) * step + k - sum(pair)
         for axis, step, k, pair in zip(layout.spatial_axes, steps, kernel, padding, strict=True)
     )
@@ -91,6 +93,7 @@ def _padding_for(padding: Padding, size: int, kernel: int, step: int) -> tuple[i
     if padding is Padding.VALID:
         return 0, 0
     total = (-(-size // step) - 1) * step + kernel - size
+    # The odd element goes behind, as TFLite's padding puts it.
     before = max(total, 0) // 2
     return before, total - before
 

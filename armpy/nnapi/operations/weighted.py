@@ -8,8 +8,9 @@ import numpy as np
 
 from armpy.graph import Value
 from armpy.nnapi.codes import OperandCode, OperationCode
-from armpy.nnapi.compile.lowering import LoweringContext
-from armpy.nnapi.operations.definition import Argument, Arguments, OperationDefinition, forms, rows
+from armpy.nnapi.operations.definition import OperationDefinition
+from armpy.nnapi.operations.form import Argument, Arguments, forms, rows
+from armpy.nnapi.operations.lowering_context import LoweringContext
 from armpy.nnapi.operations.shared import data_layout, float32_product, fused_activation
 from armpy.nnapi.operations.windows import (
     ACTIVATION,
@@ -82,6 +83,7 @@ def _check_convolution(arguments: Arguments, dim: int) -> int:
 
 def _check_fully_connected(arguments: Arguments) -> int:
     """Shapes as far as they are known; level 29 if the scales are not those of level 27."""
+    # Only what the model says of dimensions; the rest is checked when all are known.
     vectors, weights = arguments["input"].dimensions, arguments["filter"].dimensions
     bias = arguments["bias"].dimensions
     if vectors and weights and bias:
@@ -105,6 +107,7 @@ def _check_fully_connected(arguments: Arguments) -> int:
 def _level_of_scales(arguments: Arguments, scale: float, level: int) -> int:
     """At least level 29 unless a scale is above the product of those of input and filter."""
     first, second = arguments["input"], arguments["filter"]
+    # The signed type came with level 30, where the rule is gone already.
     is_unsigned = first.type == _C.TENSOR_QUANT8_ASYMM
     product = float32_product(first.scale, second.scale)
     if is_unsigned and np.float32(scale) <= product:
@@ -124,6 +127,7 @@ def check_bias_scale(lower: LoweringContext) -> None:
     if not source.data_type.is_quantized or weights.has_per_axis_quantization:
         return
     product = float32_product(source.scale, weights.scale)
+    # As stored: the application may have given more digits than float32 has.
     scale = float(np.float32(lower.arguments["bias"].scale))
     require(
         abs(product - scale) <= 1e-6 * min(product, scale),
@@ -143,6 +147,7 @@ def _lower_windows(
     require_filter(lower)
     check_bias_scale(lower)
     kernel = lower.shape("filter")[1:3]
+    # Padding is measured against what a window spans, gaps of the dilation included.
     extents = tuple((k - 1) * d + 1 for k, d in zip(kernel, dilation, strict=True))
     operation = kind(
         stride(lower),

@@ -1,211 +1,31 @@
-"""Arguments of executions: what a compiled model takes and gives, and what one run is given."""
+"""Arguments of one execution: its inputs and outputs, in buffers or in memory."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from functools import cached_property
-from typing import TypeAlias, TypeGuard
+from collections.abc import Sequence
+from weakref import ref
 
 import numpy as np
 
-from armpy.nnapi.codes import CONTROL_FLOW_CODES, OperandCode
-from armpy.nnapi.model.model_description import Operand, Subgraph
-from armpy.nnapi.model.optional import optional_operands
+from armpy.errors import NnapiError, ResultCode
+from armpy.nnapi.compile.compilation import Compilation
+from armpy.nnapi.compile.outputs import OutputShapes
+from armpy.nnapi.compile.signature import ArgumentSlot, ExecutionSignature, Renew
+from armpy.nnapi.description.buffers import writable_bytes
+from armpy.nnapi.description.operand_type import OperandType
+from armpy.nnapi.description.request import check_dimensions
+from armpy.nnapi.memory import Memory
+from armpy.nnapi.memory_domains.described_memory import DescribedMemory, Role
+from armpy.nnapi.memory_domains.memory_uses import PLACEHOLDER, MemoryUses
 from armpy.nnapi.results import bad_data, bad_state, check_index, require_data
 from armpy.ops.operation import Array
-from armpy.tensor import TensorInfo
-
-Renew: TypeAlias = Callable[[], "Array | None"]
-"""Makes the elements of an input from what its buffer holds now."""
-
-
-class ArgumentSlot:
-    """One input or output of a compiled model.
-
-    Parameters
-    ----------
-    operand : Operand
-    is_written : bool
-        Whether it is an output.
-
-    Attributes
-    ----------
-    shape : tuple of int, optional
-        That of arrays which are used as they lie; None if dimensions are open, or elements are
-        not those of an array (truth values that may be any byte, OEM scalars).
-    """
-
-    __slots__ = ("_dtype", "_is_written", "operand", "shape")
-
-    def __init__(self, operand: Operand, *, is_written: bool) -> None:
-        self.operand = operand
-        self._is_written = is_written
-        self._dtype = operand.data_type.dtype
-        self.shape: tuple[int, ...] | None = None
-        if self._is_plain and operand.is_fully_known:
-            self.shape = operand.info.known_shape
-
-    @property
-    def _is_plain(self) -> bool:
-        """Whether its elements are those of an array."""
-        return self._dtype != np.bool_ and self.operand.type != OperandCode.OEM_SCALAR
-
-    def settle(self, info: TensorInfo) -> bool:
-        """Take the shape that a result has with all inputs; whether arrays can be of it."""
-        if not info.is_fully_shaped or not self._is_plain:
-            return False
-        if self.shape is None:
-            self.shape = info.known_shape
-        return self.shape == info.known_shape
-
-    @property
-    def dimensions(self) -> tuple[int, ...]:
-        """Dimensions of the shape; those that the model says if there is none."""
-        if self.shape is None:
-            return self.operand.dimensions
-        return self.shape[: len(self.shape) - len(self.operand.element_shape)]
-
-    def fits(self, value: object) -> TypeGuard[Array]:
-        """Whether `value` is an array that is used as it lies."""
-        # Every argument of every execution comes by here: what tells most is asked first.
-        if type(value) is not np.ndarray or value.shape != self.shape:
-            return False
-        if value.dtype is not self._dtype and value.dtype != self._dtype:
-            return False
-        flags = value.flags
-        return flags.carray or (not self._is_written and flags.c_contiguous and flags.aligned)
-
-    def input_array(
-        self, data: memoryview | None, dimensions: tuple[int, ...], where: str
-    ) -> Array | None:
-        """The elements of an input, whose length fits its dimensions; None for no value.
-
-        Raises
-        ------
-        NnapiError
-            BAD_DATA if there are no bytes, or not as many as the dimensions say.
-        """
-        if data is None:
-            return None
-        check_length(self.operand, data, dimensions, where)
-        elements = replace(self.operand, dimensions=dimensions, data=data).elements
-        if elements is None or elements.flags.aligned:
-            return elements
-        return elements.copy()
-
-    def input_read(
-        self, data: memoryview | None, dimensions: tuple[int, ...], where: str
-    ) -> tuple[Array | None, Renew | None]:
-        """The elements of an input, and what makes them again if they are no part of its buffer.
-
-        Raises
-        ------
-        NnapiError
-            As for `input_array`.
-        """
-        array = self.input_array(data, dimensions, where)
-        if array is None or data is None or _is_over(array, data):
-            return array, None
-        return array, lambda: self.input_array(data, dimensions, where)
-
-    @property
-    def _num_bytes(self) -> int:
-        """Bytes of all elements."""
-        return math.prod(self.shape or ()) * self._dtype.itemsize
-
-    def output_array(
-        self, data: memoryview | None, dimensions: tuple[int, ...], where: str
-    ) -> Array | None:
-        """The bytes that an output is written to; errors as for `input_array`."""
-        if data is None:
-            return None
-        check_length(self.operand, data, dimensions, where)
-        flat = np.frombuffer(data, np.uint8)
-        is_expected = dimensions in (self.operand.dimensions, self.dimensions)
-        if self.shape is None or not is_expected or flat.size != self._num_bytes:
-            return flat
-        array = flat.view(self._dtype).reshape(self.shape)
-        return array if array.flags.aligned else flat
-
-
-def _is_over(array: Array, data: memoryview) -> bool:
-    """Whether an array's elements are the bytes of a buffer themselves."""
-    return bool(np.may_share_memory(array, np.frombuffer(data, np.uint8)))
-
-
-def check_length(
-    operand: Operand, data: memoryview, dimensions: tuple[int, ...], where: str
-) -> None:
-    """Check that there are as many bytes as an argument's dimensions say.
-
-    Raises
-    ------
-    NnapiError
-        BAD_DATA if there are not, or none at all.
-    """
-    require_data(
-        len(data) > 0, "the buffer has no bytes", where=where, fix="Pass None for no value"
-    )
-    # Of an output whose dimensions are not known the buffer may have any length; whether the
-    # result fits is seen behind the execution (OUTPUT_INSUFFICIENT_SIZE).
-    size = replace(operand, dimensions=dimensions).size_bytes
-    is_free = size == 0 or operand.type == OperandCode.OEM_SCALAR
-    require_data(
-        is_free or len(data) == size,
-        "the buffer has the wrong length",
-        where=where,
-        expected=f"{size} bytes for {operand.type_name}{dimensions or ''}",
-        actual=f"{len(data)} bytes",
-    )
-
-
-class ExecutionSignature:
-    """Inputs and outputs of a compiled model's executions.
-
-    Parameters
-    ----------
-    main : Subgraph
-        The model's main graph.
-
-    Attributes
-    ----------
-    inputs, outputs : tuple of ArgumentSlot
-    has_control_flow : bool
-    """
-
-    def __init__(self, main: Subgraph) -> None:
-        self._main = main
-        self.inputs = tuple(ArgumentSlot(main.operands[i], is_written=False) for i in main.inputs)
-        self.outputs = tuple(ArgumentSlot(main.operands[i], is_written=True) for i in main.outputs)
-        self.has_control_flow = any(node.type in CONTROL_FLOW_CODES for node in main.operations)
-
-    @property
-    def input_shapes(self) -> list[tuple[int, ...]] | None:
-        """The shape of every input; None if one is not that of arrays used as they lie."""
-        shapes = [slot.shape for slot in self.inputs if slot.shape is not None]
-        return shapes if len(shapes) == len(self.inputs) else None
-
-    def settle(self, infos: Sequence[TensorInfo]) -> bool:
-        """Take the shapes of the results; whether arrays can be written as they lie."""
-        return all([slot.settle(info) for slot, info in zip(self.outputs, infos, strict=True)])
-
-    @cached_property
-    def needed_outputs(self) -> frozenset[int]:
-        """Positions of the outputs that no operation can go without."""
-        optional = optional_operands(self._main)
-        return frozenset(
-            position for position, i in enumerate(self._main.outputs) if i not in optional
-        )
-
 
 _UNSET: Array = np.empty(0, np.uint8)
 """In the place of an argument that nobody has set."""
 
 
-class Arguments:
-    """The inputs, or the outputs, of one execution while it is set up.
+class ArgumentList:
+    """The inputs, or the outputs, of one execution.
 
     Parameters
     ----------
@@ -226,6 +46,7 @@ class Arguments:
     def __init__(self, what: str, slots: tuple[ArgumentSlot, ...]) -> None:
         self._what = what
         self._slots = slots
+        # Counted, so that a complete list is told at the start without going through it.
         self._num_unset = len(slots)
         self.arrays: list[Array | None] = [_UNSET] * len(slots)
         self.are_in_place = True
@@ -254,6 +75,7 @@ class Arguments:
             Makes it again for each execution, if it is a copy.
         """
         if renew is not None:
+            # Kept in a list of its own, which for most executions is not even made.
             self._renewed = [*(self._renewed or ()), (index, renew)]
         is_in_place = array is not None and self._slots[index].fits(array)
         self.are_in_place &= is_in_place and renew is None
@@ -286,6 +108,11 @@ class Arguments:
         if self.arrays[index] is not _UNSET:
             raise bad_state(f"the {self._what} is set already", where=where)
 
+    def check_none_set(self, where: str) -> None:
+        """Check that no argument has been set; BAD_STATE as for `check_unset`."""
+        for index in range(len(self.arrays)):
+            self.check_unset(index, where)
+
     def check_complete(self, where: str) -> None:
         """Check that every argument is set.
 
@@ -298,3 +125,160 @@ class Arguments:
         if self._num_unset:
             position = next(i for i, array in enumerate(self.arrays) if array is _UNSET)
             raise bad_data(f"{self._what} {position} is not set", where=where)
+
+
+class ExecutionArguments:
+    """The inputs and outputs of one execution.
+
+    Parameters
+    ----------
+    compilation : Compilation
+        Ready.
+    signature : ExecutionSignature
+        The compilation's.
+
+    Attributes
+    ----------
+    inputs, outputs : ArgumentList
+    memories : MemoryUses, optional
+        The arguments that are memory made from descriptions; None if there is no such.
+    """
+
+    __slots__ = ("_compilation", "_signature", "inputs", "memories", "outputs")
+
+    def __init__(self, compilation: Compilation, signature: ExecutionSignature) -> None:
+        self._compilation = compilation
+        self._signature = signature
+        self.inputs = ArgumentList("input", signature.inputs)
+        self.outputs = ArgumentList("output", signature.outputs)
+        self.memories: MemoryUses | None = None
+
+    def set_input(
+        self, index: int, value: object, operand_type: OperandType | None, where: str
+    ) -> None:
+        """Set an input to a buffer; see `Execution.set_input`."""
+        slot = self.inputs.slot(index, where)
+        data, dimensions = slot.given(value, operand_type, where)
+        self.inputs.check_unset(index, where)
+        self.inputs.put(index, *slot.read(value, data, dimensions, where))
+
+    def set_output(
+        self, index: int, buffer: object, operand_type: OperandType | None, where: str
+    ) -> tuple[int, ...]:
+        """Set an output to a buffer, see `Execution.set_output`; returns its dimensions."""
+        slot = self.outputs.slot(index, where)
+        # The buffer itself and never a copy of it: results have to appear where the caller looks.
+        data = None if buffer is None else writable_bytes(buffer, slot.operand, where)
+        return self._put_output(index, slot, data, operand_type, where)
+
+    def _put_output(
+        self,
+        index: int,
+        slot: ArgumentSlot,
+        data: memoryview | None,
+        operand_type: OperandType | None,
+        where: str,
+    ) -> tuple[int, ...]:
+        """Set an output that is not set yet; returns its dimensions."""
+        dimensions = check_dimensions(slot.operand, operand_type, where, allow_unspecified=True)
+        self.outputs.check_unset(index, where)
+        self.outputs.put(index, slot.output_array(data, dimensions, where))
+        return dimensions
+
+    def set_input_from_memory(
+        self,
+        index: int,
+        memory: Memory,
+        offset: int,
+        length: int,
+        operand_type: OperandType | None,
+        where: str,
+    ) -> None:
+        """Set an input to a region of memory; see `Execution.set_input_from_memory`."""
+        slot = self.inputs.slot(index, where)
+        dimensions = check_dimensions(slot.operand, operand_type, where, allow_unspecified=False)
+        if isinstance(memory, DescribedMemory):
+            # The compilation is held weakly: it may be closed and gone while the memory stays.
+            role = Role(ref(self._compilation), False, index)
+            memory.check_role(role, operand_type, offset, length, where)
+            self.inputs.check_unset(index, where)
+            self.inputs.put(index, PLACEHOLDER.view())
+            self._uses.add(index, memory, dimensions, is_output=False)
+            return
+        data = memory.region(offset, length, where)
+        self.inputs.check_unset(index, where)
+        self.inputs.put(index, *slot.read(memory, data, dimensions, where))
+
+    def set_output_from_memory(
+        self,
+        index: int,
+        memory: Memory,
+        offset: int,
+        length: int,
+        operand_type: OperandType | None,
+        where: str,
+    ) -> tuple[int, ...]:
+        """Set an output to a region of memory; returns its dimensions.
+
+        See `Execution.set_output_from_memory`.
+        """
+        slot = self.outputs.slot(index, where)
+        if isinstance(memory, DescribedMemory):
+            role = Role(ref(self._compilation), True, index)
+            dimensions = check_dimensions(slot.operand, operand_type, where, allow_unspecified=True)
+            memory.check_role(role, operand_type, offset, length, where)
+            self.outputs.check_unset(index, where)
+            self.outputs.put(index, PLACEHOLDER.view())
+            self._uses.add(index, memory, dimensions, is_output=True)
+            return dimensions
+        data = memory.region(offset, length, where)
+        require_data(memory.is_writable, "the memory is read-only", where=where)
+        return self._put_output(index, slot, data, operand_type, where)
+
+    @property
+    def _uses(self) -> MemoryUses:
+        """The uses of memory that was made from descriptions, which few executions have."""
+        if self.memories is None:
+            # Who has chosen the devices is told when they fail; nobody else runs it then.
+            self.memories = MemoryUses(may_fall_back=self._compilation.devices is None)
+        return self.memories
+
+    @property
+    def are_in_place(self) -> bool:
+        """Whether results can be written where they belong, which no other argument overlaps."""
+        inputs, outputs = self.inputs, self.outputs
+        if not (inputs.are_in_place and outputs.are_in_place):
+            return False
+        # A network may write an output before it has read all inputs, so one buffer for both
+        # would give other results than NNAPI's, which come out of buffers of their own.
+        others = [*inputs.arrays]
+        for array in outputs.arrays:
+            for other in others:
+                if np.may_share_memory(array, other):
+                    return False
+            others.append(array)
+        return True
+
+    def check_left_out(self, where: str) -> None:
+        """Check that only optional outputs are left out.
+
+        Raises
+        ------
+        NnapiError
+            OP_FAILED if another one is.
+        """
+        for position, array in enumerate(self.outputs.arrays):
+            if array is None and position in self._signature.needed_outputs:
+                raise NnapiError(
+                    f"output {position} has no buffer, and the operation cannot go without it",
+                    code=ResultCode.OP_FAILED,
+                    where=where,
+                )
+
+    def write(self, results: Sequence[Array], shapes: OutputShapes, where: str) -> None:
+        """Write results where they belong; errors as for `OutputShapes.write`."""
+        # Memory made from descriptions takes its results first; the rest goes into buffers.
+        buffers: Sequence[Array | None] = self.outputs.arrays
+        if self.memories is not None:
+            results, buffers = self.memories.taken(results, buffers, where)
+        shapes.write(buffers, results, where)

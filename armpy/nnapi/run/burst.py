@@ -7,6 +7,7 @@ import weakref
 from armpy.nnapi.compile.compilation import Compilation
 from armpy.nnapi.results import bad_data, bad_state, check_kind, unexpected_null
 from armpy.nnapi.run.execution import Execution
+from armpy.nnapi.run.turn import Turn
 
 
 class Burst:
@@ -60,10 +61,10 @@ class Burst:
         compilation.check_ready("Burst")
         self._compilation = compilation
         self._latest: Execution | None = None
+        # Weak: the application's executions may go before the burst does.
         self._reusable: weakref.WeakSet[Execution] = weakref.WeakSet()
         self._is_closed = False
-        # Whoever takes it out computes: to take from a list is one step, and the quickest lock.
-        self._turn: list[None] = [None]
+        self._turn = Turn()
 
     def compute(self, execution: Execution) -> None:
         """Run an execution; as `Execution.compute`.
@@ -78,20 +79,19 @@ class Burst:
         ----------
         NNAPI ``ANeuralNetworksExecution_burstCompute``.
         """
-        if execution is None or execution is not self._latest:
+        # What was checked at the last call need not be again; most bursts have one execution.
+        if execution is not self._latest or execution is None:
             self._check(execution)
-        try:
-            self._turn.pop()
-        except IndexError:
+        if not self._turn.take():
             raise bad_state(
                 "another thread computes in the burst, or it is closed",
                 where="Burst.compute",
                 fix="Make a burst for each thread",
-            ) from None
+            )
         try:
             execution.compute()
         finally:
-            self._turn.append(None)
+            self._turn.give_back()
 
     def _check(self, execution: Execution) -> None:
         """Check that an execution is of this burst's compilation."""
@@ -107,12 +107,10 @@ class Burst:
 
     def close(self) -> None:
         """Compute no more; BAD_STATE while a thread computes."""
-        try:
-            self._turn.pop()
-        except IndexError:
+        if not self._turn.take():  # and never given back, so that nobody computes any more
             if self._is_closed:
                 return
-            raise bad_state("a thread computes in the burst", where="Burst.close") from None
+            raise bad_state("a thread computes in the burst", where="Burst.close")
         self._is_closed = True
         self._latest = None
         for execution in [*self._reusable]:

@@ -39,11 +39,13 @@ class Event:
         self._is_done = threading.Event()
         self._failed: BaseException | None = None
         self._callbacks: list[WhenDone] = []
+        # Held while the end is set or a callback is added, so that no callback falls between the
+        # two: it is either in the list at the end, or called by who adds it.
         self._lock = threading.Lock()
 
     @classmethod
     def create_from_sync_fence_fd(cls, fd: int) -> Event:
-        """An event of a fence that somebody else signals.
+        """Make an event of a fence that somebody else signals.
 
         Parameters
         ----------
@@ -71,6 +73,7 @@ class Event:
         )
         event = cls(has_fence=True)
         event._fence = Fence.duplicate(fd, where)
+        # Nobody here settles it: whoever asks has to look at the descriptor.
         event._is_foreign = True
         return event
 
@@ -103,6 +106,7 @@ class Event:
         if self._is_foreign:
             self._look(timeout_s)
         if timeout_s is not None:
+            # The standard library refuses longer times; nobody sees the difference of 292 years.
             timeout_s = min(timeout_s, threading.TIMEOUT_MAX)
         if not self._is_done.wait(0.0 if self._is_foreign else timeout_s):
             raise NnapiError(
@@ -138,10 +142,14 @@ class Event:
         try:
             with self._lock:
                 if self._has_fence and self._fence is None:
+                    # Made only when somebody asks: most who start with fences wait for the event
+                    # itself, and descriptors are few.
                     self._fence = Fence.create()
                     if self._fence is not None and self._is_done.is_set():
                         self._fence.signal(is_failed=self._failed is not None)
                 if self._fence is not None:
+                    # A copy, as the caller closes it while the event may still have to signal its
+                    # own.
                     return Fence.duplicate(self._fence.fd, where).detach()
         except (OSError, NnapiError) as error:
             reason = str(error)
@@ -154,7 +162,7 @@ class Event:
         )
 
     def settle(self, failed: BaseException | None) -> None:
-        """Say that it has come to its end, and with what it failed; the first time counts."""
+        """Set the end, and the error if it failed; only the first call counts."""
         with self._lock:
             if self._is_done.is_set():
                 return
@@ -164,16 +172,18 @@ class Event:
             if self._fence is not None and not self._is_foreign:
                 self._fence.signal(is_failed=failed is not None)
             self._is_done.set()
+        # Without the lock: a callback may start an execution, which asks this event again.
         for callback in callbacks:
             callback(failed)
 
     def when_done(self, callback: WhenDone) -> None:
-        """Call something at the end; now, if that has come."""
+        """Call a function at the end, or now if it has ended."""
         if not self.is_done:  # of a foreign fence this looks
             with self._lock:
                 if not self._is_done.is_set():
                     self._callbacks.append(callback)
                     if self._is_foreign and len(self._callbacks) == 1 and self._fence is not None:
+                        # One watch is enough for all callbacks, as they are called together.
                         fence_watch.begin(self._fence.fd, lambda: self._look(0.0))
                     return
         callback(self._failed)
@@ -198,9 +208,12 @@ def when_all_are_done(events: Sequence[Event], begin: WhenDone) -> None:
     """
     for event in events:
         if not event.has_fence:
+            # An event without a fence is never of a foreign one, so its own flag tells the end.
             event._is_done.wait()
     lock = threading.Lock()
     failures: list[BaseException] = []
+    # One more than there are events, which `count(None)` below takes away: with events that have
+    # ended already it would come to 0 before all are registered, and `begin` be called twice.
     num_left = len(events) + 1
 
     def count(failed: BaseException | None) -> None:

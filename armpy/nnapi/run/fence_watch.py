@@ -1,4 +1,4 @@
-"""Watch on fences: one thread of the process waits for all that somebody depends on."""
+"""Watch on fences: one thread of the process waits for all of them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from armpy.execution.scheduling.daemons import start_daemon
 _log = logging.getLogger("armpy.nnapi")
 
 _IDLE_S = 5.0
-"""How long the thread waits for another fence before it ends."""
+"""Time that the thread waits for another fence before it ends."""
 
 WhenReady = Callable[[], object]
 """Called by the thread when a fence is signalled; quick."""
 
 
 class FenceWatch:
-    """Fences that are waited for, and the thread that does.
+    """Waits for fences on a thread of its own.
 
     Notes
     -----
@@ -37,7 +37,7 @@ class FenceWatch:
             os.register_at_fork(after_in_child=self._reset)
 
     def _reset(self) -> None:
-        """Begin without a thread."""
+        """Forget all fences and the thread, as at the start and in a child after a fork."""
         self._lock = threading.Lock()
         self._watched: dict[int, WhenReady] = {}
         self._close_wake()
@@ -61,6 +61,7 @@ class FenceWatch:
             if self._wake_fds is None:
                 self._wake_fds = os.pipe()
                 for end in self._wake_fds:
+                    # Neither the thread nor the one that wakes it may hang in the pipe.
                     os.set_blocking(end, False)
                 # A daemon: fences that nobody signals do not keep the process from ending.
                 try:
@@ -77,7 +78,7 @@ class FenceWatch:
                     os.write(self._wake_fds[1], b"x")
 
     def _wait(self) -> None:
-        """What the thread does."""
+        """Wait for descriptors and call who waits for them, on the thread."""
         while True:
             with self._lock:
                 if self._wake_fds is None:  # of another process by now
@@ -90,6 +91,7 @@ class FenceWatch:
             ready = [fd for fd, _ in poll.poll(None if fds else _IDLE_S * 1000)]
             with self._lock:
                 if wake_fd in ready:
+                    # Several may have written since; one look at what is watched serves them all.
                     os.read(wake_fd, 4096)
                 called = [self._watched.pop(fd) for fd in ready if fd in self._watched]
                 if not ready and not self._watched:
@@ -103,4 +105,4 @@ class FenceWatch:
 
 
 fence_watch = FenceWatch()
-"""That of the process."""
+"""The watch of this process."""

@@ -12,10 +12,10 @@ from armpy.errors import NnapiError, ResultCode
 from armpy.nnapi.results import bad_data
 
 _GOOD = 1
-"""What an eventfd counts when its execution ended well."""
+"""Count of an eventfd whose execution ended well."""
 
 _FAILED = 1 << 32
-"""What it counts when that failed; nobody gets there by signalling more than once."""
+"""Count of one whose execution failed; nobody gets there by signalling more than once."""
 
 _MOST_S = 2.0e6
 """The longest time that poll takes, 23 days; longer ones are without limit."""
@@ -38,14 +38,16 @@ class Fence:
 
     @classmethod
     def create(cls) -> Fence | None:
-        """One that is not signalled; None where the system has no eventfd."""
+        """Make a fence that is not signalled; None where the system has no eventfd."""
         if not hasattr(os, "eventfd"):
             return None
+        # Not inherited by programs that are started, and a write never blocks the thread that
+        # signals.
         return cls(os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK))
 
     @classmethod
     def duplicate(cls, fd: int, where: str) -> Fence:
-        """One of a descriptor that somebody else has.
+        """Make a fence of a copy of somebody else's descriptor.
 
         Raises
         ------
@@ -66,6 +68,7 @@ class Fence:
 
     def detach(self) -> int:
         """The descriptor, which the caller closes."""
+        # Otherwise the descriptor would be closed under the caller when this object goes.
         self._finalizer.detach()
         return self.fd
 
@@ -92,13 +95,14 @@ def wait_for_fence(fd: int, timeout_s: float | None) -> bool | None:
     if not ready:
         return None
     _, events = ready[0]
+    # A descriptor that was closed meanwhile, or a pipe whose other end went without a signal.
     if events & (select.POLLERR | select.POLLNVAL) or not events & select.POLLIN:
         return False
     return _eventfd_count(fd) < _FAILED
 
 
 def _eventfd_count(fd: int) -> int:
-    """What an eventfd counts, without reading from it, which would reset it; 0 of others."""
+    """The count of an eventfd, not by reading it, which would reset it; 0 of others."""
     try:
         with open(f"/proc/self/fdinfo/{fd}", encoding="ascii") as file:
             found = _COUNT.search(file.read())

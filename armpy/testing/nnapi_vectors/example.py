@@ -15,7 +15,7 @@ import numpy as np
 
 from armpy.errors import ParserError
 from armpy.nnapi.codes import OperandCode, OperationCode
-from armpy.nnapi.model.model_description import (
+from armpy.nnapi.description.model_description import (
     ChannelQuant,
     Lifetime,
     ModelDescription,

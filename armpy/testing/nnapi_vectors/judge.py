@@ -16,10 +16,10 @@ from armpy.execution.loaded_network import LoadedNetwork
 from armpy.graph import nested_graphs
 from armpy.nnapi.codes import LATEST_FEATURE_LEVEL, OperandCode, OperationCode
 from armpy.nnapi.compile.compilation import Compilation
-from armpy.nnapi.compile.lowering import lower_model
+from armpy.nnapi.description.model_description import Operand, Subgraph
 from armpy.nnapi.devices import DeviceManager
+from armpy.nnapi.lowering.lower_model import lower_model
 from armpy.nnapi.model.model import Model
-from armpy.nnapi.model.model_description import Operand, Subgraph
 from armpy.nnapi.run.execution import Execution
 from armpy.ops.operation import Array
 from armpy.testing.backend_under_test import BackendUnderTest

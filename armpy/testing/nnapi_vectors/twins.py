@@ -9,9 +9,9 @@ import numpy as np
 
 from armpy.nnapi.codes import OperandCode, OperationCode
 from armpy.nnapi.compile.compilation import Compilation
+from armpy.nnapi.description.model_description import ModelDescription, Operand, Subgraph
 from armpy.nnapi.devices import Device, DeviceManager
 from armpy.nnapi.model.model import Model
-from armpy.nnapi.model.model_description import ModelDescription, Operand, Subgraph
 from armpy.ops.operation import Array
 from armpy.testing.nnapi_vectors.example import Example
 from armpy.tools.compare.tolerance import EXACT, OFF_BY_ONE, compare

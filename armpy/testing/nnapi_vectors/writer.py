@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from armpy.nnapi.codes import OperandCode, OperationCode
-from armpy.nnapi.model.model_description import Operand, Subgraph
+from armpy.nnapi.description.model_description import Operand, Subgraph
 from armpy.ops.operation import Array
 from armpy.testing.nnapi_vectors.example import Example, Json
 

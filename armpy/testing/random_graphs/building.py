@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from armpy.nnapi.description.model_description import Lifetime, ModelDescription, Operand, Subgraph
+from armpy.nnapi.description.operand_type import OperandType
 from armpy.nnapi.devices import DeviceManager
 from armpy.nnapi.model.model import Model
-from armpy.nnapi.model.model_description import Lifetime, ModelDescription, Operand, Subgraph
-from armpy.nnapi.model.operand_type import OperandType
 
 
 def build_model(description: ModelDescription, manager: DeviceManager | None = None) -> Model:

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from armpy.nnapi.codes import OPERAND_TRAITS, OperandCode, OperationCode
-from armpy.nnapi.model.model_description import ChannelQuant, Lifetime, Operand
+from armpy.nnapi.description.model_description import ChannelQuant, Lifetime, Operand
 from armpy.nnapi.operations import Argument, Form, OperationDefinition, TypeRow
 from armpy.ops.operation import Array
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from armpy.nnapi.codes import OPERAND_TRAITS, OperandCode, OperationCode
-from armpy.nnapi.model.model_description import (
+from armpy.nnapi.description.model_description import (
     Lifetime,
     ModelDescription,
     Operand,

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from armpy.nnapi.codes import OperationCode
-from armpy.nnapi.model.model_description import Lifetime, Operand, Subgraph
+from armpy.nnapi.description.model_description import Lifetime, Operand, Subgraph
 from armpy.ops.operation import Array
 from armpy.testing.nnapi_vectors.example import Example
 from armpy.tools.compare.tolerance import EXACT, OFF_BY_ONE, Tolerance, compare

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from armpy.nnapi.codes import OperandCode, OperationCode
-from armpy.nnapi.model.model_description import Lifetime, Operand
+from armpy.nnapi.description.model_description import Lifetime, Operand
 from armpy.ops.operation import Array
 from armpy.testing.random_graphs.control_flow import control_flow_model
 from armpy.testing.random_graphs.editor import Editor

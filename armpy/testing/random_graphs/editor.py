@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from armpy.nnapi.codes import OperandCode
-from armpy.nnapi.model.model_description import Lifetime, ModelDescription, Operand, Subgraph
+from armpy.nnapi.description.model_description import Lifetime, ModelDescription, Operand, Subgraph
 
 
 class Editor:

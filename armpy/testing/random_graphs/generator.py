@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from armpy.nnapi.model.model_description import ModelDescription
+from armpy.nnapi.description.model_description import ModelDescription
 from armpy.nnapi.operations import definitions
 from armpy.ops.operation import Array
 from armpy.testing.random_graphs.call import Source

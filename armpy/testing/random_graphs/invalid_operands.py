@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from armpy.nnapi.codes import OPERAND_TRAITS, OperandCode
-from armpy.nnapi.model.model_description import ChannelQuant, Lifetime, Operand
+from armpy.nnapi.description.model_description import ChannelQuant, Lifetime, Operand
 from armpy.testing.random_graphs.editor import Editor
 
 _INFINITE = float("inf")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from armpy.nnapi.codes import OperandCode, OperationCode
-from armpy.nnapi.model.model_description import Lifetime, Operand
+from armpy.nnapi.description.model_description import Lifetime, Operand
 from armpy.testing.random_graphs.editor import Editor
 
 

@@ -11,16 +11,16 @@ import numpy as np
 from armpy.compiler import specialize
 from armpy.errors import ArmpyError
 from armpy.nnapi.codes import OperandCode
-from armpy.nnapi.compile.lowering import lower_model
-from armpy.nnapi.model.model_description import (
+from armpy.nnapi.description.model_description import (
     Lifetime,
     ModelDescription,
     Operand,
     OperationNode,
     Subgraph,
 )
-from armpy.nnapi.model.validation import validate_model
+from armpy.nnapi.lowering.lower_model import lower_model
 from armpy.nnapi.operations import Form, OperationDefinition, TypeRow
+from armpy.nnapi.validation.validate_model import validate_model
 from armpy.ops.operation import Array
 from armpy.testing.random_graphs.call import RandomOperation, Source
 from armpy.testing.random_graphs.recipes import recipes

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from armpy.nnapi.model.model_description import ModelDescription
+from armpy.nnapi.description.model_description import ModelDescription
 from armpy.testing.random_graphs import invalid_graphs as graphs
 from armpy.testing.random_graphs import invalid_operands as operands
 from armpy.testing.random_graphs import invalid_references as references

@@ -11,9 +11,9 @@ from pathlib import Path
 from armpy.errors import NnapiError
 from armpy.execution import RuntimeOptions
 from armpy.nnapi.compile.compilation import Compilation
+from armpy.nnapi.description.model_description import ModelDescription
 from armpy.nnapi.devices import Device, DeviceManager
 from armpy.nnapi.model.model import Model
-from armpy.nnapi.model.model_description import ModelDescription
 from armpy.ops.operation import Array
 from armpy.testing.backend_under_test import BackendUnderTest
 from armpy.testing.nnapi_vectors.example import Example

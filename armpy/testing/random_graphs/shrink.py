@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from armpy.nnapi.model.model_description import Lifetime, ModelDescription, OperationNode, Subgraph
+from armpy.nnapi.description.model_description import (
+    Lifetime,
+    ModelDescription,
+    OperationNode,
+    Subgraph,
+)
 from armpy.ops.operation import Array
 
 

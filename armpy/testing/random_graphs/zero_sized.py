@@ -9,7 +9,7 @@ from types import MappingProxyType
 import numpy as np
 
 from armpy.nnapi.codes import OperationCode
-from armpy.nnapi.model.model_description import ModelDescription, Operand
+from armpy.nnapi.description.model_description import ModelDescription, Operand
 from armpy.nnapi.operations import OperationDefinition, definitions
 from armpy.ops.operation import Array
 from armpy.testing.random_graphs.call import RandomOperation

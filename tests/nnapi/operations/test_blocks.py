@@ -7,7 +7,7 @@ import pytest
 
 from armpy.errors import LayerValidationError
 from armpy.nnapi.codes import OperandCode, OperationCode
-from armpy.nnapi.model.model_description import Operand
+from armpy.nnapi.description.model_description import Operand
 from tests.support.nnapi_operation import feature_level, integer, output, run, scalar, tensor
 
 TO_SPACE, TO_DEPTH = OperationCode.DEPTH_TO_SPACE, OperationCode.SPACE_TO_DEPTH

@@ -7,7 +7,7 @@ import pytest
 
 from armpy.errors import LayerValidationError
 from armpy.nnapi.codes import OperandCode, OperationCode
-from armpy.nnapi.model.model_description import Operand
+from armpy.nnapi.description.model_description import Operand
 from tests.support.nnapi_operation import feature_level, integer, output, run, scalar, tensor
 
 PAD, PAD_V2 = OperationCode.PAD, OperationCode.PAD_V2

@@ -9,7 +9,7 @@ import pytest
 
 from armpy.errors import ArmpyError, LayerValidationError
 from armpy.nnapi.codes import OperandCode, OperationCode
-from armpy.nnapi.model.model_description import Operand
+from armpy.nnapi.description.model_description import Operand
 from tests.support.nnapi_operation import feature_level, integer, output, run, tensor
 
 F32, I32 = OperandCode.TENSOR_FLOAT32, OperandCode.TENSOR_INT32

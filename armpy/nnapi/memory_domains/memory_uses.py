@@ -19,7 +19,7 @@ from armpy.errors import (
 )
 from armpy.execution import LoadedNetwork
 from armpy.execution.memory.imported_tensor import ImportedTensor, ToImport
-from armpy.nnapi.memory.memory_domain import DescribedMemory
+from armpy.nnapi.memory_domains.described_memory import DescribedMemory
 from armpy.nnapi.results import bad_data, op_failed
 from armpy.ops.operation import Array
 
@@ -34,12 +34,12 @@ PLACEHOLDER: Array = np.empty(0, np.uint8)
 
 
 _WRITTEN = (ImportedTensor, ToImport)
-"""What stands for a result that is where it belongs."""
+"""Stand-ins for results that are where they belong already."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Use:
-    """An argument that is described memory, and what its dimensions are said to be."""
+    """An argument in described memory, with the dimensions that the caller gives."""
 
     memory: DescribedMemory
     dimensions: tuple[int, ...]
@@ -84,6 +84,7 @@ class MemoryUses:
             use.memory.check_input(use.dimensions, where)
             others.append(use.memory)
         for use in self._outputs.values():
+            # The device may write an output before it has read all inputs.
             if use.memory in others:
                 raise bad_data(
                     "one memory is an output and something else besides",
@@ -101,6 +102,8 @@ class MemoryUses:
         except ArmpyError as error:
             if not self.may_copy(error, where):
                 raise
+        # Behind the except block, so that an error of this run does not show the first as its
+        # cause.
         return run(network, self.copied(arrays), None)
 
     def in_place(
@@ -128,10 +131,13 @@ class MemoryUses:
                 given.append(use.memory.to_import(use.dimensions) or use.memory.read())
             elif array is not None:
                 given.append(array)
+        # The device needs to know how large its memory has to be before it can write there.
         infos = network.output_infos(tuple([one.shape for one in given]))
         targets: Targets = [None] * len(infos)
         for index, use in self._outputs.items():
             if not infos[index].is_fully_shaped:
+                # Not an end: `may_copy` takes it as the reason to run with copies, whose size is
+                # then known.
                 raise MemoryExportError("the shape of an output depends on values", where=where)
             dimensions = use.memory.dimensions_of(infos[index].known_shape)
             use.memory.check_output(dimensions, where)
@@ -154,7 +160,7 @@ class MemoryUses:
         *,
         copies: bool,
     ) -> tuple[Given, dict[str, object]]:
-        """`in_place` or `copied`, with the outputs by name."""
+        """Arguments as from `in_place` or `copied`, with the outputs by name."""
         if copies:
             return self.copied(arrays), {}
         given, targets = self.in_place(network, arrays, where)
@@ -173,8 +179,10 @@ class MemoryUses:
             _log.info("%s: elements are copied, as memory cannot be shared: %s", where, error)
             vlog("memory", "%s: elements are copied: %s", where, error)
             return True
+        # Devices that the application chose are not replaced by others behind its back.
         if not self._may_fall_back or not isinstance(error, (BackendError, MemoryLimitError)):
             return False
+        # Only the device that failed could have told the size of what it writes.
         if any(use.memory.is_open for use in self._outputs.values()):
             raise op_failed(
                 f"a device failed, and no other can write memory without dimensions: {error}",
@@ -208,8 +216,10 @@ class MemoryUses:
         left: list[Array | None] = [*buffers]
         for index, use in self._outputs.items():
             use.memory.check_output(use.memory.dimensions_of(results[index].shape), where)
+            # All are checked before one is written: a failure then has changed no memory.
             left[index] = None
         for index, use in self._outputs.items():
+            # Written in place already, either by the core into the array or by the device.
             is_there = results[index] is use.memory.array
             if not is_there and not isinstance(results[index], _WRITTEN):
                 use.memory.write(results[index])
@@ -231,5 +241,6 @@ class MemoryUses:
 
 def _shape_only(shape: tuple[int, ...]) -> Array:
     """An array of a shape that takes no memory."""
+    # One byte broadcast to the shape; nobody reads the elements.
     nothing: Array = np.zeros((), np.uint8)
     return np.broadcast_to(nothing, shape)

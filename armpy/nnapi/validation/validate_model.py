@@ -16,19 +16,19 @@ from armpy.nnapi.codes import (
     is_extension,
     operation_name,
 )
-from armpy.nnapi.extensions.validation import check_extensions
-from armpy.nnapi.model.described import IModel, described
-from armpy.nnapi.model.model_description import (
+from armpy.nnapi.description.model_description import (
     Lifetime,
     ModelDescription,
     Operand,
     OperationNode,
     Subgraph,
 )
-from armpy.nnapi.model.operand_type import OperandType, validate_operand_type
-from armpy.nnapi.model.validate_control_flow import check_control_flow
+from armpy.nnapi.description.operand_type import OperandType, validate_operand_type
+from armpy.nnapi.extensions.validation import check_extensions
 from armpy.nnapi.operations import Arguments, definitions
 from armpy.nnapi.results import as_bad_data, bad_data, require_data
+from armpy.nnapi.validation.described import IModel, described
+from armpy.nnapi.validation.validate_control_flow import check_control_flow
 
 
 def validate_operation(
@@ -341,7 +341,7 @@ def _check_constant(operand: Operand, where: str) -> None:
 def _check_arguments(
     graph: Subgraph, indexes: Sequence[int], lifetime: Lifetime, where: str
 ) -> None:
-    """Check that the list of a graph's inputs or outputs is that of the operands' lifetimes."""
+    """Check that a graph's list of inputs or outputs agrees with the operands' lifetimes."""
     _check_indexes(indexes, len(graph.operands), "entry", where)
     repeated = [index for index, count in Counter(indexes).items() if count > 1]
     require_data(not repeated, "an operand is listed twice", where=where, actual=str(repeated))
@@ -379,7 +379,7 @@ def _check_flow(graph: Subgraph, where: str) -> None:
 
 
 def _check_references(description: ModelDescription) -> None:
-    """Check that no referenced graph refers to itself, and that they lie not too deep."""
+    """Check that no graph refers to itself, and how deep they are nested."""
     references = [
         [operand.subgraph for operand in graph.operands if operand.subgraph is not None]
         for graph in description.referenced

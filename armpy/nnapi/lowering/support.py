@@ -17,9 +17,9 @@ from armpy.nnapi.codes import (
     OperandCode,
     OperationCode,
 )
+from armpy.nnapi.description.model_description import ModelDescription, Operand, OperationNode
 from armpy.nnapi.extensions.extensions import ExtensionLookup
-from armpy.nnapi.model.model_description import ModelDescription, Operand, OperationNode
-from armpy.nnapi.model.shapes import (
+from armpy.nnapi.lowering.shapes import (
     FROM_OUTSIDE,
     Dimensions,
     learned,
@@ -30,7 +30,7 @@ from armpy.ops.composite import Composite
 from armpy.types import REFERENCE_BACKEND_ID
 
 Answer: TypeAlias = Support | None
-"""What is said of an operation; None if that cannot be told before an execution."""
+"""The answer for an operation; None if only an execution can tell."""
 
 RuntimeOfLevel: TypeAlias = Callable[[int], Runtime | None]
 """Gives the runtime of the devices that have a feature level; None if none has."""
@@ -38,13 +38,13 @@ RuntimeOfLevel: TypeAlias = Callable[[int], Runtime | None]
 
 @dataclass(frozen=True, slots=True)
 class _StandIn:
-    """Stand-in for dimensions that a model leaves open; 0 is nothing."""
+    """Example of a size and rank for dimensions that a model leaves open; 0 for none."""
 
     size: int = 0
     rank: int = 0
 
     def fill(self, operand: Operand) -> Operand:
-        """An operand without open dimensions, as far as there is something to put there."""
+        """Fill an operand's open dimensions with the example."""
         if operand.is_fully_known or not self.size:
             return operand
         dimensions = operand.dimensions or (0,) * self.rank
@@ -64,7 +64,7 @@ def supported_operations(
     extensions: ExtensionLookup,
     levels: Sequence[Sequence[int]] | None = None,
 ) -> list[Answer]:
-    """Which operations of the main graph some devices can run.
+    """Ask devices which operations of the main graph they can run.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def supported_operations(
     extensions : callable
         Gives the extensions of the devices.
     levels : sequence of sequence of int, optional
-        What `armpy.nnapi.model.versions.operation_levels` says, if a device has not the latest
+        What `armpy.nnapi.validation.versions.operation_levels` says, if a device has not the latest
         level.
 
     Returns
@@ -96,15 +96,19 @@ def supported_operations(
         inquiry = _Inquiry(description, runtimes, extensions, levels, stand_in)
         found, _ = inquiry.graph(0)
         answers = [
-            new if old is None or new else old for old, new in zip(answers, found, strict=True)
+            # Yes beats no, and an answer beats none: one example that runs is enough.
+            new if old is None or new else old
+            for old, new in zip(answers, found, strict=True)
         ]
+        # Every operation is supported for one example already; the others cannot change that.
         if all(answers):
             break
     return answers
 
 
 def _stand_ins(description: ModelDescription) -> Iterator[_StandIn]:
-    """Nothing, and then what is tried where dimensions are open."""
+    """Yield no example first, then those to try where dimensions are open."""
+    # First without examples: what is known needs none, and most models are of that kind.
     yield _StandIn()
     graphs = (description.main, *description.referenced)
     operands = [operand for graph in graphs for operand in graph.operands]
@@ -175,6 +179,8 @@ class _Inquiry:
             if runtime is None:
                 text = f"it is of feature level {level}, which no device has"
                 return Support.no(ReasonCode.OPERATION, text), shapes
+            # What stays composite waits for elements, so no backend can be asked about its layers
+            # yet.
             if any(isinstance(layer.operation, Composite) for layer in graph.layers):
                 return None, shapes
             return runtime.get_layer_support(graph), shapes
@@ -203,6 +209,7 @@ class _Inquiry:
 
     def _reference(self, index: int, given: tuple[Dimensions, ...]) -> _Found:
         """The answers for a referenced graph."""
+        # Given dimensions are part of the key, as they decide what the operations inside are.
         key = index, given
         if key not in self._referenced:
             self._referenced[key] = self.graph(1 + index, given)

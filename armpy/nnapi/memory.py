@@ -71,6 +71,7 @@ class Memory:
         if self._view is None:
             raise bad_data("the buffer is not contiguous", where="Memory")
         require_data(len(self._view) > 0, "the memory has no bytes", where="Memory")
+        # Of memory that was mapped here, which `close` gives back; a caller's buffer is left alone.
         self._mapping: mmap.mmap | None = None
         self._external: ExternalMemory | None = None
 
@@ -141,6 +142,7 @@ class Memory:
                 actual=f"{size} bytes at {offset}",
             ) from error
         memory = cls(memoryview(mapping)[before : before + size])
+        # Kept beside the view, which alone does not say what to unmap.
         memory._mapping = mapping
         return memory
 
@@ -237,6 +239,8 @@ class Memory:
             return
         source._check_filled(where)
         with result_codes(where):
+            # The destination does it, as it knows what it can take; each kind of source gives its
+            # bytes.
             destination._fill(source, where)
 
     @property
@@ -315,6 +319,7 @@ class Memory:
 
     def close(self) -> None:
         """Forget the memory; what still uses a part of it keeps it until it is done."""
+        # The view goes first, since a mapping cannot be closed while views of it exist.
         self._view = self._external = None
         mapping, self._mapping = self._mapping, None
         if mapping is not None:

@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
-from armpy.nnapi.model.model_description import ModelDescription
+from armpy.nnapi.description.model_description import ModelDescription
+from armpy.nnapi.extensions.extensions import ExtensionLookup
 from armpy.nnapi.results import bad_data
 
-if TYPE_CHECKING:
-    from armpy.nnapi.devices import DeviceManager
+
+@dataclass(frozen=True, slots=True)
+class FinishedModel:
+    """A model that was sorted, checked and simplified.
+
+    Parameters
+    ----------
+    description : ModelDescription
+        Valid, its operations in an order in which they can run.
+    order : tuple of int
+        For each of the main graph's operations, which one it was before.
+    """
+
+    description: ModelDescription
+    order: tuple[int, ...]
 
 
 class IModel(ABC):
@@ -22,8 +36,16 @@ class IModel(ABC):
 
     @property
     @abstractmethod
-    def manager(self) -> DeviceManager:
-        """Whose extensions it can use."""
+    def extension_lookup(self) -> ExtensionLookup:
+        """The function that looks up its vendor extensions."""
+
+    @abstractmethod
+    def check_finished(self, where: str) -> FinishedModel:
+        """The finished model; BAD_STATE if it is not finished."""
+
+    @abstractmethod
+    def check_manager(self, manager: object, where: str) -> None:
+        """Check that a manager is the one that it was made for; BAD_DATA if not."""
 
 
 def described(model: IModel | ModelDescription, where: str, others: str = "") -> ModelDescription:

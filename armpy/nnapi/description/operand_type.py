@@ -1,4 +1,4 @@
-"""The type of an operand as applications give it, and what makes it valid."""
+"""Types of operands as applications give them, and their validation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from types import MappingProxyType
 import numpy as np
 
 from armpy.nnapi.codes import MAX_SIZE_BYTES, OPERAND_TRAITS, OperandCode, is_extension
-from armpy.nnapi.model.model_description import ExtensionTypeInformation, Operand
+from armpy.nnapi.description.model_description import ExtensionTypeInformation, Operand
 from armpy.nnapi.results import bad_data, check_kind, require_data, unexpected_null
 from armpy.ops.operation import Array
 
@@ -46,6 +46,7 @@ class OperandType:
     def __post_init__(self) -> None:
         try:
             dimensions = tuple(operator.index(dim) for dim in self.dimensions)
+            # The class is frozen, and __post_init__ is the one place that may still set fields.
             object.__setattr__(self, "dimensions", dimensions)
             object.__setattr__(self, "type", operator.index(self.type))
             object.__setattr__(self, "zero_point", operator.index(self.zero_point))
@@ -68,7 +69,7 @@ class OperandType:
         zero_point: int = 0,
         type: int | None = None,
     ) -> OperandType:
-        """The type of a tensor that is like an array.
+        """Make the type of a tensor from an array.
 
         Parameters
         ----------
@@ -208,6 +209,7 @@ def _check_dimensions(
     )
     size = size_bytes
     for dim in dimensions:
+        # Open dimensions count as 1, so that only what is surely too large is refused.
         size *= dim or 1
     require_data(
         size <= MAX_SIZE_BYTES,
@@ -224,11 +226,13 @@ def _check_quantization(operand_type: OperandType, where: str) -> None:
     lowest, highest, needs_scale = 0, 0, False
     if not is_extension(operand_type.type):
         code = OperandCode(operand_type.type)
+        # Their scales are checked with the operation or the model that uses them.
         if code in _FREELY_QUANTIZED:
             return
         traits = OPERAND_TRAITS[code]
         (lowest, highest), needs_scale = traits.zero_points, bool(traits.needs_scale)
     with np.errstate(over="ignore", under="ignore"):
+        # Judged as NNAPI stores it: a scale may become 0 or infinite in float32.
         stored = np.float32(scale)
     require_data(
         bool(np.isfinite(stored) and stored > 0) if needs_scale else scale == 0,

@@ -4,32 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
-
-import numpy as np
 
 from armpy.errors import BackendCapabilityError, LayerValidationError
 from armpy.graph import Graph, Value
 from armpy.graph.network import Network
 from armpy.nnapi.codes import OperationCode, is_extension, operation_name
-from armpy.nnapi.extensions.extensions import ExtensionLookup, no_extensions
-from armpy.nnapi.extensions.operations import create_operation
-from armpy.nnapi.model.model_description import (
+from armpy.nnapi.description.model_description import (
     Lifetime,
     ModelDescription,
     Operand,
     OperationNode,
     Subgraph,
 )
+from armpy.nnapi.extensions.extensions import ExtensionLookup, no_extensions
+from armpy.nnapi.extensions.operations import create_operation
 from armpy.nnapi.operations import Arguments, OperationDefinition, definitions
+from armpy.nnapi.operations.lowering_context import LoweringContext
 from armpy.nnapi.results import as_bad_data
+from armpy.nnapi.validation.versions import Levels
 from armpy.ops.composite import Composite, LayerBuilder
 from armpy.ops.control_flow import If, While
-from armpy.ops.operation import Array, Operation, require
-from armpy.tensor import Quantization, Shape, TensorInfo, shapes_agree
+from armpy.ops.operation import Operation, require
+from armpy.tensor import Shape, TensorInfo, shapes_agree
 from armpy.types import DataType
-
-Number: TypeAlias = int | float | bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +55,7 @@ class NnapiOperation(Composite):
 
     def decides(self, index: int) -> bool:
         """Whether the definition needs the elements of an input."""
+        # The core waits for these elements, and expands the operation when they are known.
         return self.arguments.match.decides(index)
 
     def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
@@ -70,194 +68,48 @@ class NnapiOperation(Composite):
 
     def expand(self, build: LayerBuilder, inputs: Sequence[Value | None]) -> Sequence[Value]:
         """Lower the operation, and check that what comes out is what the model declares."""
-        lowering = LoweringContext(build, self, inputs)
-        lowering.check_inputs()
+        lowering = LoweringContext(build, self.arguments, inputs, self.definition.default)
+        # Only now every shape is known: a model may leave ranks and dimensions open.
+        _check_inputs(self.definition, lowering)
         made = self.definition.lower(lowering)
         outputs: Sequence[Value] = made if isinstance(made, Sequence) else (made,)
+        # A definition that is wrong about its output would otherwise be found by who reads it.
         for operand, value in zip(self.arguments.outputs, outputs, strict=True):
             _check_output(operand, value.info)
         return outputs
 
 
-class LoweringContext:
-    """Context of a definition's `lower`: operands by name, and where to add layers.
-
-    Parameters
-    ----------
-    build : LayerBuilder
-    operation : NnapiOperation
-    inputs : sequence of (Value or None)
-        One per input operand, fully shaped; None for those without a value.
-
-    Notes
-    -----
-    Names are those of the definition's arguments. What goes wrong is a
-    LayerValidationError; `armpy.ops.operation.require` helps to say why.
-    """
-
-    def __init__(
-        self, build: LayerBuilder, operation: NnapiOperation, inputs: Sequence[Value | None]
-    ) -> None:
-        self._build = build
-        self._operation = operation
-        self.arguments = operation.arguments
-        self._values: dict[str, list[Value | None]] = {}
-        given = [*inputs, *[None] * (len(self.arguments.inputs) - len(inputs))]
-        for argument, value in zip(self.arguments.match.inputs, given, strict=True):
-            self._values.setdefault(argument.name, []).append(value)
-
-    def check_inputs(self) -> None:
-        """Check what is known only now: values that must be there, ranks, sizes of 0."""
-        definition = self._operation.definition
-        for argument in self.arguments.match.inputs:
-            for value in self._values[argument.name]:
-                if value is None:
-                    require(
-                        argument.optional,
-                        f"{argument.name} has no value",
-                        fix="Only optional operands may be left out",
-                    )
-                    continue
-                shape = value.info.known_shape
+def _check_inputs(definition: OperationDefinition, lowering: LoweringContext) -> None:
+    """Check required values, ranks and sizes of 0, now that shapes are known."""
+    for argument in lowering.arguments.match.inputs:
+        for value in lowering.values(argument.name):
+            if value is None:
                 require(
-                    not argument.ranks or len(shape) in argument.ranks,
-                    f"{argument.name} has the wrong rank",
-                    expected="rank " + " or ".join(map(str, argument.ranks)),
-                    actual=shape,
+                    argument.optional,
+                    f"{argument.name} has no value",
+                    fix="Only optional operands may be left out",
                 )
-                require(
-                    definition.allows_zero_sized or 0 not in shape,
-                    f"{argument.name} has no elements, which {definition.name} does not support",
-                    expected="sizes of 1 or more",
-                    actual=shape,
-                )
-
-    def __contains__(self, name: str) -> bool:
-        """Whether an argument is there and has a value."""
-        return any(value is not None for value in self._values.get(name, ()))
-
-    def __getitem__(self, name: str) -> Value:
-        """The value of an argument that is there."""
-        (value,) = self._values[name]
-        if value is None:
-            raise LayerValidationError(f"{name} has no value")
-        return value
-
-    def get(self, name: str) -> Value | None:
-        """The value of an argument; None if it is not there."""
-        return self._values.get(name, [None])[0]
-
-    def all(self, name: str) -> list[Value]:
-        """The values of a variadic argument."""
-        return [value for value in self._values[name] if value is not None]
-
-    def shape(self, name: str) -> tuple[int, ...]:
-        """The shape of an argument."""
-        return self[name].info.known_shape
-
-    def number(self, name: str) -> Number:
-        """The value of a scalar; the argument's default if the form does not have it."""
-        if name not in self._values:
-            return self._default(name)
-        array = self.array(name)
-        require(array.size == 1, f"{name} is not one number", actual=array.shape)
-        number: Number = array.reshape(()).item()
-        return number
-
-    def integer(self, name: str) -> int:
-        """The value of an integer scalar."""
-        return int(self.number(name))
-
-    def _default(self, name: str) -> Number:
-        """The default of an argument that the form does not have."""
-        for form in self._operation.definition.forms:
-            for argument in form.inputs:
-                if argument.name == name and argument.default is not None:
-                    return argument.default  # type: ignore[return-value]  # a number by definition
-        raise LayerValidationError(f"{name} is neither given nor has it a default")
-
-    def array(self, name: str) -> Array:
-        """The elements of a decisive argument."""
-        data = self[name].data
-        if data is None:
-            raise LayerValidationError(f"the elements of {name} are not known")
-        return data
-
-    def integers(self, name: str) -> tuple[int, ...]:
-        """The elements of a decisive argument, flat, as plain integers."""
-        return tuple(int(item) for item in self.array(name).reshape(-1))
-
-    def output_operand(self, index: int = 0) -> Operand:
-        """What the model declares of an output."""
-        return self.arguments.outputs[index]
-
-    def output_info(self, index: int = 0) -> TensorInfo:
-        """Type, quantisation and what is declared of the shape of an output."""
-        return self.output_operand(index).info
-
-    def fixed_output(self, scale: float, zero_point: int, index: int = 0) -> TensorInfo:
-        """Info of an output whose quantisation the operation prescribes.
-
-        Raises
-        ------
-        LayerValidationError
-            If the model declares another one for an output of the model.
-        """
-        operand = self.output_operand(index)
-        info = operand.info
-        if not info.data_type.is_quantized:
-            return info
-        # What a model declares of a temporary nobody sees; what it declares of an output is how
-        # the application reads the elements.
-        require(
-            operand.lifetime is not Lifetime.SUBGRAPH_OUTPUT
-            or (
-                np.float32(operand.scale) == np.float32(scale) and operand.zero_point == zero_point
-            ),
-            "the output has the wrong quantisation",
-            expected=f"scale {scale:g} and zero point {zero_point}",
-            actual=f"{operand.scale:g} and {operand.zero_point}",
-        )
-        return TensorInfo(info.shape, info.data_type, Quantization.per_tensor(scale, zero_point))
-
-    def add(
-        self, operation: Operation, *inputs: Value | None, output: TensorInfo | None = None
-    ) -> Value:
-        """Add a layer with one output.
-
-        Parameters
-        ----------
-        output : TensorInfo, optional
-            The operation's declared output if left out; give it for layers in between.
-        """
-        info = self.output_info() if output is None else output
-        (made,) = self._build.add_layer(operation, inputs, (info,))
-        return made  # type: ignore[no-any-return]  # the builder's values are the graph's
-
-    def add_layer(
-        self,
-        operation: Operation,
-        inputs: Sequence[Value | None],
-        outputs: Sequence[TensorInfo | None] | None = None,
-    ) -> tuple[Value, ...]:
-        """Add a layer with any number of outputs, the operation's declared ones if left out."""
-        infos = [operand.info for operand in self.arguments.outputs] if outputs is None else outputs
-        return self._build.add_layer(operation, inputs, infos)
-
-    def constant(
-        self,
-        data: Array,
-        data_type: DataType | None = None,
-        quantization: Quantization | None = None,
-    ) -> Value:
-        """Add a constant."""
-        return self._build.constant(data, data_type, quantization)  # type: ignore[no-any-return]
+                continue
+            shape = value.info.known_shape
+            require(
+                not argument.ranks or len(shape) in argument.ranks,
+                f"{argument.name} has the wrong rank",
+                expected="rank " + " or ".join(map(str, argument.ranks)),
+                actual=shape,
+            )
+            require(
+                definition.allows_zero_sized or 0 not in shape,
+                f"{argument.name} has no elements, which {definition.name} does not support",
+                expected="sizes of 1 or more",
+                actual=shape,
+            )
 
 
 def _check_output(operand: Operand, info: TensorInfo) -> None:
     """Check an output against what the model declares of it."""
     declared = operand.info
     require(
+        # Dimensions that the model leaves open agree with any.
         shapes_agree(declared.shape, info.shape),
         "the output's dimensions are not those that the model declares",
         expected=str(declared),
@@ -288,7 +140,7 @@ def lower_model(
     Parameters
     ----------
     description : ModelDescription
-        Valid, see `armpy.nnapi.model.validation`.
+        Valid, see `armpy.nnapi.validation.validate_model`.
     omitted : collection of int
         Positions of the model's inputs that have no value; the graph goes without them.
     name : str
@@ -315,7 +167,7 @@ def lower_model(
         "the model has no outputs, so there is nothing to run",
         fix="Name one at least with identify_inputs_and_outputs",
     )
-    return _ModelLowering(description, extensions).lower(description.main, name, omitted)
+    return _ModelLowerer(description, extensions).lower(description.main, name, omitted)
 
 
 def layer_name(node: OperationNode, number: int) -> str:
@@ -323,7 +175,25 @@ def layer_name(node: OperationNode, number: int) -> str:
     return f"{OperationCode(node.type).name}_{number}"
 
 
-class _ModelLowering:
+def layer_levels(description: ModelDescription, levels: Levels) -> dict[str, int]:
+    """The feature level that a device must have to be given each layer that a model becomes.
+
+    Notes
+    -----
+    Layers are known by name. Of those of the same name in several graphs, as many as there are of
+    one operation in one place, the highest level counts.
+    """
+    by_name: dict[str, int] = {}
+    graphs = (description.main, *description.referenced)
+    for graph, found in zip(graphs, levels, strict=True):
+        for number, (node, level) in enumerate(zip(graph.operations, found, strict=True)):
+            if not is_extension(node.type):  # who has the extension has its operations
+                name = layer_name(node, number)
+                by_name[name] = max(level, by_name.get(name, 0))
+    return by_name
+
+
+class _ModelLowerer:
     """Lowers the graphs of one model, each referenced one once for the inputs it goes without."""
 
     def __init__(self, description: ModelDescription, extensions: ExtensionLookup) -> None:
@@ -340,11 +210,13 @@ class _ModelLowering:
             values[index] = None if position in omitted else net.input(f"input{position}", info)
         for number, node in enumerate(subgraph.operations):
             for index in node.inputs:
+                # Constants are added where they are first read, each once.
                 if index not in values:
                     values[index] = self._constant(net, subgraph.operands[index])
             outputs = self._operation(net, subgraph, node, number, values)
             values.update(zip(node.outputs, outputs, strict=True))
         for position, index in enumerate(subgraph.outputs):
+            # Validation has made sure that an operation writes every output.
             net.output(f"output{position}", values[index])  # type: ignore[arg-type]  # written
         return net.build()
 
@@ -377,6 +249,7 @@ class _ModelLowering:
             inputs = [inputs[0], *given]
         elif node.type == OperationCode.WHILE:
             omitted, inputs = _parted(inputs[2:])
+            # Both models are lowered for the same inputs, as they are handed the same values.
             body = self._graph(ins[1], omitted)
             _check_carried(omitted, len(body.outputs), number)
             operation = While(self._graph(ins[0], omitted), body)
@@ -427,13 +300,13 @@ class _ModelLowering:
 
 
 def _parted(values: Sequence[Value | None]) -> tuple[tuple[int, ...], list[Value | None]]:
-    """Positions of what is left out, and what is not."""
+    """Split values into the positions of those left out, and the others."""
     omitted = tuple(position for position, value in enumerate(values) if value is None)
     return omitted, [value for value in values if value is not None]
 
 
 def _check_carried(omitted: tuple[int, ...], num_carried: int, number: int) -> None:
-    """Check that a loop has every value that its body gives anew."""
+    """Check that no value which the loop's body changes is left out."""
     for position in omitted:
         if position < num_carried:
             raise LayerValidationError(

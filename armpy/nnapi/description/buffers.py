@@ -1,11 +1,11 @@
-"""Buffers: what applications pass as elements as bytes, or why it cannot be."""
+"""Buffers that applications pass: their bytes, or the error for what is no buffer."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from armpy.nnapi.codes import OperandCode, is_extension
-from armpy.nnapi.model.model_description import Operand
+from armpy.nnapi.description.model_description import Operand
 from armpy.nnapi.results import bad_data
 
 _BYTES = ("uint8", "int8", "bool")
@@ -28,11 +28,13 @@ def readable_bytes(value: object, operand: Operand, where: str) -> memoryview:
     NnapiError
         BAD_DATA if it is none of these.
     """
+    # A Python number has no dtype of its own and takes the operand's.
     if isinstance(value, (bool, int, float)):
         value = _scalar(value, operand, where)
     if isinstance(value, (np.ndarray, np.generic)):
         array = np.asarray(value)
         _check_dtype(array, operand, where)
+        # A copy only where the array is not contiguous.
         return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
     return _view(value, operand, where)
 
@@ -53,9 +55,10 @@ def writable_bytes(value: object, operand: Operand, where: str) -> memoryview:
 
 
 def _view(value: object, operand: Operand, where: str) -> memoryview:
-    """The memory of an object that has some."""
+    """The bytes of an object that has a buffer."""
     try:
         view = memoryview(value)  # type: ignore[arg-type]  # what is no buffer raises
+        # A view without bytes cannot be cast; its length is judged by the caller.
         return view.cast("B") if view.nbytes else view
     except TypeError as error:
         raise bad_data(
@@ -79,6 +82,7 @@ def _scalar(value: float, operand: Operand, where: str) -> np.ndarray[tuple[int,
     if dtype.kind in "iu" and not isinstance(value, int):
         raise bad_data("the number is no integer", where=where, actual=repr(value))
     try:
+        # NumPy would make infinity of a number that float16 does not hold.
         with np.errstate(over="raise"):
             return np.array(value, dtype)
     except (OverflowError, FloatingPointError) as error:
@@ -94,6 +98,7 @@ def _check_dtype(
     wanted = operand.data_type.dtype
     if array.dtype == wanted:
         return
+    # What the elements of a vendor's type are, only the vendor knows; bytes do for all of them.
     is_vendors = is_extension(operand.type) or operand.type in (
         OperandCode.OEM_SCALAR,
         OperandCode.TENSOR_OEM_BYTE,

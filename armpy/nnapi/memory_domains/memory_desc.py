@@ -1,4 +1,4 @@
-"""Memory descriptors: what a device's memory is to be for, before it is made."""
+"""Memory descriptors: the uses of a device's memory, given before it is made."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from armpy.model.device_memory import (
 )
 from armpy.nnapi.codes import FeatureLevel
 from armpy.nnapi.compile.compilation import Compilation
-from armpy.nnapi.memory.memory import IMemoryDesc
-from armpy.nnapi.memory.memory_domain import DescribedMemory, Role, same_metadata
-from armpy.nnapi.model.model_description import Operand
+from armpy.nnapi.description.model_description import Operand
+from armpy.nnapi.description.request import combine_dimensions
+from armpy.nnapi.memory import IMemoryDesc
+from armpy.nnapi.memory_domains.described_memory import DescribedMemory, Role, same_metadata
 from armpy.nnapi.results import (
     as_integer,
     bad_data,
@@ -29,14 +30,13 @@ from armpy.nnapi.results import (
     require_data,
     unexpected_null,
 )
-from armpy.nnapi.run.request import combine_dimensions
 
 _LEVEL = FeatureLevel.LEVEL_4
 """Of devices that can be asked for memory."""
 
 
 class MemoryDesc(IMemoryDesc[DescribedMemory]):
-    """A description of memory: the inputs and outputs that it is to hold elements of.
+    """A description of memory by the inputs and outputs that will use it.
 
     Notes
     -----
@@ -135,7 +135,7 @@ class MemoryDesc(IMemoryDesc[DescribedMemory]):
     def _combined(
         self, operand: Operand | None, dimensions: tuple[int, ...], where: str
     ) -> tuple[int, ...]:
-        """What is known of the dimensions with these."""
+        """The known dimensions combined with these."""
         known = self._dimensions
         combined = combine_dimensions(known, dimensions)
         if operand is not None and not operand.is_tensor and combined:
@@ -172,6 +172,7 @@ class MemoryDesc(IMemoryDesc[DescribedMemory]):
         where = "Memory.create_from_desc"
         if not self._is_finished or self._operand is None:
             raise bad_state("the description is not finished", where=where)
+        # Made anew at each call: one description makes any number of memories.
         described = replace(self._operand, dimensions=self._dimensions, data=None)
         try:
             roles = self._tensor_roles()
@@ -200,13 +201,15 @@ class MemoryDesc(IMemoryDesc[DescribedMemory]):
         found = []
         pairs = zip(self._roles.items(), self._compilations, strict=True)
         for (role, frequency), compilation in pairs:
+            # Devices are told the roles in the network for all inputs, the one that is always
+            # there.
             network, network_id = compilation.loaded(())
             found.append(TensorRole(network, network_id, role.position, role.is_output, frequency))
         return found
 
 
 def _knows_memory(roles: Sequence[TensorRole]) -> bool:
-    """Whether the one device that all roles are of is of the feature level that has such memory."""
+    """Whether all roles are of one device, whose feature level has such memory."""
     user = single_user(roles)
     backends = roles[0].network.backends
     return any(one.get_id() == user and one.device.feature_level >= _LEVEL for one in backends)

@@ -10,15 +10,15 @@ from armpy.compiler import specialize
 from armpy.errors import ArmpyError
 from armpy.graph import Graph
 from armpy.nnapi.codes import CONTROL_FLOW_CODES, OperationCode
-from armpy.nnapi.compile.lowering import lower_model
-from armpy.nnapi.extensions.extensions import ExtensionLookup
-from armpy.nnapi.model.model_description import (
+from armpy.nnapi.description.model_description import (
     Lifetime,
     ModelDescription,
     Operand,
     OperationNode,
     Subgraph,
 )
+from armpy.nnapi.extensions.extensions import ExtensionLookup
+from armpy.nnapi.lowering.lower_model import lower_model
 
 Dimensions: TypeAlias = tuple[int, ...]
 
@@ -33,7 +33,7 @@ FROM_OUTSIDE = (
 def with_known_dimensions(
     description: ModelDescription, extensions: ExtensionLookup
 ) -> ModelDescription:
-    """A model whose operands have the dimensions that follow from what it says of others.
+    """Fill in the dimensions of a model's operands that follow from those of others.
 
     Parameters
     ----------
@@ -43,6 +43,7 @@ def with_known_dimensions(
         Gives the extensions of devices.
     """
     graphs = (description.main, *description.referenced)
+    # Most models say all dimensions; specialising each operation costs more than this look.
     if all(operand.is_fully_known for graph in graphs for operand in graph.operands):
         return description
     main, *referenced = (_known(description, graph, extensions) for graph in graphs)
@@ -73,13 +74,14 @@ def lowered_alone(
     node: OperationNode,
     extensions: ExtensionLookup,
 ) -> Graph:
-    """One operation as a graph of its own.
+    """Lower one operation as a graph of its own.
 
     Raises
     ------
     ArmpyError
         As from `lower_model`.
     """
+    # Each once, although an operation may read the same operand twice.
     from_outside = dict.fromkeys(
         index for index in node.inputs if operands[index].lifetime in FROM_OUTSIDE
     )
@@ -90,7 +92,7 @@ def lowered_alone(
 def made_dimensions(
     graph: Graph, operands: Sequence[Operand], node: OperationNode
 ) -> list[Dimensions]:
-    """What the graph of one operation says of the operation's outputs; 0 where it does not."""
+    """Dimensions of one operation's outputs in the graph of it alone; 0 where not known."""
     return [
         _dimensions(value.info.shape, operands[index])
         for value, index in zip(graph.outputs, node.outputs, strict=True)
@@ -106,10 +108,11 @@ def _dimensions(shape: Sequence[int | None] | None, operand: Operand) -> Dimensi
 
 
 def learned(operand: Operand, dimensions: Dimensions) -> Operand:
-    """An operand with what dimensions say beyond what the model declares."""
+    """Add dimensions that were found out to an operand."""
     own = operand.dimensions
     if not operand.is_tensor or operand.is_fully_known or (own and len(own) != len(dimensions)):
         return operand
+    # An operand without dimensions has an open rank and takes that of the other.
     known = own or (0,) * len(dimensions)
     pairs = zip(known, dimensions, strict=True)
     return replace(operand, dimensions=tuple(mine or other for mine, other in pairs))

@@ -172,6 +172,7 @@ class Operand:
     def data_type(self) -> DataType:
         """The core's type with the same elements."""
         if self.extension_type is not None:
+            # Unsigned integers carry any bits unchanged; floats would not, as for signalling NaNs.
             return _CARRIERS.get(self.extension_type.size_bytes, DataType.UNSIGNED8)
         data_type = OPERAND_TRAITS[OperandCode(self.type)].data_type
         return DataType.UNSIGNED8 if data_type is None else data_type
@@ -183,6 +184,7 @@ class Operand:
             return Quantization.per_axis(self.channel_quant.scales, self.channel_quant.channel_dim)
         if not self.scale:
             return None
+        # Rounded to float32, which is what NNAPI stores: backends have to compute with that.
         return Quantization.per_tensor(float(np.float32(self.scale)), self.zero_point)
 
     @property
@@ -201,6 +203,8 @@ class Operand:
         if self.data is None:
             return None
         dtype = self.data_type.dtype
+        # Over the bytes themselves; constants may be large, and shared memory is read where it
+        # lies.
         stored = np.frombuffer(self.data, np.uint8 if dtype == np.bool_ else dtype)
         if dtype == np.bool_:
             stored = stored != 0

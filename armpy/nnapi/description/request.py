@@ -1,11 +1,11 @@
-"""Requests: what one execution is given, elements and where results go."""
+"""Requests: the inputs of one execution and the places for its outputs."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from armpy.nnapi.model.model_description import Operand, Subgraph
-from armpy.nnapi.model.operand_type import OperandType, validate_operand_type
+from armpy.nnapi.description.model_description import Operand, Subgraph
+from armpy.nnapi.description.operand_type import OperandType, validate_operand_type
 from armpy.nnapi.results import bad_data, require_data
 
 
@@ -91,7 +91,7 @@ def check_dimensions(
 
 
 def combine_dimensions(known: tuple[int, ...], others: tuple[int, ...]) -> tuple[int, ...] | None:
-    """Dimensions that two descriptions of a tensor say together; None if they contradict."""
+    """Combine the known dimensions of two descriptions; None if they contradict each other."""
     if not known or not others:
         return known or others
     if len(known) != len(others):

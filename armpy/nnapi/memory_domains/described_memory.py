@@ -13,11 +13,11 @@ import numpy as np
 from armpy.backend import ExternalMemory
 from armpy.execution.memory.imported_tensor import ToImport
 from armpy.nnapi.codes import OperandCode
-from armpy.nnapi.memory.memory import Memory
-from armpy.nnapi.model.model_description import Operand
-from armpy.nnapi.model.operand_type import OperandType
+from armpy.nnapi.description.model_description import Operand
+from armpy.nnapi.description.operand_type import OperandType
+from armpy.nnapi.description.request import combine_dimensions
+from armpy.nnapi.memory import Memory
 from armpy.nnapi.results import bad_data, bad_state, op_failed, require_data
-from armpy.nnapi.run.request import combine_dimensions
 from armpy.ops.operation import Array
 
 if TYPE_CHECKING:
@@ -77,10 +77,13 @@ class DescribedMemory(Memory):
         buffer: DeviceMemoryProxy | None = None,
     ) -> None:
         self._operand = operand
+        # Roles hold their compilations weakly: memory does not keep models and networks loaded.
         self._roles = frozenset(roles)
         self._buffer = buffer
         self._dimensions = operand.dimensions
         self._is_initialized = False
+        # Attributes of `Memory`, whose constructor is not called: there is no buffer of an
+        # application.
         self._mapping = self._external = None
         self._is_closed = False
         self._view = None if buffer is not None else memoryview(bytearray(operand.size_bytes))
@@ -117,7 +120,7 @@ class DescribedMemory(Memory):
 
     @property
     def data(self) -> memoryview:
-        """Nobody can look into it.
+        """Refused: only executions and `Memory.copy` know its elements.
 
         Raises
         ------
@@ -204,7 +207,8 @@ class DescribedMemory(Memory):
             )
 
     def note_written(self, dimensions: tuple[int, ...] | None) -> None:
-        """Take what an execution came to; None if it failed, and nothing is known of elements."""
+        """Note the dimensions that an execution has written; None if it failed."""
+        # An execution that failed may have written a part, so the elements count as lost.
         self._is_initialized = dimensions is not None
         if dimensions is not None:
             self._dimensions = dimensions
@@ -215,7 +219,7 @@ class DescribedMemory(Memory):
         return not self._operand.size_bytes
 
     def dimensions_of(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Dimensions of a core's tensor of some shape."""
+        """Convert the shape of a core's tensor to dimensions."""
         return shape[: len(shape) - len(self._operand.element_shape)]
 
     def to_import(self, dimensions: tuple[int, ...]) -> ToImport | None:
@@ -223,11 +227,13 @@ class DescribedMemory(Memory):
         if self._buffer is None:
             return None
         size_bytes = math.prod(dimensions) * self._operand.element_size_bytes
+        # The device's own object, not the guard around it: the backend has to recognise its memory.
         memory = ExternalMemory.of_device(self._buffer.unguarded, size_bytes)
         return ToImport(memory, (*dimensions, *self._operand.element_shape))
 
     def read(self) -> Array:
         """The elements: a copy, unless ordinary memory has them as an array."""
+        # The array itself: the core decides whether an execution can read it where it lies.
         if self.array is not None:
             return self.array
         shaped = replace(self._operand, dimensions=self._dimensions, data=self._view)
@@ -250,6 +256,7 @@ class DescribedMemory(Memory):
 
     def close(self) -> None:
         """Give the memory back; what still uses it keeps it until it is done."""
+        # Executions under way hold the buffer themselves; it goes with the last of them.
         self._view = self._buffer = self.array = None
         self._is_closed = True
         self._is_initialized = False
@@ -282,6 +289,7 @@ class DescribedMemory(Memory):
                 expected=mine.type_name,
                 actual=source._operand.type_name,
             )
+            # Open dimensions of this memory may take those of the source, known ones must agree.
             combined = combine_dimensions(source._dimensions, dimensions)
             if combined is None:
                 raise bad_data(
@@ -300,6 +308,7 @@ class DescribedMemory(Memory):
             expected=f"{shaped.size_bytes} bytes",
             actual=f"{len(stored)} bytes",
         )
+        # Until the copy has come to its end: a device that fails in between leaves half of it.
         self._dimensions, self._is_initialized = dimensions, False
         elements = replace(shaped, data=stored).elements
         assert elements is not None  # it has bytes

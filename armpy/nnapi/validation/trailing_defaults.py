@@ -1,4 +1,4 @@
-"""Removal of trailing arguments that say what is meant without them too."""
+"""Removal of trailing arguments that have their default values."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from armpy.nnapi.codes import OperationCode
-from armpy.nnapi.model.model_description import (
+from armpy.nnapi.description.model_description import (
     Lifetime,
     ModelDescription,
     Operand,
@@ -79,7 +79,7 @@ def _shortened_node(node: OperationNode, operands: Sequence[Operand]) -> Operati
 
 
 def _is_default(argument: Argument, operand: Operand) -> bool:
-    """Whether an argument is a constant that means the same as leaving it out."""
+    """Whether an argument is a constant with its default value."""
     # Only constants that the model has copied: NNAPI does not look into shared memory for this.
     if argument.default is None or operand.lifetime is not Lifetime.CONSTANT_COPY:
         return False

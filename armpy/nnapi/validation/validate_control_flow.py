@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from armpy.errors import LayerValidationError
 from armpy.nnapi.codes import OperandCode, OperationCode, is_extension
-from armpy.nnapi.model.model_description import Operand, OperationNode, Subgraph
+from armpy.nnapi.description.model_description import Operand, OperationNode, Subgraph
 from armpy.ops.operation import require
 from armpy.tensor import Shape, format_shape, shapes_agree
 
@@ -162,7 +162,7 @@ def _check_same(
 
 
 def _text(operand: Operand) -> str:
-    """What makes operands go together, for messages."""
+    """Type, dimensions and quantisation of an operand, for messages."""
     text = f"{operand.type_name} {format_shape(_shape(operand))}"
     return f"{text} scale {operand.scale:g} zero point {operand.zero_point}"
 

@@ -1,10 +1,10 @@
-"""Feature levels: which one a model needs, and what of it a lower one can take."""
+"""Feature levels: the one that a model needs, and conversion to lower ones."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from armpy.errors import NnapiError, ResultCode
 from armpy.nnapi.codes import (
@@ -14,24 +14,20 @@ from armpy.nnapi.codes import (
     OperandCode,
     is_extension,
 )
-from armpy.nnapi.compile.lowering import layer_name
-from armpy.nnapi.model.described import described
-from armpy.nnapi.model.model_description import (
+from armpy.nnapi.description.model_description import (
     Lifetime,
     ModelDescription,
     Operand,
     OperationNode,
     Subgraph,
 )
-from armpy.nnapi.model.trailing_defaults import without_trailing_defaults
-from armpy.nnapi.model.validation import validate_operation
-
-if TYPE_CHECKING:
-    from armpy.nnapi.model.model import Model
+from armpy.nnapi.validation.described import IModel, described
+from armpy.nnapi.validation.trailing_defaults import without_trailing_defaults
+from armpy.nnapi.validation.validate_model import validate_operation
 
 
-def minimum_feature_level(model: Model | ModelDescription) -> int:
-    """The lowest feature level that has everything in a model.
+def minimum_feature_level(model: IModel | ModelDescription) -> int:
+    """Find the lowest feature level that has everything in a model.
 
     Parameters
     ----------
@@ -85,7 +81,7 @@ def operand_feature_level(operand: Operand) -> int:
 
 
 def convert(description: ModelDescription, feature_level: int) -> ModelDescription:
-    """A model as a device of some feature level takes it.
+    """Convert a model to a feature level.
 
     Raises
     ------
@@ -123,6 +119,7 @@ def convert(description: ModelDescription, feature_level: int) -> ModelDescripti
 def _without_unused(graph: Subgraph) -> Subgraph:
     """A graph without the operands that nothing uses, whose types may be too new."""
     used = {index for node in graph.operations for index in (*node.inputs, *node.outputs)}
+    # In their old order, so that dumps of the two models can be compared.
     kept = sorted(used.union(graph.inputs, graph.outputs))
     number_of = {index: number for number, index in enumerate(kept)}
 
@@ -142,7 +139,7 @@ def _without_unused(graph: Subgraph) -> Subgraph:
 
 @dataclass(frozen=True, slots=True)
 class ModelSlice:
-    """The operations of a model that a feature level has, as a model.
+    """The part of a model that a feature level has.
 
     Parameters
     ----------
@@ -155,8 +152,8 @@ class ModelSlice:
     operations: tuple[int, ...]
 
 
-def compliant_slice(model: Model | ModelDescription, feature_level: int) -> ModelSlice | None:
-    """What of a model a device of some feature level can be asked about.
+def compliant_slice(model: IModel | ModelDescription, feature_level: int) -> ModelSlice | None:
+    """Cut out the part of a model that a device of some feature level can be asked about.
 
     Parameters
     ----------
@@ -219,31 +216,14 @@ def operation_levels(description: ModelDescription) -> Levels:
 
 
 def _graph_levels(own: ModelDescription) -> tuple[int, ...]:
-    """By operation of the main graph, the lowest level whose slice has it."""
+    """The lowest level whose slice has each operation of the main graph."""
     levels = [int(LATEST_FEATURE_LEVEL)] * len(own.main.operations)
+    # Downwards, so that the last level written is the lowest that has the operation.
     for level in sorted(FeatureLevel, reverse=True):
         part = compliant_slice(own, level)
         for number in () if part is None else part.operations:
             levels[number] = int(level)
     return tuple(levels)
-
-
-def layer_levels(description: ModelDescription, levels: Levels) -> dict[str, int]:
-    """The feature level that a device must have to be given each layer that a model becomes.
-
-    Notes
-    -----
-    Layers are known by name. Of those of the same name in several graphs, as many as there are of
-    one operation in one place, the highest level counts.
-    """
-    by_name: dict[str, int] = {}
-    graphs = (description.main, *description.referenced)
-    for graph, found in zip(graphs, levels, strict=True):
-        for number, (node, level) in enumerate(zip(graph.operations, found, strict=True)):
-            if not is_extension(node.type):  # who has the extension has its operations
-                name = layer_name(node, number)
-                by_name[name] = max(level, by_name.get(name, 0))
-    return by_name
 
 
 class _Slicer:
@@ -291,6 +271,7 @@ class _Slicer:
             self._numbers[index] = self._add(operand)
             return self._numbers[index]
         as_input = replace(operand, lifetime=Lifetime.SUBGRAPH_INPUT)
+        # Equal operands share an input, which keeps the slice small; it is never run.
         if as_input not in self._inputs:
             self._inputs[as_input] = self._add(as_input)
         self._numbers[index] = self._inputs[as_input]

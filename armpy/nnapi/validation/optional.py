@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from armpy.nnapi.model.model_description import Subgraph
+from armpy.nnapi.description.model_description import Subgraph
 from armpy.nnapi.operations import definitions
 
 

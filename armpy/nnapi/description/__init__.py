@@ -1,0 +1,1 @@
+"""Models, operands and requests as plain data, as the HAL describes them."""
