@@ -120,7 +120,7 @@ def load(
     )
     state = file_state(source)
     model = _loaded(request)
-    model.remember(request.settled(), state)
+    model.provenance.complete(request.settled(), state, load)
     return model
 
 

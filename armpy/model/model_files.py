@@ -20,8 +20,10 @@ from armpy.errors import (
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph import Graph
 from armpy.graph.network import Network
-from armpy.model import Model
 from armpy.model.load_request import FileState, LoadRequest, check_unchanged, file_state
+from armpy.model.model import Model
+from armpy.model.network_handle import NetworkHandle
+from armpy.model.provenance import Provenance
 from armpy.model.signatures import Signatures
 from armpy.plugins import BackendRegistry
 from armpy.plugins.front_ends.custom_operators import custom_operators
@@ -56,23 +58,24 @@ def load_file(request: LoadRequest) -> Model:
     del file  # the network keeps of it what it needs
     if runtime is None:
         runtime = Runtime(options, found=registry)
-    signatures = Signatures(
-        origin.signature_names, partial(origin.open_signature, files), signature
-    )
     with _named_errors(runtime, origin, network):
-        model = Model(
+        handle = NetworkHandle.load(
             network,
             runtime,
+            request.properties,
             closes_runtime=is_own,
-            quantize_inputs=request.quantize_inputs,
-            dequantize_outputs=request.dequantize_outputs,
-            signatures=signatures,
-            read_metadata=partial(origin.metadata, signature),
-            properties=request.properties,
             read_source=partial(origin.read_again, signature, files),
         )
-    model.remember_files(files, are_all=origin.front_end.is_own)
-    return model
+    return Model(
+        handle,
+        quantize_inputs=request.quantize_inputs,
+        dequantize_outputs=request.dequantize_outputs,
+        signatures=Signatures(
+            origin.signature_names, partial(origin.open_signature, files), signature
+        ),
+        read_metadata=partial(origin.metadata, signature),
+        provenance=Provenance(files, are_all=origin.front_end.is_own),
+    )
 
 
 def parse(source: ModelSource, registry: BackendRegistry | None = None) -> Graph:
@@ -184,23 +187,27 @@ class ModelOrigin:
         return tuple(found.name for found in self.signatures())
 
     def open_signature(
-        self, state: FileState, name: str, signatures: Signatures, first: Model
+        self, state: FileState, name: str, signatures: Signatures[Model], first: Model
     ) -> Model:
         """The model for another signature of the file, which has to be what it was."""
         check_unchanged(state)
         network = self.parse(open_model_file(self.source), name)
         with _named_errors(first.runtime, self, network):
-            return Model(
+            handle = NetworkHandle.load(
                 network,
                 first.runtime,
-                quantize_inputs=first.quantize_inputs,
-                dequantize_outputs=first.dequantize_outputs,
-                shares_state_with=first,
-                signatures=signatures,
-                read_metadata=partial(self.metadata, name),
-                properties=first.properties,
+                first.properties,
+                shares_state_with=first.handle,
                 read_source=partial(self.read_again, name, state),
             )
+        return Model(
+            handle,
+            quantize_inputs=first.quantize_inputs,
+            dequantize_outputs=first.dequantize_outputs,
+            signatures=signatures,
+            read_metadata=partial(self.metadata, name),
+            provenance=Provenance(derivation=first.derive("signature", name)),
+        )
 
 
 @contextmanager

@@ -1,1 +1,1 @@
-"""Compiled models: written, started at once, loaded again for other shapes, and kept for later."""
+"""Compiled models: started at once, loaded again for other shapes, and kept for later."""

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from armpy import __version__
 from armpy.core.file_ownership import cache_folder, choices_state
 from armpy.errors import ArmpyError
+from armpy.model.load_request import begins_prepared
 from armpy.store.archive.checksum_cache import content_digest
 from armpy.store.owned_files import SWITCH_VARIABLE
 
@@ -109,8 +110,6 @@ def load_cached(
         Loads the model file, for whatever a quick model does not do; the entry's own graph is
         loaded if the file is no longer what it was.
     """
-    from armpy.model.load_request import begins_prepared
-
     if not begins_prepared(path):
         return None
     from armpy.model.archive.quick_loading import NotQuickError, open_prepared, quick_model

@@ -61,9 +61,9 @@ class PreparedFile(NamedTuple):
 
 def signatures_of(
     file: PreparedFile,
-    open_one: Callable[[str, Signatures, Model], Model],
+    open_one: Callable[[str, Signatures[Model], Model], Model],
     name: str | None = None,
-) -> Signatures:
+) -> Signatures[Model]:
     """The ways to call a prepared model.
 
     Parameters

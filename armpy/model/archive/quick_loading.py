@@ -11,8 +11,10 @@ from armpy.execution.programs.quick_network import QuickGraph, QuickNetwork, Qui
 from armpy.execution.programs.quick_plan import QuickPlan, QuickStep, QuickTensor
 from armpy.model.archive.prepared_file import WRONG_FORM, PreparedFile, signatures_of
 from armpy.model.model import Model
+from armpy.model.network_handle import NetworkHandle
 from armpy.plugins.program_loaders import announced_programs, has_plugins
 from armpy.store.archive.checksum_cache import check_once
+from armpy.store.archive.magic import KIND_MODEL
 from armpy.store.archive.signing import trusted_keys
 from armpy.store.archive.trust import TRUSTED, check_code_choice, open_judged
 from armpy.tensor import Quantization, TensorInfo
@@ -29,9 +31,6 @@ if TYPE_CHECKING:
     from armpy.execution.loaded_network import LoadedNetwork
     from armpy.model.load_request import LoadRequest
     from armpy.model.signatures import Signatures
-
-KIND_MODEL = "model"
-"""What a file says that it is."""
 
 _ORDINARY = ("ARMPY_BACKENDS", "ARMPY_DUMP_GRAPHS", "ARMPY_TRUST_FILE", "ARMPY_VLOG")
 """Environment variables that ask for what only ordinary networks do."""
@@ -136,26 +135,25 @@ def quick_model(file: PreparedFile, load_original: Callable[[], Model] | None = 
     def make(load_whole: Callable[[], LoadedNetwork]) -> QuickNetwork:
         return QuickNetwork(graph, plan, load_whole, limit)
 
-    def ordinary() -> Model:
+    def load_whole() -> NetworkHandle:
         if load_original is not None:
-            return load_original()
+            return load_original().handle
         from armpy.model.archive.reload import load_ordinary
 
-        return load_ordinary(file)
+        return load_ordinary(file).handle
 
     def placement() -> Placement:
         from armpy.model.archive.metadata import read_placement
 
         return read_placement(file, is_cached=load_original is not None)
 
-    def open_one(name: str, signatures: Signatures, first: Model) -> Model:
+    def open_one(name: str, signatures: Signatures[Model], first: Model) -> Model:
         from armpy.model.archive.reload import open_signature
 
         return open_signature(file, name, signatures, first)
 
-    return Model.quick(
-        make,
-        ordinary,
+    return Model(
+        NetworkHandle.start(make, load_whole),
         quantize_inputs=request.quantize_inputs,
         dequantize_outputs=request.dequantize_outputs,
         signatures=signatures_of(file, open_one),

@@ -13,6 +13,8 @@ from armpy.execution.runtime import Runtime
 from armpy.model.archive.metadata import read_metadata, section_of
 from armpy.model.archive.prepared_file import WRONG_FORM, PreparedFile, signatures_of
 from armpy.model.model import Model
+from armpy.model.network_handle import NetworkHandle
+from armpy.model.provenance import Provenance
 from armpy.model.signatures import Signatures
 
 
@@ -40,7 +42,9 @@ def load_ordinary(file: PreparedFile) -> Model:
         raise
 
 
-def open_signature(file: PreparedFile, name: str, signatures: Signatures, first: Model) -> Model:
+def open_signature(
+    file: PreparedFile, name: str, signatures: Signatures[Model], first: Model
+) -> Model:
     """The model for another signature of the file, on the first one's runtime."""
     return _loaded(
         file, section_of(file, name), first.runtime, signatures, name, shares_state_with=first
@@ -51,7 +55,7 @@ def _loaded(
     file: PreparedFile,
     section: str,
     runtime: Runtime,
-    signatures: Signatures,
+    signatures: Signatures[Model],
     name: str | None,
     *,
     closes_runtime: bool = False,
@@ -68,29 +72,34 @@ def _loaded(
         model_named(str(file.container.manifest.get("title", ""))),
         given_parts(archived_parts(file)),
     ):
-        model = Model(
+        handle = NetworkHandle.load(
             network,
             runtime,
+            request.properties if first is None else first.properties,
             closes_runtime=closes_runtime,
-            quantize_inputs=request.quantize_inputs,
-            dequantize_outputs=request.dequantize_outputs,
-            shares_state_with=first,
-            signatures=signatures,
-            properties=request.properties if first is None else first.properties,
-            read_metadata=partial(read_metadata, file.container),
+            shares_state_with=None if first is None else first.handle,
             read_source=lambda: contents.graph,
         )
-        if contents.optimized is not None and model._loaded.latest is None:
-            _prepare_for_saved_shapes(model, contents.optimized)
-        return model
+        if contents.optimized is not None and handle.loaded.latest is None:
+            _prepare_for_saved_shapes(handle, contents.optimized)
+    return Model(
+        handle,
+        quantize_inputs=request.quantize_inputs,
+        dequantize_outputs=request.dequantize_outputs,
+        signatures=signatures,
+        read_metadata=partial(read_metadata, file.container),
+        provenance=None
+        if first is None
+        else Provenance(derivation=first.derive("signature", name)),
+    )
 
 
-def _prepare_for_saved_shapes(model: Model, optimized: OptimizedNetwork) -> None:
-    """Prepare a model with open dimensions as it was when it was saved, with the saved parts."""
+def _prepare_for_saved_shapes(handle: NetworkHandle, optimized: OptimizedNetwork) -> None:
+    """Prepare a network with open dimensions as it was when it was saved, with the saved parts."""
     try:
-        model._loaded.prepare([value.info.known_shape for value in optimized.source.inputs])
-    except BaseException:
-        model.close()
+        handle.loaded.prepare([value.info.known_shape for value in optimized.source.inputs])
+    except BaseException:  # an interrupt as well: nobody has the network yet who could close it
+        handle.close()
         raise
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -25,17 +25,18 @@ from armpy.execution.loaded_network import LoadedNetwork
 from armpy.execution.programs.static_plan import StaticPlan
 from armpy.execution.programs.stepwise_plan import StepwisePlan
 from armpy.graph import Layer, SubgraphView
-from armpy.model.archive.quick_loading import KIND_MODEL
 from armpy.ops.backend_internal import PreCompiled
 from armpy.ops.operation import Array
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.plugins.proxy.guarded_call import ask_method
 from armpy.store.archive.container import ALIGNMENT_BYTES, write_container, written_document
+from armpy.store.archive.magic import KIND_MODEL
 from armpy.tensor import TensorInfo
 from armpy.types import BackendId
 
 if TYPE_CHECKING:
-    from armpy.model.model import Model
+    from armpy.execution.options import RuntimeOptions
+    from armpy.plugins.hooks.metadata import ModelMetadata
     from armpy.store.archive.signing import FileSignature
 
 _LEAST_SHARED_BYTES = 512
@@ -44,8 +45,32 @@ _LEAST_SHARED_BYTES = 512
 _log = logging.getLogger("armpy.execution")
 
 
+class ModelContents(NamedTuple):
+    """The contents of a model, as far as they are written.
+
+    Parameters
+    ----------
+    network : LoadedNetwork
+        The network of the model itself.
+    signature : str, optional
+        The signature that it is for.
+    others : iterable of (str, LoadedNetwork)
+        The file's other signatures, each opened when its turn comes.
+    options : RuntimeOptions
+        Of the runtime that they are loaded on.
+    read_metadata : callable
+        Returns what the model's file says of itself.
+    """
+
+    network: LoadedNetwork
+    signature: str | None
+    others: Iterable[tuple[str, LoadedNetwork]]
+    options: RuntimeOptions
+    read_metadata: Callable[[], ModelMetadata]
+
+
 def save_model(
-    model: Model,
+    contents: ModelContents,
     path: str | os.PathLike[str],
     *,
     targets: Sequence[str] = (),
@@ -57,7 +82,8 @@ def save_model(
 
     Parameters
     ----------
-    model, path, targets, sign
+    contents : ModelContents
+    path, targets, sign
         As there.
     shares : bool
         Whether constants are read out of what programs have packed, which takes a while to find.
@@ -69,44 +95,39 @@ def save_model(
     int
         Bytes of the file.
     """
-    if model._loaded.latest is None:
+    network = contents.network
+    if network.latest is None:
         raise InvalidArgumentError(
             "the model is prepared for no shapes, so that there is nothing compiled to save",
-            expected=model._loaded.describe_shapes(),
+            expected=network.describe_shapes(),
             fix="Say for which with Model.prepare, or armpy compile --shapes",
         )
-    check_targets(targets, model._loaded.backends)
+    check_targets(targets, network.backends)
     arrays, programs = ArrayStore(), _Programs(targets)
     writers = []
-    first_name = model._signatures.first_name
-    others = [name for name in model.signatures if name != first_name]
-    for name in (first_name, *others):
-        one = model if name == first_name else model.signature(str(name))
-        network = one._loaded
-        for inner in (network, *network.inner_networks):
+    for name, one in ((contents.signature, network), *contents.others):
+        for inner in (one, *one.inner_networks):
             for plan in static_plans(inner.plans):
-                programs.add(plan, network.backends)
-        latest = _static_plan(network)
+                programs.add(plan, one.backends)
+        latest = _static_plan(one)
         optimized = None if latest is None else latest.network
-        record = NetworkWriter(arrays).record(network.graph, optimized)
-        writers.append((name, network, record))
+        writers.append((name, NetworkWriter(arrays).record(one.graph, optimized)))
     if shares:
         _share(arrays, programs)
     sections: dict[str, bytes | Array] = {}
     signatures = []
-    for number, (name, _, record) in enumerate(writers):
+    for number, (name, record) in enumerate(writers):
         section = MODEL if number == 0 else f"{MODEL}/{number}"
         signatures.append({"name": name, "section": section})
         sections[section] = _text(arrays, record)
     sections[CONSTANTS] = arrays.elements()
     sections |= programs.sections
-    network = writers[0][1]
     manifest: dict[str, object] = {
         "kind": KIND_MODEL,
         "armpy": __version__,
         "title": network.title,
         "signatures": signatures,
-        "options": _options(model),
+        "options": _options(contents.options),
         "programs": programs.records,
         "left_out": programs.left_out,
         "kept": programs.kept,
@@ -115,15 +136,14 @@ def save_model(
     if entry is not None:
         manifest["entry"] = entry
     try:
-        sections[METADATA] = written_document(plain(model.metadata))
+        sections[METADATA] = written_document(plain(contents.read_metadata()))
     except ParserError as error:
         _log.warning("the metadata is left out: %s", error)
     return write_container(path, manifest, sections, sign)
 
 
-def can_be_quick(model: Model) -> bool:
-    """Whether a file of the model would run without anything being prepared."""
-    network = model._loaded
+def can_be_quick(network: LoadedNetwork) -> bool:
+    """Whether a file of the network would run without anything being prepared."""
     plan = _static_plan(network)
     if plan is None or network.graph.variables or network.profiler:
         return False
@@ -152,9 +172,8 @@ def _text(arrays: ArrayStore, record: ModelRecord) -> bytes:
     return NetworkWriter.text(replace(record, arrays=arrays.records()))
 
 
-def _options(model: Model) -> dict[str, object]:
+def _options(options: RuntimeOptions) -> dict[str, object]:
     """What the model was prepared with, that decides where layers run."""
-    options = model.runtime.options
     return {
         "backends": None if options.backends is None else list(options.backends),
         "preference": str(options.preference.value),
