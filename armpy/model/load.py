@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from armpy.execution.memory.exhaustion import tells_of_memory
 from armpy.model.archive.model_cache import cached_path, load_cached
+from armpy.model.load_options import LoadOptions
 from armpy.model.load_request import LoadRequest, as_source, begins_prepared, file_state
 
 # A prepared file is loaded without what parses and prepares others.
@@ -100,24 +101,9 @@ def load(
     >>> model = armpy.load("model.tflite")                          # doctest: +SKIP
     >>> outputs = model(image)                                      # doctest: +SKIP
     """
-    source = as_source(source)
-    request = LoadRequest(
-        source,
-        backends,
-        num_threads,
-        on_fallback,
-        quantize_inputs,
-        signature,
-        memory_limit_bytes,
-        runtime,
-        front_end,
-        front_end_options,
-        properties,
-        preference,
-        trusted_keys,
-        code,
-        dequantize_outputs,
-    )
+    given = dict(locals())  # the parameters, as there is nothing else yet: none is forgotten
+    source = as_source(given.pop("source"))
+    request = LoadRequest(source, LoadOptions(**given))
     state = file_state(source)
     model = _loaded(request)
     model.provenance.complete(request.settled(), state, load)
@@ -126,7 +112,7 @@ def load(
 
 def _loaded(request: LoadRequest) -> Model:
     """The model that is asked for; errors as for `load`."""
-    if request.front_end is None and begins_prepared(request.source):
+    if request.options.front_end is None and begins_prepared(request.source):
         from armpy.model.archive.quick_loading import load_prepared
 
         return load_prepared(request)

@@ -41,17 +41,18 @@ if TYPE_CHECKING:
 
 def load_file(request: LoadRequest) -> Model:
     """Load a model file that is no prepared one; errors as for `armpy.load`."""
-    options = request.options()
+    asked = request.options
+    options = asked.runtime_options()
     limit_bytes = options.memory_limit_bytes
-    if request.memory_limit_bytes is not None:
-        limit_bytes = request.memory_limit_bytes
-    runtime = request.runtime
+    if asked.memory_limit_bytes is not None:
+        limit_bytes = asked.memory_limit_bytes
+    runtime = asked.runtime
     is_own = runtime is None
     registry = _registry(options) if runtime is None else runtime.registry
-    source, signature = request.source, request.signature
+    source, signature = request.source, asked.signature
     state = file_state(source)
     file = open_model_file(source)
-    about = request.front_end, request.front_end_options, limit_bytes
+    about = asked.front_end, asked.front_end_options, limit_bytes
     origin = ModelOrigin.find(file, request.settled().source, registry, *about)
     network = origin.parse(file, signature)
     files = {**state, **file.others}
@@ -62,14 +63,14 @@ def load_file(request: LoadRequest) -> Model:
         handle = NetworkHandle.load(
             network,
             runtime,
-            request.properties,
+            asked.properties,
             closes_runtime=is_own,
             read_source=partial(origin.read_again, signature, files),
         )
     return Model(
         handle,
-        quantize_inputs=request.quantize_inputs,
-        dequantize_outputs=request.dequantize_outputs,
+        quantize_inputs=asked.quantize_inputs,
+        dequantize_outputs=asked.dequantize_outputs,
         signatures=Signatures(
             origin.signature_names, partial(origin.open_signature, files), signature
         ),

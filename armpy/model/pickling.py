@@ -158,12 +158,9 @@ def model_recipe(
 
 def _file_recipe(load: MakeModel, request: LoadRequest, provenance: Provenance) -> FileRecipe:
     """The recipe of a model that `armpy.load` made."""
-    arguments = {
-        name: value
-        for name, value in request._asdict().items()
-        if name not in ("source", "runtime") and value is not None
-    }
-    options = None if request.runtime is None else request.runtime.options
+    arguments = request.options.given()
+    runtime = arguments.pop("runtime", None)  # it is made anew, with its options
+    options = None if runtime is None else runtime.options
     if request.path is None:
         contents = bytes(memoryview(request.source))  # type: ignore[arg-type]  # no path
         return FileRecipe(load, contents, {}, arguments, options)

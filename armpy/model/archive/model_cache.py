@@ -62,11 +62,8 @@ def cached_path(request: LoadRequest) -> str | None:
     Only what is loaded by a path and without objects of the application's own is kept.
     """
     path = request.path
-    plain = request._replace(source="", quantize_inputs=False, dequantize_outputs=False)
-    objects = (plain.runtime, plain.properties, plain.trusted_keys, plain.front_end_options)
-    if path is None or any(one is not None for one in objects) or not is_on():
-        return None
-    if plain.signature is not None or plain.front_end is not None or plain.code is not None:
+    asked = request.options.cache_key()
+    if path is None or asked is None or not is_on():
         return None
     name = os.fspath(path)
     if isinstance(name, bytes):
@@ -76,7 +73,7 @@ def cached_path(request: LoadRequest) -> str | None:
 
         if requested_tuning() is not None:
             return None
-    if plain.on_fallback not in (None, "allow") or any(map(os.environ.get, _ORDINARY)):
+    if any(map(os.environ.get, _ORDINARY)):
         return None
     try:
         contents = content_digest(name)
@@ -87,7 +84,6 @@ def cached_path(request: LoadRequest) -> str | None:
 
     affinity = getattr(os, "sched_getaffinity", None)
     cores = sorted(affinity(0)) if affinity is not None else os.cpu_count()
-    asked = plain.backends, plain.num_threads, plain.preference, plain.memory_limit_bytes
     machine = (*os.uname()[1:], cores) if hasattr(os, "uname") else (sys.platform, cores)
     ending = os.path.splitext(name)[1].lower()  # tells the front-end where contents do not
     parts = (contents, ending, asked, __version__, sys.version, machine, choices_state())

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from armpy.backend import IPrograms
     from armpy.compiler import Placement
     from armpy.execution.loaded_network import LoadedNetwork
+    from armpy.model.load_options import LoadOptions
     from armpy.model.load_request import LoadRequest
     from armpy.model.signatures import Signatures
 
@@ -63,12 +64,13 @@ def open_prepared(request: LoadRequest) -> PreparedFile:
     ParserError
         If it is damaged, or may not be loaded.
     """
-    if request.runtime is None:
-        code = TRUSTED if request.code is None else request.code
+    asked = request.options
+    if asked.runtime is None:
+        code = TRUSTED if asked.code is None else asked.code
         check_code_choice(code)
-        keys = trusted_keys(request.trusted_keys or ())
+        keys = trusted_keys(asked.trusted_keys or ())
     else:
-        options = request.options()
+        options = asked.runtime_options()
         code, keys = options.code, trusted_keys(options.trusted_keys)
     container, verdict = open_judged(request.source, keys, code)
     verdict.check()
@@ -119,12 +121,11 @@ def quick_model(file: PreparedFile, load_original: Callable[[], Model] | None = 
     NotQuickError
         If it takes an ordinary network.
     """
-    request, manifest = file.request, file.container.manifest
-    record = manifest.get("quick")
-    _check_request(request, file)
+    options, record = file.request.options, file.container.manifest.get("quick")
+    _check_request(options, file)
     if not isinstance(record, dict):
         raise NotQuickError("more than programs are needed to run it")
-    limit = request.memory_limit_bytes
+    limit = options.memory_limit_bytes
     if limit is None:
         limit = DEFAULT_MEMORY_LIMIT_BYTES
     try:
@@ -154,8 +155,8 @@ def quick_model(file: PreparedFile, load_original: Callable[[], Model] | None = 
 
     return Model(
         NetworkHandle.start(make, load_whole),
-        quantize_inputs=request.quantize_inputs,
-        dequantize_outputs=request.dequantize_outputs,
+        quantize_inputs=options.quantize_inputs,
+        dequantize_outputs=options.dequantize_outputs,
         signatures=signatures_of(file, open_one),
         read_metadata=lambda: _metadata(file),
         read_placement=placement,
@@ -169,30 +170,21 @@ def _metadata(file: PreparedFile) -> Any:  # Any: a class that few import
     return read_metadata(file.container)
 
 
-def _check_request(request: LoadRequest, file: PreparedFile) -> None:
+def _check_request(options: LoadOptions, file: PreparedFile) -> None:
     """Check that nothing is asked for that only ordinary networks do."""
-    options = file.container.manifest.get("options")
-    saved = options if isinstance(options, dict) else {}
-    wanted = None if request.backends is None else [*request.backends]
+    said = file.container.manifest.get("options")
     reasons = {
-        "a runtime is given": request.runtime is not None,
-        "properties are given": request.properties is not None,
-        "a signature is asked for": request.signature is not None,
-        "front-ends do not read it": bool(request.front_end or request.front_end_options),
-        "fallback is watched": request.on_fallback not in (None, "allow"),
-        "other backends are wanted": wanted not in (None, saved.get("backends")),
-        "another preference is wanted": request.preference not in (None, saved.get("preference")),
+        options.why_network(said if isinstance(said, dict) else {}): True,
         "the environment asks for more": any(os.environ.get(name) for name in _ORDINARY),
         f"code is not used: {file.verdict.reason}": not file.verdict.uses_code,
         "plugins are asked": has_plugins(),
     }
     for reason, holds in reasons.items():
-        if holds:
+        if reason and holds:
             raise NotQuickError(reason)
-    if request.num_threads is not None and (
-        type(request.num_threads) is not int or request.num_threads < 1
-    ):
-        request.options()  # raises, or says what is meant
+    threads = options.num_threads
+    if threads is not None and (type(threads) is not int or threads < 1):
+        options.runtime_options()  # raises, or says what is meant
 
 
 def _quick_parts(
@@ -249,7 +241,8 @@ def _step(
         raise ValueError("a step writes an input")
     first = file.programs[step["program"]]
     backend_id, name = str(first["backend"]), str(step["layer"])
-    options = {} if file.request.num_threads is None else {"num_threads": file.request.num_threads}
+    threads = file.request.options.num_threads
+    options = {} if threads is None else {"num_threads": threads}
     record, programs = _accepted(file, first, options)
     given, made = [infos[n] for n in inputs], [infos[n] for n in outputs]
     info = WorkloadInfo(name, tuple(given), tuple(made), (None,) * len(given))

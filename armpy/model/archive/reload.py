@@ -20,11 +20,11 @@ from armpy.model.signatures import Signatures
 
 def load_ordinary(file: PreparedFile) -> Model:
     """Load a prepared file as a network; errors as for `armpy.load`."""
-    request = file.request
-    runtime = request.runtime
-    options = request.options()
+    asked = file.request.options
+    runtime = asked.runtime
+    options = asked.runtime_options()
     is_own = runtime is None
-    section = section_of(file, request.signature)
+    section = section_of(file, asked.signature)
     if runtime is None:
         runtime = Runtime(options)
     try:
@@ -32,8 +32,8 @@ def load_ordinary(file: PreparedFile) -> Model:
             file,
             section,
             runtime,
-            signatures_of(file, partial(open_signature, file), request.signature),
-            request.signature,
+            signatures_of(file, partial(open_signature, file), asked.signature),
+            asked.signature,
             closes_runtime=is_own,
         )
     except BaseException:
@@ -62,7 +62,7 @@ def _loaded(
     shares_state_with: Model | None = None,
 ) -> Model:
     """The model of a network in the file."""
-    request = file.request
+    asked = file.request.options
     contents = read_contents(file.container, OptimizedNetwork, section)
     network = contents.graph
     if contents.optimized is not None and network.is_fully_shaped and keeps_places(file, runtime):
@@ -75,7 +75,7 @@ def _loaded(
         handle = NetworkHandle.load(
             network,
             runtime,
-            request.properties if first is None else first.properties,
+            asked.properties if first is None else first.properties,
             closes_runtime=closes_runtime,
             shares_state_with=None if first is None else first.handle,
             read_source=lambda: contents.graph,
@@ -84,8 +84,8 @@ def _loaded(
             _prepare_for_saved_shapes(handle, contents.optimized)
     return Model(
         handle,
-        quantize_inputs=request.quantize_inputs,
-        dequantize_outputs=request.dequantize_outputs,
+        quantize_inputs=asked.quantize_inputs,
+        dequantize_outputs=asked.dequantize_outputs,
         signatures=signatures,
         read_metadata=partial(read_metadata, file.container),
         provenance=None
