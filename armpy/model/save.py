@@ -25,6 +25,7 @@ from armpy.execution.loaded_network import LoadedNetwork
 from armpy.execution.programs.static_plan import StaticPlan
 from armpy.execution.programs.stepwise_plan import StepwisePlan
 from armpy.graph import Layer, SubgraphView
+from armpy.model import late
 from armpy.ops.backend_internal import PreCompiled
 from armpy.ops.operation import Array
 from armpy.plugins.proxy.guard import BackendProxy
@@ -152,16 +153,13 @@ def can_be_quick(network: LoadedNetwork) -> bool:
 
 def _share(arrays: ArrayStore, programs: _Programs) -> None:
     """Have constants read out of what programs have packed, instead of writing them twice."""
-    # A file of what packs no constants needs no search.
-    from armpy.store.archive.view_search import find_views  # noqa: PLC0415
-
     for section, payload in programs.packed.items():
         left = [
             (number, array)
             for number, array in enumerate(arrays.arrays)
             if array.nbytes >= _LEAST_SHARED_BYTES and not arrays.is_read_elsewhere(number)
         ]
-        found = find_views([array for _, array in left], payload)
+        found = late.find_views([array for _, array in left], payload)
         for (number, _), view in zip(left, found, strict=True):
             if view is not None:
                 arrays.read_from(number, section, view)

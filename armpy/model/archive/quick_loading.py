@@ -6,9 +6,12 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from armpy.backend.programs import ProgramFit
+from armpy.backend.workload import WorkloadInfo
 from armpy.errors import ArmpyError, InvalidArgumentError, ParserError
 from armpy.execution.programs.quick_network import QuickGraph, QuickNetwork, QuickValue
 from armpy.execution.programs.quick_plan import QuickPlan, QuickStep, QuickTensor
+from armpy.model import archive, late
 from armpy.model.archive.prepared_file import WRONG_FORM, PreparedFile, signatures_of
 from armpy.model.model import Model
 from armpy.model.network_handle import NetworkHandle
@@ -21,7 +24,6 @@ from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DEFAULT_MEMORY_LIMIT_BYTES, DataType
 
 # What is imported here is paid for at every start of a prepared model.
-# ruff: noqa: PLC0415
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,13 +49,52 @@ def load_prepared(request: LoadRequest) -> Model:
     try:
         return quick_model(file)
     except NotQuickError as reason:
-        import logging  # what is not quick may take its time
+        _say("%s is loaded as an ordinary network: %s", file.container.where, reason)
+    return archive.reload.load_ordinary(file)
 
-        text = "%s is loaded as an ordinary network: %s"
-        logging.getLogger("armpy.execution").info(text, file.container.where, reason)
-    from armpy.model.archive.reload import load_ordinary
 
-    return load_ordinary(file)
+def load_cached(
+    request: LoadRequest,
+    path: str,
+    load_original: Callable[[], Model],
+    is_original: Callable[[], bool],
+) -> Model | None:
+    """Load a model from the model cache; None if it cannot be used.
+
+    Parameters
+    ----------
+    request : LoadRequest
+    path : str
+        As `cached_path` gave it.
+    load_original : callable
+        Loads the model file, for whatever a quick model does not do.
+    is_original : callable
+        Whether the model file is what it was; the entry's own graph is loaded if it is not.
+    """
+    try:
+        file = open_prepared(request._replace(source=path))
+        if file.container.manifest.get("entry") != os.path.basename(path):
+            raise NotQuickError("it was kept for something else")
+
+        def load_whole() -> Model:
+            # Before and after: the original may be replaced while it is read.
+            if is_original():
+                model = load_original()
+                if is_original():
+                    return model
+                model.close()
+            # By now something else is where the original was.
+            return archive.reload.load_ordinary(file)
+
+        return quick_model(file, load_whole)
+    except (ArmpyError, NotQuickError) as reason:
+        _say("%s is not used: %s", path, reason)
+        return None
+
+
+def _say(text: str, *about: object) -> None:
+    """Log why more than programs are loaded, which may take its time."""
+    late.getLogger("armpy.execution").info(text, *about)
 
 
 def open_prepared(request: LoadRequest) -> PreparedFile:
@@ -139,35 +180,22 @@ def quick_model(file: PreparedFile, load_original: Callable[[], Model] | None = 
     def load_whole() -> NetworkHandle:
         if load_original is not None:
             return load_original().handle
-        from armpy.model.archive.reload import load_ordinary
-
-        return load_ordinary(file).handle
+        return archive.reload.load_ordinary(file).handle
 
     def placement() -> Placement:
-        from armpy.model.archive.metadata import read_placement
-
-        return read_placement(file, is_cached=load_original is not None)
+        return archive.metadata.read_placement(file, is_cached=load_original is not None)
 
     def open_one(name: str, signatures: Signatures[Model], first: Model) -> Model:
-        from armpy.model.archive.reload import open_signature
-
-        return open_signature(file, name, signatures, first)
+        return archive.reload.open_signature(file, name, signatures, first)
 
     return Model(
         NetworkHandle.start(make, load_whole),
         quantize_inputs=options.quantize_inputs,
         dequantize_outputs=options.dequantize_outputs,
         signatures=signatures_of(file, open_one),
-        read_metadata=lambda: _metadata(file),
+        read_metadata=lambda: archive.metadata.read_metadata(file.container),
         read_placement=placement,
     )
-
-
-def _metadata(file: PreparedFile) -> Any:  # Any: a class that few import
-    """What the original file said of itself."""
-    from armpy.model.archive.metadata import read_metadata
-
-    return read_metadata(file.container)
 
 
 def _check_request(options: LoadOptions, file: PreparedFile) -> None:
@@ -231,8 +259,6 @@ def _step(
     file: PreparedFile, step: Mapping[str, Any], infos: Sequence[TensorInfo], num_sources: int
 ) -> QuickStep:
     """A layer with its workload."""
-    from armpy.backend.workload import WorkloadInfo
-
     inputs, outputs = tuple(step["inputs"]), tuple(step["outputs"])
     for number in (*inputs, *outputs):
         if type(number) is not int or not 0 <= number < len(infos):
@@ -259,8 +285,6 @@ def _accepted(
     file: PreparedFile, first: Mapping[str, Any], options: Mapping[str, Any]
 ) -> tuple[Mapping[str, Any], IPrograms]:
     """The first program of the same layers that can be used here, and what takes it."""
-    from armpy.backend.programs import ProgramFit
-
     backend_id, digest = str(first["backend"]), first["digest"]
     programs = announced_programs(backend_id)
     if programs is None:

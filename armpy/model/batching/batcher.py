@@ -19,6 +19,7 @@ from armpy.errors import (
 )
 from armpy.execution.scheduling.deadlines import Watch
 from armpy.execution.scheduling.stop_signal import deadline_in
+from armpy.model import late
 from armpy.model.batching.item import Answer, Item, too_late
 from armpy.model.batching.rows import batch_sizes, read_item, with_open_batch
 from armpy.model.batching.statistics import BatchCounter, BatcherStatistics
@@ -205,19 +206,17 @@ class Batcher:
         --------
         >>> scores = (await batcher.run_async({"image": image}))["scores"]  # doctest: +SKIP
         """
-        from asyncio import wait_for, wrap_future  # noqa: PLC0415 - slow to import
-
         item = self._read(inputs, deadline_s)
         item.own_arrays()
         room = self._add(item)
         if room is not None:
             try:
-                await wait_for(wrap_future(room), item.remaining_s)
+                await late.wait_for(late.wrap_future(room), item.remaining_s)
             except TimeoutError:
                 self._tally.count("expired")
                 raise too_late() from None
             self._watch(item)
-        return await wrap_future(item.future)
+        return await late.wrap_future(item.future)
 
     def _read(self, inputs: Mapping[str, object], deadline_s: float | None) -> Item:
         """One item, checked."""
@@ -318,9 +317,7 @@ class Batcher:
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:
-        from asyncio import to_thread  # noqa: PLC0415 - slow to import
-
-        await to_thread(self.close)
+        await late.to_thread(self.close)
 
     def __repr__(self) -> str:
         state = "closed" if self.is_closed else f"{len(self._items)} waiting"

@@ -1,4 +1,6 @@
-from asyncio import to_thread as to_thread, wrap_future as wrap_future
+from asyncio import to_thread as to_thread, wait_for as wait_for, wrap_future as wrap_future
+from logging import getLogger as getLogger
+from armpy.backend.tuning import requested_tuning as requested_tuning
 from armpy.execution.arrays.real_numbers import RealOutputs as RealOutputs
 from armpy.execution.arrays.reshaping import (
     checked_names as checked_names,
@@ -20,5 +22,6 @@ from armpy.model.preparation import input_shapes as input_shapes, warm_up as war
 from armpy.model.save import ModelContents as ModelContents, save_model as save_model
 from armpy.model.special_runs import run_with as run_with
 from armpy.plugins.hooks.metadata import ModelMetadata as ModelMetadata
+from armpy.store.archive.view_search import find_views as find_views
 
 __all__: list[str]
