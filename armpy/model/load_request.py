@@ -110,6 +110,7 @@ def begins_prepared(source: ModelSource) -> bool:
     if not isinstance(source, str | os.PathLike):
         return is_prepared(bytes(memoryview(source)[:_FIRST_BYTES]))
     try:
+        # Not blocking: a pipe without a writer would never open.
         handle = os.open(source, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     except (OSError, ValueError):
         return False

@@ -113,6 +113,7 @@ class Model:
         self._signatures: Signatures[Model] = signatures or Signatures()
         self._output_subsets: OutputSubsets[Model] = OutputSubsets()
         self._read_metadata = read_metadata
+        # Read without a lock: two threads may both read the file, and get the same.
         self._metadata: ModelMetadata | None = None
         self._read_placement = read_placement
 

@@ -50,6 +50,7 @@ def load_file(request: LoadRequest) -> Model:
     is_own = runtime is None
     registry = _registry(options) if runtime is None else runtime.registry
     source, signature = request.source, asked.signature
+    # Before it is opened: whatever changes it from now on shows.
     state = file_state(source)
     file = open_model_file(source)
     about = asked.front_end, asked.front_end_options, limit_bytes
@@ -59,6 +60,8 @@ def load_file(request: LoadRequest) -> Model:
     del file  # the network keeps of it what it needs
     if runtime is None:
         runtime = Runtime(options, found=registry)
+    # The file's graph is read again for `reshape`, and not kept: it may take as much as the
+    # network.
     with _named_errors(runtime, origin, network):
         handle = NetworkHandle.load(
             network,
@@ -223,6 +226,7 @@ def _named_errors(
     except (BackendCapabilityError, BackendUnavailableError):
         raise
     except ArmpyError as error:
+        # CpuRef takes what specialising folds: its error there is the file's doing.
         others = set(runtime.get_device_spec().supported_backends) - {REFERENCE_BACKEND_ID}
         if runtime.is_closed or error.where.split(" / ")[0] in others:
             raise  # the file is not the cause

@@ -106,6 +106,7 @@ def save_model(
     check_targets(targets, network.backends)
     arrays, programs = ArrayStore(), _Programs(targets)
     writers = []
+    # The model's own network first: the file's first section is what it is loaded as.
     for name, one in ((contents.signature, network), *contents.others):
         for inner in (one, *one.inner_networks):
             for plan in static_plans(inner.plans):
@@ -113,6 +114,8 @@ def save_model(
         latest = _static_plan(one)
         optimized = None if latest is None else latest.network
         writers.append((name, NetworkWriter(arrays).record(one.graph, optimized)))
+    # After all programs are known, and before any text is written: a constant may lie in any of
+    # them, and the texts say where.
     if shares:
         _share(arrays, programs)
     sections: dict[str, bytes | Array] = {}
@@ -138,6 +141,7 @@ def save_model(
         manifest["entry"] = entry
     try:
         sections[METADATA] = written_document(plain(contents.read_metadata()))
+    # The model runs without what its file says of itself, and is worth being saved.
     except ParserError as error:
         _log.warning("the metadata is left out: %s", error)
     return write_container(path, manifest, sections, sign)
@@ -226,6 +230,7 @@ class _Programs:
             self._leave_out(backend, view, None, "nobody can tell by contents what it consists of")
         if not digest or key in self._known:
             return
+        # Known before it is tried: what cannot be kept is neither tried nor reported once more.
         self._known[key] = None
         programs = backend.get_programs()
         if programs is None:
@@ -242,6 +247,7 @@ class _Programs:
                 self._leave_out(backend, view, target, "the program cannot be kept")
                 continue
             number = self._write(key, target, view, operation, saved)
+            # The first target's: its program is the one that the quick record names.
             if self._known[key] is None:
                 self._known[key] = number
 
@@ -262,8 +268,10 @@ class _Programs:
         """The section with a part of a program; one for all of the same bytes."""
         payload = np.ascontiguousarray(np.frombuffer(part, np.uint8))
         digest = hashlib.sha256(payload.data).digest()
+        # Targets that differ in their code alone share packed constants, which are most of a file.
         section = self._by_contents.setdefault(digest, f"programs/{number}/{name}")
         self.sections[section] = payload
+        # Never out of code: it is read only where it may be used, and constants always.
         if payload.size >= _LEAST_SHARED_BYTES and name not in code:
             self.packed[section] = payload
         return section
@@ -309,6 +317,7 @@ def _saved(
 ) -> SavedProgram | None:
     """What a backend writes of a part for a machine."""
     kinds = (SavedProgram, type(None))
+    # For this machine the compiled program is at hand; for others the layers are compiled again.
     if target == HOST_TARGET:
         return ask_method(backend_id, kinds, programs, "save", operation.program, options)
     return ask_method(backend_id, kinds, programs, "save_for", view, target, options)
@@ -330,6 +339,7 @@ def quick_record(network: LoadedNetwork, programs: _Programs) -> dict[str, objec
     optimized = plan.network
     graph = optimized.graph
     written = [value for layer in graph.layers for value in layer.outputs]
+    # A result that is an input, or given twice, takes a copy that no program makes.
     has_all = set(graph.results) <= set(written) and len(set(graph.results)) == len(graph.results)
     if not has_all or optimized.imports or not graph.layers:
         return None
@@ -339,6 +349,7 @@ def quick_record(network: LoadedNetwork, programs: _Programs) -> dict[str, objec
     size = 0
     for arena, num_bytes in optimized.memory.arenas.items():
         begins[arena] = size
+        # Arenas of all backends lie in one block, each aligned as its plan takes for granted.
         size += num_bytes + -num_bytes % ALIGNMENT_BYTES
     steps = []
     for layer in graph.layers:
@@ -366,6 +377,7 @@ def quick_record(network: LoadedNetwork, programs: _Programs) -> dict[str, objec
             [_info(v.info), begins[planned[v].arena] + planned[v].offset_bytes] for v in between
         ],
         "arena_bytes": size,
+        # Judged against a limit when it is loaded, where nothing is left of the plan that says it.
         "needed_bytes": optimized.placement.peak_bytes
         + sum(value.info.size_bytes for value in graph.results),
         "steps": steps,

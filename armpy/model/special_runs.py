@@ -35,6 +35,7 @@ def run_with(
     if deadline_s is None:
         chosen = _chosen(network, memory, debug)
         return run_by_name(chosen, inputs, outputs, quantize_inputs)
+    # A run that is late is left to end by itself, and goes on writing to whatever it was given.
     if memory is not None or debug is not None:
         raise InvalidArgumentError(
             "a run with a deadline may have to be left alone with all that it uses",

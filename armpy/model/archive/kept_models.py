@@ -46,12 +46,14 @@ def keep_model(path: str, model: Model, request: LoadRequest) -> None:
     if not can_be_quick(contents.network):
         return
     place = Path(path)
+    # Named after process and chance: two that keep the same model do not write to one file.
     unfinished = Path(f"{path}.{os.getpid()}.{os.urandom(4).hex()}{_UNFINISHED}")
     try:
         make_own_folder(place.parent)
         try:
             size = save_model(contents, unfinished, shares=False, entry=place.name)
             unfinished.chmod(0o600)  # code that others can write is not used
+            # A quarter: one model is not to drive out all others.
             if size <= LIMIT_BYTES // 4 and cached_path(request) == path:
                 unfinished.replace(place)
         finally:

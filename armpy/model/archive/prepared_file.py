@@ -52,6 +52,8 @@ class PreparedFile(NamedTuple):
             raise ParserError(
                 f"the file's code is not used: {self.verdict.reason}", where=self.container.where
             )
+        # Code is copied while it is summed: a mapped file could be written to between check and
+        # use.
         find, check = self.container.section, self.container.checked
         read = {name: check(s) if name in code else find(s) for name, s in parts.items()}
         return SavedProgram(about, read, tuple(code))

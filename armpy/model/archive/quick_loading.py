@@ -113,6 +113,7 @@ def open_prepared(request: LoadRequest) -> PreparedFile:
     else:
         options = asked.runtime_options()
         code, keys = options.code, trusted_keys(options.trusted_keys)
+    # Judged before anything else is read: a file that may not be used is not trusted to be sound.
     container, verdict = open_judged(request.source, keys, code)
     verdict.check()
     kind = container.manifest.get("kind")
@@ -124,6 +125,7 @@ def open_prepared(request: LoadRequest) -> PreparedFile:
             actual=f"a file of kind {kind!r:.80}",
         )
     file = PreparedFile(container, verdict, request)
+    # The sums of all sections, unless this very file was summed before; code is summed at each use.
     check_once(container, _code_sections(file))
     return file
 
@@ -171,6 +173,8 @@ def quick_model(file: PreparedFile, load_original: Callable[[], Model] | None = 
         limit = DEFAULT_MEMORY_LIMIT_BYTES
     try:
         graph, plan = _quick_parts(file, record, limit)
+    # Whatever is wrong with the record, the network in the same file may be sound, and says what is
+    # wrong with it in words if it is not.
     except (ArmpyError, *WRONG_FORM) as error:
         raise NotQuickError(str(error) or repr(error)) from error
 
@@ -234,6 +238,8 @@ def _quick_parts(
     tensors = [QuickTensor(info_of(info), int(at)) for info, at in record["tensors"]]
     arena_bytes = int(record["arena_bytes"])
     for info, at in tensors:
+        # Programs write there without a check of their own: a wrong offset would be another's
+        # memory.
         if not 0 <= at <= arena_bytes - info.size_bytes or at % info.data_type.dtype.itemsize:
             raise ValueError("a tensor does not lie in the memory")
     infos = [*bound, *results, *(tensor.info for tensor in tensors)]
@@ -261,8 +267,10 @@ def _step(
     """A layer with its workload."""
     inputs, outputs = tuple(step["inputs"]), tuple(step["outputs"])
     for number in (*inputs, *outputs):
+        # Not isinstance: True is no number of a tensor. Negative ones would count from the end.
         if type(number) is not int or not 0 <= number < len(infos):
             raise ValueError("a step reads or writes what is not there")
+    # Inputs are the caller's arrays.
     if any(number < num_sources for number in outputs):
         raise ValueError("a step writes an input")
     first = file.programs[step["program"]]
@@ -289,6 +297,7 @@ def _accepted(
     programs = announced_programs(backend_id)
     if programs is None:
         raise LookupError(f"{backend_id} announces nothing that takes its programs")
+    # The file's targets in their order: the first that fits this machine.
     reasons = []
     for record in file.programs:
         if (record.get("backend"), record.get("digest")) == (backend_id, digest):

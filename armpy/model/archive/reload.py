@@ -36,6 +36,7 @@ def load_ordinary(file: PreparedFile) -> Model:
             asked.signature,
             closes_runtime=is_own,
         )
+    # An interrupt as well: nobody else knows the runtime.
     except BaseException:
         if is_own:
             runtime.close()
@@ -80,6 +81,8 @@ def _loaded(
             shares_state_with=None if first is None else first.handle,
             read_source=lambda: contents.graph,
         )
+        # Within the file's parts, which are given only here: a later preparation would compile
+        # anew.
         if contents.optimized is not None and handle.loaded.latest is None:
             _prepare_for_saved_shapes(handle, contents.optimized)
     return Model(
