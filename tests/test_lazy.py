@@ -44,6 +44,12 @@ print(armpy.__file__)
 """
 
 
+def modules_of(package: str) -> list[str]:
+    """Modules and packages that lie in a package; none in one that only exports others' things."""
+    folder = STUBS[PACKAGES.index(package)].parent
+    return [name for _, name, _ in pkgutil.iter_modules([str(folder)]) if name[0] != "_"]
+
+
 def stub_of(package: str) -> ast.Module:
     """What type checkers read."""
     return ast.parse(STUBS[PACKAGES.index(package)].read_text("utf-8"))
@@ -117,10 +123,10 @@ def test_no_export_is_called_like_a_module_that_importing_would_put_in_its_place
     assert all(isinstance(getattr(package, name), ModuleType) for name in names)
 
 
-@pytest.mark.parametrize("name", PACKAGES)
+@pytest.mark.parametrize("name", [name for name in PACKAGES if modules_of(name)])
 def test_a_packages_modules_can_be_asked_for(name: str) -> None:
     package = importlib.import_module(name)
-    module = next(m for _, m, _ in pkgutil.iter_modules(package.__path__) if m[0] != "_")
+    module = modules_of(name)[0]
     vars(package).pop(module, None)
     assert getattr(package, module) is sys.modules[f"{name}.{module}"]
 

@@ -102,7 +102,10 @@ def _backends(request: CliLoadRequest) -> list[BackendProxy]:
     from armpy.plugins import preferred_backends
     from armpy.plugins.proxy.guard import BackendProxy
 
-    return [BackendProxy(one) for one in preferred_backends(registry_of(request), request.backends)]
+    return [
+        BackendProxy(one)
+        for one in preferred_backends(registry_of(request), request.options.backends)
+    ]
 
 
 def _print_targets(backends: Sequence[BackendProxy]) -> None:

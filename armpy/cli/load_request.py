@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 from armpy.errors import InvalidArgumentError
+from armpy.model.load_options import OPTIONS, LoadOptions
 
 if TYPE_CHECKING:
     from armpy.execution import Runtime
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
 # ruff: noqa: PLC0415
 
 
+COMMAND_OPTIONS = {name: info for name, info in OPTIONS.items() if info.flags}
+"""The options of loading that the command line has, by name."""
+
+
 @dataclass(frozen=True, slots=True)
 class CliLoadRequest:
     """Request to load a model: its path and the command's loading options.
@@ -25,37 +30,25 @@ class CliLoadRequest:
     ----------
     model : str
         Path of the file.
-    backends : tuple of str, optional
-        Ids in order of preference.
-    num_threads : int, optional
-    signature : str, optional
-    on_fallback : {"allow", "warn", "error"}
+    options : LoadOptions
+        All but those of the front-end, whose types the front-end says.
+    front_end_options : tuple of str
+        Each ``NAME=VALUE``.
     backend_options : tuple of str
         Each ``ID.NAME=VALUE``.
     dynamic_backends_path : tuple of str
         Directories.
-    front_end : str, optional
-        Name of what parses the file.
-    front_end_options : tuple of str
-        Each ``NAME=VALUE``.
-    preference : {"preference", "fastest", "low_power", "sustained"}
-    trusted_keys : tuple of str
-        Each a file, or ``ed25519:BASE64``.
-    code : {"trusted", "signed", "never"}
     """
 
     model: str
-    backends: tuple[str, ...] | None = None
-    num_threads: int | None = None
-    signature: str | None = None
-    on_fallback: str = "allow"
+    options: LoadOptions = field(default_factory=LoadOptions)
+    front_end_options: tuple[str, ...] = ()
     backend_options: tuple[str, ...] = ()
     dynamic_backends_path: tuple[str, ...] = ()
-    front_end: str | None = None
-    front_end_options: tuple[str, ...] = ()
-    preference: str = "preference"
-    trusted_keys: tuple[str, ...] = ()
-    code: str = "trusted"
+
+    def with_options(self, **options: Any) -> CliLoadRequest:  # Any: as `LoadOptions` takes them
+        """The same with other options of loading."""
+        return replace(self, options=replace(self.options, **options))
 
 
 def load_model(
@@ -82,57 +75,40 @@ def load_model(
     import armpy
     from armpy.model.load_request import begins_prepared
 
-    front_end_options = None
+    options = replace(request.options, quantize_inputs=quantize_inputs)
     is_prepared = begins_prepared(request.model)
     if is_prepared:
         _check_no_front_end(request)
-        if not profiling and (quick := _load_quick(request, quantize_inputs)) is not None:
+        if not profiling and (quick := _load_quick(request, options)) is not None:
             return quick
     registry = registry_of(request)
     if not is_prepared:
         origin = find_origin(request, registry)
-        _check_signature(origin, request.signature)
-        front_end_options = origin.options
-    return armpy.load(
-        request.model,
-        quantize_inputs=quantize_inputs,
-        signature=request.signature,
-        runtime=make_runtime(request, registry, profiling=profiling, num_plans=num_plans),
-        front_end=request.front_end,
-        front_end_options=front_end_options,
-    )
+        _check_signature(origin, options.signature)
+        options = replace(options, front_end_options=origin.options)
+    runtime = make_runtime(request, registry, profiling=profiling, num_plans=num_plans)
+    return armpy.load(request.model, **options.on(runtime).given())
 
 
 def _check_no_front_end(request: CliLoadRequest) -> None:
     """Check that a prepared file is not to be parsed."""
-    if request.front_end or request.front_end_options:
+    if request.options.front_end or request.front_end_options:
         raise InvalidArgumentError(
             "the file is prepared, and no front-end parses it",
-            where="--front-end" if request.front_end else "--front-end-option",
+            where="--front-end" if request.options.front_end else "--front-end-option",
             fix="Leave it out, or give the file that this one was made of",
         )
 
 
-def _load_quick(request: CliLoadRequest, quantize_inputs: bool) -> Model | None:
+def _load_quick(request: CliLoadRequest, options: LoadOptions) -> Model | None:
     """A prepared model that runs at once; None if more is asked for than that."""
-    if request.backend_options or request.dynamic_backends_path or request.on_fallback != "allow":
+    if request.backend_options or request.dynamic_backends_path:
         return None
     from armpy.model.archive.quick_loading import NotQuickError, open_prepared, quick_model
-    from armpy.model.load_request import LoadRequest as Arguments
+    from armpy.model.load_request import LoadRequest
 
-    arguments = Arguments(
-        request.model,
-        request.backends,
-        request.num_threads,
-        quantize_inputs=quantize_inputs,
-        signature=request.signature,
-        preference=request.preference,
-        # The defaults are left out: what reads them is not imported for nothing.
-        trusted_keys=request.trusted_keys or None,
-        code=None if request.code == "trusted" else request.code,
-    )
     try:
-        return quick_model(open_prepared(arguments))
+        return quick_model(open_prepared(LoadRequest(request.model, options)))
     except NotQuickError:
         return None
 
@@ -170,20 +146,14 @@ def make_runtime(
     """A runtime as the command line says."""
     from armpy.execution import Runtime, RuntimeOptions
     from armpy.execution.settings import DEFAULT_PLAN_CACHE_SIZE
-    from armpy.types import Preference
 
     given = [split_option(text) for text in request.backend_options]
     return Runtime(
         RuntimeOptions(
-            backends=request.backends,
-            num_threads=request.num_threads,
-            on_fallback=request.on_fallback,
+            **request.options.of_runtime(),
             backend_options=parse_backend_options(registry, given),
             profiling=profiling,
             registry=registry,
-            preference=Preference(request.preference),
-            trusted_keys=request.trusted_keys,
-            code=request.code,
             plan_cache_size=max(num_plans, DEFAULT_PLAN_CACHE_SIZE),
         )
     )
@@ -203,7 +173,8 @@ def find_origin(request: CliLoadRequest, registry: BackendRegistry) -> ModelOrig
     from armpy.plugins.hooks.model_file import open_model_file
 
     file = open_model_file(request.model)
-    origin = ModelOrigin.find(file, request.model, registry, request.front_end)
+    front_end = request.options.front_end
+    origin = ModelOrigin.find(file, request.model, registry, front_end)
     if not request.front_end_options:
         return origin
     declared = {option.name: option for option in origin.front_end.front_end.options}
@@ -221,7 +192,7 @@ def find_origin(request: CliLoadRequest, registry: BackendRegistry) -> ModelOrig
         if name in given:
             raise InvalidArgumentError("the option is given twice", where=where)
         given[name] = declared[name].parse(value, where) if name in declared else value
-    return ModelOrigin.find(file, request.model, registry, request.front_end, given)
+    return ModelOrigin.find(file, request.model, registry, front_end, given)
 
 
 def _check_signature(origin: ModelOrigin, name: str | None) -> None:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from armpy.cli.load_request import CliLoadRequest
+from armpy.cli.load_request import COMMAND_OPTIONS, CliLoadRequest
 from armpy.cli.settings import CommandSettings
 from armpy.cli.values import (
     parse_all_names,
@@ -17,6 +17,7 @@ from armpy.cli.values import (
     parse_size,
     parsed,
 )
+from armpy.model.load_options import OPTIONS, LoadOptions
 
 Command = TypeVar("Command", bound=Callable[..., object])
 
@@ -72,12 +73,12 @@ EXIT_PROBLEMS = 1
 """Exit status of a command that was run and has found problems."""
 
 # One thing may have been learnt under several names: a command that takes one takes them all.
-BACKENDS = ("--backends", "--backend")
+BACKENDS = OPTIONS["backends"].flags
 OUTPUT = ("-o", "--output")
 RUNS = ("--runs", "--repeat")
 SECONDS = ("--seconds", "--time")
 SHAPES = ("--shapes", "--shape")
-THREADS = ("--num-threads", "--threads")
+THREADS = OPTIONS["num_threads"].flags
 
 size_option = click.option(
     "--size",
@@ -159,89 +160,71 @@ def json_option(command: Command) -> Command:
     )(command)
 
 
-_TRUST_OPTIONS = (
-    click.option(
-        "--trusted-key",
-        "trusted_keys",
-        multiple=True,
-        metavar="KEY",
-        help="A public key, as PEM file or ed25519:BASE64, whose holder's prepared files may bring "
-        "code; may be repeated.",
-    ),
-    click.option(
-        "--code",
-        type=click.Choice(["trusted", "signed", "never"]),
-        default="trusted",
-        show_default=True,
-        help="Use code in prepared files of your own places and of trusted keys, of trusted keys "
-        "alone, or none.",
-    ),
-)
+def _load_option(name: str) -> Callable[[Command], Command]:
+    """The option of the command line for one of loading."""
+    info = COMMAND_OPTIONS[name]
+    kind: click.Choice[str] | click.IntRange | None = None
+    if info.choices:
+        kind = click.Choice(info.choices)
+    elif info.least is not None:
+        kind = click.IntRange(min=info.least)
+    return click.option(
+        *info.flags,
+        name,
+        multiple=info.many,
+        metavar=info.metavar,
+        type=kind,
+        default=info.usual if info.choices else None,
+        show_default=bool(info.choices),
+        help=info.help,
+    )
 
-_LOADING_OPTIONS = (
-    click.option("--signature", metavar="NAME", help="Use this signature of the model."),
-    click.option(
-        "--front-end",
-        metavar="NAME",
-        help="What parses the model; its contents and suffix tell it if left out.",
-    ),
-    click.option(
-        "--front-end-option",
-        "front_end_options",
-        multiple=True,
-        metavar="NAME=VALUE",
-        help="An option of the front-end; may be repeated.",
-    ),
-    click.option(
-        "--on-fallback",
-        type=click.Choice(["allow", "warn", "error"]),
-        default="allow",
-        show_default=True,
-        help="What to do when a layer does not run on the first preferred backend.",
-    ),
-    click.option(
-        "--preference",
-        type=click.Choice(["preference", "fastest", "low_power", "sustained"]),
-        default="preference",
-        show_default=True,
-        help="Place layers by the backends' order, or by what their devices cost.",
-    ),
-    click.option(
-        "--backend-option",
-        "backend_options",
-        multiple=True,
-        metavar="ID.NAME=VALUE",
-        help="An option of a backend, as 'armpy doctor' lists them; may be repeated.",
-    ),
-    *_TRUST_OPTIONS,
-    dynamic_backends_option,
-)
 
-_MODEL_OPTIONS = (
-    click.option(
-        *THREADS,
-        type=click.IntRange(min=1),
-        help="For backends that have threads of their own.",
-    ),
-    *_LOADING_OPTIONS,
+_TRUST = ("trusted_keys", "code")
+_SEVERAL_FOR_SOME = ("backends", "num_threads")
+"""Options of which some commands take several values, and have options of their own."""
+
+_BACKEND_OPTION = click.option(
+    "--backend-option",
+    "backend_options",
+    multiple=True,
+    metavar="ID.NAME=VALUE",
+    help="An option of a backend, as 'armpy doctor' lists them; may be repeated.",
 )
 
 
-_PREFERRED = "Ids in order of preference; may be repeated; all installed ones if left out."
+def _with(command: Command, options: Sequence[Callable[[Command], Command]]) -> Command:
+    """Add options, the first one at the top of the help."""
+    for option in reversed(options):
+        command = option(command)
+    return command
 
 
 def trust_options(command: Command) -> Command:
     """Add the options that say whose code in prepared files is used."""
-    for option in reversed(_TRUST_OPTIONS):
-        command = option(command)
-    return command
+    return _with(command, [_load_option(name) for name in _TRUST])
 
 
 def loading_options(command: Command) -> Command:
     """Add the options of all that loads models, but for backends and threads."""
-    for option in reversed(_LOADING_OPTIONS):
-        command = option(command)
-    return command
+    names = [name for name in COMMAND_OPTIONS if name not in _SEVERAL_FOR_SOME]
+    options = [_load_option(name) for name in names]
+    at = names.index(_TRUST[0])  # in the help, those of backends stand before those of trust
+    return _with(command, [*options[:at], _BACKEND_OPTION, *options[at:], dynamic_backends_option])
+
+
+def request_of(
+    model: str,
+    backend_options: tuple[str, ...] = (),
+    dynamic_backends_path: tuple[str, ...] = (),
+    front_end_options: tuple[str, ...] = (),
+    **options: Any,  # Any: as `LoadOptions` takes them
+) -> CliLoadRequest:
+    """Gather a command's options of loading, by their names."""
+    # click has an empty tuple for what was not given.
+    given: dict[str, Any] = {n: None if value == () else value for n, value in options.items()}
+    about = front_end_options, backend_options, dynamic_backends_path
+    return CliLoadRequest(model, LoadOptions(**given), *about)
 
 
 def model_options(
@@ -257,43 +240,17 @@ def model_options(
     takes_backend : bool
         Whether ``--backend`` is ``--backends``; not where a command has its own.
     """
+    names = {*COMMAND_OPTIONS, "backend_options", "dynamic_backends_path"}
 
     @wraps(command)
-    def gathered(
-        model: str | None,
-        backends: tuple[str, ...] | None,
-        num_threads: int | None,
-        signature: str | None,
-        front_end: str | None,
-        front_end_options: tuple[str, ...],
-        on_fallback: str,
-        preference: str,
-        backend_options: tuple[str, ...],
-        trusted_keys: tuple[str, ...],
-        code: str,
-        dynamic_backends_path: tuple[str, ...],
-        **others: Any,  # Any: of the command's own options
-    ) -> object:
-        request = CliLoadRequest(
-            model or "",
-            backends,
-            num_threads,
-            signature,
-            on_fallback,
-            backend_options,
-            dynamic_backends_path,
-            front_end,
-            front_end_options,
-            preference,
-            trusted_keys,
-            code,
-        )
+    def gathered(model: str | None, **given: Any) -> object:  # Any: whatever the command has
+        request = request_of(model or "", **{name: given.pop(name) for name in names})
         from armpy.cli.progress import progress_shown  # noqa: PLC0415  # --help is quick
 
         with progress_shown():
-            return command(request, **others)
+            return command(request, **given)
 
-    for option in reversed(_MODEL_OPTIONS):
-        gathered = option(gathered)
-    gathered = backends_option(_PREFERRED, BACKENDS if takes_backend else BACKENDS[:1])(gathered)
+    gathered = _load_option("num_threads")(loading_options(gathered))
+    flags = BACKENDS if takes_backend else BACKENDS[:1]
+    gathered = backends_option(OPTIONS["backends"].help, flags)(gathered)
     return click.argument("model", type=MODEL_FILE, required=not is_optional)(gathered)

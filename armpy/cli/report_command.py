@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -130,12 +129,14 @@ def _subject(
     outline, title = None, "prepared by armpy"
     if not begins_prepared(load_request.model):
         file = find_origin(load_request, model.runtime.registry)
-        outline, title = file.outline(load_request.signature), file.front_end.title
+        outline, title = file.outline(load_request.options.signature), file.front_end.title
 
     def load(backend: str) -> Model:
-        others = load_request.backends or ()
+        others = load_request.options.backends or ()
         behind = [name for name in (*others, "CpuRef") if name != backend]
-        return load_model(replace(load_request, backends=tuple(dict.fromkeys([backend, *behind]))))
+        return load_model(
+            load_request.with_options(backends=tuple(dict.fromkeys([backend, *behind])))
+        )
 
     facts = [("format", title)]
     num_bytes = path.stat().st_size

@@ -1,9 +1,10 @@
 """The two-line way: `armpy.load` a file, call what comes back.
 
 In comes a file, bytes or a graph; out comes a `Model`, which takes and gives arrays by name. Begin
-with `load` and `model`: `model_files` lets a front-end read the file, `archive` writes and starts
-compiled models and keeps those that were loaded before, `batching` makes one call of several
-callers' items.
+with `load` and `model`: `model_files` lets a front-end read the file, `save` writes compiled
+models, `archive` starts them and keeps those that were loaded before, `batching` makes one call of
+several callers' items. The parts of a model are `network_handle`, `signatures`, `output_subsets`
+and `provenance`; `late` is the gate to all that few calls need.
 """
 
 from armpy.core.lazy import offer

@@ -104,6 +104,7 @@ def allocate_device_memory(
     backend = next(one for one in roles[0].network.backends if one.get_id() == user)
     try:
         return backend.allocate_device_memory(request)
+    # A refusal is no error: the caller takes host memory, and the log says why it is slower.
     except ArmpyError as error:
         _log.info("%s makes no buffer for %s: %s", user, info, error)
         vlog("memory", "%s makes no buffer for %s: %s", user, info, error)
@@ -161,6 +162,7 @@ def allocate_memory(
                 expected=str(infos[0]),
                 actual=str(info),
             )
+    # Shared memory can be imported by every backend, at worst with a copy in each run.
     buffer = allocate_device_memory(infos[0], roles)
     if buffer is None:
         return ExternalMemory.shared(infos[0].size_bytes)

@@ -10,19 +10,18 @@ from armpy.compiler.notebooks import placement_html, tensors_html
 from armpy.tensor import format_shape
 
 if TYPE_CHECKING:
+    from armpy.compiler import Placement
     from armpy.execution.arrays.tensor_spec import TensorSpec
-    from armpy.model.opened_model import OpenedModel
 
 _MOST_NAMES = 3
 
 
-def describe(model: OpenedModel) -> str:
-    """A model in one line: what it takes and gives, and where it runs; loads nothing for that."""
-    if model.is_closed:
-        return f"{type(model).__name__}(closed)"
-    title = model.title
-    edges = f"{_listed(model.inputs)} -> {_listed(model.outputs)}"
-    return f"{type(model).__name__}({repr(title) + ': ' if title else ''}{edges}; {_where(model)})"
+def describe(
+    title: str, inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec], where: str
+) -> str:
+    """Describe a model in one line: its name, what it takes and gives, and where it runs."""
+    name = f"{title!r}: " if title else ""
+    return f"{name}{_listed(inputs)} -> {_listed(outputs)}; {where}"
 
 
 def _listed(specs: Sequence[TensorSpec]) -> str:
@@ -32,24 +31,23 @@ def _listed(specs: Sequence[TensorSpec]) -> str:
     return ", ".join(shown[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
-def _where(model: OpenedModel) -> str:
-    """Where a model runs, in a few words."""
-    if model.is_quick:
-        return "prepared"
-    placement = model.placement
+def backends_of(placement: Placement | None) -> str:
+    """Name the backends of a placement in a few words."""
     if placement is None:
         return "no shapes known yet"
     return "on " + (", ".join(placement.layers_by_backend) or "nothing")
 
 
-def model_html(model: OpenedModel) -> str:
-    """A model as a notebook shows it: inputs, outputs, placement."""
-    if model.is_closed:
-        return "<p>Model (closed)</p>"
-    parts = [f"<p><b>{escape(model.title or type(model).__name__)}</b></p>"]
-    for title, specs in (("Inputs", model.inputs), ("Outputs", model.outputs)):
-        parts.append(tensors_html(title, [(spec.name, spec.info) for spec in specs]))
-    placement = model.placement
+def model_html(
+    title: str,
+    inputs: Sequence[TensorSpec],
+    outputs: Sequence[TensorSpec],
+    placement: Placement | None,
+) -> str:
+    """Show a model to a notebook: inputs, outputs, placement."""
+    parts = [f"<p><b>{escape(title)}</b></p>"]
+    for name, specs in (("Inputs", inputs), ("Outputs", outputs)):
+        parts.append(tensors_html(name, [(spec.name, spec.info) for spec in specs]))
     if placement is not None:
         parts.append(placement_html(placement))
     return "".join(parts)

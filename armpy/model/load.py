@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, BinaryIO
 
 from armpy.execution.memory.exhaustion import tells_of_memory
-from armpy.model.archive.model_cache import cached_path, load_cached
+from armpy.model.load_options import LoadOptions
 from armpy.model.load_request import LoadRequest, as_source, begins_prepared, file_state
 
-# A prepared file is loaded without what parses and prepares others.
+# This is the gate between the ways to load: a prepared file is loaded without what looks for kept
+# models, parses files and compiles, and a kept one without the latter two.
 # ruff: noqa: PLC0415
 
 if TYPE_CHECKING:
@@ -100,48 +102,38 @@ def load(
     >>> model = armpy.load("model.tflite")                          # doctest: +SKIP
     >>> outputs = model(image)                                      # doctest: +SKIP
     """
-    source = as_source(source)
-    request = LoadRequest(
-        source,
-        backends,
-        num_threads,
-        on_fallback,
-        quantize_inputs,
-        signature,
-        memory_limit_bytes,
-        runtime,
-        front_end,
-        front_end_options,
-        properties,
-        preference,
-        trusted_keys,
-        code,
-        dequantize_outputs,
-    )
+    given = dict(locals())  # the parameters, as there is nothing else yet: none is forgotten
+    source = as_source(given.pop("source"))
+    request = LoadRequest(source, LoadOptions(**given))
     state = file_state(source)
     model = _loaded(request)
-    model.remember(request.settled(), state)
+    model.provenance.complete(request.settled(), state, load)
     return model
 
 
 def _loaded(request: LoadRequest) -> Model:
     """The model that is asked for; errors as for `load`."""
-    if request.front_end is None and begins_prepared(request.source):
+    if request.options.front_end is None and begins_prepared(request.source):
         from armpy.model.archive.quick_loading import load_prepared
 
         return load_prepared(request)
-    path = cached_path(request)
+    from armpy.model.archive.model_cache import cached_path
 
-    if path is not None:
-        found = load_cached(request.settled(), path, lambda: _from_file(request.settled()))
+    # Named before the file is read: what is kept under the name is what the file held then.
+    path = cached_path(request)
+    if path is not None and begins_prepared(path):
+        from armpy.model.archive.quick_loading import load_cached
+
+        settled = request.settled()
+        again = partial(_from_file, settled)
+        found = load_cached(settled, path, again, lambda: cached_path(settled) == path)
         if found is not None:
             return found
     model = _from_file(request)
-    if path is None:
-        return model
-    from armpy.model.archive.kept_models import keep_model
+    if path is not None:
+        from armpy.model.archive.kept_models import keep_model
 
-    keep_model(path, model, request)
+        keep_model(path, model, request)
     return model
 
 

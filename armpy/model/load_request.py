@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from armpy.core.file_ownership import FileStamp
 from armpy.errors import InvalidArgumentError, ParserError
+from armpy.model.load_options import LoadOptions
 from armpy.store.archive.magic import is_prepared
 
-# What is imported here is paid for at every start of a prepared model.
-# ruff: noqa: PLC0415
-
 if TYPE_CHECKING:
-    from armpy.execution.options import RuntimeOptions
-    from armpy.execution.properties import NetworkProperties
-    from armpy.execution.runtime import Runtime
     from armpy.plugins.hooks.model_file import ModelSource
-    from armpy.store.archive.signing import KeySource
 
 _FIRST_BYTES = 8
 _ADDRESSES = ("http://", "https://", "file://", "ftp://", "s3://", "gs://")
@@ -29,23 +23,16 @@ FileState: TypeAlias = Mapping[str, FileStamp | None]
 
 
 class LoadRequest(NamedTuple):
-    """The arguments of `armpy.load`."""
+    """A model to load, and how.
+
+    Parameters
+    ----------
+    source : path or bytes-like
+    options : LoadOptions
+    """
 
     source: ModelSource
-    backends: Sequence[str] | None = None
-    num_threads: int | None = None
-    on_fallback: str | None = None
-    quantize_inputs: bool = False
-    signature: str | None = None
-    memory_limit_bytes: int | None = None
-    runtime: Runtime | None = None
-    front_end: str | None = None
-    front_end_options: Mapping[str, object] | None = None
-    properties: NetworkProperties | None = None
-    preference: str | None = None
-    trusted_keys: Sequence[KeySource] | None = None
-    code: str | None = None
-    dequantize_outputs: bool = False
+    options: LoadOptions
 
     @property
     def path(self) -> str | os.PathLike[str] | None:
@@ -58,41 +45,6 @@ class LoadRequest(NamedTuple):
         if path is None:
             return self
         return self._replace(source=os.path.abspath(os.fsdecode(path)))
-
-    def options(self) -> RuntimeOptions:
-        """The options of the runtime that is given, or of the one to be made.
-
-        Raises
-        ------
-        InvalidArgumentError
-            If there is a runtime, and options that it would not look at.
-        """
-        options = {
-            "backends": self.backends,
-            "num_threads": self.num_threads,
-            "on_fallback": self.on_fallback,
-            "preference": self.preference,
-            "trusted_keys": self.trusted_keys,
-            "code": self.code,
-        }
-        runtime, memory_limit_bytes = self.runtime, self.memory_limit_bytes
-        given: dict[str, Any] = {k: value for k, value in options.items() if value is not None}
-        if runtime is None:
-            if memory_limit_bytes is not None:
-                given["memory_limit_bytes"] = memory_limit_bytes
-            from armpy.execution.options import RuntimeOptions
-
-            return RuntimeOptions(**given)
-        if given:
-            raise InvalidArgumentError(
-                "a runtime has its own options, and no others for one model",
-                where="load",
-                expected="a runtime alone",
-                actual="a runtime with "
-                + ", ".join(f"{name}={value!r}" for name, value in given.items()),
-                fix="Make the runtime with these RuntimeOptions, or leave it out",
-            )
-        return runtime.options
 
 
 def as_source(given: object) -> ModelSource:
@@ -158,6 +110,7 @@ def begins_prepared(source: ModelSource) -> bool:
     if not isinstance(source, str | os.PathLike):
         return is_prepared(bytes(memoryview(source)[:_FIRST_BYTES]))
     try:
+        # Not blocking: a pipe without a writer would never open.
         handle = os.open(source, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     except (OSError, ValueError):
         return False

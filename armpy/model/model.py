@@ -3,38 +3,49 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Self
 
 from armpy.errors import InvalidArgumentError
 from armpy.execution.arrays.calls import read_inputs, run_by_name, run_in_order
+from armpy.execution.arrays.tensor_spec import TensorSpec, TensorSpecs
 from armpy.execution.memory.exhaustion import tells_of_memory, without_memory
-from armpy.model.shaped_model import ShapedModel
+from armpy.model import late
+from armpy.model.network_handle import NetworkHandle, closed_error
+from armpy.model.output_subsets import OutputSubsets
+from armpy.model.provenance import Derivation, Provenance
+from armpy.model.signatures import Signatures
 from armpy.types import Priority
 
-# A model that was prepared ahead of time starts without what prepares others.
-# ruff: noqa: PLC0415
-
 if TYPE_CHECKING:
-    from armpy.execution.arrays.real_numbers import RealOutputs
+    from armpy.compiler import OptimizedNetwork, Placement
     from armpy.execution.execution import Execution
     from armpy.execution.loaded_network import LoadedNetwork
+    from armpy.execution.memory.imported_tensor import ImportedTensor
     from armpy.execution.memory.network_memory import NetworkMemory
-    from armpy.execution.programs.quick_network import QuickNetwork
+    from armpy.execution.properties import NetworkProperties
+    from armpy.execution.runtime import Runtime
     from armpy.execution.scheduling.tasks import ExecutionFuture
-    from armpy.execution.wrappers.debugging import DebugCallback, DebuggedNetwork
+    from armpy.execution.wrappers.debugging import DebugCallback
+    from armpy.graph import Graph
+    from armpy.graph.network import Network
+    from armpy.model.pickling import ModelRecipe
+    from armpy.model.save import ModelContents
     from armpy.ops.operation import Array
+    from armpy.plugins.hooks.metadata import ModelMetadata
+    from armpy.profiling import Profiler
     from armpy.store.archive.signing import FileSignature
 
 
-class Model(ShapedModel):
+class Model:
     """A loaded network that can be called.
 
     On a runtime that is shared, it stays loaded until `close`, which ``with`` calls.
 
     Parameters
     ----------
-    network : Network, Graph or OptimizedNetwork
+    network : Network, Graph, OptimizedNetwork or NetworkHandle
+        A handle is of a network that is loaded already; what says how is left out then.
     runtime : Runtime, optional
         One with default options if left out.
     closes_runtime : bool
@@ -54,9 +65,16 @@ class Model(ShapedModel):
         How the network is loaded.
     read_metadata : callable, optional
         Returns what the model's file says of itself.
-    read_source : callable, optional
-        Returns the graph as the model's file has it, for `reshape` and `with_outputs`; that of
-        `network` if left out.
+    read_placement : callable, optional
+        Returns the placement report, as long as only a compiled model's programs are loaded.
+    provenance : Provenance, optional
+        What the model is made of.
+
+    Notes
+    -----
+    Each part has one thing to do and knows nothing of the model: `NetworkHandle` has the network's
+    life, `Signatures` and `OutputSubsets` have models that are closed with this one, `Provenance`
+    knows what it is made of again. Methods that few calls need are functions behind `late`.
 
     Examples
     --------
@@ -64,6 +82,40 @@ class Model(ShapedModel):
     >>> scores = model(image)                                       # doctest: +SKIP
     >>> by_name = model.run({"image": image})                       # doctest: +SKIP
     """
+
+    def __init__(
+        self,
+        network: Network | Graph | OptimizedNetwork | NetworkHandle,
+        runtime: Runtime | None = None,
+        *,
+        closes_runtime: bool = False,
+        quantize_inputs: bool = False,
+        shares_state_with: Model | None = None,
+        signatures: Signatures[Model] | None = None,
+        properties: NetworkProperties | None = None,
+        read_metadata: Callable[[], ModelMetadata] | None = None,
+        read_placement: Callable[[], Placement] | None = None,
+        provenance: Provenance | None = None,
+        dequantize_outputs: bool = False,
+    ) -> None:
+        if not isinstance(network, NetworkHandle):
+            network = NetworkHandle.load(
+                network,
+                runtime,
+                properties,
+                closes_runtime=closes_runtime,
+                shares_state_with=None if shares_state_with is None else shares_state_with.handle,
+            )
+        self.handle: NetworkHandle = network
+        self.quantize_inputs = quantize_inputs
+        self.dequantize_outputs = dequantize_outputs
+        self.provenance = provenance or Provenance()
+        self._signatures: Signatures[Model] = signatures or Signatures()
+        self._output_subsets: OutputSubsets[Model] = OutputSubsets()
+        self._read_metadata = read_metadata
+        # Read without a lock: two threads may both read the file, and get the same.
+        self._metadata: ModelMetadata | None = None
+        self._read_placement = read_placement
 
     def __call__(self, *arrays: object) -> Array | tuple[Array, ...]:
         """Run with the inputs in order.
@@ -83,15 +135,15 @@ class Model(ShapedModel):
         InvalidArgumentError
             If number, types or shapes do not fit.
         """
-        network = self._open or self._loaded  # the latter raises
+        # Read once: another thread may close the model, or make its network whole, at any time.
+        network = self.handle.current or self.handle.loaded  # the latter raises
         try:
             results = run_in_order(network, arrays, self.quantize_inputs)
         except MemoryError as error:
             raise without_memory(error)  # noqa: B904 - it has the cause
         if self.dequantize_outputs:
-            names = [spec.name for spec in self.outputs]
-            finish = self._real_outputs(None).finish
-            results = [*finish(dict(zip(names, results, strict=True))).values()]
+            named = dict(zip([spec.name for spec in self.outputs], results, strict=True))
+            results = [*late.RealOutputs.of(self.outputs, None).finish(named).values()]
         return results[0] if len(results) == 1 else tuple(results)
 
     def run(
@@ -138,21 +190,23 @@ class Model(ShapedModel):
         ExecutionTimeoutError
             If it takes longer.
         """
-        network = self._open or self._loaded  # the latter raises
+        network = self.handle.current or self.handle.loaded  # the latter raises
         if outputs is not None and not isinstance(outputs, Mapping):
-            variant = self.with_outputs(outputs)
-            return variant.run(inputs, None, memory, debug, deadline_s)
-        if self.dequantize_outputs:
-            real = self._real_outputs(outputs)
-            return real.finish(self._run(inputs, real.stored, memory, debug, deadline_s))
-        if deadline_s is not None or memory is not None or debug is not None:
-            return self._run(inputs, outputs, memory, debug, deadline_s)
+            chosen = self.with_outputs(outputs)
+            return chosen.run(inputs, None, memory, debug, deadline_s)
+        if (
+            self.dequantize_outputs
+            or deadline_s is not None
+            or memory is not None
+            or debug is not None
+        ):
+            return self._run_specially(inputs, outputs, memory, debug, deadline_s)
         try:
             return run_by_name(network, inputs, outputs, self.quantize_inputs)
         except MemoryError as error:
             raise without_memory(error)  # noqa: B904 - it has the cause
 
-    def _run(
+    def _run_specially(
         self,
         inputs: Mapping[str, object],
         outputs: Mapping[str, object] | None,
@@ -160,36 +214,17 @@ class Model(ShapedModel):
         debug: DebugCallback | None,
         deadline_s: float | None,
     ) -> dict[str, Array]:
-        """`run` that hands over what the network stores."""
-        if deadline_s is not None:
-            _check_alone(memory, debug)
-            return self._run_until(self._loaded, inputs, outputs, deadline_s)
-        network: LoadedNetwork | QuickNetwork | NetworkMemory | DebuggedNetwork
-        network = self._open or self._loaded  # the latter raises
-        if memory is not None or debug is not None:
-            network = _chosen(self._loaded, memory, debug)
-        return run_by_name(network, inputs, outputs, self.quantize_inputs)
-
-    def _real_outputs(self, given: object) -> RealOutputs:
-        """What becomes of outputs that are to be real numbers."""
-        from armpy.execution.arrays.real_numbers import RealOutputs
-
-        return RealOutputs.of(self.outputs, given)
-
-    def _run_until(
-        self,
-        network: LoadedNetwork,
-        inputs: Mapping[str, object],
-        outputs: Mapping[str, object] | None,
-        deadline_s: float,
-    ) -> dict[str, Array]:
-        """`run` with a deadline."""
-        from armpy.execution.scheduling import (
-            async_execution as starting,  # futures are slow to import
-        )
-
-        arrays = read_inputs(network, inputs, self.quantize_inputs)
-        return starting.run(network, arrays, outputs, deadline_s=deadline_s)
+        """`run` with what few runs ask for."""
+        real = late.RealOutputs.of(self.outputs, outputs) if self.dequantize_outputs else None
+        stored = outputs if real is None else real.stored
+        reals = self.quantize_inputs
+        if memory is None and debug is None and deadline_s is None:
+            network = self.handle.current or self.handle.loaded  # the latter raises
+            results = run_by_name(network, inputs, stored, reals)
+        else:
+            about = reals, memory, debug, deadline_s
+            results = late.run_with(self.handle.loaded, inputs, stored, *about)
+        return results if real is None else real.finish(results)
 
     @tells_of_memory
     def start(
@@ -230,19 +265,15 @@ class Model(ShapedModel):
         >>> scores = future.result()["scores"]                      # doctest: +SKIP
         """
         if outputs is not None and not isinstance(outputs, Mapping):
-            variant = self.with_outputs(outputs)
-            return variant.start(inputs, priority=priority, deadline_s=deadline_s)
-        from armpy.execution.scheduling import (
-            async_execution as starting,  # futures are slow to import
-        )
-
-        network = self._loaded
+            chosen = self.with_outputs(outputs)
+            return chosen.start(inputs, priority=priority, deadline_s=deadline_s)
+        network = self.handle.loaded
         arrays = read_inputs(network, inputs, self.quantize_inputs)
         finish = None
         if self.dequantize_outputs:
-            real = self._real_outputs(outputs)
+            real = late.RealOutputs.of(self.outputs, outputs)
             outputs, finish = real.stored, real.finish
-        return starting.start(
+        return late.start(
             network,
             arrays,
             outputs,
@@ -266,10 +297,8 @@ class Model(ShapedModel):
         --------
         >>> scores = (await model.run_async({"image": image}))["scores"]  # doctest: +SKIP
         """
-        from asyncio import wrap_future  # slow to import
-
         future = self.start(inputs, outputs, priority=priority, deadline_s=deadline_s)
-        return await wrap_future(future)
+        return await late.wrap_future(future)
 
     @tells_of_memory
     def bind(
@@ -329,7 +358,7 @@ class Model(ShapedModel):
                 deadline_s=deadline_s,
                 cancellable=cancellable,
             )
-        return self._loaded.bind(
+        return self.handle.loaded.bind(
             inputs,
             outputs,
             debug,
@@ -337,6 +366,247 @@ class Model(ShapedModel):
             deadline_s=deadline_s,
             cancellable=cancellable,
         ).keeping(self)
+
+    def import_inputs(self, memories: Mapping[str, object]) -> dict[str, ImportedTensor]:
+        """Let backends read inputs in memory that they have not allocated, where it lies.
+
+        Parameters
+        ----------
+        memories : mapping of str to (ExternalMemory or ndarray)
+            By name of an input. An array fits exactly, as nothing is copied.
+
+        Returns
+        -------
+        dict of str to ImportedTensor
+            To be given in place of arrays, for the shapes that the model is prepared for now.
+
+        Raises
+        ------
+        MemoryImportError
+            If the backend of an input's first reader refuses; nothing is imported then.
+        InvalidArgumentError
+            If there is no such input, what is given cannot be its memory, or the model was closed.
+
+        Notes
+        -----
+        The first reader's backend is asked, then those of the others: who cannot import the memory,
+        nor share it with who has, gets a copy in each run.
+
+        Examples
+        --------
+        >>> memory = armpy.ExternalMemory.shared(4 * 3 * 224 * 224)         # doctest: +SKIP
+        >>> with model.import_inputs({"image": memory})["image"] as image:  # doctest: +SKIP
+        ...     scores = model.run({"image": image})["scores"]
+        """
+        return self.handle.loaded.import_inputs(memories)
+
+    def import_outputs(self, memories: Mapping[str, object]) -> dict[str, ImportedTensor]:
+        """Let backends write outputs to memory that they have not allocated, where it lies.
+
+        Parameters
+        ----------
+        memories : mapping of str to (ExternalMemory or ndarray)
+            By name of an output.
+
+        Returns
+        -------
+        dict of str to ImportedTensor
+            To be given in place of arrays.
+
+        Raises
+        ------
+        MemoryExportError
+            If the backend that writes an output refuses; nothing is imported then.
+        InvalidArgumentError
+            If there is no such output, what is given cannot be its memory, or the model was closed.
+        """
+        return self.handle.loaded.import_outputs(memories)
+
+    def prepare(self, shapes: Mapping[str, tuple[int, ...]] | None = None) -> None:
+        """Make all that a call needs now, so that no call compiles or plans unexpectedly.
+
+        Parameters
+        ----------
+        shapes : mapping of str to tuple of int, optional
+            Every input's shape, or those that differ from the default.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If a shape does not fit what the model leaves open.
+
+        Notes
+        -----
+        `RuntimeOptions.plan_cache_size` says how many shapes a model stays prepared for. Where
+        shapes depend on elements, what is behind these is prepared when a call knows them.
+        """
+        network = self.handle.loaded
+        network.prepare(late.input_shapes(network.graph, shapes))
+
+    def resize(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
+        """`prepare`, by the name that TensorFlow Lite has for it."""
+        self.prepare(shapes)
+
+    def warm_up(
+        self,
+        shapes: Mapping[str, tuple[int, ...]]
+        | Sequence[Mapping[str, tuple[int, ...]]]
+        | None = None,
+    ) -> None:
+        """Prepare, take working memory and run once, so that no call takes longer than others.
+
+        Parameters
+        ----------
+        shapes : mapping of str to tuple of int, or several of them, optional
+            As for `prepare`: every input's shape, or those that differ from the default.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If a shape does not fit what the model leaves open, or more are given than the model
+            stays prepared for.
+        MemoryLimitError
+            If a device has no memory for it; what else a run raises.
+
+        Notes
+        -----
+        It is run with zeros. A model with variables is not run, as that would change them. Memory
+        that is not used for 10 to 20 seconds is given back, and the next call takes it again; what
+        `create_working_memory` makes stays.
+
+        Examples
+        --------
+        >>> model.warm_up([{"image": (n, 224, 224, 3)} for n in (1, 8)])  # doctest: +SKIP
+        """
+        several = [shapes] if shapes is None or isinstance(shapes, Mapping) else [*shapes]
+        network, most = self.handle.loaded, self.runtime.options.plan_cache_size
+        late.warm_up(network, several, most)
+
+    def reshape(self, shapes: Mapping[str, Sequence[int | None]]) -> Model:
+        """The same network for inputs of other shapes, also where the file has fixed them.
+
+        Parameters
+        ----------
+        shapes : mapping of str to sequence of (int or None)
+            Every input's shape, or those that are to change; None leaves a dimension open.
+
+        Returns
+        -------
+        Model
+            On the same runtime, prepared anew, with variables of its own. This one stays as it is.
+            The new one is closed by itself, or with the runtime that this one owns.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If there is no such input, or a layer was written for the file's own shapes, as one is
+            that reshapes to constant dimensions; the text names it.
+
+        Notes
+        -----
+        Of a prepared file, and of one in the model cache whose original has gone, all that follows
+        from its own shapes is constant by now: fewer of these can be reshaped.
+
+        References
+        ----------
+        TFLite Interpreter::ResizeInputTensor.
+
+        Examples
+        --------
+        >>> four = model.reshape({"image": (4, 224, 224, 3)})       # doctest: +SKIP
+        >>> any_number = model.reshape({"image": (None, 224, 224, 3)})  # doctest: +SKIP
+        """
+        graph = late.with_input_shapes(self.handle.source, shapes)
+        return self._derived(graph, self.derive("reshape", dict(shapes)))
+
+    def with_outputs(self, names: Sequence[str]) -> Model:
+        """The same network with any of its tensors as outputs.
+
+        Parameters
+        ----------
+        names : sequence of str
+            Names of tensors, as the model's file has them, or of layers.
+
+        Returns
+        -------
+        Model
+            On the same runtime; it shares this one's variables, and is closed with it. What was
+            lately asked for is kept.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If there is no such tensor, or there are variables that cannot be shared.
+
+        Examples
+        --------
+        >>> model.with_outputs(["block_3/relu"]).run({"image": image})  # doctest: +SKIP
+        """
+        chosen = late.checked_names(names)
+        if self.is_closed:
+            raise closed_error()
+
+        def make() -> Model:
+            graph = late.with_outputs(self.handle.source, chosen)
+            if any(variable.key is None for variable in graph.variables):
+                raise InvalidArgumentError(
+                    "the model has variables that another network cannot share",
+                    where="outputs",
+                    fix="Give them keys: Network.variable(..., key=...)",
+                )
+            derivation = self.derive("with_outputs", chosen)
+            return self._derived(graph, derivation, shares_state=bool(graph.variables))
+
+        return self._output_subsets.get(chosen, make)
+
+    def _derived(
+        self, graph: Graph, derivation: Derivation, *, shares_state: bool = False
+    ) -> Model:
+        """Make a model of another network on the same runtime."""
+        return Model(
+            graph,
+            self.runtime,
+            quantize_inputs=self.quantize_inputs,
+            dequantize_outputs=self.dequantize_outputs,
+            shares_state_with=self if shares_state else None,
+            properties=self.properties,
+            read_metadata=self._read_metadata,
+            provenance=Provenance(derivation=derivation),
+        )
+
+    def create_working_memory(
+        self, shapes: Mapping[str, tuple[int, ...]] | None = None
+    ) -> NetworkMemory:
+        """Make working memory to hold, for `run`.
+
+        Parameters
+        ----------
+        shapes : mapping of str to tuple of int, optional
+            Every input's shape, or those that differ from the default; what the model was lately
+            prepared for if left out.
+
+        Returns
+        -------
+        NetworkMemory
+            For one thread at a time.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If a shape does not fit what the model leaves open, or none is known.
+        MemoryLimitError
+            If there is no memory left; a backend's own ArmpyErrors are raised as they are.
+        """
+        network = self.handle.loaded
+        chosen = None if shapes is None else late.input_shapes(network.graph, shapes)
+        return network.create_working_memory(chosen)
+
+    def free_working_memory(self) -> None:
+        """Give working memory that no run is using back; the next run makes it anew.
+
+        What `create_working_memory` made stays, and so does what bound executions have.
+        """
+        self.handle.loaded.free_working_memory()
 
     def signature(self, name: str) -> Model:
         """The model for a signature of the same file; all of them share their variables.
@@ -363,8 +633,8 @@ class Model(ShapedModel):
         >>> loss = model.signature("train")(images, labels)         # doctest: +SKIP
         >>> scores = model.signature("infer")(image)                # doctest: +SKIP
         """
-        if self._open is None:
-            raise self._closed_error()
+        if self.is_closed:
+            raise closed_error()
         return self._signatures.get(name, self)
 
     def save(
@@ -405,32 +675,196 @@ class Model(ShapedModel):
         >>> armpy.load("model.tflite").save("model.armpy")          # doctest: +SKIP
         >>> model = armpy.load("model.armpy")                       # doctest: +SKIP
         """
-        from armpy.model.archive.save import save_model
+        return late.save_model(self.contents(), path, targets=targets, sign=sign)
 
-        return save_model(self, path, targets=targets, sign=sign)
-
-
-def _check_alone(memory: object, debug: object) -> None:
-    """Check that a run with a deadline is a plain one else."""
-    if memory is not None or debug is not None:
-        raise InvalidArgumentError(
-            "a run with a deadline may have to be left alone with all that it uses",
-            where="memory" if debug is None else "debug",
-            fix="Leave it out, or deadline_s",
+    def contents(self) -> ModelContents:
+        """Gather what a file of the model is written of."""
+        network, name = self.handle.loaded, self._signatures.first_name
+        return late.ModelContents(
+            network, name, self._others(name), self.runtime.options, lambda: self.metadata
         )
 
+    def _others(self, name: str | None) -> Iterator[tuple[str, LoadedNetwork]]:
+        """Networks of the other signatures, each opened when it is asked for."""
+        for other in self.signatures:
+            if other != name:
+                yield other, self.signature(other).handle.loaded
 
-def _chosen(
-    network: LoadedNetwork, memory: NetworkMemory | None, debug: DebugCallback | None
-) -> NetworkMemory | DebuggedNetwork:
-    """What a run that is no plain one asks for."""
-    if memory is not None and debug is not None:
-        raise InvalidArgumentError(
-            "working memory has no room for every value",
-            where="debug",
-            fix="Leave out memory or debug",
-        )
-    if debug is not None:
-        return network.debugging(debug)
-    assert memory is not None
-    return memory.of(network)
+    @property
+    def is_quick(self) -> bool:
+        """Whether it runs from a compiled model, and nothing else has been loaded."""
+        return self.handle.is_quick
+
+    @property
+    def runtime(self) -> Runtime:
+        """The runtime that it is loaded on; made when it is asked for, where that is its own."""
+        return self.handle.runtime
+
+    @property
+    def network_id(self) -> int:
+        """The network's id on the runtime."""
+        return self.handle.network_id
+
+    @property
+    def properties(self) -> NetworkProperties:
+        """How the network is loaded."""
+        return self.handle.properties
+
+    @property
+    def title(self) -> str:
+        """The name of the model's file, or of its network; may be empty."""
+        title = self.provenance.title
+        if title or self.is_quick or self.is_closed:  # only a whole network has one
+            return title
+        return self.handle.loaded.title
+
+    @property
+    def inputs(self) -> TensorSpecs:
+        """Names, shapes, types and quantisation of the inputs."""
+        network = self.handle.current or self.handle.loaded  # the latter raises
+        return TensorSpecs([TensorSpec(v.name, v.info) for v in network.graph.inputs])
+
+    @property
+    def outputs(self) -> TensorSpecs:
+        """Names, shapes, types and quantisation of the outputs, as the network stores them."""
+        graph = (self.handle.current or self.handle.loaded).graph  # the latter raises
+        infos = [value.info for value in graph.outputs]
+        return TensorSpecs(map(TensorSpec, graph.output_names, infos))
+
+    @property
+    def default_shapes(self) -> tuple[tuple[int, ...] | None, ...]:
+        """A shape to prepare for of each input that leaves dimensions open; None if none is known.
+
+        Those of a prepared file are the ones that it was made for.
+        """
+        return (self.handle.current or self.handle.loaded).graph.default_shapes  # the latter raises
+
+    @property
+    def placement(self) -> Placement | None:
+        """Which layer runs where and why; None until the first input shapes are known."""
+        if self._read_placement is not None and self.is_quick:
+            return self._read_placement()
+        return self.handle.loaded.placement
+
+    @property
+    def profiler(self) -> Profiler | None:
+        """The profile; None unless the runtime's options or the properties ask for one."""
+        return self.handle.loaded.profiler
+
+    @property
+    def graph(self) -> Graph:
+        """The network as it was loaded, constants folded."""
+        return self.handle.loaded.graph
+
+    @property
+    def signatures(self) -> tuple[str, ...]:
+        """Names of the ways to call the model's file, for `signature`.
+
+        Raises
+        ------
+        ParserError
+            If the file's signatures cannot be read.
+        """
+        return self._signatures.names
+
+    @property
+    def metadata(self) -> ModelMetadata:
+        """What the model's file says of itself, with labels and normalisation.
+
+        It is read when it is first asked for; a model that is no file has none.
+
+        Raises
+        ------
+        ParserError
+            If it cannot be read; the model runs all the same.
+
+        Examples
+        --------
+        >>> model = armpy.load("mobilenet.tflite")                  # doctest: +SKIP
+        >>> model.metadata.outputs["probability"].labels[:2]        # doctest: +SKIP
+        ('background', 'tench, Tinca tinca')
+        """
+        if self._metadata is None:
+            self._metadata = (self._read_metadata or late.ModelMetadata)()
+        return self._metadata
+
+    def reset_state(self) -> None:
+        """Give every variable (LSTM and SVDF state) its initial elements again.
+
+        Those that other signatures share are reset for these as well.
+        """
+        if self.is_quick:
+            return  # it has none, or it would not be quick
+        self.handle.loaded.reset_state()
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it has been closed."""
+        return self.handle.current is None
+
+    def close(self) -> None:
+        """Unload the network and its memory; the model cannot be used any more."""
+        if self.is_closed:
+            return
+        # First those on the same runtime, which may be closed with the network.
+        self._signatures.close(self)
+        self._output_subsets.close()
+        self.handle.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        await late.to_thread(self.close)  # which may wait for executions
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Say how it is made again: what it was loaded from, with its options; not its state.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If it is closed, or an option cannot be pickled.
+        ParserError
+            If its file has changed since it was loaded.
+        """
+        return late.make, (self._recipe(),)
+
+    def __deepcopy__(self, memo: object) -> Model:
+        """Make another model of the same, with state of its own."""
+        made: Model = self._recipe()()
+        return made
+
+    def _recipe(self) -> ModelRecipe:
+        """The recipe by which it is made again; errors as for ``__reduce__``."""
+        if self.is_closed:
+            raise closed_error()
+        reals = {
+            "quantize_inputs": self.quantize_inputs,
+            "dequantize_outputs": self.dequantize_outputs,
+        }
+        return late.model_recipe(self.provenance, self.handle, Model, reals)
+
+    def derive(self, method: str, given: object) -> Derivation:
+        """Note that one of the methods makes a model of this one, which is made again so."""
+        return Derivation(self._recipe, method, given)
+
+    def __repr__(self) -> str:
+        name = type(self).__name__
+        if self.is_closed:
+            return f"{name}(closed)"
+        # Of a quick model, nothing is loaded for that.
+        where = "prepared" if self.is_quick else late.backends_of(self.placement)
+        return f"{name}({late.describe(self.title, self.inputs, self.outputs, where)})"
+
+    def _repr_html_(self) -> str:
+        """Show it to a notebook."""
+        if self.is_closed:
+            return "<p>Model (closed)</p>"
+        title = self.title or type(self).__name__
+        return late.model_html(title, self.inputs, self.outputs, self.placement)

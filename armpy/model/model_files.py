@@ -20,8 +20,10 @@ from armpy.errors import (
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph import Graph
 from armpy.graph.network import Network
-from armpy.model import Model
 from armpy.model.load_request import FileState, LoadRequest, check_unchanged, file_state
+from armpy.model.model import Model
+from armpy.model.network_handle import NetworkHandle
+from armpy.model.provenance import Provenance
 from armpy.model.signatures import Signatures
 from armpy.plugins import BackendRegistry
 from armpy.plugins.front_ends.custom_operators import custom_operators
@@ -39,40 +41,45 @@ if TYPE_CHECKING:
 
 def load_file(request: LoadRequest) -> Model:
     """Load a model file that is no prepared one; errors as for `armpy.load`."""
-    options = request.options()
+    asked = request.options
+    options = asked.runtime_options()
     limit_bytes = options.memory_limit_bytes
-    if request.memory_limit_bytes is not None:
-        limit_bytes = request.memory_limit_bytes
-    runtime = request.runtime
+    if asked.memory_limit_bytes is not None:
+        limit_bytes = asked.memory_limit_bytes
+    runtime = asked.runtime
     is_own = runtime is None
     registry = _registry(options) if runtime is None else runtime.registry
-    source, signature = request.source, request.signature
+    source, signature = request.source, asked.signature
+    # Before it is opened: whatever changes it from now on shows.
     state = file_state(source)
     file = open_model_file(source)
-    about = request.front_end, request.front_end_options, limit_bytes
+    about = asked.front_end, asked.front_end_options, limit_bytes
     origin = ModelOrigin.find(file, request.settled().source, registry, *about)
     network = origin.parse(file, signature)
     files = {**state, **file.others}
     del file  # the network keeps of it what it needs
     if runtime is None:
         runtime = Runtime(options, found=registry)
-    signatures = Signatures(
-        origin.signature_names, partial(origin.open_signature, files), signature
-    )
+    # The file's graph is read again for `reshape`, and not kept: it may take as much as the
+    # network.
     with _named_errors(runtime, origin, network):
-        model = Model(
+        handle = NetworkHandle.load(
             network,
             runtime,
+            asked.properties,
             closes_runtime=is_own,
-            quantize_inputs=request.quantize_inputs,
-            dequantize_outputs=request.dequantize_outputs,
-            signatures=signatures,
-            read_metadata=partial(origin.metadata, signature),
-            properties=request.properties,
             read_source=partial(origin.read_again, signature, files),
         )
-    model.remember_files(files, are_all=origin.front_end.is_own)
-    return model
+    return Model(
+        handle,
+        quantize_inputs=asked.quantize_inputs,
+        dequantize_outputs=asked.dequantize_outputs,
+        signatures=Signatures(
+            origin.signature_names, partial(origin.open_signature, files), signature
+        ),
+        read_metadata=partial(origin.metadata, signature),
+        provenance=Provenance(files, are_all=origin.front_end.is_own),
+    )
 
 
 def parse(source: ModelSource, registry: BackendRegistry | None = None) -> Graph:
@@ -184,23 +191,27 @@ class ModelOrigin:
         return tuple(found.name for found in self.signatures())
 
     def open_signature(
-        self, state: FileState, name: str, signatures: Signatures, first: Model
+        self, state: FileState, name: str, signatures: Signatures[Model], first: Model
     ) -> Model:
         """The model for another signature of the file, which has to be what it was."""
         check_unchanged(state)
         network = self.parse(open_model_file(self.source), name)
         with _named_errors(first.runtime, self, network):
-            return Model(
+            handle = NetworkHandle.load(
                 network,
                 first.runtime,
-                quantize_inputs=first.quantize_inputs,
-                dequantize_outputs=first.dequantize_outputs,
-                shares_state_with=first,
-                signatures=signatures,
-                read_metadata=partial(self.metadata, name),
-                properties=first.properties,
+                first.properties,
+                shares_state_with=first.handle,
                 read_source=partial(self.read_again, name, state),
             )
+        return Model(
+            handle,
+            quantize_inputs=first.quantize_inputs,
+            dequantize_outputs=first.dequantize_outputs,
+            signatures=signatures,
+            read_metadata=partial(self.metadata, name),
+            provenance=Provenance(derivation=first.derive("signature", name)),
+        )
 
 
 @contextmanager
@@ -215,6 +226,7 @@ def _named_errors(
     except (BackendCapabilityError, BackendUnavailableError):
         raise
     except ArmpyError as error:
+        # CpuRef takes what specialising folds: its error there is the file's doing.
         others = set(runtime.get_device_spec().supported_backends) - {REFERENCE_BACKEND_ID}
         if runtime.is_closed or error.where.split(" / ")[0] in others:
             raise  # the file is not the cause

@@ -54,6 +54,7 @@ class OnnxModel(BackendRep):  # type: ignore[misc]  # the package has no types
         self._load = load_model
         self._proto = proto
         self.model: Model | None = None
+        # What sequences hold decides on the network, which is made in `run` then.
         if all(map(_is_tensor, (*self._inputs, *self._outputs))):
             self.model = load_model(proto.SerializeToString())
 
@@ -88,6 +89,8 @@ class OnnxModel(BackendRep):  # type: ignore[misc]  # the package has no types
     def _loaded_for(self, inputs: dict[str, Any]) -> Model:  # Any: arrays, lists of them, None
         """The model for what sequences and optionals hold, and for small integers."""
         structures: dict[str, object] = {}
+        # A copy: the next call may bring others, for which the first one's constants would be
+        # wrong.
         proto = onnx.ModelProto()
         proto.CopyFrom(self._proto)
         for value in self._inputs:

@@ -1,23 +1,38 @@
-"""Variants: models of one network with other outputs, kept as long as they are lately used."""
+"""Output subsets: models of one network with other outputs, kept while they are lately used."""
 
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from armpy.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     from armpy.execution.runtime import Runtime
-    from armpy.model.model import Model
+    from armpy.model.closable import Closable
+
+    class LoadedModel(Closable, Protocol):
+        """A model, as far as unloading it goes."""
+
+        @property
+        def runtime(self) -> Runtime:
+            """The runtime that it is loaded on."""
+
+        @property
+        def network_id(self) -> int:
+            """Its network's id there."""
+
+
+ModelT = TypeVar("ModelT", bound="LoadedModel")
 
 MOST_KEPT = 8
-"""So many variants does a model keep."""
+"""So many models with other outputs does a model keep."""
 
 
-class Variants:
-    """The variants of one model, the least lately used forgotten first.
+class OutputSubsets(Generic[ModelT]):
+    """Models with other outputs than one model's, the least lately used forgotten first.
 
     Notes
     -----
@@ -25,11 +40,12 @@ class Variants:
     """
 
     def __init__(self) -> None:
+        # Held while one is made: two threads that ask for the same outputs share a model.
         self._lock = threading.Lock()
-        self._kept: dict[Hashable, Model] = {}
+        self._kept: dict[Hashable, ModelT] = {}  # the last used at the end
 
-    def get(self, key: Hashable, make: Callable[[], Model]) -> Model:
-        """The variant of a key, made if there is none."""
+    def get(self, key: Hashable, make: Callable[[], ModelT]) -> ModelT:
+        """The model of a key, made if there is none."""
         with self._lock:
             found = self._kept.pop(key, None)
             if found is None or found.is_closed:
@@ -43,15 +59,14 @@ class Variants:
     def close(self) -> None:
         """Close all of them."""
         with self._lock:
-            for variant in self._kept.values():
-                variant.close()
+            for model in self._kept.values():
+                model.close()
             self._kept.clear()
 
 
-def _unload_with_last_reference(model: Model) -> None:
+def _unload_with_last_reference(model: LoadedModel) -> None:
     """Unload a model's network when nobody has the model any more."""
-    import weakref  # noqa: PLC0415 - most models have no variants
-
+    # Not at exit: by then backends may be gone, and the process gives all back.
     weakref.finalize(model, _unload, model.runtime, model.network_id).atexit = False
 
 

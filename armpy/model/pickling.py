@@ -1,22 +1,27 @@
-"""Copying: how a model comes to be in another process, or twice in one."""
+"""Pickling: how a model comes to be in another process, or twice in one."""
 
 from __future__ import annotations
 
 import os
+import pickle
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from armpy.errors import InvalidArgumentError, ParserError
-from armpy.model.load_request import check_unchanged
+from armpy.execution.runtime import Runtime
+from armpy.model.load_request import LoadRequest, check_unchanged
 from armpy.store.archive.checksum_cache import content_digest
 
 if TYPE_CHECKING:
     from armpy.execution.options import RuntimeOptions
-    from armpy.execution.properties import NetworkProperties
     from armpy.graph import Graph
-    from armpy.model.model import Model
-    from armpy.model.opened_model import OpenedModel
+    from armpy.model.network_handle import NetworkHandle
+    from armpy.model.provenance import Provenance
+
+# Models are made by what their recipes are given, so that this module knows neither their class nor
+# `armpy.load`: what a recipe makes is Any here.
+MakeModel = Callable[..., Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +30,8 @@ class FileRecipe:
 
     Parameters
     ----------
+    load : callable
+        `armpy.load`, pickled by its name.
     source : str or bytes
         A path, or contents.
     digests : mapping of str to str
@@ -35,12 +42,13 @@ class FileRecipe:
         Of the runtime that it was loaded on, if that was not its own.
     """
 
+    load: MakeModel
     source: str | bytes
     digests: Mapping[str, str]
     arguments: Mapping[str, Any]  # Any: as `armpy.load` takes them
     options: RuntimeOptions | None
 
-    def make(self) -> Model:
+    def make(self) -> Any:
         """Load it.
 
         Raises
@@ -48,8 +56,7 @@ class FileRecipe:
         ParserError
             If the file is not the same any more.
         """
-        import armpy  # noqa: PLC0415 - the room above this one, as an application calls it
-
+        # Stamps of files mean nothing on another machine: only what they hold tells.
         for path, digest in self.digests.items():
             if _digest(path) != digest:
                 raise ParserError(
@@ -59,34 +66,34 @@ class FileRecipe:
                 )
         arguments = dict(self.arguments)
         if self.options is not None:
-            arguments["runtime"] = armpy.Runtime(self.options)
-        model: Model = armpy.load(self.source, **arguments)
-        return model
+            arguments["runtime"] = Runtime(self.options)
+        return self.load(self.source, **arguments)
 
 
 @dataclass(frozen=True, slots=True)
 class NetworkRecipe:
-    """Recipe of a model that is made of its network again; parameters as of `Model`."""
+    """Recipe of a model that is made of its network again.
 
+    Parameters
+    ----------
+    model_class : callable
+        `armpy.Model`, pickled by its name.
+    graph : Graph
+    options : RuntimeOptions
+        Of the runtime, which is made anew.
+    arguments : mapping of str to object
+        Of the class: how the network is loaded, and what becomes of real numbers.
+    """
+
+    model_class: MakeModel
     graph: Graph
     options: RuntimeOptions
-    properties: NetworkProperties
-    quantize_inputs: bool
-    dequantize_outputs: bool
+    arguments: Mapping[str, Any]  # Any: as the class takes them
 
-    def make(self) -> Model:
+    def make(self) -> Any:
         """Prepare it."""
-        from armpy.execution.runtime import Runtime  # noqa: PLC0415 - as above
-        from armpy.model.model import Model  # noqa: PLC0415 - which imports this
-
-        return Model(
-            self.graph,
-            Runtime(self.options),
-            closes_runtime=True,
-            properties=self.properties,
-            quantize_inputs=self.quantize_inputs,
-            dequantize_outputs=self.dequantize_outputs,
-        )
+        runtime = Runtime(self.options)
+        return self.model_class(self.graph, runtime, closes_runtime=True, **self.arguments)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +110,7 @@ class ModelRecipe:
     first: FileRecipe | NetworkRecipe
     steps: tuple[tuple[str, object], ...] = field(default=())
 
-    def __call__(self) -> Model:
+    def __call__(self) -> Any:
         """Make it."""
         model = self.first.make()
         for method, given in self.steps:
@@ -111,63 +118,64 @@ class ModelRecipe:
         return model
 
 
-def model_recipe(model: OpenedModel) -> ModelRecipe:
-    """How a model is made again; only what it says is copied, not what its variables hold.
+def model_recipe(
+    provenance: Provenance,
+    network: NetworkHandle,
+    model_class: MakeModel,
+    arguments: Mapping[str, object],
+) -> ModelRecipe:
+    """Say how a model is made again; what its variables hold is not copied.
+
+    Parameters
+    ----------
+    provenance : Provenance
+    network : NetworkHandle
+    model_class : callable
+        The model's class.
+    arguments : mapping of str to object
+        Further ones of the class, for a model that is made of its network.
 
     Raises
     ------
     InvalidArgumentError
-        If the model is closed, or has something that cannot be copied.
+        If the model has something that cannot be copied.
     ParserError
         If its file has changed since it was loaded, or is gone.
     """
-    if model.is_closed:
-        raise InvalidArgumentError("the model is closed", fix="Load it again")
-    parent = model._made_from
-    if parent is not None:
-        before = model_recipe(parent[0])
-        return ModelRecipe(before.first, (*before.steps, parent[1:]))
-    first = _network_recipe(model) if model._request is None else _file_recipe(model)
-    _check_copied(first)
+    derivation = provenance.derivation
+    if derivation is not None:
+        before: ModelRecipe = derivation.recipe()
+        return ModelRecipe(before.first, (*before.steps, (derivation.method, derivation.given)))
+    first: FileRecipe | NetworkRecipe
+    if provenance.request is not None and provenance.load is not None:
+        first = _file_recipe(provenance.load, provenance.request, provenance)
+    else:
+        given = {**arguments, "properties": network.properties}
+        first = NetworkRecipe(model_class, network.source, network.runtime.options, given)
+    _check_pickled({**first.arguments, "runtime": first.options})
     return ModelRecipe(first)
 
 
-def _file_recipe(model: OpenedModel) -> FileRecipe:
+def _file_recipe(load: MakeModel, request: LoadRequest, provenance: Provenance) -> FileRecipe:
     """The recipe of a model that `armpy.load` made."""
-    request = model._request
-    assert request is not None
-    arguments = {
-        name: value
-        for name, value in request._asdict().items()
-        if name not in ("source", "runtime") and value is not None
-    }
-    options = None if request.runtime is None else request.runtime.options
+    arguments = request.options.given()
+    runtime = arguments.pop("runtime", None)  # it is made anew, with its options
+    options = None if runtime is None else runtime.options
     if request.path is None:
-        return FileRecipe(bytes(memoryview(request.source)), {}, arguments, options)  # type: ignore[arg-type]  # no path
+        contents = bytes(memoryview(request.source))  # type: ignore[arg-type]  # no path
+        return FileRecipe(load, contents, {}, arguments, options)
     path = os.path.abspath(os.fsdecode(request.path))
-    check_unchanged(model._file_state)
-    digests = {file: _digest(file) for file in model._file_state}
-    return FileRecipe(path, digests, arguments, options)
+    check_unchanged(provenance.files)
+    digests = {file: _digest(file) for file in provenance.files}
+    return FileRecipe(load, path, digests, arguments, options)
 
 
-def _network_recipe(model: OpenedModel) -> NetworkRecipe:
-    """The recipe of a model that was made of a network."""
-    reals = model.quantize_inputs, model.dequantize_outputs
-    return NetworkRecipe(model._source, model.runtime.options, model.properties, *reals)
-
-
-def _check_copied(recipe: FileRecipe | NetworkRecipe) -> None:
-    """Check that what a model was loaded with can be copied; the network's elements are."""
-    import pickle  # noqa: PLC0415 - few models are pickled
-
-    if isinstance(recipe, FileRecipe):
-        parts: dict[str, object] = {**recipe.arguments, "runtime": recipe.options}
-    else:
-        parts = {"runtime": recipe.options, "properties": recipe.properties}
+def _check_pickled(parts: Mapping[str, object]) -> None:
+    """Check that what a model was loaded with can be copied; the network's elements can."""
     for name, part in parts.items():
         try:
             pickle.dumps(part)
-        except Exception as error:  # an application's own object
+        except Exception as error:  # an application's own object, which may raise anything
             raise InvalidArgumentError(
                 f"the model cannot be copied, as its {name} cannot be pickled: {error}",
                 where="Model",
@@ -176,14 +184,14 @@ def _check_copied(recipe: FileRecipe | NetworkRecipe) -> None:
 
 
 def _digest(path: str) -> str:
-    """What a file holds."""
+    """The digest of a file's contents."""
     try:
         return content_digest(path)
     except OSError as error:
         raise ParserError(f"the model file cannot be read: {error}", where=path) from error
 
 
-def make(recipe: Callable[[], Model]) -> Model:
+def make(recipe: ModelRecipe) -> Any:
     """Make a model again.
 
     Raises

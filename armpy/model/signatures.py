@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from armpy.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
-    from armpy.model.model import Model
+    from armpy.model.closable import Closable
+
+ModelT = TypeVar("ModelT", bound="Closable")
 
 
-class Signatures:
+class Signatures(Generic[ModelT]):
     """Opens a file's signatures, each once, when they are first asked for.
 
     Parameters
@@ -28,14 +30,17 @@ class Signatures:
     def __init__(
         self,
         read_names: Callable[[], Sequence[str]] = tuple,
-        open_model: Callable[[str, Signatures, Model], Model] | None = None,
+        open_model: Callable[[str, Signatures[ModelT], ModelT], ModelT] | None = None,
         first_name: str | None = None,
     ) -> None:
         self._read_names = read_names
         self._open_model = open_model
         self._first_name = first_name
-        self._first: Model | None = None  # from when another is asked for: no cycle before that
-        self._others: dict[str, Model] = {}
+        # The first model has these signatures: it is kept from when another one is asked for, so
+        # that most models are freed with the last reference to them.
+        self._first: ModelT | None = None
+        self._others: dict[str, ModelT] = {}
+        # Held while one is opened: two threads that ask for it get the same model.
         self._lock = threading.Lock()
 
     @property
@@ -48,7 +53,7 @@ class Signatures:
         """The names, in the file's order."""
         return tuple(self._read_names())
 
-    def get(self, name: str, asked: Model) -> Model:
+    def get(self, name: str, asked: ModelT) -> ModelT:
         """The model for a name.
 
         Parameters
@@ -71,7 +76,7 @@ class Signatures:
                 found = self._others[name] = self._open(name, first)
             return found
 
-    def _open(self, name: str, first: Model) -> Model:
+    def _open(self, name: str, first: ModelT) -> ModelT:
         """Make the model for a name."""
         names = self.names
         if self._open_model is None or name not in names:
@@ -80,9 +85,7 @@ class Signatures:
                 expected=", ".join(f"'{known}'" for known in names)
                 or "none, as it has no signatures",
             )
-        made = self._open_model(name, self, first)
-        made._made_from = first, "signature", name
-        return made
+        return self._open_model(name, self, first)
 
     def close(self, model: object) -> None:
         """Close what was opened besides the first model, if that is the one that is closed."""

@@ -13,6 +13,7 @@ from armpy_numba_acc.files import NumbaPrograms
 
 import armpy
 from armpy.cli.__main__ import main
+from armpy.model.network_handle import NetworkHandle
 from armpy.store.archive.container import open_container
 from armpy.store.archive.signing import FileSignature, generate_keys, key_text, verify
 from tests.support.networks import RELU, f32
@@ -254,7 +255,7 @@ def test_run_makes_no_network_of_what_starts_at_once(
     armpy_command: Command, compiled: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[object] = []
-    monkeypatch.setattr(armpy.Model, "_become_ordinary", made.append)
+    monkeypatch.setattr(NetworkHandle, "_become_whole", made.append)
     succeed(armpy_command, "run", compiled)
     assert made == []
 

@@ -26,7 +26,7 @@ def test_kernels_are_numbered_as_commands_name_them_whatever_order_their_code_co
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with armpy.load(shutil.copy(DIGITS, tmp_path / "digits.tflite"), num_threads=1) as model:
-        latest = model._loaded.latest
+        latest = model.handle.loaded.latest
         assert latest is not None
         (layer,) = latest.plan.layers
         assert isinstance(layer.operation, PreCompiled)

@@ -313,7 +313,7 @@ def test_models_of_other_converters_are_reshaped_row_by_row(name: str) -> None:
 def test_every_named_tensor_of_a_file_can_be_asked_for() -> None:
     with armpy.load(DIGITS, backends=["CpuRef"]) as model:
         image = np.zeros((1, 16, 16, 1), np.int8)
-        names = [*tensors_by_name(model._source)]
+        names = [*tensors_by_name(model.handle.source)]
         made = model.run({model.inputs[0].name: image}, names)
     assert [*made] == names
     assert len(names) > 20

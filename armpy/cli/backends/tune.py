@@ -7,7 +7,7 @@ import signal
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -77,12 +77,12 @@ def tune(
         raise click.MissingParameter(param_type="argument", param_hint="MODEL", ctx=context)
     registry = registry_of(load_request)
     if measures_machine:
-        clear_caches(registry, load_request.backends, "machine")
+        clear_caches(registry, load_request.options.backends, "machine")
     results: list[TuningResult] = []
     stop = threading.Event()
     if load_request.model:
         # What a prepared file has compiled is decided already: its graph is prepared anew.
-        untuned = replace(load_request, code="never")
+        untuned = load_request.with_options(code="never")
         with (
             request_tuning(seconds) as request,
             _stopped_by_interrupt(request) as stop,
@@ -91,7 +91,7 @@ def tune(
             results = request.results
     else:
         load_anything(load_request, registry).close()
-    machines = _machines(registry, load_request.backends) if measures_machine else {}
+    machines = _machines(registry, load_request.options.backends) if measures_machine else {}
     if as_json:
         document = {
             "model": load_request.model,

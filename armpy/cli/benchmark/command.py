@@ -21,6 +21,7 @@ from armpy.cli.options import (
     check_outputs,
     json_option,
     loading_options,
+    request_of,
     seed_option,
     shapes_option,
     verbosity_options,
@@ -239,9 +240,7 @@ def subjects_of(
     variants: Sequence[str],
     peers: Sequence[str],
     inputs: Sequence[str],
-    backend_options: tuple[str, ...],
-    dynamic_backends_path: tuple[str, ...],
-    **loading: Any,  # Any: as they go to `CliLoadRequest`
+    **loading: Any,  # Any: as they go to `request_of`
 ) -> list[Subject]:
     """Every combination of what is to be measured.
 
@@ -255,12 +254,7 @@ def subjects_of(
     from armpy.tools.benchmark import Subject
 
     _check(models, backend_lists, batch, shape_sets, inputs)
-    request = CliLoadRequest(
-        models[0],
-        backend_options=backend_options,
-        dynamic_backends_path=dynamic_backends_path,
-        **loading,
-    )
+    request = request_of(models[0], **loading)
     arrays = _arrays(inputs)
     common = {"arrays": arrays, "load_options": _load_options(request)}
     shared = _ways(threads, callers, batch)
@@ -342,20 +336,12 @@ def _arrays(inputs: Sequence[str]) -> dict[str, str]:
 
 def _load_options(request: CliLoadRequest) -> dict[str, object]:
     """What else `armpy.load` is told; what is as it is by itself is left out."""
-    options: dict[str, object] = {"signature": request.signature, "front_end": request.front_end}
+    options = request.options.unusual()
     if request.front_end_options:
         options["front_end_options"] = find_origin(request, registry_of(request)).options
-    if request.on_fallback != "allow":
-        options["on_fallback"] = request.on_fallback
-    if request.preference != "preference":
-        options["preference"] = request.preference
-    if request.trusted_keys:
-        options["trusted_keys"] = request.trusted_keys
-    if request.code != "trusted":
-        options["code"] = request.code
     if request.dynamic_backends_path:
         options["dynamic_backends_path"] = request.dynamic_backends_path
-    return {name: value for name, value in options.items() if value is not None}
+    return options
 
 
 def _variants(

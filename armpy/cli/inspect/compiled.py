@@ -17,7 +17,7 @@ from armpy.cli.inspect.describe import (
     report_of,
 )
 from armpy.cli.inspect.prepared_file import FileBytes, LeftOut, PreparedContents, ProgramReport
-from armpy.cli.load_request import CliLoadRequest, registry_of
+from armpy.cli.load_request import COMMAND_OPTIONS, CliLoadRequest, registry_of
 from armpy.cli.printer import Printer
 from armpy.compiler import OptimizedNetwork
 from armpy.compiler.files.reading import NetworkContents, read_contents
@@ -35,9 +35,12 @@ from armpy.store.archive.signing import (
     trusted_keys,
     verify,
 )
-from armpy.store.archive.trust import open_judged
+from armpy.store.archive.trust import TRUSTED, open_judged
 from armpy.tensor import format_shape
 from armpy.tools.inspect.inferred_shapes import evaluator_of
+
+_OF_READING = ("signature", "trusted_keys", "code")
+"""Options that say how a file is read, and nothing of how its network runs."""
 
 _SHOWN = ("isa", "version", "threads", "architecture")
 """What backends say of programs that is shown in the table, where they say it; JSON has all."""
@@ -129,17 +132,18 @@ def inspect_prepared(
         If it is damaged, or of another version.
     """
     _check_asked(request)
-    keys = trusted_keys(request.trusted_keys)
-    container, verdict = open_judged(request.model, keys, request.code)
+    options = request.options
+    keys, code = trusted_keys(options.trusted_keys or ()), options.code or TRUSTED
+    container, verdict = open_judged(request.model, keys, code)
     contents = PreparedContents(container)
-    networks, chosen = _networks(contents, request.signature)
+    networks, chosen = _networks(contents, options.signature)
     if dot is not None:
         found = chosen.optimized
         text = to_dot(chosen.graph) if found is None else to_dot(found.graph, found.backend_ids)
         Path(dot).write_text(text, "utf-8")
     is_signed = container.key != NO_KEY
     registry = registry_of(request)
-    examined = examine_file(request.model, registry, keys, request.code)
+    examined = examine_file(request.model, registry, keys, code)
     report = FileReport(
         VERSION,
         str(contents.manifest.get("armpy", "")),
@@ -160,16 +164,13 @@ def inspect_prepared(
 
 def _check_asked(request: CliLoadRequest) -> None:
     """Check that nothing is asked that a file has decided already."""
-    default = CliLoadRequest(request.model)
     asked = {
-        "--backends": request.backends != default.backends,
-        "--num-threads": request.num_threads != default.num_threads,
-        "--backend-option": request.backend_options != default.backend_options,
-        "--on-fallback": request.on_fallback != default.on_fallback,
-        "--preference": request.preference != default.preference,
-        "--front-end": request.front_end != default.front_end,
-        "--front-end-option": request.front_end_options != default.front_end_options,
+        info.flags[0]: not info.is_usual(getattr(request.options, name))
+        for name, info in COMMAND_OPTIONS.items()
+        if name not in _OF_READING
     }
+    asked["--backend-option"] = bool(request.backend_options)
+    asked["--front-end-option"] = bool(request.front_end_options)
     for option, is_asked in asked.items():
         if is_asked:
             raise InvalidArgumentError(

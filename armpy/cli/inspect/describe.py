@@ -190,7 +190,7 @@ def inspect_file(model: Model, request: CliLoadRequest) -> InspectionReport:
         If the front-end cannot describe the file.
     """
     origin = find_origin(request, model.runtime.registry)
-    outline = origin.outline(request.signature)
+    outline = origin.outline(request.options.signature)
     facts = describe_model(model, outline, file_bytes=_size_of(request.model))
     return replace(
         _report(model.graph, model.placement, facts),
@@ -212,7 +212,7 @@ def inspect_unloadable(request: CliLoadRequest, problem: ParserError) -> Inspect
     """
     origin = find_origin(request, registry_of(request))
     try:
-        outline = origin.outline(request.signature)
+        outline = origin.outline(request.options.signature)
         signatures, file_format = _signatures(origin), _format(origin)
     except ParserError:
         raise problem from None
@@ -232,7 +232,7 @@ def inspect_unloadable(request: CliLoadRequest, problem: ParserError) -> Inspect
         "armpy cannot run it",
         weights_bytes=sum(tensor.size_bytes or 0 for tensor in constants),
         format=file_format,
-        metadata=metadata_report(lambda: origin.metadata(request.signature)),
+        metadata=metadata_report(lambda: origin.metadata(request.options.signature)),
     )
 
 

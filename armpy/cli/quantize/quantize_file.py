@@ -105,13 +105,13 @@ def quantize_file(load_request: CliLoadRequest, request: QuantizeRequest) -> Qua
         )
     registry = registry_of(load_request)
     origin = find_origin(load_request, registry)
-    network = origin.parse(open_model_file(load_request.model), load_request.signature)
+    network = origin.parse(open_model_file(load_request.model), load_request.options.signature)
     graph = network if isinstance(network, Graph) else network.build()
     shapes = dict(request.shapes)
     if request.picture.size is not None:
         specs = [TensorSpec(value.name, value.info) for value in graph.inputs]
         shapes = {**sized_shapes(specs, request.picture.size), **shapes}
-    metadata = FileMetadata(cast("Model", _Described(origin, load_request.signature)))
+    metadata = FileMetadata(cast("Model", _Described(origin, load_request.options.signature)))
     hints: list[str] = []
     data: object = request.data
     pictures = _pictures(request.data)

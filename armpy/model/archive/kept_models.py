@@ -12,9 +12,9 @@ from armpy.backend import GroupedCacheEntry
 from armpy.core.file_ownership import cache_directory, make_own_folder
 from armpy.errors import ArmpyError
 from armpy.model.archive.model_cache import FOLDER, LIMIT_BYTES, SUFFIX, cached_path
-from armpy.model.archive.save import can_be_quick, save_model
 from armpy.model.load_request import LoadRequest
 from armpy.model.model import Model
+from armpy.model.save import can_be_quick, save_model
 from armpy.store.archive.container import open_container
 from armpy.store.forgetting import IForgettingCache
 
@@ -40,15 +40,20 @@ def keep_model(path: str, model: Model, request: LoadRequest) -> None:
     was read, or it was written to while it was: nothing is kept then.
     """
     # Elements in other files have contents of their own, which name nothing.
-    if not model.is_of_one_file or not can_be_quick(model):
+    if not model.provenance.is_one_file:
+        return
+    contents = model.contents()
+    if not can_be_quick(contents.network):
         return
     place = Path(path)
+    # Named after process and chance: two that keep the same model do not write to one file.
     unfinished = Path(f"{path}.{os.getpid()}.{os.urandom(4).hex()}{_UNFINISHED}")
     try:
         make_own_folder(place.parent)
         try:
-            size = save_model(model, unfinished, shares=False, entry=place.name)
+            size = save_model(contents, unfinished, shares=False, entry=place.name)
             unfinished.chmod(0o600)  # code that others can write is not used
+            # A quarter: one model is not to drive out all others.
             if size <= LIMIT_BYTES // 4 and cached_path(request) == path:
                 unfinished.replace(place)
         finally:

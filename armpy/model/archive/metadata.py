@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from armpy.backend.caches import CacheUse
 from armpy.compiler.files.layout import METADATA
 from armpy.compiler.files.plain import PlainReader
+from armpy.compiler.placement import Placement
 from armpy.errors import InvalidArgumentError
+from armpy.model import late
 from armpy.model.archive.prepared_file import signature_records
 
 if TYPE_CHECKING:
-    from armpy.compiler import Placement
     from armpy.model.archive.prepared_file import PreparedFile
     from armpy.plugins.hooks.metadata import ModelMetadata
     from armpy.store.archive.container import Container
@@ -52,9 +54,6 @@ def read_placement(file: PreparedFile, *, is_cached: bool = False) -> Placement:
     ParserError
         If it cannot be read.
     """
-    from armpy.backend.caches import CacheUse  # noqa: PLC0415 - the other report needs none
-    from armpy.compiler.placement import Placement  # noqa: PLC0415
-
     document = file.container.document(section_of(file, None))
     plan = document.get("plan") if isinstance(document, dict) else None
     found = plan.get("placement") if isinstance(plan, dict) else None
@@ -73,8 +72,6 @@ def read_metadata(container: Container) -> ModelMetadata:
     ParserError
         If it cannot be read.
     """
-    from armpy.plugins.hooks.metadata import ModelMetadata  # noqa: PLC0415 - as above
-
     if METADATA not in container.sections:
-        return ModelMetadata()
-    return PlainReader().read(ModelMetadata, container.document(METADATA), METADATA)
+        return late.ModelMetadata()
+    return PlainReader().read(late.ModelMetadata, container.document(METADATA), METADATA)

@@ -17,18 +17,14 @@ from typing import TYPE_CHECKING
 
 from armpy import __version__
 from armpy.core.file_ownership import cache_folder, choices_state
-from armpy.errors import ArmpyError
+from armpy.model import late
+from armpy.plugins.discovery.environment import environment_digest
 from armpy.store.archive.checksum_cache import content_digest
 from armpy.store.owned_files import SWITCH_VARIABLE
 
 # What is imported here is paid for at every start of a model.
-# ruff: noqa: PLC0415
-
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from armpy.model.load_request import LoadRequest
-    from armpy.model.model import Model
 
 VARIABLE = "ARMPY_MODEL_CACHE"
 """Environment variable that switches the cache ``on`` or ``off``; left out, it is on for installed
@@ -61,84 +57,27 @@ def cached_path(request: LoadRequest) -> str | None:
     Only what is loaded by a path and without objects of the application's own is kept.
     """
     path = request.path
-    plain = request._replace(source="", quantize_inputs=False, dequantize_outputs=False)
-    objects = (plain.runtime, plain.properties, plain.trusted_keys, plain.front_end_options)
-    if path is None or any(one is not None for one in objects) or not is_on():
-        return None
-    if plain.signature is not None or plain.front_end is not None or plain.code is not None:
+    asked = request.options.cache_key()
+    if path is None or asked is None or not is_on():
         return None
     name = os.fspath(path)
     if isinstance(name, bytes):
         return None
-    if "armpy.backend.tuning" in sys.modules:  # else nobody tunes
-        from armpy.backend.tuning import requested_tuning
-
-        if requested_tuning() is not None:
-            return None
-    if plain.on_fallback not in (None, "allow") or any(map(os.environ.get, _ORDINARY)):
+    # Who has not imported it does not tune.
+    if "armpy.backend.tuning" in sys.modules and late.requested_tuning() is not None:
+        return None
+    if any(map(os.environ.get, _ORDINARY)):
         return None
     try:
         contents = content_digest(name)
         folder = os.path.join(cache_folder(), FOLDER)
     except (OSError, RuntimeError):
         return None
-    from armpy.plugins.discovery.environment import environment_digest
-
     affinity = getattr(os, "sched_getaffinity", None)
     cores = sorted(affinity(0)) if affinity is not None else os.cpu_count()
-    asked = plain.backends, plain.num_threads, plain.preference, plain.memory_limit_bytes
     machine = (*os.uname()[1:], cores) if hasattr(os, "uname") else (sys.platform, cores)
     ending = os.path.splitext(name)[1].lower()  # tells the front-end where contents do not
     parts = (contents, ending, asked, __version__, sys.version, machine, choices_state())
     digest = hashlib.sha256(repr(parts).encode(errors="surrogatepass"))
     digest.update(environment_digest())
     return os.path.join(folder, f"{digest.hexdigest()[:32]}{SUFFIX}")
-
-
-def load_cached(
-    request: LoadRequest, path: str, load_original: Callable[[], Model]
-) -> Model | None:
-    """The model from the cache; None if it is not there, or cannot be used.
-
-    Parameters
-    ----------
-    request : LoadRequest
-    path : str
-        As `cached_path` gave it.
-    load_original : callable
-        Loads the model file, for whatever a quick model does not do; the entry's own graph is
-        loaded if the file is no longer what it was.
-    """
-    from armpy.model.load_request import begins_prepared
-
-    if not begins_prepared(path):
-        return None
-    from armpy.model.archive.quick_loading import NotQuickError, open_prepared, quick_model
-
-    try:
-        file = open_prepared(request._replace(source=path))
-        if file.container.manifest.get("entry") != os.path.basename(path):
-            raise NotQuickError("it was kept for something else")
-
-        def load_whole() -> Model:
-            if cached_path(request) == path:
-                model = load_original()
-                if cached_path(request) == path:
-                    return model
-                model.close()
-            # By now something else is where the original was.
-            from armpy.model.archive.reload import load_ordinary
-
-            return load_ordinary(file)
-
-        return quick_model(file, load_whole)
-    except (ArmpyError, NotQuickError) as reason:
-        _say("%s is not used: %s", path, reason)
-        return None
-
-
-def _say(text: str, *about: object) -> None:
-    """Log something."""
-    import logging
-
-    logging.getLogger("armpy.execution").info(text, *about)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from armpy.backend.programs import SavedProgram
 from armpy.errors import ParserError
 from armpy.model.signatures import Signatures
 from armpy.store.archive.container import Container
@@ -14,7 +15,6 @@ from armpy.store.archive.trust import CodeVerdict
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from armpy.backend import SavedProgram
     from armpy.model.load_request import LoadRequest
     from armpy.model.model import Model
 
@@ -45,8 +45,6 @@ class PreparedFile(NamedTuple):
 
     def saved_program(self, record: Mapping[str, Any]) -> SavedProgram:
         """A program of the file; its code is a copy that was checked."""
-        from armpy.backend.programs import SavedProgram  # noqa: PLC0415 - few starts
-
         about, parts, code = record.get("about"), record.get("parts"), record.get("code")
         if not (isinstance(about, dict) and isinstance(parts, dict) and isinstance(code, list)):
             self.container.refuse("a program cannot be read")
@@ -54,6 +52,8 @@ class PreparedFile(NamedTuple):
             raise ParserError(
                 f"the file's code is not used: {self.verdict.reason}", where=self.container.where
             )
+        # Code is copied while it is summed: a mapped file could be written to between check and
+        # use.
         find, check = self.container.section, self.container.checked
         read = {name: check(s) if name in code else find(s) for name, s in parts.items()}
         return SavedProgram(about, read, tuple(code))
@@ -61,9 +61,9 @@ class PreparedFile(NamedTuple):
 
 def signatures_of(
     file: PreparedFile,
-    open_one: Callable[[str, Signatures, Model], Model],
+    open_one: Callable[[str, Signatures[Model], Model], Model],
     name: str | None = None,
-) -> Signatures:
+) -> Signatures[Model]:
     """The ways to call a prepared model.
 
     Parameters

@@ -6,20 +6,24 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from armpy.backend.programs import ProgramFit
+from armpy.backend.workload import WorkloadInfo
 from armpy.errors import ArmpyError, InvalidArgumentError, ParserError
 from armpy.execution.programs.quick_network import QuickGraph, QuickNetwork, QuickValue
 from armpy.execution.programs.quick_plan import QuickPlan, QuickStep, QuickTensor
+from armpy.model import archive, late
 from armpy.model.archive.prepared_file import WRONG_FORM, PreparedFile, signatures_of
 from armpy.model.model import Model
+from armpy.model.network_handle import NetworkHandle
 from armpy.plugins.program_loaders import announced_programs, has_plugins
 from armpy.store.archive.checksum_cache import check_once
+from armpy.store.archive.magic import KIND_MODEL
 from armpy.store.archive.signing import trusted_keys
 from armpy.store.archive.trust import TRUSTED, check_code_choice, open_judged
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DEFAULT_MEMORY_LIMIT_BYTES, DataType
 
 # What is imported here is paid for at every start of a prepared model.
-# ruff: noqa: PLC0415
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,11 +31,9 @@ if TYPE_CHECKING:
     from armpy.backend import IPrograms
     from armpy.compiler import Placement
     from armpy.execution.loaded_network import LoadedNetwork
+    from armpy.model.load_options import LoadOptions
     from armpy.model.load_request import LoadRequest
     from armpy.model.signatures import Signatures
-
-KIND_MODEL = "model"
-"""What a file says that it is."""
 
 _ORDINARY = ("ARMPY_BACKENDS", "ARMPY_DUMP_GRAPHS", "ARMPY_TRUST_FILE", "ARMPY_VLOG")
 """Environment variables that ask for what only ordinary networks do."""
@@ -47,13 +49,52 @@ def load_prepared(request: LoadRequest) -> Model:
     try:
         return quick_model(file)
     except NotQuickError as reason:
-        import logging  # what is not quick may take its time
+        _say("%s is loaded as an ordinary network: %s", file.container.where, reason)
+    return archive.reload.load_ordinary(file)
 
-        text = "%s is loaded as an ordinary network: %s"
-        logging.getLogger("armpy.execution").info(text, file.container.where, reason)
-    from armpy.model.archive.reload import load_ordinary
 
-    return load_ordinary(file)
+def load_cached(
+    request: LoadRequest,
+    path: str,
+    load_original: Callable[[], Model],
+    is_original: Callable[[], bool],
+) -> Model | None:
+    """Load a model from the model cache; None if it cannot be used.
+
+    Parameters
+    ----------
+    request : LoadRequest
+    path : str
+        As `cached_path` gave it.
+    load_original : callable
+        Loads the model file, for whatever a quick model does not do.
+    is_original : callable
+        Whether the model file is what it was; the entry's own graph is loaded if it is not.
+    """
+    try:
+        file = open_prepared(request._replace(source=path))
+        if file.container.manifest.get("entry") != os.path.basename(path):
+            raise NotQuickError("it was kept for something else")
+
+        def load_whole() -> Model:
+            # Before and after: the original may be replaced while it is read.
+            if is_original():
+                model = load_original()
+                if is_original():
+                    return model
+                model.close()
+            # By now something else is where the original was.
+            return archive.reload.load_ordinary(file)
+
+        return quick_model(file, load_whole)
+    except (ArmpyError, NotQuickError) as reason:
+        _say("%s is not used: %s", path, reason)
+        return None
+
+
+def _say(text: str, *about: object) -> None:
+    """Log why more than programs are loaded, which may take its time."""
+    late.getLogger("armpy.execution").info(text, *about)
 
 
 def open_prepared(request: LoadRequest) -> PreparedFile:
@@ -64,13 +105,15 @@ def open_prepared(request: LoadRequest) -> PreparedFile:
     ParserError
         If it is damaged, or may not be loaded.
     """
-    if request.runtime is None:
-        code = TRUSTED if request.code is None else request.code
+    asked = request.options
+    if asked.runtime is None:
+        code = TRUSTED if asked.code is None else asked.code
         check_code_choice(code)
-        keys = trusted_keys(request.trusted_keys or ())
+        keys = trusted_keys(asked.trusted_keys or ())
     else:
-        options = request.options()
+        options = asked.runtime_options()
         code, keys = options.code, trusted_keys(options.trusted_keys)
+    # Judged before anything else is read: a file that may not be used is not trusted to be sound.
     container, verdict = open_judged(request.source, keys, code)
     verdict.check()
     kind = container.manifest.get("kind")
@@ -82,6 +125,7 @@ def open_prepared(request: LoadRequest) -> PreparedFile:
             actual=f"a file of kind {kind!r:.80}",
         )
     file = PreparedFile(container, verdict, request)
+    # The sums of all sections, unless this very file was summed before; code is summed at each use.
     check_once(container, _code_sections(file))
     return file
 
@@ -120,81 +164,59 @@ def quick_model(file: PreparedFile, load_original: Callable[[], Model] | None = 
     NotQuickError
         If it takes an ordinary network.
     """
-    request, manifest = file.request, file.container.manifest
-    record = manifest.get("quick")
-    _check_request(request, file)
+    options, record = file.request.options, file.container.manifest.get("quick")
+    _check_request(options, file)
     if not isinstance(record, dict):
         raise NotQuickError("more than programs are needed to run it")
-    limit = request.memory_limit_bytes
+    limit = options.memory_limit_bytes
     if limit is None:
         limit = DEFAULT_MEMORY_LIMIT_BYTES
     try:
         graph, plan = _quick_parts(file, record, limit)
+    # Whatever is wrong with the record, the network in the same file may be sound, and says what is
+    # wrong with it in words if it is not.
     except (ArmpyError, *WRONG_FORM) as error:
         raise NotQuickError(str(error) or repr(error)) from error
 
     def make(load_whole: Callable[[], LoadedNetwork]) -> QuickNetwork:
         return QuickNetwork(graph, plan, load_whole, limit)
 
-    def ordinary() -> Model:
+    def load_whole() -> NetworkHandle:
         if load_original is not None:
-            return load_original()
-        from armpy.model.archive.reload import load_ordinary
-
-        return load_ordinary(file)
+            return load_original().handle
+        return archive.reload.load_ordinary(file).handle
 
     def placement() -> Placement:
-        from armpy.model.archive.metadata import read_placement
+        return archive.metadata.read_placement(file, is_cached=load_original is not None)
 
-        return read_placement(file, is_cached=load_original is not None)
+    def open_one(name: str, signatures: Signatures[Model], first: Model) -> Model:
+        return archive.reload.open_signature(file, name, signatures, first)
 
-    def open_one(name: str, signatures: Signatures, first: Model) -> Model:
-        from armpy.model.archive.reload import open_signature
-
-        return open_signature(file, name, signatures, first)
-
-    return Model.quick(
-        make,
-        ordinary,
-        quantize_inputs=request.quantize_inputs,
-        dequantize_outputs=request.dequantize_outputs,
+    return Model(
+        NetworkHandle.start(make, load_whole),
+        quantize_inputs=options.quantize_inputs,
+        dequantize_outputs=options.dequantize_outputs,
         signatures=signatures_of(file, open_one),
-        read_metadata=lambda: _metadata(file),
+        read_metadata=lambda: archive.metadata.read_metadata(file.container),
         read_placement=placement,
     )
 
 
-def _metadata(file: PreparedFile) -> Any:  # Any: a class that few import
-    """What the original file said of itself."""
-    from armpy.model.archive.metadata import read_metadata
-
-    return read_metadata(file.container)
-
-
-def _check_request(request: LoadRequest, file: PreparedFile) -> None:
+def _check_request(options: LoadOptions, file: PreparedFile) -> None:
     """Check that nothing is asked for that only ordinary networks do."""
-    options = file.container.manifest.get("options")
-    saved = options if isinstance(options, dict) else {}
-    wanted = None if request.backends is None else [*request.backends]
+    said = file.container.manifest.get("options")
     reasons = {
-        "a runtime is given": request.runtime is not None,
-        "properties are given": request.properties is not None,
-        "a signature is asked for": request.signature is not None,
-        "front-ends do not read it": bool(request.front_end or request.front_end_options),
-        "fallback is watched": request.on_fallback not in (None, "allow"),
-        "other backends are wanted": wanted not in (None, saved.get("backends")),
-        "another preference is wanted": request.preference not in (None, saved.get("preference")),
+        options.why_network(said if isinstance(said, dict) else {}): True,
         "the environment asks for more": any(os.environ.get(name) for name in _ORDINARY),
         f"code is not used: {file.verdict.reason}": not file.verdict.uses_code,
         "plugins are asked": has_plugins(),
     }
     for reason, holds in reasons.items():
-        if holds:
+        if reason and holds:
             raise NotQuickError(reason)
-    if request.num_threads is not None and (
-        type(request.num_threads) is not int or request.num_threads < 1
-    ):
-        request.options()  # raises, or says what is meant
+    threads = options.num_threads
+    if threads is not None and (type(threads) is not int or threads < 1):
+        options.runtime_options()  # raises, or says what is meant
 
 
 def _quick_parts(
@@ -216,6 +238,8 @@ def _quick_parts(
     tensors = [QuickTensor(info_of(info), int(at)) for info, at in record["tensors"]]
     arena_bytes = int(record["arena_bytes"])
     for info, at in tensors:
+        # Programs write there without a check of their own: a wrong offset would be another's
+        # memory.
         if not 0 <= at <= arena_bytes - info.size_bytes or at % info.data_type.dtype.itemsize:
             raise ValueError("a tensor does not lie in the memory")
     infos = [*bound, *results, *(tensor.info for tensor in tensors)]
@@ -241,17 +265,18 @@ def _step(
     file: PreparedFile, step: Mapping[str, Any], infos: Sequence[TensorInfo], num_sources: int
 ) -> QuickStep:
     """A layer with its workload."""
-    from armpy.backend.workload import WorkloadInfo
-
     inputs, outputs = tuple(step["inputs"]), tuple(step["outputs"])
     for number in (*inputs, *outputs):
+        # Not isinstance: True is no number of a tensor. Negative ones would count from the end.
         if type(number) is not int or not 0 <= number < len(infos):
             raise ValueError("a step reads or writes what is not there")
+    # Inputs are the caller's arrays.
     if any(number < num_sources for number in outputs):
         raise ValueError("a step writes an input")
     first = file.programs[step["program"]]
     backend_id, name = str(first["backend"]), str(step["layer"])
-    options = {} if file.request.num_threads is None else {"num_threads": file.request.num_threads}
+    threads = file.request.options.num_threads
+    options = {} if threads is None else {"num_threads": threads}
     record, programs = _accepted(file, first, options)
     given, made = [infos[n] for n in inputs], [infos[n] for n in outputs]
     info = WorkloadInfo(name, tuple(given), tuple(made), (None,) * len(given))
@@ -268,12 +293,11 @@ def _accepted(
     file: PreparedFile, first: Mapping[str, Any], options: Mapping[str, Any]
 ) -> tuple[Mapping[str, Any], IPrograms]:
     """The first program of the same layers that can be used here, and what takes it."""
-    from armpy.backend.programs import ProgramFit
-
     backend_id, digest = str(first["backend"]), first["digest"]
     programs = announced_programs(backend_id)
     if programs is None:
         raise LookupError(f"{backend_id} announces nothing that takes its programs")
+    # The file's targets in their order: the first that fits this machine.
     reasons = []
     for record in file.programs:
         if (record.get("backend"), record.get("digest")) == (backend_id, digest):

@@ -13,16 +13,18 @@ from armpy.execution.runtime import Runtime
 from armpy.model.archive.metadata import read_metadata, section_of
 from armpy.model.archive.prepared_file import WRONG_FORM, PreparedFile, signatures_of
 from armpy.model.model import Model
+from armpy.model.network_handle import NetworkHandle
+from armpy.model.provenance import Provenance
 from armpy.model.signatures import Signatures
 
 
 def load_ordinary(file: PreparedFile) -> Model:
     """Load a prepared file as a network; errors as for `armpy.load`."""
-    request = file.request
-    runtime = request.runtime
-    options = request.options()
+    asked = file.request.options
+    runtime = asked.runtime
+    options = asked.runtime_options()
     is_own = runtime is None
-    section = section_of(file, request.signature)
+    section = section_of(file, asked.signature)
     if runtime is None:
         runtime = Runtime(options)
     try:
@@ -30,17 +32,20 @@ def load_ordinary(file: PreparedFile) -> Model:
             file,
             section,
             runtime,
-            signatures_of(file, partial(open_signature, file), request.signature),
-            request.signature,
+            signatures_of(file, partial(open_signature, file), asked.signature),
+            asked.signature,
             closes_runtime=is_own,
         )
+    # An interrupt as well: nobody else knows the runtime.
     except BaseException:
         if is_own:
             runtime.close()
         raise
 
 
-def open_signature(file: PreparedFile, name: str, signatures: Signatures, first: Model) -> Model:
+def open_signature(
+    file: PreparedFile, name: str, signatures: Signatures[Model], first: Model
+) -> Model:
     """The model for another signature of the file, on the first one's runtime."""
     return _loaded(
         file, section_of(file, name), first.runtime, signatures, name, shares_state_with=first
@@ -51,14 +56,14 @@ def _loaded(
     file: PreparedFile,
     section: str,
     runtime: Runtime,
-    signatures: Signatures,
+    signatures: Signatures[Model],
     name: str | None,
     *,
     closes_runtime: bool = False,
     shares_state_with: Model | None = None,
 ) -> Model:
     """The model of a network in the file."""
-    request = file.request
+    asked = file.request.options
     contents = read_contents(file.container, OptimizedNetwork, section)
     network = contents.graph
     if contents.optimized is not None and network.is_fully_shaped and keeps_places(file, runtime):
@@ -68,29 +73,36 @@ def _loaded(
         model_named(str(file.container.manifest.get("title", ""))),
         given_parts(archived_parts(file)),
     ):
-        model = Model(
+        handle = NetworkHandle.load(
             network,
             runtime,
+            asked.properties if first is None else first.properties,
             closes_runtime=closes_runtime,
-            quantize_inputs=request.quantize_inputs,
-            dequantize_outputs=request.dequantize_outputs,
-            shares_state_with=first,
-            signatures=signatures,
-            properties=request.properties if first is None else first.properties,
-            read_metadata=partial(read_metadata, file.container),
+            shares_state_with=None if first is None else first.handle,
             read_source=lambda: contents.graph,
         )
-        if contents.optimized is not None and model._loaded.latest is None:
-            _prepare_for_saved_shapes(model, contents.optimized)
-        return model
+        # Within the file's parts, which are given only here: a later preparation would compile
+        # anew.
+        if contents.optimized is not None and handle.loaded.latest is None:
+            _prepare_for_saved_shapes(handle, contents.optimized)
+    return Model(
+        handle,
+        quantize_inputs=asked.quantize_inputs,
+        dequantize_outputs=asked.dequantize_outputs,
+        signatures=signatures,
+        read_metadata=partial(read_metadata, file.container),
+        provenance=None
+        if first is None
+        else Provenance(derivation=first.derive("signature", name)),
+    )
 
 
-def _prepare_for_saved_shapes(model: Model, optimized: OptimizedNetwork) -> None:
-    """Prepare a model with open dimensions as it was when it was saved, with the saved parts."""
+def _prepare_for_saved_shapes(handle: NetworkHandle, optimized: OptimizedNetwork) -> None:
+    """Prepare a network with open dimensions as it was when it was saved, with the saved parts."""
     try:
-        model._loaded.prepare([value.info.known_shape for value in optimized.source.inputs])
-    except BaseException:
-        model.close()
+        handle.loaded.prepare([value.info.known_shape for value in optimized.source.inputs])
+    except BaseException:  # an interrupt as well: nobody has the network yet who could close it
+        handle.close()
         raise
 
 

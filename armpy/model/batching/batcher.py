@@ -19,6 +19,7 @@ from armpy.errors import (
 )
 from armpy.execution.scheduling.deadlines import Watch
 from armpy.execution.scheduling.stop_signal import deadline_in
+from armpy.model import late
 from armpy.model.batching.item import Answer, Item, too_late
 from armpy.model.batching.rows import batch_sizes, read_item, with_open_batch
 from armpy.model.batching.statistics import BatchCounter, BatcherStatistics
@@ -104,6 +105,7 @@ class Batcher:
         self._given = model
         self._model = with_open_batch(model, max_batch)
         self._specs, self._max_batch = self._model.inputs, max_batch
+        # A shape is compiled now or in the middle of a call: no caller shall wait for that.
         try:
             self._prepare(chosen)
         except BaseException:
@@ -114,6 +116,8 @@ class Batcher:
             max_batch, self._max_wait_ms / 1e3, waiting, refuses=when_full == "error"
         )
         self._workers = Workers(self._model, self._items, chosen, self._tally, workers)
+        # The workers hold the items and not the batcher, so that one which nobody closes can go;
+        # they end then, when what is in line has its answers.
         self._finalizer = weakref.finalize(self, self._items.close, drops=False)
         _batchers.add(self)
 
@@ -192,6 +196,7 @@ class Batcher:
             As for `run`; the last only if no room is found in time.
         """
         item = self._read(inputs, deadline_s)
+        # The caller goes on and may write to its arrays; `run` waits, and needs no copy.
         item.own_arrays()
         self._enter(item)
         return item.future
@@ -205,19 +210,17 @@ class Batcher:
         --------
         >>> scores = (await batcher.run_async({"image": image}))["scores"]  # doctest: +SKIP
         """
-        from asyncio import wait_for, wrap_future  # noqa: PLC0415 - slow to import
-
         item = self._read(inputs, deadline_s)
         item.own_arrays()
         room = self._add(item)
         if room is not None:
             try:
-                await wait_for(wrap_future(room), item.remaining_s)
+                await late.wait_for(late.wrap_future(room), item.remaining_s)
             except TimeoutError:
                 self._tally.count("expired")
                 raise too_late() from None
             self._watch(item)
-        return await wrap_future(item.future)
+        return await late.wrap_future(item.future)
 
     def _read(self, inputs: Mapping[str, object], deadline_s: float | None) -> Item:
         """One item, checked."""
@@ -252,10 +255,14 @@ class Batcher:
         try:
             room.result(item.remaining_s)
         except FutureTimeoutError:
+            # Cancelling fails where a worker gave room at the same moment: the item is in line
+            # then, and its deadline is watched as any other's.
             if room.cancel():
                 self._tally.count("expired")
                 raise too_late() from None
         except BaseException:
+            # An interrupt of the waiting caller: nobody would take the answer, and the room would
+            # stay taken.
             room.cancel()
             item.future.cancel()
             raise
@@ -300,6 +307,7 @@ class Batcher:
         """
         for item in self._items.close(drops=drops):
             item.future.cancel()
+        # Only then: the workers run the model that is closed next.
         self._workers.join()
         self._close_model()
 
@@ -318,9 +326,7 @@ class Batcher:
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:
-        from asyncio import to_thread  # noqa: PLC0415 - slow to import
-
-        await to_thread(self.close)
+        await late.to_thread(self.close)
 
     def __repr__(self) -> str:
         state = "closed" if self.is_closed else f"{len(self._items)} waiting"
@@ -332,16 +338,19 @@ _batchers: weakref.WeakSet[Batcher] = weakref.WeakSet()
 
 def _begin_again() -> None:
     """Let a child that was forked go on by itself."""
+    # Copied first: the garbage collector may take one out of a weak set at any time.
     for batcher in [*_batchers]:
         batcher._begin_again()
 
 
+# Threads do not live on in a forked child, and locks may be held by some that it has not got.
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_begin_again)
 
 
 def _take_back(items: WaitingItems, item: Item, future: Future[Answer]) -> None:
     """Free the room of an item that was cancelled."""
+    # Called for every end of a future, and within `cancel` itself, by whatever thread calls that.
     if future.cancelled():
         items.remove(item)
 

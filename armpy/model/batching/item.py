@@ -61,6 +61,7 @@ class Item:
         self.arrays = arrays
         self.keeps_axis = keeps_axis
         self.deadline_s = deadline_s
+        # A list first: a generator takes longer, and this is done for every item.
         self.key = tuple([array.shape for array in arrays.values()])
         self.future: Future[Answer] = Future()
         self.arrived_s = time.perf_counter()

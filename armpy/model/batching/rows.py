@@ -39,6 +39,7 @@ def with_open_batch(model: Model, max_batch: int) -> Model:
     for spec in model.inputs:
         if not spec.shape:
             raise _unsuitable(f"input '{spec.name}' has no batch dimension", str(spec.info))
+    # Asked of a quick one, the graph would load the whole network; quick ones have no state.
     if not model.is_quick and model.graph.variables:
         raise _unsuitable("the model has state, which would go from caller to caller")
     if all(_first(spec.shape) is None for spec in model.inputs):
@@ -54,6 +55,8 @@ def with_open_batch(model: Model, max_batch: int) -> Model:
 def _opened(model: Model, max_batch: int) -> Model:
     """`with_open_batch` of a model whose file has fixed the batch."""
     try:
+        # Tried with a batch that no file fixes by chance: a constant that happens to be the file's
+        # batch shows as an error here, and not as wrong rows later.
         several = model.reshape(_shapes(model.inputs, max_batch + 1))
     except ArmpyError as error:
         raise InvalidArgumentError(
@@ -171,6 +174,8 @@ def stacked(items: Sequence[Item], size: int) -> dict[str, Array]:
     """Items as one batch; missing rows are those of the first item once more."""
     batch = {}
     for name, first in items[0].arrays.items():
+        # Not zeros: every row is written, the missing ones as well. Those hold a real item's
+        # elements, as zeros may divide by zero or index what is not there.
         rows = np.empty((size, *first.shape), first.dtype)
         for index, item in enumerate(items):
             rows[index] = item.arrays[name]
@@ -193,6 +198,7 @@ def answers(items: Sequence[Item], size: int, outputs: Answer) -> list[Answer]:
             raise _unsuitable(
                 f"output '{name}' has not as many rows as the inputs", format_shape(array.shape)
             )
+    # Copies: a view would keep the whole batch alive, and let callers see each other's rows.
     return [
         {
             name: array[index : index + 1].copy() if item.keeps_axis else array[index].copy()

@@ -41,6 +41,8 @@ class WaitingItems:
 
     def reset(self) -> None:
         """Begin without items, as a process that was forked does: they are its parent's."""
+        # One lock for all of it: who gets in, who is outside and whether it is closed belong
+        # together.
         self._changed = threading.Condition(threading.Lock())
         self._items: deque[Item] = deque()
         self._outside: deque[tuple[Item, Future[None]]] = deque()
@@ -71,6 +73,8 @@ class WaitingItems:
         """
         with self._changed:
             self._check_open()
+            # Who comes now waits behind those outside, even if there is room: first come, first
+            # served.
             if len(self._items) < self._max_waiting and not self._outside:
                 self._enter(item)
                 return None
@@ -120,6 +124,8 @@ class WaitingItems:
         """Give room that has become free to those who wait outside."""
         while self._outside and len(self._items) < self._max_waiting:
             item, room = self._outside.popleft()
+            # No for a room that was given up; yes lets nobody cancel it between here and its
+            # result.
             if room.set_running_or_notify_cancel():
                 self._enter(item)
                 room.set_result(None)
@@ -131,6 +137,7 @@ class WaitingItems:
                 if not self._items:
                     if self._is_closed:
                         return None
+                    # In a loop, as a condition may wake who has nothing to do.
                     self._changed.wait()
                     continue
                 key, wait_s = self._ready()
@@ -150,6 +157,7 @@ class WaitingItems:
         wait_s = first.arrived_s + self._max_wait_s - time.perf_counter()
         if wait_s <= 0 or self._is_closed:
             return first.key, 0.0
+        # A full batch gains nothing by waiting, whoever is first in line.
         full = next((k for k, n in self._counts.items() if n >= self._max_batch), None)
         return (first.key, wait_s) if full is None else (full, 0.0)
 
@@ -158,6 +166,7 @@ class WaitingItems:
         taken = [item for item in self._items if item.key == key][: self._max_batch]
         for item in taken:
             self._leave(item)
+        # From here on they cannot be cancelled: their rows are being executed.
         return [item for item in taken if item.future.set_running_or_notify_cancel()]
 
     def close(self, *, drops: bool) -> list[Item]:

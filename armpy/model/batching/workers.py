@@ -50,6 +50,7 @@ class Workers:
 
     def start(self) -> None:
         """Start the threads, unless they are there."""
+        # Asked by every item, so without the lock; who sees none asks again with it.
         if self._threads:
             return
         with self._lock:
@@ -71,6 +72,7 @@ class Workers:
     def join(self) -> None:
         """Wait until all is done."""
         for thread in self._threads:
+            # A future's callback may close the batcher, on the worker that tells it.
             if thread is not threading.current_thread():
                 thread.join()
 
@@ -84,6 +86,8 @@ class Workers:
 
     def _run(self, items: list[Item]) -> None:
         """Execute items together; one by one if that fails, so that each gets its own error."""
+        # Rows are filled up to a size that is prepared: cheaper than to compile one for each
+        # number.
         size = next(size for size in self._sizes if size >= len(items))
         begin = time.perf_counter()
         try:
@@ -98,6 +102,8 @@ class Workers:
 
     def _fail(self, items: list[Item], size: int, begin: float, error: BaseException) -> None:
         """What becomes of items whose execution has failed."""
+        # Retried one by one, once: a single bad item is not to cost the others their answers. An
+        # interrupt or exit is no item's fault, and is told to all.
         if len(items) > 1 and isinstance(error, Exception):
             self._tally.executed(0, 0, time.perf_counter() - begin)
             for item in items:

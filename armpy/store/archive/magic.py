@@ -1,6 +1,9 @@
-"""Magic bytes at the beginning of prepared files."""
+"""Magic bytes at the beginning of prepared files, and the kinds that these say they are."""
 
 MAGIC = b"armpyNet"
+
+KIND_MODEL = "model"
+"""Kind of the files that `armpy.Model.save` writes."""
 
 
 def is_prepared(beginning: bytes) -> bool:

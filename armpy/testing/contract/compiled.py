@@ -23,6 +23,7 @@ from armpy.errors import BackendCapabilityError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.model import Model
 from armpy.model.archive.quick_loading import load_prepared
+from armpy.model.load_options import LoadOptions
 from armpy.model.load_request import LoadRequest
 from armpy.plugins import BackendRegistry
 from armpy.plugins.proxy.guard import keeps_programs
@@ -172,7 +173,7 @@ def _saved_uses(options: RuntimeOptions, bench: Bench, path: Path) -> tuple[Cach
         model.save(path)
     options = replace(options, trusted_keys=(), code=TRUSTED)
     with Runtime(options) as runtime:
-        loaded = load_prepared(LoadRequest(path, runtime=runtime))
+        loaded = load_prepared(LoadRequest(path, LoadOptions(runtime=runtime)))
         bench.run(runtime, loaded.network_id, "when it comes from a prepared file")
         placement = loaded.placement
         return () if placement is None else placement.cache_uses

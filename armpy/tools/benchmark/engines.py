@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from armpy.model.load_options import LoadOptions
 from armpy.tools.benchmark.inputs import Array, chosen_shapes, fits, random_array
 from armpy.tools.benchmark.subject_model import ISubjectModel, items_of, read_arrays
 from armpy.tools.benchmark.subjects import ARMPY, Subject
@@ -41,24 +42,18 @@ def load_model(subject: Subject, *, profiling: bool = False) -> Model:
     """Load a model as a subject says."""
     import armpy
 
-    options = dict(subject.load_options)
-    for_runtime: dict[str, Any] = {  # Any: by name
-        name: value
-        for name in ("on_fallback", "dynamic_backends_path")
-        if (value := options.pop(name, None))
-    }
+    given: dict[str, Any] = dict(subject.load_options)  # Any: by name
+    paths = given.pop("dynamic_backends_path", None)
+    options = LoadOptions(backends=subject.backends, num_threads=subject.num_threads, **given)
+    for_runtime: dict[str, Any] = {"profiling": True} if profiling else {}  # Any: by name
+    if paths:
+        for_runtime["dynamic_backends_path"] = paths
     if subject.backend_options:
         for_runtime["backend_options"] = subject.backend_options
-    given: dict[str, Any] = {k: v for k, v in options.items() if v is not None}  # Any: by name
-    given |= {"backends": subject.backends, "num_threads": subject.num_threads}
-    if not (for_runtime or profiling):
-        return armpy.load(subject.model, **given)
-    names = ("backends", "num_threads", "preference", "trusted_keys", "code")
-    for_runtime |= {n: given.pop(n) for n in names if given.get(n) is not None}
-    for name in names:
-        given.pop(name, None)
-    runtime = armpy.Runtime(armpy.RuntimeOptions(profiling=profiling, **for_runtime))
-    return armpy.load(subject.model, runtime=runtime, **given)
+    if for_runtime:
+        runtime = armpy.Runtime(armpy.RuntimeOptions(**for_runtime, **options.of_runtime()))
+        options = options.on(runtime)
+    return armpy.load(subject.model, **options.given())
 
 
 class ArmpySubjectModel(ISubjectModel):

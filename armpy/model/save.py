@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -26,17 +26,19 @@ from armpy.execution.loaded_network import LoadedNetwork
 from armpy.execution.programs.static_plan import StaticPlan
 from armpy.execution.programs.stepwise_plan import StepwisePlan
 from armpy.graph import Layer, SubgraphView
-from armpy.model.archive.quick_loading import KIND_MODEL
+from armpy.model import late
 from armpy.ops.backend_internal import PreCompiled
 from armpy.ops.operation import Array
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.plugins.proxy.guarded_call import ask_method
 from armpy.store.archive.container import ALIGNMENT_BYTES, write_container, written_document
+from armpy.store.archive.magic import KIND_MODEL
 from armpy.tensor import TensorInfo
 from armpy.types import BackendId
 
 if TYPE_CHECKING:
-    from armpy.model.model import Model
+    from armpy.execution.options import RuntimeOptions
+    from armpy.plugins.hooks.metadata import ModelMetadata
     from armpy.store.archive.signing import FileSignature
 
 _LEAST_SHARED_BYTES = 512
@@ -45,8 +47,32 @@ _LEAST_SHARED_BYTES = 512
 _log = logging.getLogger("armpy.execution")
 
 
+class ModelContents(NamedTuple):
+    """The contents of a model, as far as they are written.
+
+    Parameters
+    ----------
+    network : LoadedNetwork
+        The network of the model itself.
+    signature : str, optional
+        The signature that it is for.
+    others : iterable of (str, LoadedNetwork)
+        The file's other signatures, each opened when its turn comes.
+    options : RuntimeOptions
+        Of the runtime that they are loaded on.
+    read_metadata : callable
+        Returns what the model's file says of itself.
+    """
+
+    network: LoadedNetwork
+    signature: str | None
+    others: Iterable[tuple[str, LoadedNetwork]]
+    options: RuntimeOptions
+    read_metadata: Callable[[], ModelMetadata]
+
+
 def save_model(
-    model: Model,
+    contents: ModelContents,
     path: str | os.PathLike[str],
     *,
     targets: Sequence[str] = (),
@@ -58,7 +84,8 @@ def save_model(
 
     Parameters
     ----------
-    model, path, targets, sign
+    contents : ModelContents
+    path, targets, sign
         As there.
     shares : bool
         Whether constants are read out of what programs have packed, which takes a while to find.
@@ -70,44 +97,42 @@ def save_model(
     int
         Bytes of the file.
     """
-    if model._loaded.latest is None:
+    network = contents.network
+    if network.latest is None:
         raise InvalidArgumentError(
             "the model is prepared for no shapes, so that there is nothing compiled to save",
-            expected=model._loaded.describe_shapes(),
+            expected=network.describe_shapes(),
             fix="Say for which with Model.prepare, or armpy compile --shapes",
         )
-    check_targets(targets, model._loaded.backends)
+    check_targets(targets, network.backends)
     arrays, programs = ArrayStore(), _Programs(targets)
     writers = []
-    first_name = model._signatures.first_name
-    others = [name for name in model.signatures if name != first_name]
-    for name in (first_name, *others):
-        one = model if name == first_name else model.signature(str(name))
-        network = one._loaded
-        for inner in (network, *network.inner_networks):
+    # The model's own network first: the file's first section is what it is loaded as.
+    for name, one in ((contents.signature, network), *contents.others):
+        for inner in (one, *one.inner_networks):
             for plan in static_plans(inner.plans):
-                programs.add(plan, network.backends)
-        latest = _static_plan(network)
+                programs.add(plan, one.backends)
+        latest = _static_plan(one)
         optimized = None if latest is None else latest.network
-        record = NetworkWriter(arrays).record(network.graph, optimized)
-        writers.append((name, network, record))
+        writers.append((name, NetworkWriter(arrays).record(one.graph, optimized)))
+    # After all programs are known, and before any text is written: a constant may lie in any of
+    # them, and the texts say where.
     if shares:
         _share(arrays, programs)
     sections: dict[str, bytes | Array] = {}
     signatures = []
-    for number, (name, _, record) in enumerate(writers):
+    for number, (name, record) in enumerate(writers):
         section = MODEL if number == 0 else f"{MODEL}/{number}"
         signatures.append({"name": name, "section": section})
         sections[section] = _text(arrays, record)
     sections[CONSTANTS] = arrays.elements()
     sections |= programs.sections
-    network = writers[0][1]
     manifest: dict[str, object] = {
         "kind": KIND_MODEL,
         "armpy": __version__,
         "title": network.title,
         "signatures": signatures,
-        "options": _options(model),
+        "options": _options(contents.options),
         "programs": programs.records,
         "left_out": programs.left_out,
         "kept": programs.kept,
@@ -116,15 +141,15 @@ def save_model(
     if entry is not None:
         manifest["entry"] = entry
     try:
-        sections[METADATA] = written_document(plain(model.metadata))
+        sections[METADATA] = written_document(plain(contents.read_metadata()))
+    # The model runs without what its file says of itself, and is worth being saved.
     except ParserError as error:
         _log.warning("the metadata is left out: %s", error)
     return write_container(path, manifest, sections, sign)
 
 
-def can_be_quick(model: Model) -> bool:
-    """Whether a file of the model would run without anything being prepared."""
-    network = model._loaded
+def can_be_quick(network: LoadedNetwork) -> bool:
+    """Whether a file of the network would run without anything being prepared."""
     plan = _static_plan(network)
     if plan is None or network.graph.variables or network.profiler:
         return False
@@ -133,16 +158,13 @@ def can_be_quick(model: Model) -> bool:
 
 def _share(arrays: ArrayStore, programs: _Programs) -> None:
     """Have constants read out of what programs have packed, instead of writing them twice."""
-    # A file of what packs no constants needs no search.
-    from armpy.store.archive.view_search import find_views  # noqa: PLC0415
-
     for section, payload in programs.packed.items():
         left = [
             (number, array)
             for number, array in enumerate(arrays.arrays)
             if array.nbytes >= _LEAST_SHARED_BYTES and not arrays.is_read_elsewhere(number)
         ]
-        found = find_views([array for _, array in left], payload)
+        found = late.find_views([array for _, array in left], payload)
         for (number, _), view in zip(left, found, strict=True):
             if view is not None:
                 arrays.read_from(number, section, view)
@@ -153,9 +175,8 @@ def _text(arrays: ArrayStore, record: ModelRecord) -> bytes:
     return NetworkWriter.text(replace(record, arrays=arrays.records()))
 
 
-def _options(model: Model) -> dict[str, object]:
+def _options(options: RuntimeOptions) -> dict[str, object]:
     """What the model was prepared with, that decides where layers run."""
-    options = model.runtime.options
     return {
         "backends": None if options.backends is None else list(options.backends),
         "preference": str(options.preference.value),
@@ -210,6 +231,7 @@ class _Programs:
             self._leave_out(backend, view, None, "nobody can tell by contents what it consists of")
         if not digest or key in self._known:
             return
+        # Known before it is tried: what cannot be kept is neither tried nor reported once more.
         self._known[key] = None
         programs = backend.get_programs()
         if programs is None:
@@ -226,6 +248,7 @@ class _Programs:
                 self._leave_out(backend, view, target, "the program cannot be kept")
                 continue
             number = self._write(key, target, view, operation, saved)
+            # The first target's: its program is the one that the quick record names.
             if self._known[key] is None:
                 self._known[key] = number
 
@@ -246,8 +269,10 @@ class _Programs:
         """The section with a part of a program; one for all of the same bytes."""
         payload = np.ascontiguousarray(np.frombuffer(part, np.uint8))
         digest = hashlib.sha256(payload.data).digest()
+        # Targets that differ in their code alone share packed constants, which are most of a file.
         section = self._by_contents.setdefault(digest, f"programs/{number}/{name}")
         self.sections[section] = payload
+        # Never out of code: it is read only where it may be used, and constants always.
         if payload.size >= _LEAST_SHARED_BYTES and name not in code:
             self.packed[section] = payload
         return section
@@ -294,6 +319,7 @@ def _saved(
     """What a backend writes of a part for a machine."""
     kinds: tuple[type[Any], ...] = (SavedProgram, type(None))  # Any: no common name
     saved: SavedProgram | None
+    # For this machine the compiled program is at hand; for others the layers are compiled again.
     if target == HOST_TARGET:
         saved = ask_method(backend_id, kinds, programs, "save", operation.program, options)
     else:
@@ -319,6 +345,7 @@ def quick_record(network: LoadedNetwork, programs: _Programs) -> dict[str, objec
     optimized = plan.network
     graph = optimized.graph
     written = [value for layer in graph.layers for value in layer.outputs]
+    # A result that is an input, or given twice, takes a copy that no program makes.
     has_all = set(graph.results) <= set(written) and len(set(graph.results)) == len(graph.results)
     if not has_all or optimized.imports or not graph.layers:
         return None
@@ -328,6 +355,7 @@ def quick_record(network: LoadedNetwork, programs: _Programs) -> dict[str, objec
     size = 0
     for arena, num_bytes in optimized.memory.arenas.items():
         begins[arena] = size
+        # Arenas of all backends lie in one block, each aligned as its plan takes for granted.
         size += num_bytes + -num_bytes % ALIGNMENT_BYTES
     steps = []
     for layer in graph.layers:
@@ -355,6 +383,7 @@ def quick_record(network: LoadedNetwork, programs: _Programs) -> dict[str, objec
             [_info(v.info), begins[planned[v].arena] + planned[v].offset_bytes] for v in between
         ],
         "arena_bytes": size,
+        # Judged against a limit when it is loaded, where nothing is left of the plan that says it.
         "needed_bytes": optimized.placement.peak_bytes
         + sum(value.info.size_bytes for value in graph.results),
         "steps": steps,

@@ -1,0 +1,314 @@
+"""Options of loading: one list, which all that treats them is derived from.
+
+A field of `LoadOptions` says in its metadata what there is to know of the option. From it come the
+key of the model cache, what a compiled model can honour, what is refused beside a runtime, how a
+model is pickled, the options of the command line, and the table of docs/reference/load_options.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from armpy.errors import InvalidArgumentError
+from armpy.model import late
+
+if TYPE_CHECKING:
+    from armpy.execution.options import RuntimeOptions
+    from armpy.execution.properties import NetworkProperties
+    from armpy.execution.runtime import Runtime
+    from armpy.store.archive.signing import KeySource
+
+
+class OptionInfo:
+    """Properties of an option of loading.
+
+    Parameters
+    ----------
+    help : str
+        For the command line and the documentation.
+    cache : {"key", "any", "never"}
+        For the model cache: the value decides what is compiled, so that it belongs to the key; any
+        value loads the same; or a model that is loaded with one is not kept.
+    needs_network : str
+        Why a compiled model is loaded as a network for it; empty if its programs run with any
+        value.
+    usual : object
+        The value that asks for nothing, besides None.
+    is_saved : bool
+        Whether a compiled model says with which value it was made, and runs at once with that.
+    of_runtime : bool
+        Whether it becomes an option of the runtime.
+    beside_runtime : bool
+        Whether it can be given together with a runtime.
+    flags : tuple of str
+        Names on the command line; empty if it is not there.
+    metavar : str, optional
+    choices : tuple of str
+        All values that there are.
+    least : int, optional
+        The smallest number.
+    many : bool
+        Whether it may be repeated there.
+    """
+
+    __slots__ = (
+        "beside_runtime",
+        "cache",
+        "choices",
+        "flags",
+        "help",
+        "is_saved",
+        "least",
+        "many",
+        "metavar",
+        "needs_network",
+        "of_runtime",
+        "usual",
+    )
+
+    # By hand: a generated class takes a third of a millisecond of every start.
+    def __init__(
+        self,
+        help: str,
+        *,
+        cache: Literal["key", "any", "never"],
+        needs_network: str = "",
+        usual: object = None,
+        is_saved: bool = False,
+        of_runtime: bool = False,
+        beside_runtime: bool = True,
+        flags: tuple[str, ...] = (),
+        metavar: str | None = None,
+        choices: tuple[str, ...] = (),
+        least: int | None = None,
+        many: bool = False,
+    ) -> None:
+        self.help = help
+        self.cache = cache
+        self.needs_network = needs_network
+        self.usual = usual
+        self.is_saved = is_saved
+        self.of_runtime = of_runtime
+        self.beside_runtime = beside_runtime
+        self.flags = flags
+        self.metavar = metavar
+        self.choices = choices
+        self.least = least
+        self.many = many
+
+    def is_usual(self, value: object) -> bool:
+        """Whether a value asks for nothing that would not be done without it."""
+        return value is None or value == self.usual
+
+
+_INFO = "info"
+
+
+def _option(info: OptionInfo, default: Any = None) -> Any:  # Any: as `dataclasses.field` has it
+    """A field with its properties."""
+    return field(default=default, metadata={_INFO: info})
+
+
+# Compared and shown by nobody: to generate that takes longer than to load a small model's programs.
+@dataclass(frozen=True, eq=False, repr=False)
+class LoadOptions:
+    """Options of `armpy.load`, which documents them; None for what is left out."""
+
+    backends: Sequence[str] | None = _option(
+        OptionInfo(
+            "Ids in order of preference; may be repeated; all installed ones if left out.",
+            cache="key",
+            needs_network="other backends are wanted",
+            is_saved=True,
+            of_runtime=True,
+            beside_runtime=False,
+            flags=("--backends", "--backend"),
+            metavar="A,B",
+            many=True,
+        )
+    )
+    num_threads: int | None = _option(
+        OptionInfo(
+            "For backends that have threads of their own.",
+            cache="key",
+            of_runtime=True,
+            beside_runtime=False,
+            flags=("--num-threads", "--threads"),
+            least=1,
+        )
+    )
+    signature: str | None = _option(
+        OptionInfo(
+            "Use this signature of the model.",
+            cache="never",
+            needs_network="a signature is asked for",
+            flags=("--signature",),
+            metavar="NAME",
+        )
+    )
+    front_end: str | None = _option(
+        OptionInfo(
+            "What parses the model; its contents and suffix tell it if left out.",
+            cache="never",
+            needs_network="front-ends do not read it",
+            usual="",
+            flags=("--front-end",),
+            metavar="NAME",
+        )
+    )
+    front_end_options: Mapping[str, object] | None = _option(
+        OptionInfo(
+            "An option of the front-end; may be repeated.",
+            cache="never",
+            needs_network="front-ends do not read it",
+            usual={},
+            flags=("--front-end-option",),
+            metavar="NAME=VALUE",
+            many=True,
+        )
+    )
+    on_fallback: str | None = _option(
+        OptionInfo(
+            "What to do when a layer does not run on the first preferred backend.",
+            cache="never",
+            needs_network="fallback is watched",
+            usual="allow",
+            of_runtime=True,
+            beside_runtime=False,
+            flags=("--on-fallback",),
+            choices=("allow", "warn", "error"),
+        )
+    )
+    preference: str | None = _option(
+        OptionInfo(
+            "Place layers by the backends' order, or by what their devices cost.",
+            cache="key",
+            needs_network="another preference is wanted",
+            usual="preference",
+            is_saved=True,
+            of_runtime=True,
+            beside_runtime=False,
+            flags=("--preference",),
+            choices=("preference", "fastest", "low_power", "sustained"),
+        )
+    )
+    trusted_keys: Sequence[KeySource] | None = _option(
+        OptionInfo(
+            "A public key, as PEM file or ed25519:BASE64, whose holder's prepared files may bring "
+            "code; may be repeated.",
+            cache="never",
+            of_runtime=True,
+            beside_runtime=False,
+            flags=("--trusted-key",),
+            metavar="KEY",
+            many=True,
+        )
+    )
+    code: str | None = _option(
+        OptionInfo(
+            "Use code in prepared files of your own places and of trusted keys, of trusted keys "
+            "alone, or none.",
+            cache="never",
+            usual="trusted",
+            of_runtime=True,
+            beside_runtime=False,
+            flags=("--code",),
+            choices=("trusted", "signed", "never"),
+        )
+    )
+    memory_limit_bytes: int | None = _option(
+        OptionInfo(
+            "Refuse a model that takes more; 4 GiB if left out.", cache="key", of_runtime=True
+        )
+    )
+    quantize_inputs: bool = _option(
+        OptionInfo("Quantise real numbers given for quantised inputs.", cache="any", usual=False),
+        default=False,
+    )
+    dequantize_outputs: bool = _option(
+        OptionInfo("Hand over real numbers for quantised outputs.", cache="any", usual=False),
+        default=False,
+    )
+    runtime: Runtime | None = _option(  # noqa: RUF009 - makes a field
+        OptionInfo("Load on this runtime.", cache="never", needs_network="a runtime is given")
+    )
+    properties: NetworkProperties | None = _option(  # noqa: RUF009 - makes a field
+        OptionInfo(
+            "How the network is loaded.", cache="never", needs_network="properties are given"
+        )
+    )
+
+    def given(self) -> dict[str, Any]:  # Any: as `armpy.load` takes them
+        """The options that are not left out, by name."""
+        return {name: value for name in OPTIONS if (value := getattr(self, name)) is not None}
+
+    def unusual(self) -> dict[str, Any]:  # Any: as `armpy.load` takes them
+        """The options that ask for something, by name."""
+        return {n: value for n, value in self.given().items() if not OPTIONS[n].is_usual(value)}
+
+    def on(self, runtime: Runtime) -> LoadOptions:
+        """The same on a runtime that was made with those of them that are the runtime's."""
+        ignored = [name for name, info in OPTIONS.items() if not info.beside_runtime]
+        changed: dict[str, Any] = {**dict.fromkeys(ignored), "runtime": runtime}  # Any: by name
+        return replace(self, **changed)
+
+    def cache_key(self) -> tuple[object, ...] | None:
+        """The values that decide what is compiled; None for a model that is not to be kept."""
+        for name, info in OPTIONS.items():
+            if info.cache == "never" and not info.is_usual(getattr(self, name)):
+                return None
+        # As they are: what is left out can be said by a plugin, and is not what is usual then.
+        return tuple([getattr(self, n) for n, info in OPTIONS.items() if info.cache == "key"])
+
+    def why_network(self, saved: Mapping[str, object]) -> str:
+        """Why a compiled model has to be loaded as a network; empty if its programs will do.
+
+        Parameters
+        ----------
+        saved : mapping of str to object
+            The options that the file says it was made with.
+        """
+        for name, info in OPTIONS.items():
+            value = getattr(self, name)
+            if not info.needs_network:
+                continue
+            if info.is_saved:
+                as_saved = value if value is None or isinstance(value, str) else [*value]
+                is_done = as_saved in (None, saved.get(name))
+            else:
+                is_done = info.is_usual(value)
+            if not is_done:
+                return info.needs_network
+        return ""
+
+    def of_runtime(self) -> dict[str, Any]:  # Any: as `RuntimeOptions` takes them
+        """Those that are given and are options of the runtime."""
+        return {name: value for name, value in self.given().items() if OPTIONS[name].of_runtime}
+
+    def runtime_options(self) -> RuntimeOptions:
+        """The options of the runtime that is given, or of the one to be made.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If there is a runtime, and options that it would not look at.
+        """
+        if self.runtime is None:
+            return late.RuntimeOptions(**self.of_runtime())
+        ignored = {n: v for n, v in self.given().items() if not OPTIONS[n].beside_runtime}
+        if ignored:
+            raise InvalidArgumentError(
+                "a runtime has its own options, and no others for one model",
+                where="load",
+                expected="a runtime alone",
+                actual="a runtime with "
+                + ", ".join(f"{name}={value!r}" for name, value in ignored.items()),
+                fix="Make the runtime with these RuntimeOptions, or leave it out",
+            )
+        return self.runtime.options
+
+
+OPTIONS: Mapping[str, OptionInfo] = {one.name: one.metadata[_INFO] for one in fields(LoadOptions)}
+"""Properties of the options, by name, in the order in which the command line lists them."""

@@ -1,0 +1,229 @@
+"""Network handle: a model's network on its runtime, from when it is loaded until it is closed."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from armpy.errors import InvalidArgumentError
+from armpy.execution.programs.quick_network import QuickNetwork
+from armpy.model import late
+
+if TYPE_CHECKING:
+    from armpy.compiler import OptimizedNetwork
+    from armpy.execution.loaded_network import LoadedNetwork
+    from armpy.execution.properties import NetworkProperties
+    from armpy.execution.runtime import Runtime
+    from armpy.graph import Graph
+    from armpy.graph.network import Network
+
+
+class NetworkHandle:
+    """The network behind a model: loaded, made whole when a call needs that, closed.
+
+    Parameters
+    ----------
+    current : LoadedNetwork or QuickNetwork, optional
+        What runs; None once the model is closed.
+    runtime : Runtime, optional
+        The one that it is loaded on; none yet for a quick network.
+    network_id : int, optional
+        Its id there.
+    properties : NetworkProperties, optional
+        How it is loaded.
+    closes_runtime : bool
+        Whether the runtime is closed with it.
+    read_source : callable, optional
+        Returns the graph as the model's file has it.
+    load_whole : callable, optional
+        Loads the network that takes the place of a quick one.
+    """
+
+    __slots__ = (
+        "_closes_runtime",
+        "_load_whole",
+        "_lock",
+        "_network_id",
+        "_properties",
+        "_read_source",
+        "_runtime",
+        "current",
+    )
+
+    def __init__(
+        self,
+        current: LoadedNetwork | QuickNetwork | None,
+        runtime: Runtime | None = None,
+        network_id: int | None = None,
+        properties: NetworkProperties | None = None,
+        *,
+        closes_runtime: bool = True,
+        read_source: Callable[[], Graph] | None = None,
+        load_whole: Callable[[], NetworkHandle] | None = None,
+    ) -> None:
+        # Every call reads it, and none takes the lock for that: it is replaced at once, and a call
+        # that has read the former one ends on it.
+        self.current = current
+        self._runtime, self._network_id = runtime, network_id
+        self._properties = properties
+        self._closes_runtime = closes_runtime
+        self._read_source = read_source
+        self._load_whole = load_whole
+        # Two threads that need the whole network load it once; closing waits for that.
+        self._lock = threading.Lock()
+
+    @classmethod
+    def load(
+        cls,
+        network: Network | Graph | OptimizedNetwork,
+        runtime: Runtime | None = None,
+        properties: NetworkProperties | None = None,
+        *,
+        closes_runtime: bool = False,
+        shares_state_with: NetworkHandle | None = None,
+        read_source: Callable[[], Graph] | None = None,
+    ) -> NetworkHandle:
+        """Load a network; parameters as of `armpy.Model` and of the class.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If the network whose variables it shares is on another runtime.
+        ArmpyError
+            As from `Runtime.load_network`.
+        """
+        closes_runtime = closes_runtime or runtime is None
+        if runtime is None:
+            runtime = late.Runtime()
+        properties = late.NetworkProperties.checked(properties)
+        try:
+            other = None if shares_state_with is None else shares_state_with.id_on(runtime)
+            number = runtime.load_network(network, properties, shares_state_with=other)
+        except BaseException:  # an interrupt as well: nobody else knows the runtime
+            if closes_runtime:
+                runtime.close()
+            raise
+        return cls(
+            runtime.get_network(number),
+            runtime,
+            number,
+            properties,
+            closes_runtime=closes_runtime,
+            read_source=read_source or partial(late.graph_of, network),
+        )
+
+    @classmethod
+    def start(
+        cls,
+        make_network: Callable[[Callable[[], LoadedNetwork]], QuickNetwork],
+        load_whole: Callable[[], NetworkHandle],
+    ) -> NetworkHandle:
+        """Start a network of a compiled model, before anything else is loaded.
+
+        Parameters
+        ----------
+        make_network : callable
+            Makes what runs; is told what loads the whole network.
+        load_whole : callable
+            As of the class; the handle takes over what it returns.
+        """
+        handle = cls(None, load_whole=load_whole)
+        handle.current = make_network(lambda: handle.loaded)
+        return handle
+
+    @property
+    def loaded(self) -> LoadedNetwork:
+        """The whole network; an error once the model is closed."""
+        network = self.current
+        if isinstance(network, QuickNetwork):
+            return self._become_whole()
+        if network is None:
+            raise closed_error()
+        return network
+
+    def _become_whole(self) -> LoadedNetwork:
+        """Load the whole network, which takes the place of the quick one."""
+        with self._lock:
+            if isinstance(self.current, QuickNetwork):  # no other thread was faster
+                assert self._load_whole is not None
+                made = self._load_whole()
+                self._runtime, self._network_id = made._runtime, made._network_id
+                self._properties, self._closes_runtime = made._properties, made._closes_runtime
+                self._read_source = made._read_source
+                self.current = made.current  # last: whoever sees it may ask for the others
+            if self.current is None:
+                raise closed_error()
+            return self.current  # type: ignore[return-value]  # a whole one by now
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether it runs from a compiled model, and nothing else has been loaded."""
+        return isinstance(self.current, QuickNetwork)
+
+    @property
+    def runtime(self) -> Runtime:
+        """The runtime that it is loaded on; made when it is asked for, where that is its own."""
+        if self._runtime is None:
+            self._become_whole()
+        assert self._runtime is not None
+        return self._runtime
+
+    @property
+    def network_id(self) -> int:
+        """The network's id on the runtime."""
+        if self._network_id is None:
+            self._become_whole()
+        assert self._network_id is not None
+        return self._network_id
+
+    @property
+    def properties(self) -> NetworkProperties:
+        """How the network is loaded."""
+        if self._properties is None:
+            self._properties = late.NetworkProperties()
+        return self._properties
+
+    @property
+    def source(self) -> Graph:
+        """The network as its file has it, shapes not yet bound."""
+        network = self.loaded  # an error once the model is closed
+        return network.graph if self._read_source is None else self._read_source()
+
+    def id_on(self, runtime: Runtime) -> int:
+        """The network's id, on a runtime that has to be its own.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If it is on another one.
+        """
+        if self.runtime is not runtime:
+            raise InvalidArgumentError(
+                "models on two runtimes cannot share variables", fix="Give both one runtime"
+            )
+        return self.network_id
+
+    def close(self) -> None:
+        """Unload the network and its memory; the runtime is closed as well where that is its own.
+
+        Notes
+        -----
+        The network stays open if a backend's context refused to unload it.
+        """
+        with self._lock:  # another thread may be loading the whole network
+            if self._runtime is None:
+                self.current = None
+                return
+        if self._closes_runtime:
+            self.current = None  # no call begins on a runtime that is being closed
+            self.runtime.close()
+        elif not self.runtime.is_closed:
+            self.runtime.unload_network(self.network_id)
+        self.current = None
+
+
+def closed_error() -> InvalidArgumentError:
+    """Make the error that is raised once the model is closed."""
+    return InvalidArgumentError("the model is closed", fix="Load it again")

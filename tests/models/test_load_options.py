@@ -1,0 +1,172 @@
+"""Options of loading: whatever treats them treats every one that there is."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+import subprocess
+import sys
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import armpy
+from armpy.cli.__main__ import main
+from armpy.model import load as loading
+from armpy.model.load_options import OPTIONS, LoadOptions, OptionInfo
+from armpy.model.load_request import LoadRequest
+from armpy.model.pickling import FileRecipe, model_recipe
+from armpy.model.provenance import Provenance
+
+ROOT = Path(__file__).parents[2]
+KEYS = [name for name, info in OPTIONS.items() if info.cache == "key"]
+NOT_KEPT = [name for name, info in OPTIONS.items() if info.cache == "never"]
+ANY = [name for name, info in OPTIONS.items() if info.cache == "any"]
+SHOWN = {name: info for name, info in OPTIONS.items() if info.flags}
+
+
+def options(**given: Any) -> LoadOptions:
+    return LoadOptions(**given)
+
+
+def test_every_option_says_what_it_does_to_the_cache_and_has_a_help() -> None:
+    assert [*OPTIONS] == [one.name for one in fields(LoadOptions)]
+    assert {info.cache for info in OPTIONS.values()} == {"key", "never", "any"}
+    assert all(info.help.endswith(".") for info in OPTIONS.values())
+
+
+def test_load_takes_every_option_by_name_and_nothing_else() -> None:
+    source, *others = inspect.signature(armpy.load).parameters.values()
+    assert source.name == "source"
+    assert {one.name for one in others} == set(OPTIONS)
+    for one in others:
+        assert one.kind is inspect.Parameter.KEYWORD_ONLY
+        assert one.default == getattr(LoadOptions(), one.name)
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_load_documents_every_option(name: str) -> None:
+    assert f"\n    {name} : " in (armpy.load.__doc__ or "")
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_load_hands_on_every_option(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    class SeenError(Exception):
+        pass
+
+    def seen(request: LoadRequest) -> None:
+        raise SeenError(request.options.given())
+
+    monkeypatch.setattr(loading, "_loaded", seen)
+    value: Any = object()
+    with pytest.raises(SeenError) as caught:
+        armpy.load("a.tflite", **{name: value})
+    usual = {"quantize_inputs": False, "dequantize_outputs": False}
+    assert caught.value.args[0] == usual | {name: value}
+
+
+@pytest.mark.parametrize("name", KEYS)
+def test_an_option_that_decides_what_is_compiled_is_part_of_the_caches_key(name: str) -> None:
+    keys = [options().cache_key(), *(options(**{name: v}).cache_key() for v in ("one", "two"))]
+    assert None not in keys
+    assert len(set(keys)) == len(keys)
+
+
+def test_an_option_of_the_key_tells_also_what_is_usual_from_what_is_left_out() -> None:
+    assert options(preference="preference").cache_key() != options().cache_key()
+
+
+@pytest.mark.parametrize("name", NOT_KEPT)
+def test_what_is_loaded_with_other_options_is_not_kept(name: str) -> None:
+    assert options(**{name: "one"}).cache_key() is None
+    usual = OPTIONS[name].usual
+    assert options(**{name: usual}).cache_key() == options().cache_key()
+
+
+@pytest.mark.parametrize("name", ANY)
+def test_an_option_that_decides_nothing_that_is_compiled_changes_no_key(name: str) -> None:
+    assert options(**{name: True}).cache_key() == options().cache_key()
+
+
+@pytest.mark.parametrize("name", [n for n, info in OPTIONS.items() if info.needs_network])
+def test_a_compiled_model_is_loaded_as_a_network_for_what_its_programs_do_not_do(
+    name: str,
+) -> None:
+    info = OPTIONS[name]
+    assert options(**{name: "one"}).why_network({}) == info.needs_network
+    assert options(**{name: "one"}).why_network({name: "one"}) == (
+        "" if info.is_saved else info.needs_network
+    )
+    assert options().why_network({name: "one"}) == ""
+
+
+def test_backends_that_a_compiled_model_was_made_for_are_compared_one_by_one() -> None:
+    given = options(backends=("A", "B"))
+    assert given.why_network({"backends": ["A", "B"]}) == ""
+    assert given.why_network({"backends": ["B", "A"]}) == "other backends are wanted"
+    assert given.why_network({"backends": None}) == "other backends are wanted"
+
+
+def test_options_of_the_runtime_are_some_that_it_has() -> None:
+    known = {one.name for one in fields(armpy.RuntimeOptions)}
+    assert {name for name, info in OPTIONS.items() if info.of_runtime} <= known
+    assert all(info.of_runtime or info.beside_runtime for info in OPTIONS.values())
+
+
+@pytest.mark.parametrize("name", [n for n, info in OPTIONS.items() if not info.beside_runtime])
+def test_an_option_of_the_runtime_is_refused_beside_one(name: str) -> None:
+    with armpy.Runtime(armpy.RuntimeOptions(backends=["CpuRef"])) as runtime:
+        with pytest.raises(
+            armpy.InvalidArgumentError, match=rf"a runtime with {name}='one'\. Make the runtime"
+        ):
+            options(runtime=runtime, **{name: "one"}).runtime_options()
+        left = options(**{name: "one"}).on(runtime)
+        assert left.given().keys() == options().given().keys() | {"runtime"}
+
+
+@pytest.mark.parametrize("name", [n for n, info in OPTIONS.items() if info.choices])
+def test_choices_are_those_of_the_runtime(name: str) -> None:
+    info = OPTIONS[name]
+    for choice in info.choices:
+        given = armpy.RuntimeOptions(**{name: choice})  # type: ignore[arg-type]  # by name
+        assert getattr(given, name) == choice
+    with pytest.raises(armpy.InvalidArgumentError) as caught:
+        armpy.RuntimeOptions(**{name: "another"})  # type: ignore[arg-type]  # by name
+    assert all(choice in str(caught.value) for choice in info.choices)
+    assert getattr(armpy.RuntimeOptions(), name) == info.usual
+
+
+@pytest.mark.parametrize("name", sorted(set(OPTIONS) - {"runtime"}))
+def test_a_model_is_made_again_with_every_option(name: str) -> None:
+    provenance = Provenance()
+    request = LoadRequest(b"contents", options(**{name: "one"}))
+    provenance.complete(request, {}, armpy.load)
+    network: Any = None  # nothing is asked of it
+    recipe = model_recipe(provenance, network, armpy.Model, {}).first
+    assert isinstance(recipe, FileRecipe)
+    assert recipe.arguments[name] == "one"
+    assert pickle.loads(pickle.dumps(recipe)) == recipe
+
+
+@pytest.mark.parametrize(("name", "info"), SHOWN.items(), ids=SHOWN)
+def test_the_command_line_has_every_option_with_its_help(
+    name: str, info: OptionInfo, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("click")
+    assert main(["run", "--help"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    for flag in info.flags:
+        assert f" {flag}" in text
+    assert info.help.split(",")[0] in text, name
+
+
+def test_the_page_of_the_options_is_up_to_date() -> None:
+    script = ROOT / "scripts" / "document_load_options.py"
+    done = subprocess.run(
+        [sys.executable, str(script), "--check"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout
+    page = (ROOT / "docs" / "reference" / "load_options.md").read_text("utf-8")
+    assert all(f"| `{name}` |" in page for name in OPTIONS)
