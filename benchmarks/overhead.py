@@ -22,8 +22,8 @@ import numpy as np
 
 import armpy
 from armpy import DataType, Network, TensorInfo, ops
-from armpy.execution.memory.working_memory import WorkingMemory
 from armpy.execution.programs.static_plan import StaticPlan
+from armpy.execution.programs.working_memory import WorkingMemory
 from armpy.ops.operation import Array
 
 ROUNDS = 60

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from armpy.compiler import Evaluator
 from armpy.compiler.assign import Exclusions, SupportOracle
@@ -23,9 +23,24 @@ if TYPE_CHECKING:
     from armpy.compiler.cost.candidates import Candidates
     from armpy.compiler.cost.costs import CostTable
     from armpy.compiler.cost.decision import PlacementDecision
-    from armpy.execution.loaded_network import LoadedNetwork
+    from armpy.execution.placement_benchmark import TrialNetwork
 
 _log = logging.getLogger("armpy.execution")
+
+
+class LoadTrial(Protocol):
+    """Loads a graph for a trial, each layer on the backend that is wanted; as `LoadedNetwork`."""
+
+    def __call__(
+        self,
+        graph: Graph,
+        backends: Sequence[BackendProxy],
+        evaluator: Evaluator | None,
+        settings: NetworkSettings,
+        *,
+        wanted: Mapping[int, BackendId],
+    ) -> TrialNetwork:
+        """Load it."""
 
 
 def decide(
@@ -33,6 +48,7 @@ def decide(
     backends: Sequence[BackendProxy],
     evaluator: Evaluator | None,
     settings: NetworkSettings,
+    load: LoadTrial,
     excluded: Exclusions | None = None,
     *,
     measures: bool = True,
@@ -47,6 +63,8 @@ def decide(
         Most preferred first.
     evaluator : Evaluator, optional
     settings : NetworkSettings
+    load : LoadTrial
+        Loads candidates that are run.
     excluded : dict, optional
         Layers that backends have failed with.
     measures : bool
@@ -84,7 +102,7 @@ def decide(
             and measures
             and not (excluded or settings.protected_mode)
         ):
-            trials = _Question(graph, choices, backends, evaluator, settings)
+            trials = _Question(graph, choices, backends, evaluator, settings, load)
             decision = trials.answer(candidates, costs)
             if decision is not None:
                 return decision
@@ -102,7 +120,9 @@ class _Question:
         backends: Sequence[BackendProxy],
         evaluator: Evaluator | None,
         settings: NetworkSettings,
+        load: LoadTrial,
     ) -> None:
+        self._load_trial = load
         self._graph = graph
         self._choices = choices
         self._backends = backends
@@ -147,10 +167,8 @@ class _Question:
         )
         return decision if is_possible else None
 
-    def _load(self, wanted: Mapping[int, BackendId], profiler: Profiler | None) -> LoadedNetwork:
+    def _load(self, wanted: Mapping[int, BackendId], profiler: Profiler | None) -> TrialNetwork:
         """The graph, loaded for a trial."""
-        from armpy.execution.loaded_network import LoadedNetwork
-
         settings = replace(
             self._settings,
             optimizer=replace(self._settings.optimizer, on_fallback="allow"),
@@ -158,4 +176,5 @@ class _Question:
             after_run=None,
             properties=NetworkProperties(),
         )
-        return LoadedNetwork(self._graph, self._backends, self._evaluator, settings, wanted=wanted)
+        about = self._graph, self._backends, self._evaluator, settings
+        return self._load_trial(*about, wanted=wanted)

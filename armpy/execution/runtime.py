@@ -16,10 +16,10 @@ from armpy.compiler.assign import SupportOracle
 from armpy.compiler.compiled_parts import current_parts
 from armpy.core.vlog import is_on, vlog
 from armpy.errors import ArmpyError, InvalidArgumentError
-from armpy.execution.arrays.calls import run_by_name
+from armpy.execution.calls.run import run_by_name
+from armpy.execution.exhaustion import tells_of_memory, without_memory
 from armpy.execution.loaded_network import LoadedNetwork
 from armpy.execution.loaded_networks import LoadedNetworks
-from armpy.execution.memory.exhaustion import tells_of_memory, without_memory
 from armpy.execution.model_options import merged_model_options, with_defaults
 from armpy.execution.optimizing import graph_of, optimize_with
 from armpy.execution.options import RuntimeOptions

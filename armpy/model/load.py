@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, BinaryIO
 
-from armpy.execution.memory.exhaustion import tells_of_memory
+from armpy.execution.exhaustion import tells_of_memory
 from armpy.model.archive.model_cache import cached_path, load_cached
 from armpy.model.load_request import LoadRequest, as_source, begins_prepared, file_state
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from armpy.errors import InvalidArgumentError
-from armpy.execution.arrays.calls import read_inputs, run_by_name, run_in_order
-from armpy.execution.memory.exhaustion import tells_of_memory, without_memory
+from armpy.execution.calls.run import read_inputs, run_by_name, run_in_order
+from armpy.execution.exhaustion import tells_of_memory, without_memory
 from armpy.model.shaped_model import ShapedModel
 from armpy.types import Priority
 
@@ -16,13 +16,14 @@ from armpy.types import Priority
 # ruff: noqa: PLC0415
 
 if TYPE_CHECKING:
-    from armpy.execution.arrays.real_numbers import RealOutputs
-    from armpy.execution.execution import Execution
+    from armpy.execution.calls.debugged_network import DebuggedNetwork
+    from armpy.execution.calls.execution import Execution
+    from armpy.execution.calls.network_memory import NetworkMemory
+    from armpy.execution.calls.quick_network import QuickNetwork
+    from armpy.execution.calls.real_numbers import RealOutputs
     from armpy.execution.loaded_network import LoadedNetwork
-    from armpy.execution.memory.network_memory import NetworkMemory
-    from armpy.execution.programs.quick_network import QuickNetwork
     from armpy.execution.scheduling.tasks import ExecutionFuture
-    from armpy.execution.wrappers.debugging import DebugCallback, DebuggedNetwork
+    from armpy.execution.wrappers.debugging import DebugCallback
     from armpy.ops.operation import Array
     from armpy.store.archive.signing import FileSignature
 
@@ -172,7 +173,7 @@ class Model(ShapedModel):
 
     def _real_outputs(self, given: object) -> RealOutputs:
         """What becomes of outputs that are to be real numbers."""
-        from armpy.execution.arrays.real_numbers import RealOutputs
+        from armpy.execution.calls.real_numbers import RealOutputs
 
         return RealOutputs.of(self.outputs, given)
 
@@ -184,9 +185,7 @@ class Model(ShapedModel):
         deadline_s: float,
     ) -> dict[str, Array]:
         """`run` with a deadline."""
-        from armpy.execution.scheduling import (
-            async_execution as starting,  # futures are slow to import
-        )
+        from armpy.execution.calls import async_execution as starting
 
         arrays = read_inputs(network, inputs, self.quantize_inputs)
         return starting.run(network, arrays, outputs, deadline_s=deadline_s)
@@ -232,9 +231,7 @@ class Model(ShapedModel):
         if outputs is not None and not isinstance(outputs, Mapping):
             variant = self.with_outputs(outputs)
             return variant.start(inputs, priority=priority, deadline_s=deadline_s)
-        from armpy.execution.scheduling import (
-            async_execution as starting,  # futures are slow to import
-        )
+        from armpy.execution.calls import async_execution as starting
 
         network = self._loaded
         arrays = read_inputs(network, inputs, self.quantize_inputs)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self
 
 from armpy.errors import InvalidArgumentError
 from armpy.execution.arrays.tensor_spec import TensorSpec, TensorSpecs
-from armpy.execution.programs.quick_network import QuickNetwork
+from armpy.execution.calls.quick_network import QuickNetwork
 from armpy.model.signatures import Signatures
 
 # A model that was prepared ahead of time starts without what prepares others.

@@ -12,8 +12,8 @@ from armpy.model.opened_model import OpenedModel
 # ruff: noqa: PLC0415
 
 if TYPE_CHECKING:
-    from armpy.execution.memory.imported_tensor import ImportedTensor
-    from armpy.execution.memory.network_memory import NetworkMemory
+    from armpy.execution.arrays.imported_tensor import ImportedTensor
+    from armpy.execution.calls.network_memory import NetworkMemory
     from armpy.graph import Graph
     from armpy.model.model import Model
 

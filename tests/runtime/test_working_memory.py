@@ -27,8 +27,8 @@ from armpy.compiler import Placement
 from armpy.errors import BackendError, InvalidArgumentError, MemoryLimitError
 from armpy.execution import NetworkProperties
 from armpy.execution.memory import idle_release as idling
-from armpy.execution.memory.step_memory import MAX_IDLE_MEMORIES
 from armpy.execution.programs.static_plan import StaticPlan
+from armpy.execution.programs.step_memory import MAX_IDLE_MEMORIES
 from armpy.execution.scheduling.daemons import start_daemon
 from armpy.graph import Graph
 from armpy.graph.network import Network

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from armpy.execution import Runtime, RuntimeOptions
-from armpy.execution.arrays.calls import run_by_name
+from armpy.execution.calls.run import run_by_name
 from armpy.nnapi.codes import OperandCode, OperationCode
 from armpy.nnapi.compile.lowering import lower_model
 from armpy.nnapi.model.model_description import (

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 if TYPE_CHECKING:  # a model that was prepared ahead of time starts without all this
     from armpy.backend import Cancellation
     from armpy.execution.arrays.slots import InputSlot, OutputSlot
-    from armpy.execution.programs.control_flow import Shapes, Targets
     from armpy.execution.programs.static_plan import StaticPlan
     from armpy.execution.programs.stepwise_plan import StepwisePlan
+    from armpy.execution.steps.control_flow import Shapes, Targets
     from armpy.ops.operation import Array
 
 Plan: TypeAlias = "StaticPlan | StepwisePlan"

@@ -12,15 +12,15 @@ import numpy as np
 
 from armpy.backend import Cancellation, IMemoryOptimizerStrategy, ITensorHandle
 from armpy.compiler.imported import ImportedNetwork, import_tensors
-from armpy.execution.memory.imported_tensor import ImportedTensor
-from armpy.execution.memory.imports import shapes_depend_on_values
-from armpy.execution.memory.working_memory import ImportRefusedError, WorkingMemory
-from armpy.execution.programs.control_flow import Targets
-from armpy.execution.programs.session import BackendSession, HandleFactories, Sessions
+from armpy.execution.arrays.imported_tensor import ImportedTensor
+from armpy.execution.programs.imports import shapes_depend_on_values
 from armpy.execution.programs.static_plan import StaticPlan
-from armpy.execution.programs.steps import PreparationError, Step
+from armpy.execution.programs.working_memory import ImportRefusedError, WorkingMemory
 from armpy.execution.scheduling.executors import Executors
-from armpy.execution.wrappers.profiled import Measure
+from armpy.execution.steps.control_flow import Targets
+from armpy.execution.steps.profiled import Measure
+from armpy.execution.steps.session import BackendSession, HandleFactories, Sessions
+from armpy.execution.steps.step import PreparationError, Step
 from armpy.ops.operation import Array
 from armpy.types import BackendId
 

@@ -24,11 +24,11 @@ from armpy.backend.control_flow import (
 )
 from armpy.compiler import OptimizedNetwork
 from armpy.errors import ArmpyError, InvalidArgumentError
-from armpy.execution.memory.working_memory import HoldingMemory
-from armpy.execution.programs.control_flow import Targets, timed_out
-from armpy.execution.programs.session import BackendSession
-from armpy.execution.programs.steps import Inputs, Outputs, Step, finish
+from armpy.execution.programs.working_memory import HoldingMemory
 from armpy.execution.scheduling.stop_signal import CancellationToken
+from armpy.execution.steps.control_flow import Targets, timed_out
+from armpy.execution.steps.session import BackendSession
+from armpy.execution.steps.step import Inputs, Outputs, Step, finish
 from armpy.graph import Layer, graphs_of, nested_graphs
 from armpy.ops.control_flow import While
 from armpy.ops.operation import Array, Operation

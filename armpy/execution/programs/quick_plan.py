@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 from armpy.backend import DefaultAllocator, HostTensorHandle
 from armpy.errors import ArmpyError, BackendError
 from armpy.execution.memory.arena_pool import arena_pool
-from armpy.execution.memory.step_memory import PooledPlan, StepMemory
+from armpy.execution.programs.step_memory import PooledPlan, StepMemory
 
 if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepared model
     from armpy.backend import Cancellation, ITensorHandle, IWorkload
@@ -87,8 +87,8 @@ class QuickMemory(StepMemory):
             self._raise(number, error)
 
     def _raise(self, step: int, error: BaseException) -> NoReturn:
-        """Raise what a step raised, as `armpy.execution.programs.steps.raise_for_step` does."""
-        from armpy.execution.wrappers.error_attribution import blamed  # noqa: PLC0415 - as above
+        """Raise what a step raised, as `armpy.execution.steps.step.raise_for_step` does."""
+        from armpy.execution.error_attribution import blamed  # noqa: PLC0415 - as above
         from armpy.plugins.proxy.guarded_call import describe, let_user_interrupt, named_error  # noqa: PLC0415 - nothing goes wrong as a rule
 
         let_user_interrupt(error)

@@ -7,22 +7,23 @@ from collections.abc import Callable, Mapping, Sequence
 
 from armpy.backend import current_cancellation
 from armpy.compiler import OptimizedNetwork, Placement
-from armpy.execution.memory.arenas import OutOfMemoryError, make_constants
+from armpy.execution.error_attribution import blamed
 from armpy.execution.memory.idle_release import reclaim
-from armpy.execution.memory.step_memory import PooledPlan
-from armpy.execution.memory.working_memory import HoldingMemory, ImportRefusedError, WorkingMemory
+from armpy.execution.programs.arenas import OutOfMemoryError, make_constants
+from armpy.execution.programs.held_memory import HeldMemory
 from armpy.execution.programs.loop_limits import LimitedMemory, limited_layers, limited_steps
-from armpy.execution.programs.session import BackendSession
-from armpy.execution.programs.steps import (
+from armpy.execution.programs.step_memory import PooledPlan
+from armpy.execution.programs.working_memory import HoldingMemory, ImportRefusedError, WorkingMemory
+from armpy.execution.scheduling.executors import Executors
+from armpy.execution.steps.profiled import Measure
+from armpy.execution.steps.session import BackendSession
+from armpy.execution.steps.step import (
     PreparationError,
     PreparationFailure,
     Step,
     memory_of,
     prepare_steps,
 )
-from armpy.execution.scheduling.executors import Executors
-from armpy.execution.wrappers.error_attribution import blamed
-from armpy.execution.wrappers.profiled import Measure
 from armpy.graph import Layer
 from armpy.ops.backend_internal import MemCopy
 from armpy.ops.operation import Array
@@ -149,8 +150,6 @@ class StaticPlan(PooledPlan[WorkingMemory]):
         self, sources: Sequence[Array], results: Sequence[Array]
     ) -> Callable[[], None]:
         """`bind` where an execution may be abandoned: nothing of it can be prepared."""
-        from armpy.execution.memory.network_memory import HeldMemory  # noqa: PLC0415 - which knows plans
-
         held = HeldMemory(self)  # another one after a failure: who was abandoned has the last
         cancellation = current_cancellation()
 

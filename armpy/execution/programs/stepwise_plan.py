@@ -11,10 +11,10 @@ from armpy.compiler import OptimizedNetwork, Placement
 from armpy.compiler.assign import is_dynamic
 from armpy.errors import UnimplementedError
 from armpy.execution.arrays.conversion import check_output_array
-from armpy.execution.memory.working_memory import WorkingMemory
-from armpy.execution.programs.control_flow import Targets
 from armpy.execution.programs.dynamic_plan import DynamicPlan
 from armpy.execution.programs.static_plan import StaticPlan
+from armpy.execution.programs.working_memory import WorkingMemory
+from armpy.execution.steps.control_flow import Targets
 from armpy.graph import Graph, Layer, Value
 from armpy.ops.composite import Composite
 from armpy.ops.operation import Array

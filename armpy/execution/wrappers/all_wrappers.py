@@ -11,12 +11,12 @@ from armpy.core.vlog import is_on
 from armpy.errors import InvalidArgumentError
 from armpy.execution.arrays.importing_slots import ImportingInputSlot, ImportingOutputSlot
 from armpy.execution.arrays.slots import InputSlot, OutputSlot
-from armpy.execution.memory.network_memory import HeldMemory
 from armpy.execution.programs.bound_program import BoundProgram, Plan, PlanKey, Run
-from armpy.execution.programs.control_flow import Shapes
+from armpy.execution.programs.held_memory import HeldMemory
 from armpy.execution.programs.state import SharedState, VariableState
 from armpy.execution.programs.static_plan import StaticPlan
 from armpy.execution.settings import NetworkSettings
+from armpy.execution.steps.control_flow import Shapes
 from armpy.execution.wrappers.protected import binds_protected, check_plan, protected
 from armpy.execution.wrappers.state_runs import binds_plan, binds_run, observed, with_state
 from armpy.graph import Graph
@@ -27,9 +27,8 @@ from armpy.plugins.proxy.guard import BackendProxy
 # ruff: noqa: PLC0415
 
 if TYPE_CHECKING:
-    from armpy.execution.loaded_network import LoadedNetwork
     from armpy.execution.wrappers.debugging import DebugCallback
-    from armpy.execution.wrappers.fallback import FallbackPlan
+    from armpy.execution.wrappers.fallback import FallbackPlan, PlanSource
 
 
 def _refuse(*_: object) -> NoReturn:
@@ -81,7 +80,7 @@ class ExecutionWrappers:
         plan: Plan,
         memory: HeldMemory | None = None,
         *,
-        falls_back: tuple[LoadedNetwork, PlanKey] | None = None,
+        falls_back: tuple[PlanSource, PlanKey] | None = None,
         debug: tuple[Graph, DebugCallback] | None = None,
     ) -> BoundProgram:
         """Surround a plan.
@@ -92,7 +91,7 @@ class ExecutionWrappers:
         plan : Plan
         memory : HeldMemory, optional
             What it is executed in; some of the plan's own if left out.
-        falls_back : tuple of LoadedNetwork and PlanKey, optional
+        falls_back : tuple of PlanSource and PlanKey, optional
             Whose plan it is, if another one may take its place when a backend fails.
         debug : tuple of Graph and callable, optional
             What is told to whom.

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from armpy.backend import Cancellation, MemorySource
 from armpy.errors import BackendCapabilityError, InvalidArgumentError
-from armpy.execution.memory.imported_tensor import ImportedTensor
-from armpy.execution.programs.control_flow import Targets
+from armpy.execution.arrays.imported_tensor import ImportedTensor
 from armpy.execution.programs.importing_plan import ImportingPlan
 from armpy.execution.programs.static_plan import StaticPlan
+from armpy.execution.steps.control_flow import Targets
 from armpy.ops.operation import Array
 from armpy.types import HOST
 

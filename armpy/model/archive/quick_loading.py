@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from armpy.errors import ArmpyError, InvalidArgumentError, ParserError
-from armpy.execution.programs.quick_network import QuickGraph, QuickNetwork, QuickValue
+from armpy.execution.calls.quick_network import QuickGraph, QuickNetwork, QuickValue
 from armpy.execution.programs.quick_plan import QuickPlan, QuickStep, QuickTensor
 from armpy.model.archive.prepared_file import WRONG_FORM, PreparedFile, signatures_of
 from armpy.model.model import Model

@@ -218,7 +218,7 @@ class ExecutionStarts(ExecutionTurns):
         self, limit_s: float | None, where: str, *, copies: bool
     ) -> ExecutionFuture[dict[str, Array]]:
         """Let a thread of the runtime's run it."""
-        from armpy.execution.scheduling import async_execution as starting
+        from armpy.execution.calls import async_execution as starting
 
         arrays = self._inputs.arrays
         network = self._network(arrays)

@@ -26,7 +26,7 @@ from armpy.ops.operation import Array
 
 if TYPE_CHECKING:
     from armpy.execution import LoadedNetwork
-    from armpy.execution.execution import Execution as BoundExecution
+    from armpy.execution.calls.execution import Execution as BoundExecution
 
 
 class ExecutionTurns(ExecutionResults):

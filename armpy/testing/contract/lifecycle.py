@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from armpy.backend import NO_OPTIONS
 from armpy.execution import Runtime
-from armpy.execution.wrappers.backend_profiling import BackendProfiling
+from armpy.execution.steps.backend_profiling import BackendProfiling
 from armpy.plugins.proxy.spelling import gathered_remarks, remark_on
 from armpy.profiling import Profiler
 from armpy.testing.backend_under_test import BackendUnderTest

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from armpy.errors import InvalidArgumentError
-from armpy.execution.memory.exhaustion import without_memory
+from armpy.execution.exhaustion import without_memory
 from armpy.execution.programs.loop_timeout import UNSET, Unset
 from armpy.execution.scheduling.stop_signal import CancellationToken, deadline_in
 from armpy.ops.operation import Array
 from armpy.types import Priority
 
 if TYPE_CHECKING:  # futures are slow to import, and most programs call
-    from armpy.execution.binding import Binding, BoundCall
+    from armpy.execution.calls.binding import Binding, BoundCall
     from armpy.execution.scheduling.executors import Executors
     from armpy.execution.scheduling.tasks import ExecutionFuture, ExecutionTask
 

@@ -15,8 +15,8 @@ from armpy.execution.memory.arena_pool import PooledArena, arena_pool
 
 if TYPE_CHECKING:  # a model that was prepared ahead of time starts without all this
     from armpy.backend import Cancellation, ITensorHandle
-    from armpy.execution.programs.control_flow import Targets
-    from armpy.execution.programs.steps import Execute
+    from armpy.execution.steps.control_flow import Targets
+    from armpy.execution.steps.step import Execute
     from armpy.ops.operation import Array
     from armpy.tensor import TensorInfo
     from armpy.types import BackendId

@@ -10,7 +10,7 @@ from armpy.execution.programs.bound_program import BoundProgram
 from armpy.tensor import format_shape
 
 if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepared model
-    from armpy.execution.loaded_network import LoadedNetwork
+    from armpy.execution.calls.network import Callee
     from armpy.execution.programs.quick_plan import QuickPlan
     from armpy.ops.operation import Array
     from armpy.tensor import TensorInfo
@@ -66,14 +66,14 @@ class QuickNetwork:
 
     Notes
     -----
-    It has what `armpy.execution.arrays.calls` asks of a `LoadedNetwork`.
+    It has what `armpy.execution.calls.run` asks of a `LoadedNetwork`.
     """
 
     def __init__(
         self,
         graph: QuickGraph,
         plan: QuickPlan,
-        load_whole: Callable[[], LoadedNetwork],
+        load_whole: Callable[[], Callee],
         memory_limit_bytes: int,
     ) -> None:
         self.graph = graph

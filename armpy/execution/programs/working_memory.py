@@ -21,13 +21,13 @@ from armpy.backend import (
 from armpy.compiler import OptimizedNetwork
 from armpy.errors import ArmpyError, MemoryImportError
 from armpy.execution.memory.arena_pool import arena_pool
-from armpy.execution.memory.arenas import Constants, Holdings, make_handles
 from armpy.execution.memory.shared_memory import SharedMemory
-from armpy.execution.memory.step_memory import StepMemory
-from armpy.execution.programs.control_flow import Targets
-from armpy.execution.programs.session import BackendSession
-from armpy.execution.programs.steps import Step, raise_for_step
-from armpy.execution.wrappers.cancellable import WatchedSteps, queueing_of
+from armpy.execution.programs.arenas import Constants, Holdings, make_handles
+from armpy.execution.programs.step_memory import StepMemory
+from armpy.execution.steps.control_flow import Targets
+from armpy.execution.steps.session import BackendSession
+from armpy.execution.steps.step import Step, raise_for_step
+from armpy.execution.steps.watched_steps import WatchedSteps, queueing_of
 from armpy.graph import Value
 from armpy.ops.operation import Array
 from armpy.plugins.proxy.guarded_call import ask_method
