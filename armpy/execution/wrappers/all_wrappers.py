@@ -11,10 +11,13 @@ from armpy.core.vlog import is_on
 from armpy.errors import InvalidArgumentError
 from armpy.execution.arrays.importing_slots import ImportingInputSlot, ImportingOutputSlot
 from armpy.execution.arrays.slots import InputSlot, OutputSlot
-from armpy.execution.programs.bound_program import BoundProgram, Plan, PlanKey, Run
+from armpy.execution.programs.bound_program import BoundProgram, Plan, PlanKey
 from armpy.execution.programs.held_memory import HeldMemory
+from armpy.execution.programs.importing_plan import ImportingPlan
+from armpy.execution.programs.program import Run
 from armpy.execution.programs.state import SharedState, VariableState
 from armpy.execution.programs.static_plan import StaticPlan
+from armpy.execution.programs.stepwise_plan import StepwisePlan
 from armpy.execution.settings import NetworkSettings
 from armpy.execution.steps.control_flow import Shapes
 from armpy.execution.wrappers.protected import binds_protected, check_plan, protected
@@ -97,14 +100,17 @@ class ExecutionWrappers:
             What is told to whom.
         """
         run: Run = plan.run if memory is None else memory.run
-        bound: StaticPlan | FallbackPlan | None = plan if isinstance(plan, StaticPlan) else None
+        is_static = isinstance(plan, (StaticPlan, ImportingPlan))
+        bound: StaticPlan | ImportingPlan | FallbackPlan | None = None
+        if isinstance(plan, (StaticPlan, ImportingPlan)):
+            bound = plan
         falls_back_now = falls_back if self._settings.properties.on_failure == "next" else None
         if falls_back_now is not None:
             from armpy.execution.wrappers.fallback import FallbackPlan
 
             again = FallbackPlan(*falls_back_now, plan, run)
             run, bound = again.run, bound and again
-        result_infos, is_static = plan.result_infos, isinstance(plan, StaticPlan)
+        result_infos = plan.result_infos
         if debug is not None:
             from armpy.execution.wrappers.debugging import DebugPlan
 
@@ -145,7 +151,7 @@ class ExecutionWrappers:
 
     def _stops_in_place(self, plan: Plan) -> bool:
         """Whether all that a plan runs stops soon when it is told so."""
-        if not isinstance(plan, StaticPlan):  # what it runs is planned on the way
+        if isinstance(plan, StepwisePlan):  # what it runs is planned on the way
             return False
         placed = plan.network.backend_ids
         return all(
