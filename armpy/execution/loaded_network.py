@@ -8,10 +8,11 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from itertools import count
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from armpy.compiler import Evaluator, OptimizedNetwork, Placement, specialize
 from armpy.compiler.graph_dumps import dump
+from armpy.compiler.shape_inference import check_shapes_known
 from armpy.errors import (
     ArmpyError,
     InvalidArgumentError,
@@ -19,6 +20,7 @@ from armpy.errors import (
 )
 from armpy.execution.arrays.imported_tensor import ImportedTensor
 from armpy.execution.calls.binding import Binding
+from armpy.execution.calls.debugged_network import DebuggedNetwork
 from armpy.execution.calls.execution import Execution
 from armpy.execution.calls.network_memory import NetworkMemory
 from armpy.execution.programs.bound_program import BoundProgram, Plan, PlanKey
@@ -37,19 +39,13 @@ from armpy.execution.steps.session import SessionError
 from armpy.execution.steps.step import PreparationError
 from armpy.execution.subgraph_networks import SubgraphNetworks
 from armpy.execution.wrappers.all_wrappers import ExecutionWrappers
+from armpy.execution.wrappers.debugging import DebugCallback, with_every_value
 from armpy.graph import Graph, graphs_of, nested_graphs, verify_graph
 from armpy.ops.operation import Array
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.profiling import phase, profiled_by
 from armpy.tensor import TensorInfo, check_shape_fits, format_shape
 from armpy.types import BackendId, Priority
-
-# What few networks need is imported by those.
-# ruff: noqa: PLC0415
-
-if TYPE_CHECKING:
-    from armpy.execution.calls.debugged_network import DebuggedNetwork
-    from armpy.execution.wrappers.debugging import DebugCallback
 
 _DEBUG = "debug"
 """Begins the keys of plans in which every value is a result."""
@@ -114,8 +110,6 @@ class LoadedNetwork:
             dump(settings.optimizer, "loaded", graph)
         self.graph = specialize(graph, evaluator=evaluator)
         if not is_inner and settings.optimizer.shape_inference == "validate_only":
-            from armpy.compiler.shape_inference import check_shapes_known
-
             check_shapes_known(self.graph)
         self.profiler = settings.profiler
         self.backends = tuple(backends)
@@ -303,7 +297,7 @@ class LoadedNetwork:
         deadline_s: float,
     ) -> list[Array]:
         """`run` with a deadline."""
-        from armpy.execution.calls import async_execution as starting
+        from armpy.execution.calls import async_execution as starting  # noqa: PLC0415 - futures are slow to import, and most programs call
 
         names = self.graph.output_names
         given = zip(names, outputs or (), strict=False)
@@ -506,8 +500,6 @@ class LoadedNetwork:
 
     def debugging(self, callback: DebugCallback) -> DebuggedNetwork:
         """The network with a callback that is told every value; see `armpy.Model.run`."""
-        from armpy.execution.calls.debugged_network import DebuggedNetwork
-
         return DebuggedNetwork(self, callback)
 
     def prepared_to_debug(self, shapes: Shapes, callback: DebugCallback) -> BoundProgram:
@@ -522,8 +514,6 @@ class LoadedNetwork:
 
     def _debug_plan(self, shapes: Shapes, graph: Graph) -> Plan:
         """The plan in which every value is a result."""
-        from armpy.execution.wrappers.debugging import with_every_value
-
         key = _DEBUG, shapes
         plan = self._plans.get(key)
         if plan is None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from armpy.execution.calls.run import CheckedCall, checked_call, shown
 from armpy.execution.scheduling.stop_signal import CancellationToken, deadline_in
-from armpy.execution.scheduling.tasks import ExecutionFuture, ExecutionTask, wait
+from armpy.execution.scheduling.tasks import ExecutionFuture, ExecutionTask
 from armpy.ops.operation import Array
 from armpy.types import Priority
 
@@ -91,7 +91,7 @@ def run(
     except BaseException:
         task.stop()
         raise
-    return wait(task, future)
+    return task.wait(future)
 
 
 def _task(

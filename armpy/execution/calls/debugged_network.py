@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
 
 from armpy.errors import InvalidArgumentError
 from armpy.execution.arrays.imported_tensor import ImportedTensor
 from armpy.execution.arrays.slots import InputSlot
-from armpy.execution.calls.network import Network
 from armpy.execution.programs.bound_program import BoundProgram
 from armpy.execution.programs.imports import import_given, imports_in
 from armpy.execution.wrappers.debugging import DebugCallback
 from armpy.ops.operation import Array
+
+if TYPE_CHECKING:
+    from armpy.execution.calls.network import Network
 
 
 class DebuggedNetwork:

@@ -26,6 +26,7 @@ from armpy.backend.control_flow import (
 from armpy.compiler import OptimizedNetwork
 from armpy.errors import ArmpyError, InvalidArgumentError
 from armpy.execution.programs.working_memory import WorkingMemory
+from armpy.execution.scheduling.deadlines import Watch, deadlines
 from armpy.execution.scheduling.stop_signal import CancellationToken
 from armpy.execution.steps.control_flow import Targets, timed_out
 from armpy.execution.steps.session import BackendSession
@@ -35,9 +36,6 @@ from armpy.ops.control_flow import While
 from armpy.ops.operation import Array, Operation
 from armpy.plugins.proxy.guarded_call import named_error
 from armpy.types import BackendId
-
-# Jobs and deadlines are slow to import, and few networks have such layers.
-# ruff: noqa: PLC0415
 
 if TYPE_CHECKING:
     from armpy.execution.programs.program import Run
@@ -116,8 +114,6 @@ def _limited(step: Step, backend_id: BackendId, layer: Layer) -> Step:
 @contextmanager
 def _stopped_at(end_s: float, error: ArmpyError) -> Iterator[None]:
     """Stop the execution that this belongs to with an error when the time is up."""
-    from armpy.execution.scheduling.deadlines import Watch, deadlines
-
     task = _task.get()
 
     def stop() -> None:
@@ -157,7 +153,7 @@ def run_apart(
     ExecutionTimeoutError
         If a loop takes longer than it may.
     """
-    from armpy.execution.scheduling.tasks import ExecutionTask
+    from armpy.execution.scheduling.tasks import ExecutionTask  # noqa: PLC0415 - futures are slow to import, and few networks have such loops
 
     def in_task(task: ExecutionTask[list[Array]]) -> list[Array]:
         token = _task.set(task)
@@ -291,10 +287,8 @@ def _wait(
     outer: Cancellation | None,
 ) -> list[Array]:
     """Wait for an execution, and stop it if the one around it is stopped."""
-    from armpy.execution.scheduling.tasks import wait
-
     if outer is None:
-        return wait(task, future)
+        return task.wait(future)
     try:
         while True:
             try:

@@ -21,11 +21,12 @@ from armpy.core.vlog import is_on, vlog
 from armpy.errors import BackendError, MemoryLimitError
 from armpy.execution.arrays.imported_tensor import ImportedTensor
 from armpy.execution.memory_limits import check_layers
-from armpy.execution.placement_policy import LoadTrial, decide
+from armpy.execution.placement_policy import decide
 from armpy.execution.programs.dynamic_plan import DynamicPlan
 from armpy.execution.programs.importing_plan import ImportingPlan, importing_plan
 from armpy.execution.programs.static_plan import StaticPlan
 from armpy.execution.programs.working_memory import ImportRefusedError
+from armpy.execution.steps.logged_steps import logged_steps
 from armpy.execution.steps.profiled import measure_for
 from armpy.execution.steps.session import HandleFactories, SessionError
 from armpy.execution.steps.step import PreparationError, PreparationFailure
@@ -36,6 +37,7 @@ from armpy.types import HOST, BackendId, DeviceType
 
 if TYPE_CHECKING:
     from armpy.compiler.cost.decision import PlacementDecision
+    from armpy.execution.placement_benchmark import LoadTrial
     from armpy.execution.programs.bound_program import Plan
 
 _log = logging.getLogger("armpy.execution")
@@ -79,8 +81,6 @@ class Planner:
         self._settings = subgraphs.settings
         self._measure = measure_for(subgraphs.settings.profiler, name)
         if is_on.cpuexe:
-            from armpy.execution.steps.logged_steps import logged_steps  # noqa: PLC0415 - few log
-
             types = {backend.backend_id: backend.device_type for backend in subgraphs.backends}
             on_host = {HOST, *(name for name, kind in types.items() if kind in _PROCESSORS)}
             self._measure = logged_steps(self._measure, on_host)
