@@ -2,78 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:  # a model that was prepared ahead of time starts without all this
-    from armpy.compiler import OptimizedNetwork, Placement
     from armpy.execution.arrays.slots import InputSlot, OutputSlot
-    from armpy.execution.programs.held_memory import ExecutionMemory
-    from armpy.execution.programs.program import Run
-    from armpy.execution.steps.control_flow import Shapes, Targets
-    from armpy.graph import Layer
-    from armpy.ops.operation import Array
-    from armpy.tensor import TensorInfo
+    from armpy.execution.programs.protocols import Bind, Plan, Run
+    from armpy.execution.steps.control_flow import Shapes
 
 PlanKey: TypeAlias = tuple[object, ...]
 """What tells a plan of a loaded network from its others: the input shapes, most of all."""
-
-
-class Plan(Protocol):
-    """Program of a network for some input shapes, or several that run one after the other.
-
-    Attributes
-    ----------
-    result_infos : tuple of TensorInfo
-        Of the graph's results; dimensions that depend on values are not known.
-    """
-
-    result_infos: tuple[TensorInfo, ...]
-
-    @property
-    def run(self) -> Run:
-        """Executes once."""
-
-    @property
-    def network(self) -> OptimizedNetwork:
-        """The optimised network, as far as shapes are known beforehand."""
-
-    @property
-    def placement(self) -> Placement:
-        """Which layer runs where and why."""
-
-    @property
-    def layers(self) -> tuple[Layer, ...]:
-        """Everything that runs."""
-
-    def new_memory(self) -> ExecutionMemory:
-        """Make memory for one execution at a time."""
-
-    def make_ready(self) -> None:
-        """Make memory for the first execution now."""
-
-    def free_idle(self) -> object:
-        """Give idle memory back."""
-
-
-class Bind(Protocol):
-    """Callable that prepares many executions with the same arrays."""
-
-    def __call__(
-        self, sources: Sequence[Array], results: Targets, /
-    ) -> Callable[[], Sequence[Array] | None]:
-        """Prepare executions.
-
-        Parameters
-        ----------
-        sources, results : sequence of ndarray
-            As for `Program.run`, inputs and outputs only.
-
-        Returns
-        -------
-        callable
-            Executes once, by one thread at a time; gives the results if some were made anew.
-        """
 
 
 class BoundProgram:

@@ -35,7 +35,7 @@ from armpy.ops.operation import Array
 from armpy.types import BackendId
 
 if TYPE_CHECKING:
-    from armpy.execution.programs.bound_program import Plan
+    from armpy.execution.programs.protocols import Plan
 
 _NOTHING: Array = np.empty(0, np.uint8)
 

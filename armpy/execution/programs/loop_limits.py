@@ -38,7 +38,7 @@ from armpy.plugins.proxy.guarded_call import named_error
 from armpy.types import BackendId
 
 if TYPE_CHECKING:
-    from armpy.execution.programs.program import Run
+    from armpy.execution.programs.protocols import Run
     from armpy.execution.scheduling.executors import Executors
     from armpy.execution.scheduling.tasks import ExecutionFuture, ExecutionTask
 

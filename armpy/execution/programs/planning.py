@@ -38,7 +38,7 @@ from armpy.types import HOST, BackendId, DeviceType
 if TYPE_CHECKING:
     from armpy.compiler.cost.decision import PlacementDecision
     from armpy.execution.placement_benchmark import LoadTrial
-    from armpy.execution.programs.bound_program import Plan
+    from armpy.execution.programs.protocols import Plan
 
 _log = logging.getLogger("armpy.execution")
 

@@ -6,7 +6,7 @@ import weakref
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from numpy import empty, uint8
 
@@ -15,6 +15,7 @@ from armpy.execution.memory.arena_pool import PooledArena, arena_pool
 
 if TYPE_CHECKING:  # a model that was prepared ahead of time starts without all this
     from armpy.backend import Cancellation, ITensorHandle
+    from armpy.execution.programs.protocols import ProgramParts
     from armpy.execution.steps.control_flow import Targets
     from armpy.execution.steps.step import Execute
     from armpy.ops.operation import Array
@@ -26,19 +27,6 @@ MAX_IDLE_MEMORIES = 4
 
 NOTHING: Array = empty(0, uint8)
 """What is in place of the caller's arrays between executions."""
-
-
-class Run(Protocol):
-    """Callable that executes once."""
-
-    def __call__(
-        self,
-        sources: Sequence[Array],
-        results: Targets | None = None,
-        cancellation: Cancellation | None = None,
-        /,
-    ) -> list[Array]:
-        """Execute once; parameters and result as for `Program.run`."""
 
 
 class StepMemory(ABC):
@@ -177,22 +165,6 @@ class StepMemory(ABC):
 
 
 MemoryT = TypeVar("MemoryT", bound=StepMemory)
-
-
-MemoryT_co = TypeVar("MemoryT_co", bound=StepMemory, covariant=True)
-
-
-class ProgramParts(Protocol[MemoryT_co]):
-    """Parts of a program: its steps, and what their memory is made of."""
-
-    def new_memory(self) -> MemoryT_co:
-        """Make what one execution at a time needs."""
-
-    def free_workloads(self) -> None:
-        """Let workloads give back what they keep between executions."""
-
-    def uses(self, backend_id: BackendId) -> bool:
-        """Whether a backend has memory of it."""
 
 
 class Program(Generic[MemoryT]):

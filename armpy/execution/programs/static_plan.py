@@ -17,7 +17,8 @@ from armpy.execution.programs.loop_limits import (
     limited_run,
     limited_steps,
 )
-from armpy.execution.programs.program import Program, Run
+from armpy.execution.programs.program import Program
+from armpy.execution.programs.protocols import Run
 from armpy.execution.programs.working_memory import ImportRefusedError, WorkingMemory
 from armpy.execution.scheduling.executors import Executors
 from armpy.execution.steps.profiled import Measure

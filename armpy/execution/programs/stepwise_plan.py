@@ -11,9 +11,9 @@ from armpy.compiler import OptimizedNetwork, Placement
 from armpy.compiler.assign import is_dynamic
 from armpy.errors import UnimplementedError
 from armpy.execution.arrays.conversion import check_output_array
-from armpy.execution.programs.bound_program import Plan
 from armpy.execution.programs.dynamic_plan import DynamicPlan
 from armpy.execution.programs.held_memory import ExecutionMemory
+from armpy.execution.programs.protocols import Plan
 from armpy.execution.programs.static_plan import StaticPlan
 from armpy.execution.steps.control_flow import Targets
 from armpy.graph import Graph, Layer, Value

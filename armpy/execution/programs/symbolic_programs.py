@@ -33,7 +33,7 @@ from armpy.tensor import TensorInfo
 from armpy.types import BackendId, Preference
 
 if TYPE_CHECKING:
-    from armpy.execution.programs.bound_program import Plan
+    from armpy.execution.programs.protocols import Plan
     from armpy.execution.settings import NetworkSettings
 
 MOST_SYMBOLIC = 16

@@ -10,8 +10,8 @@ from typing import Protocol
 from armpy.backend import Cancellation
 from armpy.errors import ArmpyError, MemoryLimitError
 from armpy.execution.error_attribution import FAILURES, backend_of
-from armpy.execution.programs.bound_program import Plan, PlanKey
-from armpy.execution.programs.program import Run
+from armpy.execution.programs.bound_program import PlanKey
+from armpy.execution.programs.protocols import Plan, Run
 from armpy.execution.programs.static_plan import StaticPlan
 from armpy.execution.steps.control_flow import Targets
 from armpy.ops.operation import Array

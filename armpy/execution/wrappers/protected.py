@@ -15,8 +15,7 @@ from armpy.ops.operation import Array
 from armpy.types import HOST
 
 if TYPE_CHECKING:
-    from armpy.execution.programs.bound_program import Bind, Plan
-    from armpy.execution.programs.program import Run
+    from armpy.execution.programs.protocols import Bind, Plan, Run
 
 
 def check_plan(plan: Plan) -> None:
