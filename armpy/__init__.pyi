@@ -41,7 +41,7 @@ from armpy.graph.network import Network as Network
 from armpy.compiler.optimized import OptimizedNetwork as OptimizedNetwork
 from armpy.compiler.options import OptimizerOptions as OptimizerOptions
 from armpy.compiler.placement import Alternative as Alternative, Placement as Placement
-from armpy.execution.execution import Execution as Execution
+from armpy.execution.calls.execution import Execution as Execution
 from armpy.plugins.find import backend_registry as backend_registry
 from armpy.plugins.registry import BackendRegistry as BackendRegistry
 from armpy.execution.optimize import optimize as optimize
@@ -50,9 +50,9 @@ from armpy.tools.quantize.making import QuantizedModel as QuantizedModel, quanti
 from armpy.tools.quantize.report import QuantizeReport as QuantizeReport
 from armpy.model.device_memory import allocate_memory as allocate_memory
 from armpy.execution.wrappers.debugging import DebugValue as DebugValue
-from armpy.execution.memory.imported_tensor import ImportedTensor as ImportedTensor
+from armpy.execution.arrays.imported_tensor import ImportedTensor as ImportedTensor
 from armpy.model.model import Model as Model
-from armpy.execution.memory.network_memory import NetworkMemory as NetworkMemory
+from armpy.execution.calls.network_memory import NetworkMemory as NetworkMemory
 from armpy.execution.options import RuntimeOptions as RuntimeOptions
 from armpy.execution.properties import NetworkProperties as NetworkProperties
 from armpy.execution.runtime import DeviceSpec as DeviceSpec, Runtime as Runtime

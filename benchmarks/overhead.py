@@ -21,8 +21,9 @@ import numpy as np
 import armpy
 from armpy import DataType, Network, TensorInfo, ops
 from armpy.core.turns import calls_in, take_turns, timed
-from armpy.execution.memory.working_memory import WorkingMemory
+from armpy.execution.programs.working_memory import WorkingMemory
 from armpy.execution.programs.static_plan import StaticPlan
+from armpy.execution.programs.working_memory import WorkingMemory
 from armpy.ops.operation import Array
 from benchmarks.common import description, write_json
 
@@ -58,7 +59,7 @@ def calls_of(model: armpy.Model) -> dict[str, Call]:
     plan = network.plan(tuple(array.shape for array in sources))
     calls: dict[str, Call] = {}
     if isinstance(plan, StaticPlan):
-        memory = plan.new_memory()
+        memory = plan.program.take_memory()
         for handle, array in zip(
             (*memory.sources, *memory.results), (*sources, *results), strict=True
         ):

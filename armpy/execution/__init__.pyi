@@ -1,7 +1,7 @@
-from armpy.execution.execution import Execution as Execution
-from armpy.execution.memory.imported_tensor import ImportedTensor as ImportedTensor
+from armpy.execution.calls.execution import Execution as Execution
+from armpy.execution.arrays.imported_tensor import ImportedTensor as ImportedTensor
 from armpy.execution.loaded_network import LoadedNetwork as LoadedNetwork
-from armpy.execution.memory.network_memory import NetworkMemory as NetworkMemory
+from armpy.execution.calls.network_memory import NetworkMemory as NetworkMemory
 from armpy.execution.options import RuntimeOptions as RuntimeOptions
 from armpy.execution.properties import NetworkProperties as NetworkProperties
 from armpy.execution.runtime import DeviceSpec as DeviceSpec, Runtime as Runtime

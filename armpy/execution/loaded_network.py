@@ -8,46 +8,45 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from itertools import count
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from armpy.compiler import Evaluator, OptimizedNetwork, Placement, specialize
 from armpy.compiler.graph_dumps import dump
+from armpy.compiler.shape_inference import check_shapes_known
 from armpy.errors import (
     ArmpyError,
     InvalidArgumentError,
     LayerValidationError,
 )
-from armpy.execution.binding import Binding
-from armpy.execution.execution import Execution
-from armpy.execution.memory.imported_tensor import ImportedTensor
-from armpy.execution.memory.imports import Importer, import_by_name, import_given, imports_in
-from armpy.execution.memory.network_memory import HeldMemory, NetworkMemory
-from armpy.execution.programs.bound_program import BoundProgram, Plan, PlanKey
-from armpy.execution.programs.control_flow import Shapes
+from armpy.execution.arrays.imported_tensor import ImportedTensor
+from armpy.execution.calls.binding import Binding
+from armpy.execution.calls.debugged_network import DebuggedNetwork
+from armpy.execution.calls.execution import Execution
+from armpy.execution.calls.network_memory import NetworkMemory
+from armpy.execution.programs.bound_program import BoundProgram, PlanKey
 from armpy.execution.programs.dynamic_plan import DynamicPlan
+from armpy.execution.programs.held_memory import HeldMemory
+from armpy.execution.programs.imports import Importer, import_by_name, import_given, imports_in
 from armpy.execution.programs.loop_timeout import UNSET, Unset, loop_timeout
 from armpy.execution.programs.planning import Planner
-from armpy.execution.programs.session import SessionError
+from armpy.execution.programs.protocols import Plan
 from armpy.execution.programs.state import SharedState
 from armpy.execution.programs.static_plan import StaticPlan
-from armpy.execution.programs.steps import PreparationError
 from armpy.execution.programs.stepwise_plan import StepwisePlan, is_shaped, split_at_unknown
 from armpy.execution.programs.symbolic_programs import SymbolicPrograms
 from armpy.execution.settings import NetworkSettings
+from armpy.execution.steps.control_flow import Shapes
+from armpy.execution.steps.session import SessionError
+from armpy.execution.steps.step import PreparationError
 from armpy.execution.subgraph_networks import SubgraphNetworks
 from armpy.execution.wrappers.all_wrappers import ExecutionWrappers
+from armpy.execution.wrappers.debugging import DebugCallback, with_every_value
 from armpy.graph import Graph, graphs_of, nested_graphs, verify_graph
 from armpy.ops.operation import Array
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.profiling import phase, profiled_by
 from armpy.tensor import TensorInfo, check_shape_fits, format_shape
 from armpy.types import BackendId, Priority
-
-# What few networks need is imported by those.
-# ruff: noqa: PLC0415
-
-if TYPE_CHECKING:
-    from armpy.execution.wrappers.debugging import DebugCallback, DebuggedNetwork
 
 _DEBUG = "debug"
 """Begins the keys of plans in which every value is a result."""
@@ -100,7 +99,7 @@ class LoadedNetwork:
         backends: Sequence[BackendProxy],
         evaluator: Evaluator | None,
         settings: NetworkSettings,
-        subgraphs: SubgraphNetworks | None = None,
+        subgraphs: SubgraphNetworks[LoadedNetwork] | None = None,
         shared_state: SharedState | None = None,
         wanted: Mapping[int, BackendId] | None = None,
     ) -> None:
@@ -112,8 +111,6 @@ class LoadedNetwork:
             dump(settings.optimizer, "loaded", graph)
         self.graph = specialize(graph, evaluator=evaluator)
         if not is_inner and settings.optimizer.shape_inference == "validate_only":
-            from armpy.compiler.shape_inference import check_shapes_known
-
             check_shapes_known(self.graph)
         self.profiler = settings.profiler
         self.backends = tuple(backends)
@@ -123,7 +120,7 @@ class LoadedNetwork:
         self._ready: dict[PlanKey, BoundProgram] = {}  # of the plans that are for the whole network
         self._subgraphs = subgraphs or SubgraphNetworks(backends, evaluator, settings, _load_inner)
         name = self._subgraphs.graph_names.get(graph, "")
-        self._planner = Planner(self._subgraphs, name, wanted, is_inner=is_inner)
+        self._planner = Planner(self._subgraphs, LoadedNetwork, name, wanted, is_inner=is_inner)
         about_symbolic = self.graph, self.backends, evaluator, settings
         self._symbolic = SymbolicPrograms(*about_symbolic, is_possible=not (is_inner or wanted))
         self._lock = self._subgraphs.lock
@@ -301,7 +298,7 @@ class LoadedNetwork:
         deadline_s: float,
     ) -> list[Array]:
         """`run` with a deadline."""
-        from armpy.execution.scheduling import async_execution as starting
+        from armpy.execution.calls import async_execution as starting  # noqa: PLC0415 - futures are slow to import, and most programs call
 
         names = self.graph.output_names
         given = zip(names, outputs or (), strict=False)
@@ -504,8 +501,6 @@ class LoadedNetwork:
 
     def debugging(self, callback: DebugCallback) -> DebuggedNetwork:
         """The network with a callback that is told every value; see `armpy.Model.run`."""
-        from armpy.execution.wrappers.debugging import DebuggedNetwork
-
         return DebuggedNetwork(self, callback)
 
     def prepared_to_debug(self, shapes: Shapes, callback: DebugCallback) -> BoundProgram:
@@ -520,8 +515,6 @@ class LoadedNetwork:
 
     def _debug_plan(self, shapes: Shapes, graph: Graph) -> Plan:
         """The plan in which every value is a result."""
-        from armpy.execution.wrappers.debugging import with_every_value
-
         key = _DEBUG, shapes
         plan = self._plans.get(key)
         if plan is None:
@@ -674,7 +667,7 @@ class LoadedNetwork:
 _numbers = count()
 
 
-def _load_inner(graph: Graph, subgraphs: SubgraphNetworks) -> LoadedNetwork:
+def _load_inner(graph: Graph, subgraphs: SubgraphNetworks[LoadedNetwork]) -> LoadedNetwork:
     """Load a graph that control flow runs."""
     return LoadedNetwork(
         graph, subgraphs.backends, subgraphs.evaluator, subgraphs.settings, subgraphs

@@ -9,6 +9,7 @@ from armpy.compiler.graph_dumps import dump
 from armpy.compiler.optimize import simplified
 from armpy.errors import InvalidArgumentError, UnimplementedError
 from armpy.execution.backend_setup import BackendSetup
+from armpy.execution.loaded_network import LoadedNetwork
 from armpy.execution.placement_policy import decide
 from armpy.execution.programs.stepwise_plan import is_shaped
 from armpy.execution.settings import NetworkSettings
@@ -58,7 +59,7 @@ def optimize_with(
         )
     options = settings.optimizer
     simple = simplified(known, setup.backends, options)
-    decision = decide(simple, setup.backends, evaluator, settings)
+    decision = decide(simple, setup.backends, evaluator, settings, LoadedNetwork)
     wanted = None if decision is None else decision.backends
     made = optimize_graph(simple, setup.backends, options, wanted=wanted)
     return made if decision is None else decision.reported_by(made)

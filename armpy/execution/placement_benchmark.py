@@ -7,17 +7,20 @@ import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 
+from armpy.compiler import Evaluator, OptimizedNetwork
 from armpy.compiler.cost.candidates import Candidates, PlacementCandidate
 from armpy.compiler.cost.costs import CostTable
 from armpy.compiler.cost.decision import MEASURED, PlacementDecision
 from armpy.compiler.placement import Alternative
 from armpy.errors import ArmpyError
-from armpy.execution.loaded_network import LoadedNetwork
+from armpy.execution.settings import NetworkSettings
 from armpy.graph import Graph, Layer, Value
 from armpy.ops.operation import Array
+from armpy.plugins.proxy.guard import BackendProxy
 from armpy.profiling import EventKind, Profiler
 from armpy.tensor import TensorInfo
 from armpy.types import BackendId, DataType, Preference
@@ -43,7 +46,48 @@ BEHIND = 1.4
 SIMPLER = 1.01
 """A candidate with fewer backends is chosen if it takes no longer than so many times the best."""
 
-Load = Callable[[Mapping[int, BackendId], Profiler | None], LoadedNetwork]
+
+class TrialRun(Protocol):
+    """Network prepared for the sample."""
+
+    @property
+    def run(self) -> Callable[[Sequence[Array], list[Array | None]], object]:
+        """Executes once."""
+
+
+class TrialNetwork(Protocol):
+    """Loaded network as its trial sees it."""
+
+    @property
+    def optimized(self) -> OptimizedNetwork | None:
+        """The optimised network of the latest plan."""
+
+    def run(self, inputs: Sequence[Array], *, deadline_s: float | None = None) -> list[Array]:
+        """Execute once; as of `LoadedNetwork`."""
+
+    def prepared_for(self, inputs: Sequence[Array]) -> TrialRun:
+        """The network prepared for the sample."""
+
+    def close(self) -> None:
+        """Give prepared memory back."""
+
+
+class LoadTrial(Protocol):
+    """Loads a graph for a trial, each layer on the backend that is wanted; as `LoadedNetwork`."""
+
+    def __call__(
+        self,
+        graph: Graph,
+        backends: Sequence[BackendProxy],
+        evaluator: Evaluator | None,
+        settings: NetworkSettings,
+        *,
+        wanted: Mapping[int, BackendId],
+    ) -> TrialNetwork:
+        """Load it."""
+
+
+Load = Callable[[Mapping[int, BackendId], Profiler | None], TrialNetwork]
 """Loads the network with each layer on the backend of a mapping by layer id."""
 
 
@@ -55,7 +99,7 @@ class PlacementTrial:
     ----------
     candidate : PlacementCandidate
         With the backends that the layers have really got.
-    network : LoadedNetwork
+    network : TrialNetwork
     call : callable
         Executes once.
     turn_s : float
@@ -65,7 +109,7 @@ class PlacementTrial:
     """
 
     candidate: PlacementCandidate
-    network: LoadedNetwork
+    network: TrialNetwork
     call: Callable[[], object]
     turn_s: float
     times_s: list[float]
@@ -152,7 +196,7 @@ class Trials:
             return
         self._trials[tuple(got.values())] = trial
 
-    def _call_of(self, network: LoadedNetwork) -> Callable[[], object]:
+    def _call_of(self, network: TrialNetwork) -> Callable[[], object]:
         """What executes a network with the sample, in memory that is made once."""
         made = network.run(self._inputs, deadline_s=DEADLINE_S)
         results: list[Array | None] = [np.empty_like(array) for array in made]
@@ -199,7 +243,7 @@ class Trials:
             network.close()
 
     def _shared_out(
-        self, network: LoadedNetwork, steps: Mapping[tuple[str, str], float]
+        self, network: TrialNetwork, steps: Mapping[tuple[str, str], float]
     ) -> dict[tuple[int, BackendId], float]:
         """Times of steps as times of the layers that they stand for."""
         layers = {layer.id: layer for layer in self._graph.layers}
@@ -321,7 +365,7 @@ def _seconds(call: Callable[[], object]) -> float:
     return min(times)
 
 
-def _assignment(network: LoadedNetwork, candidate: PlacementCandidate) -> dict[int, BackendId]:
+def _assignment(network: TrialNetwork, candidate: PlacementCandidate) -> dict[int, BackendId]:
     """Where the layers of a candidate have really got to."""
     optimized = network.optimized
     got = {} if optimized is None else optimized.assignment

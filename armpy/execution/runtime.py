@@ -16,10 +16,10 @@ from armpy.compiler.assign import SupportOracle
 from armpy.compiler.compiled_parts import current_parts
 from armpy.core.vlog import is_on, vlog
 from armpy.errors import ArmpyError, InvalidArgumentError
-from armpy.execution.arrays.calls import run_by_name
+from armpy.execution.calls.run import run_by_name
+from armpy.execution.exhaustion import tells_of_memory, without_memory
 from armpy.execution.loaded_network import LoadedNetwork
 from armpy.execution.loaded_networks import LoadedNetworks
-from armpy.execution.memory.exhaustion import tells_of_memory, without_memory
 from armpy.execution.model_options import merged_model_options, with_defaults
 from armpy.execution.optimizing import graph_of, optimize_with
 from armpy.execution.options import RuntimeOptions
@@ -27,6 +27,7 @@ from armpy.execution.plugin_defaults import configured_setup
 from armpy.execution.properties import NetworkProperties
 from armpy.execution.scheduling.executors import Executors
 from armpy.execution.settings import NetworkSettings
+from armpy.execution.wrappers.logged import described_graph
 from armpy.graph import Graph
 from armpy.graph.network import Network
 from armpy.ops.composite import Composite
@@ -237,8 +238,6 @@ class Runtime:
 
         def make(network_id: int) -> LoadedNetwork:
             if is_on.model:
-                from armpy.execution.wrappers.logged import described_graph  # noqa: PLC0415 - few log
-
                 vlog("model", "network %d is loaded: %s", network_id, described_graph(graph))
             with profiled_by(settings.profiler), phase("load"):
                 return LoadedNetwork(

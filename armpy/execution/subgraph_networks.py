@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import Generic, Protocol, TypeVar
 
 from armpy.backend import ReasonCode, Support
 from armpy.compiler import Evaluator
@@ -17,17 +17,14 @@ from armpy.compiler.assign import Exclusions, Failed
 from armpy.core.logs import wants_traceback
 from armpy.errors import ArmpyError, InvalidArgumentError
 from armpy.execution.memory.allocators import UnseenAllocator
-from armpy.execution.programs.control_flow import NetworkPlan, Shapes
-from armpy.execution.programs.host_workloads import host_session
-from armpy.execution.programs.session import BackendSession, SessionError, Sessions, open_session
 from armpy.execution.settings import NetworkSettings
+from armpy.execution.steps.control_flow import NetworkPlan, Shapes
+from armpy.execution.steps.host_workloads import host_session
+from armpy.execution.steps.session import BackendSession, SessionError, Sessions, open_session
 from armpy.graph import Graph, graphs_of
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.profiling import WatchedLock, phase
 from armpy.types import BackendId
-
-if TYPE_CHECKING:
-    from armpy.execution.loaded_network import LoadedNetwork
 
 _log = logging.getLogger("armpy.execution")
 
@@ -35,7 +32,20 @@ MOST_AHEAD = 128
 """Graphs that are prepared before they run: of many that lie in each other, few do run."""
 
 
-class SubgraphNetworks:
+class InnerNetwork(Protocol):
+    """Loaded network of a graph that control flow runs."""
+
+    def plan(self, key: Shapes) -> NetworkPlan:
+        """The plan for some input shapes."""
+
+    def free_own_memory(self) -> None:
+        """Give the working memory that no execution is using back."""
+
+
+NetworkT = TypeVar("NetworkT", bound=InnerNetwork)
+
+
+class SubgraphNetworks(Generic[NetworkT]):
     """Backends, their sessions, and one loaded network per graph that control flow runs.
 
     Parameters
@@ -64,7 +74,7 @@ class SubgraphNetworks:
         backends: Sequence[BackendProxy],
         evaluator: Evaluator | None,
         settings: NetworkSettings,
-        load: Callable[[Graph, SubgraphNetworks], LoadedNetwork],
+        load: Callable[[Graph, SubgraphNetworks[NetworkT]], NetworkT],
     ) -> None:
         self.backends = tuple(backends)
         self.evaluator = evaluator
@@ -74,9 +84,7 @@ class SubgraphNetworks:
         self.graph_names: weakref.WeakKeyDictionary[Graph, str] = weakref.WeakKeyDictionary()
         self._load = load
         # Plans hold the graphs that they run, and there are as many as the caller's shapes.
-        self._networks: weakref.WeakKeyDictionary[Graph, LoadedNetwork] = (
-            weakref.WeakKeyDictionary()
-        )
+        self._networks: weakref.WeakKeyDictionary[Graph, NetworkT] = weakref.WeakKeyDictionary()
         self._waiting: deque[tuple[Graph, Shapes]] = deque()
         self._is_preparing = False
         self._num_ahead = 0
@@ -117,12 +125,12 @@ class SubgraphNetworks:
             for layer in graph.layers:
                 self.graph_names.update({inner: n for n, inner in graphs_of(layer.operation)})
 
-    def find(self, graph: Graph) -> LoadedNetwork | None:
+    def find(self, graph: Graph) -> NetworkT | None:
         """The loaded network of a graph, if there is one yet."""
         return self._networks.get(graph)
 
     @property
-    def networks(self) -> tuple[LoadedNetwork, ...]:
+    def networks(self) -> tuple[NetworkT, ...]:
         """The loaded networks of all graphs that control flow runs."""
         return tuple(self._networks.values())
 

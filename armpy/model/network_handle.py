@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from armpy.errors import InvalidArgumentError
-from armpy.execution.programs.quick_network import QuickNetwork
+from armpy.execution.calls.quick_network import QuickNetwork
 from armpy.model import late
 
 if TYPE_CHECKING:

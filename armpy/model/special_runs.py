@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from armpy.errors import InvalidArgumentError
-from armpy.execution.arrays.calls import read_inputs, run_by_name
+from armpy.execution.calls.run import read_inputs, run_by_name
 from armpy.model import late
 
 if TYPE_CHECKING:
     from armpy.execution.loaded_network import LoadedNetwork
-    from armpy.execution.memory.network_memory import NetworkMemory
+    from armpy.execution.calls.network_memory import NetworkMemory
     from armpy.execution.wrappers.debugging import DebugCallback, DebuggedNetwork
     from armpy.ops.operation import Array
 

@@ -25,7 +25,7 @@ from armpy.backend import (
     TensorHandleFactoryRegistry,
 )
 from armpy.errors import UnimplementedError
-from armpy.execution.wrappers.backend_profiling import BackendProfiling
+from armpy.execution.steps.backend_profiling import BackendProfiling
 from armpy.graph import SubgraphView
 from armpy.ops import PreCompiled
 from armpy.plugins.proxy.guard import BackendProxy

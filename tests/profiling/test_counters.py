@@ -25,7 +25,7 @@ from armpy.backend import (
 )
 from armpy.errors import BackendError, BackendUnavailableError, InvalidArgumentError
 from armpy.execution import NetworkProperties, Runtime
-from armpy.execution.wrappers.backend_profiling import BackendProfiling
+from armpy.execution.steps.backend_profiling import BackendProfiling
 from armpy.model import Model
 from armpy.ops.operation import Operation
 from armpy.profiling import CounterValue, Profiler

@@ -18,7 +18,7 @@ from armpy.errors import (
     MemoryExportError,
     MemoryImportError,
 )
-from armpy.execution.memory.imported_tensor import ImportedTensor
+from armpy.execution.arrays.imported_tensor import ImportedTensor
 from armpy.graph import Graph, Value
 from armpy.graph.network import Network
 from armpy.model import Model

@@ -34,7 +34,7 @@ import armpy
 from armpy.compiler.memory import plan as memory_plan
 from armpy.errors import ArmpyError
 from armpy.execution import Runtime, RuntimeOptions
-from armpy.execution.memory import arenas
+from armpy.execution.programs import arenas
 from armpy.graph import SubgraphView
 from armpy.model import Model
 from armpy.ops.operation import Array

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from armpy.execution import Runtime, RuntimeOptions
-from armpy.execution.arrays.calls import run_by_name
+from armpy.execution.calls.run import run_by_name
 from armpy.nnapi.codes import OperandCode, OperationCode
 from armpy.nnapi.description.model_description import (
     ChannelQuant,

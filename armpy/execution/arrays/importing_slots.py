@@ -9,8 +9,8 @@ import numpy as np
 from armpy.backend import ExternalMemory, MemorySource
 from armpy.errors import ArmpyError, InvalidArgumentError, MemoryExportError, MemoryImportError
 from armpy.execution.arrays.dlpack import as_view
+from armpy.execution.arrays.imported_tensor import ImportedTensor, ToImport
 from armpy.execution.arrays.slots import InputSlot, OutputSlot
-from armpy.execution.memory.imported_tensor import ImportedTensor, ToImport
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo, shapes_agree
 

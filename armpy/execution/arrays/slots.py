@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeGuard
 from numpy import empty, ndarray
 
 from armpy.execution.arrays.conversion import as_input, check_output_array
-from armpy.execution.memory.imported_tensor import ImportedTensor, ToImport
+from armpy.execution.arrays.imported_tensor import ImportedTensor, ToImport
 from armpy.tensor import TensorInfo
 
 if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepared model

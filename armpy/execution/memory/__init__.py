@@ -1,1 +1,1 @@
-"""Memory of values while a network runs: arenas, imports, memory that applications hold."""
+"""Memory of backends: allocators, arenas in turn, what is held, what is given back."""

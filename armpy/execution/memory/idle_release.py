@@ -29,8 +29,8 @@ class Idling(Protocol):
         """Give back what was not used since the last call; whether something may be left."""
 
 
-class IdlingPlan(Idling, Protocol):
-    """A plan whose idle memory others of the same backend can have."""
+class IdlingProgram(Idling, Protocol):
+    """A program whose idle memory others of the same backend can have."""
 
     def uses(self, backend_id: BackendId) -> bool:
         """Whether it gives memory of a backend back when it is told to."""
@@ -40,7 +40,7 @@ class IdlingPlan(Idling, Protocol):
 
 
 _watched: weakref.WeakSet[Idling] = weakref.WeakSet()
-_plans: weakref.WeakSet[IdlingPlan] = weakref.WeakSet()
+_programs: weakref.WeakSet[IdlingProgram] = weakref.WeakSet()
 _lock = threading.RLock()  # the garbage collector may end what is watched anywhere
 _is_watching = False
 
@@ -64,18 +64,18 @@ def _look_later() -> None:
         _is_watching = False
 
 
-def watch_plan(plan: IdlingPlan) -> None:
-    """`watch_idling` for a plan, whose idle memory others can have besides; see `reclaim`."""
+def watch_program(program: IdlingProgram) -> None:
+    """`watch_idling` for a program, whose idle memory others can have besides; see `reclaim`."""
     with _lock:
-        _plans.add(plan)
-    watch_idling(plan)
+        _programs.add(program)
+    watch_idling(program)
 
 
 def reclaim(backend_id: BackendId) -> bool:
     """Give back what no execution is using, as a backend has no more; whether there was any."""
     with _lock:
-        plans = [plan for plan in _plans if plan.uses(backend_id)]
-    return any([plan.free_idle() for plan in plans])
+        programs = [one for one in _programs if one.uses(backend_id)]
+    return any([one.free_idle() for one in programs])
 
 
 def _sweep() -> None:

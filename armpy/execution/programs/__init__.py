@@ -1,1 +1,1 @@
-"""The steps of an execution, for shapes known beforehand, known in stages, or known only then."""
+"""Programs: steps, the working memory that they run in, and how they are planned."""

@@ -12,10 +12,10 @@ from armpy.backend import Cancellation, DynamicTensorHandle, HostTensorHandle, I
 from armpy.compiler import OptimizedNetwork, Placement
 from armpy.errors import BackendError
 from armpy.execution.programs.loop_limits import limited_layers, limited_steps, run_apart
-from armpy.execution.programs.session import BackendSession
-from armpy.execution.programs.steps import finish, memory_of, prepare_steps, raise_for_step
 from armpy.execution.scheduling.executors import Executors
-from armpy.execution.wrappers.profiled import Measure
+from armpy.execution.steps.profiled import Measure
+from armpy.execution.steps.session import BackendSession
+from armpy.execution.steps.step import finish, memory_of, prepare_steps, raise_for_step
 from armpy.graph import Layer, Value
 from armpy.ops.operation import Array
 from armpy.types import BackendId

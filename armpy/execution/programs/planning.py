@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from armpy.backend import CacheUse, ReasonCode
 from armpy.backend.caches import gathered_cache_uses, model_named
@@ -19,24 +19,26 @@ from armpy.compiler.optimize import simplified
 from armpy.core.logs import wants_traceback
 from armpy.core.vlog import is_on, vlog
 from armpy.errors import BackendError, MemoryLimitError
-from armpy.execution.memory.imported_tensor import ImportedTensor
-from armpy.execution.memory.working_memory import ImportRefusedError
+from armpy.execution.arrays.imported_tensor import ImportedTensor
 from armpy.execution.memory_limits import check_layers
 from armpy.execution.placement_policy import decide
 from armpy.execution.programs.dynamic_plan import DynamicPlan
 from armpy.execution.programs.importing_plan import ImportingPlan, importing_plan
-from armpy.execution.programs.session import HandleFactories, SessionError
 from armpy.execution.programs.static_plan import StaticPlan
-from armpy.execution.programs.steps import PreparationError, PreparationFailure
+from armpy.execution.programs.working_memory import ImportRefusedError
+from armpy.execution.steps.logged_steps import logged_steps
+from armpy.execution.steps.profiled import measure_for
+from armpy.execution.steps.session import HandleFactories, SessionError
+from armpy.execution.steps.step import PreparationError, PreparationFailure
 from armpy.execution.subgraph_networks import SubgraphNetworks
-from armpy.execution.wrappers.profiled import measure_for
 from armpy.graph import Graph, graphs_of
 from armpy.ops.operation import Array, located
 from armpy.types import HOST, BackendId, DeviceType
 
 if TYPE_CHECKING:
     from armpy.compiler.cost.decision import PlacementDecision
-    from armpy.execution.programs.bound_program import Plan
+    from armpy.execution.placement_benchmark import LoadTrial
+    from armpy.execution.programs.protocols import Plan
 
 _log = logging.getLogger("armpy.execution")
 
@@ -52,6 +54,8 @@ class Planner:
     Parameters
     ----------
     subgraphs : SubgraphNetworks
+    load : LoadTrial
+        Loads a graph to try where it runs fastest.
     name : str
         What the control flow that runs a graph calls it; empty for the outermost one.
     wanted : mapping of int to str, optional
@@ -63,21 +67,21 @@ class Planner:
 
     def __init__(
         self,
-        subgraphs: SubgraphNetworks,
+        subgraphs: SubgraphNetworks[Any],  # Any: whichever networks, none of which is asked here
+        load: LoadTrial,
         name: str = "",
         wanted: Mapping[int, BackendId] | None = None,
         *,
         is_inner: bool = False,
     ) -> None:
         self._subgraphs = subgraphs
+        self._load = load
         self._is_inner = is_inner
         self._wanted = wanted
         self._settings = subgraphs.settings
         self._measure = measure_for(subgraphs.settings.profiler, name)
         if is_on.cpuexe:
-            from armpy.execution.wrappers.logged import logged_steps  # noqa: PLC0415 - few log
-
-            types = {backend.get_id(): backend.device.device_type for backend in subgraphs.backends}
+            types = {backend.backend_id: backend.device_type for backend in subgraphs.backends}
             on_host = {HOST, *(name for name, kind in types.items() if kind in _PROCESSORS)}
             self._measure = logged_steps(self._measure, on_host)
 
@@ -131,6 +135,7 @@ class Planner:
             subgraphs.backends,
             subgraphs.evaluator,
             self._settings,
+            self._load,
             subgraphs.excluded(graph),
             measures=not self._is_inner,
         )

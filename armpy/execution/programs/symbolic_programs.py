@@ -22,7 +22,7 @@ from armpy.compiler.optimize import simplified
 from armpy.core.symbolic import Formula, Number, Size, SymbolicTrace
 from armpy.errors import ArmpyError, BackendError
 from armpy.execution.memory_limits import check_layers
-from armpy.execution.programs.control_flow import Shapes
+from armpy.execution.steps.control_flow import Shapes
 from armpy.graph import Graph, Layer, Value
 from armpy.ops.backend_internal import PreCompiled
 from armpy.ops.operation import Operation
@@ -33,7 +33,7 @@ from armpy.tensor import TensorInfo
 from armpy.types import BackendId, Preference
 
 if TYPE_CHECKING:
-    from armpy.execution.programs.bound_program import Plan
+    from armpy.execution.programs.protocols import Plan
     from armpy.execution.settings import NetworkSettings
 
 MOST_SYMBOLIC = 16

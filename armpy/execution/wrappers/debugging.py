@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from armpy.backend import Cancellation
-from armpy.errors import InvalidArgumentError
-from armpy.execution.arrays.slots import InputSlot
-from armpy.execution.memory.imported_tensor import ImportedTensor
-from armpy.execution.memory.imports import import_given, imports_in
-from armpy.execution.programs.bound_program import BoundProgram, Run
-from armpy.execution.programs.control_flow import Targets
+from armpy.execution.programs.protocols import Run
+from armpy.execution.steps.control_flow import Targets
 from armpy.graph import Graph, Layer
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
 
 if TYPE_CHECKING:
-    from armpy.execution.loaded_network import LoadedNetwork
+    pass
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -123,64 +119,3 @@ class DebugPlan:
             named = layer.name, layer.operation.name, index, tensor.name, tensor.info
             self._callback(DebugValue(*named, own))
         return [*made[:first], *made[last:]]
-
-
-class DebuggedNetwork:
-    """A loaded network as calls see it that a callback is told of.
-
-    Parameters
-    ----------
-    network : LoadedNetwork
-    callback : callable
-
-    Raises
-    ------
-    InvalidArgumentError
-        If the callback cannot be called.
-    """
-
-    latest: BoundProgram | None = None
-    """Each execution is prepared with its own callback."""
-
-    def __init__(self, network: LoadedNetwork, callback: DebugCallback) -> None:
-        if not callable(callback):
-            raise InvalidArgumentError(
-                "the callback cannot be called",
-                where="debug",
-                expected="a function of a DebugValue",
-                actual=type(callback).__name__,
-            )
-        self.graph = network.graph
-        self.inputs: tuple[InputSlot, ...] = network.inputs
-        self._network = network
-        self._callback = callback
-
-    @property
-    def imported(self) -> Collection[ImportedTensor]:
-        """The network's imported tensors."""
-        return self._network.imported
-
-    def prepared_for(
-        self, inputs: Sequence[Array], targets: Sequence[Array | None] = ()
-    ) -> BoundProgram:
-        """The network prepared for the shapes of some inputs, and with the callback.
-
-        Raises
-        ------
-        InvalidArgumentError
-            If there are tensors that are not in memory of the host.
-        """
-        shapes = tuple([array.shape for array in inputs])
-        prepared = self._network.prepared_to_debug(shapes, self._callback)
-        import_given(self._network, prepared, inputs, targets)
-        if imports_in(self._network, prepared, inputs, targets):
-            raise InvalidArgumentError(
-                "values are told of executions with arrays",
-                actual="an imported tensor",
-                fix="Give arrays to a network that does not import in every call",
-            )
-        return prepared
-
-    def describe_shapes(self) -> str:
-        """Names and shapes of the inputs, for messages."""
-        return self._network.describe_shapes()

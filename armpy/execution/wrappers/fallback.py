@@ -5,19 +5,18 @@ from __future__ import annotations
 import logging
 import weakref
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from armpy.backend import Cancellation
 from armpy.errors import ArmpyError, MemoryLimitError
-from armpy.execution.programs.bound_program import Plan, PlanKey, Run
-from armpy.execution.programs.control_flow import Targets
+from armpy.execution.error_attribution import FAILURES, backend_of
+from armpy.execution.programs.bound_program import PlanKey
+from armpy.execution.programs.protocols import Plan, Run
 from armpy.execution.programs.static_plan import StaticPlan
-from armpy.execution.wrappers.error_attribution import FAILURES, backend_of
+from armpy.execution.steps.control_flow import Targets
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
-
-if TYPE_CHECKING:
-    from armpy.execution.loaded_network import LoadedNetwork
+from armpy.types import BackendId
 
 _FAILURES = (*FAILURES, MemoryLimitError)
 """What leads to the next backend, where one is to blame."""
@@ -25,12 +24,19 @@ _FAILURES = (*FAILURES, MemoryLimitError)
 _log = logging.getLogger("armpy.execution")
 
 
+class PlanSource(Protocol):
+    """Network that makes another plan when a backend has failed to execute the first one."""
+
+    def plan_without(self, backend_id: BackendId, error: ArmpyError, key: PlanKey) -> Plan:
+        """The plan without the backend; as of `LoadedNetwork`."""
+
+
 class FallbackPlan:
     """A plan that is made anew, without the backend, when one fails to execute it.
 
     Parameters
     ----------
-    network : LoadedNetwork
+    network : PlanSource
         Whose plan it is; not kept alive.
     key : tuple
         What it is prepared for.
@@ -47,7 +53,7 @@ class FallbackPlan:
     others take them all; else its error is the caller's.
     """
 
-    def __init__(self, network: LoadedNetwork, key: PlanKey, plan: Plan, run: Run) -> None:
+    def __init__(self, network: PlanSource, key: PlanKey, plan: Plan, run: Run) -> None:
         self._network = weakref.ref(network)
         self._key = key
         self._current = plan, run

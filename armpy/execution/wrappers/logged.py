@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Sequence
 
 from armpy.backend import Cancellation
 from armpy.core.vlog import vlog
-from armpy.execution.programs.bound_program import Run
-from armpy.execution.programs.control_flow import Targets
-from armpy.execution.programs.steps import Inputs, Outputs, Step, finish
-from armpy.execution.wrappers.profiled import Measure
-from armpy.graph import Graph, Layer
+from armpy.execution.programs.protocols import Run
+from armpy.execution.steps.control_flow import Targets
+from armpy.graph import Graph
 from armpy.ops.operation import Array
 from armpy.tensor import format_shape
-from armpy.types import BackendId
 
 
 def described_graph(graph: Graph) -> str:
@@ -56,39 +53,3 @@ def logged_run(run: Run, number: int) -> Run:
         return made
 
     return run_logged
-
-
-def logged_steps(measure: Measure | None, processors: Collection[BackendId]) -> Measure:
-    """What makes the steps of layers that processors execute tell that they are executed.
-
-    Parameters
-    ----------
-    measure : callable, optional
-        What else is done to steps.
-    processors : collection of str
-        Ids of the backends that execute on a processor.
-    """
-
-    def logged(step: Step, layer: Layer, backend_id: BackendId) -> Step:
-        if measure is not None:
-            step = measure(step, layer, backend_id)
-        if backend_id not in processors:
-            return step
-        inner, where = step, layer.where
-
-        def execute(inputs: Inputs, outputs: Outputs) -> None:
-            vlog("cpuexe", "%s: %s", backend_id, where)
-            finish(backend_id, inner, inner.execute(inputs, outputs))
-
-        def bind(inputs: Inputs, outputs: Outputs) -> Callable[[], object]:
-            call = inner.bind(inputs, outputs)
-
-            def logged_call() -> object:
-                vlog("cpuexe", "%s: %s", backend_id, where)
-                return call()
-
-            return logged_call
-
-        return Step(execute, bind, inner.free_idle, is_bound=inner.is_bound)
-
-    return logged

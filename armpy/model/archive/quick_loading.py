@@ -9,8 +9,14 @@ from typing import TYPE_CHECKING, Any
 from armpy.backend.programs import ProgramFit
 from armpy.backend.workload import WorkloadInfo
 from armpy.errors import ArmpyError, InvalidArgumentError, ParserError
-from armpy.execution.programs.quick_network import QuickGraph, QuickNetwork, QuickValue
-from armpy.execution.programs.quick_plan import QuickPlan, QuickStep, QuickTensor
+from armpy.execution.calls.quick_network import QuickGraph, QuickNetwork, QuickValue
+from armpy.execution.programs.program import Program
+from armpy.execution.programs.quick_plan import (
+    ArchivedProgram,
+    QuickMemory,
+    QuickStep,
+    QuickTensor,
+)
 from armpy.model import archive, late
 from armpy.model.archive.prepared_file import WRONG_FORM, PreparedFile, signatures_of
 from armpy.model.model import Model
@@ -172,14 +178,14 @@ def quick_model(file: PreparedFile, load_original: Callable[[], Model] | None = 
     if limit is None:
         limit = DEFAULT_MEMORY_LIMIT_BYTES
     try:
-        graph, plan = _quick_parts(file, record, limit)
+        graph, program = _quick_parts(file, record, limit)
     # Whatever is wrong with the record, the network in the same file may be sound, and says what is
     # wrong with it in words if it is not.
     except (ArmpyError, *WRONG_FORM) as error:
         raise NotQuickError(str(error) or repr(error)) from error
 
     def make(load_whole: Callable[[], LoadedNetwork]) -> QuickNetwork:
-        return QuickNetwork(graph, plan, load_whole, limit)
+        return QuickNetwork(graph, program, load_whole, limit)
 
     def load_whole() -> NetworkHandle:
         if load_original is not None:
@@ -221,7 +227,7 @@ def _check_request(options: LoadOptions, file: PreparedFile) -> None:
 
 def _quick_parts(
     file: PreparedFile, record: Mapping[str, Any], limit_bytes: int
-) -> tuple[QuickGraph, QuickPlan]:
+) -> tuple[QuickGraph, Program[QuickMemory]]:
     """What a quick network is made of.
 
     Raises
@@ -258,7 +264,7 @@ def _quick_parts(
     names = [value.name for value in (*graph.inputs, *graph.outputs)]
     if not all(isinstance(name, str) for name in names) or len(graph.outputs) != len(results):
         raise ValueError("inputs or outputs cannot be")
-    return graph, QuickPlan(bound, results, tensors, arena_bytes, steps)
+    return graph, Program(ArchivedProgram(bound, results, tensors, arena_bytes, steps))
 
 
 def _step(

@@ -1,7 +1,7 @@
 from asyncio import to_thread as to_thread, wait_for as wait_for, wrap_future as wrap_future
 from logging import getLogger as getLogger
 from armpy.backend.tuning import requested_tuning as requested_tuning
-from armpy.execution.arrays.real_numbers import RealOutputs as RealOutputs
+from armpy.execution.calls.real_numbers import RealOutputs as RealOutputs
 from armpy.execution.arrays.reshaping import (
     checked_names as checked_names,
     graph_of as graph_of,
@@ -11,7 +11,7 @@ from armpy.execution.arrays.reshaping import (
 from armpy.execution.options import RuntimeOptions as RuntimeOptions
 from armpy.execution.properties import NetworkProperties as NetworkProperties
 from armpy.execution.runtime import Runtime as Runtime
-from armpy.execution.scheduling.async_execution import run as run, start as start
+from armpy.execution.calls.async_execution import run as run, start as start
 from armpy.model.display import (
     backends_of as backends_of,
     describe as describe,

@@ -11,7 +11,7 @@ from weakref import ReferenceType
 import numpy as np
 
 from armpy.backend import ExternalMemory
-from armpy.execution.memory.imported_tensor import ToImport
+from armpy.execution.arrays.imported_tensor import ToImport
 from armpy.nnapi.codes import OperandCode
 from armpy.nnapi.description.model_description import Operand
 from armpy.nnapi.description.operand_type import OperandType

@@ -18,7 +18,7 @@ from armpy.errors import (
     MemoryLimitError,
 )
 from armpy.execution import LoadedNetwork
-from armpy.execution.memory.imported_tensor import ImportedTensor, ToImport
+from armpy.execution.arrays.imported_tensor import ImportedTensor, ToImport
 from armpy.nnapi.memory_domains.described_memory import DescribedMemory
 from armpy.nnapi.results import bad_data, op_failed
 from armpy.ops.operation import Array

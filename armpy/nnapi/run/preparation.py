@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from armpy.execution.memory.idle_release import watch_idling
 
 if TYPE_CHECKING:
-    from armpy.execution.execution import Execution as BoundExecution
+    from armpy.execution.calls.execution import Execution as BoundExecution
     from armpy.nnapi.run.execution_results import ExecutionResults
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from armpy.backend import NO_OPTIONS, NetworkResources, PreparationRequest
 from armpy.execution import Runtime
-from armpy.execution.wrappers.backend_profiling import BackendProfiling
+from armpy.execution.steps.backend_profiling import BackendProfiling
 from armpy.profiling import Profiler
 from armpy.testing.backend_under_test import BackendUnderTest
 from armpy.testing.contract.case import check

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from armpy.execution.arrays.calls import as_dict
 from armpy.execution.arrays.conversion import check_output_array
+from armpy.execution.calls.run import as_dict
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 

@@ -10,8 +10,8 @@ from armpy.backend import Cancellation, ICompletion
 from armpy.compiler import OptimizedNetwork
 from armpy.core.logs import wants_traceback
 from armpy.errors import ArmpyError
-from armpy.execution.programs.steps import Step, raise_for_step
 from armpy.execution.scheduling.completions import as_completion, stop, wait_for
+from armpy.execution.steps.step import Step, raise_for_step
 from armpy.ops.backend_internal import MemCopy
 from armpy.types import BackendId
 

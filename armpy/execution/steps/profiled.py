@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import TypeAlias
 
-from armpy.execution.programs.steps import Inputs, Outputs, Step, finish
+from armpy.execution.steps.step import Inputs, Outputs, Step, finish
 from armpy.graph import Layer
 from armpy.profiling import (
     EventKind,

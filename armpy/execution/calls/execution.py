@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from armpy.errors import InvalidArgumentError
-from armpy.execution.memory.exhaustion import without_memory
+from armpy.execution.exhaustion import without_memory
 from armpy.execution.programs.loop_timeout import UNSET, Unset
 from armpy.execution.scheduling.stop_signal import CancellationToken, deadline_in
 from armpy.ops.operation import Array
 from armpy.types import Priority
 
 if TYPE_CHECKING:  # futures are slow to import, and most programs call
-    from armpy.execution.binding import Binding, BoundCall
+    from armpy.execution.calls.binding import Binding, BoundCall
     from armpy.execution.scheduling.executors import Executors
     from armpy.execution.scheduling.tasks import ExecutionFuture, ExecutionTask
 
@@ -239,14 +239,12 @@ class Execution:
             task = self._new_task(turn, execute, deadline, self._priority, self._is_apart)
             if not self._is_apart:
                 return task.call()
-            from armpy.execution.scheduling.tasks import wait  # noqa: PLC0415 - imported with the task
-
             future = task.submitted()
             self._executors.run_apart(task)
         except BaseException:
             self._take_back(task, turn, execute)
             raise
-        return wait(task, future)
+        return task.wait(future)
 
     def _take_back(
         self,

@@ -25,8 +25,8 @@ from armpy.errors import ArmpyError, BackendError
 from armpy.execution.backend_contexts import close_context
 from armpy.execution.memory.allocators import CheckedAllocator
 from armpy.execution.memory.shared_memory import SharedMemory
-from armpy.execution.programs.constants import ConstantHandles
-from armpy.execution.wrappers.backend_profiling import open_profiling
+from armpy.execution.steps.backend_profiling import open_profiling
+from armpy.execution.steps.constants import ConstantHandles
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.plugins.proxy.memory import HandleFactoryProxy
 from armpy.profiling import Profiler

@@ -6,97 +6,21 @@ import weakref
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from armpy.backend import Cancellation
 from armpy.errors import InvalidArgumentError
-from armpy.execution.arrays.calls import run_by_name
+from armpy.execution.arrays.imported_tensor import ImportedTensor
 from armpy.execution.arrays.slots import InputSlot
-from armpy.execution.memory.imported_tensor import ImportedTensor
-from armpy.execution.memory.imports import import_given, imports_in
-from armpy.execution.memory.working_memory import WorkingMemory
-from armpy.execution.programs.bound_program import BoundProgram, Plan
-from armpy.execution.programs.control_flow import Shapes, Targets
-from armpy.execution.programs.stepwise_plan import StepwiseMemory
+from armpy.execution.calls.run import run_by_name
+from armpy.execution.programs.bound_program import BoundProgram
+from armpy.execution.programs.imports import import_given, imports_in
+from armpy.execution.steps.control_flow import Shapes
 from armpy.graph import Graph
 from armpy.ops.operation import Array
 from armpy.tensor import format_shape
 from armpy.types import BackendId
 
 if TYPE_CHECKING:
-    from armpy.execution.loaded_network import LoadedNetwork
-
-
-class HeldMemory:
-    """A plan's working memory that one execution at a time has; errors as for `new_memory`.
-
-    Parameters
-    ----------
-    plan : Plan
-    """
-
-    def __init__(self, plan: Plan) -> None:
-        self._plan = plan
-        self._why_closed = ""
-        memory = plan.new_memory()
-        self.bytes_by_backend: Mapping[BackendId, int] = memory.bytes_by_backend
-        self._memory: WorkingMemory | StepwiseMemory | None = memory  # None: still to be made
-        # Whoever deletes it executes, as in `armpy.execution.execution`.
-        self._turn = [None]
-
-    def run(
-        self,
-        sources: Sequence[Array],
-        results: Targets | None = None,
-        cancellation: Cancellation | None = None,
-    ) -> list[Array]:
-        """Execute once; parameters and result as for `StaticPlan.run`."""
-        try:
-            del self._turn[0]
-        except IndexError:
-            raise self._not_free() from None
-        try:
-            memory = self._memory
-            if memory is None:
-                memory = self._memory = self._plan.new_memory()
-            return memory.run(sources, results, cancellation)
-        except BaseException:
-            self._forget()  # one whose execution failed is not used again
-            raise
-        finally:
-            self._turn.append(None)
-            self._free_if_closed()
-
-    def close(self, why: str) -> None:
-        """Give it back, or have it given back by the execution that is under way."""
-        self._why_closed = self._why_closed or why
-        self._free_if_closed()
-
-    @property
-    def is_closed(self) -> bool:
-        """Whether it is not to be used any more."""
-        return bool(self._why_closed)
-
-    def _forget(self) -> None:
-        """Give the memory back, if there is one."""
-        memory, self._memory = self._memory, None
-        if memory is not None:
-            memory.free()
-
-    def _free_if_closed(self) -> None:
-        """Give it back if nobody is to have it and nobody has it."""
-        while self._why_closed and self._turn:
-            try:
-                del self._turn[0]
-            except IndexError:  # another thread has taken it since
-                return
-            self._forget()
-
-    def _not_free(self) -> InvalidArgumentError:
-        """Why it cannot be used now."""
-        if self._why_closed:
-            return InvalidArgumentError(self._why_closed, fix="Make another one")
-        return InvalidArgumentError(
-            "the working memory is in use by another thread", fix="Make one for each thread"
-        )
+    from armpy.execution.calls.network import Network
+    from armpy.execution.programs.held_memory import HeldMemory
 
 
 class NetworkMemory:
@@ -106,7 +30,7 @@ class NetworkMemory:
 
     Parameters
     ----------
-    network : LoadedNetwork
+    network : Network
     prepared : BoundProgram
         The network prepared for the shapes, with this memory.
     held : HeldMemory
@@ -135,7 +59,7 @@ class NetworkMemory:
 
     __slots__ = ("__weakref__", "_held", "_network", "graph", "latest")
 
-    def __init__(self, network: LoadedNetwork, prepared: BoundProgram, held: HeldMemory) -> None:
+    def __init__(self, network: Network, prepared: BoundProgram, held: HeldMemory) -> None:
         self.graph: Graph = network.graph
         self.latest = prepared
         self._held = held
@@ -232,7 +156,7 @@ class NetworkMemory:
         pairs = zip(self.graph.inputs, self.shapes, strict=True)
         return ", ".join(f"{value.name}{format_shape(shape)}" for value, shape in pairs)
 
-    def of(self, network: LoadedNetwork) -> NetworkMemory:
+    def of(self, network: Network) -> NetworkMemory:
         """The memory itself, if it was made for a network.
 
         Raises

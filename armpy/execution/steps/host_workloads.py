@@ -18,8 +18,8 @@ from armpy.backend import (
 from armpy.compiler.memory.memory_copies import HOST_FACTORIES
 from armpy.errors import BackendError, UnimplementedError
 from armpy.execution.memory.allocators import CheckedAllocator
-from armpy.execution.programs.control_flow import IfWorkload, Subnetworks, WhileWorkload
-from armpy.execution.programs.session import BackendSession
+from armpy.execution.steps.control_flow import IfWorkload, Subnetworks, WhileWorkload
+from armpy.execution.steps.session import BackendSession
 from armpy.ops.control_flow import If, While
 from armpy.ops.operation import Array, Operation
 from armpy.plugins.proxy.guarded_call import ask_backend, call_method

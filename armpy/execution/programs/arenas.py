@@ -20,15 +20,15 @@ from armpy.core.logs import wants_traceback
 from armpy.errors import ArmpyError, MemoryLimitError
 from armpy.execution.memory.allocators import pooled_source
 from armpy.execution.memory.arena_pool import arena_pool
-from armpy.execution.programs.constants import Constant
-from armpy.execution.programs.session import BackendSession
+from armpy.execution.steps.constants import Constant
+from armpy.execution.steps.session import BackendSession
 from armpy.graph import Value
 from armpy.ops.operation import Array
 from armpy.plugins.proxy.guarded_call import call_method
 from armpy.types import BackendId
 
 if TYPE_CHECKING:
-    from armpy.execution.memory.step_memory import StepMemory
+    from armpy.execution.programs.program import StepMemory
 
 _log = logging.getLogger("armpy.execution")
 

@@ -10,15 +10,14 @@ import numpy as np
 
 from armpy.backend import Cancellation, cancellable
 from armpy.errors import InvalidArgumentError
-from armpy.execution.arrays.calls import as_dict, checked_call, wrong_names
+from armpy.execution.arrays.imported_tensor import ImportedTensor, ToImport
 from armpy.execution.arrays.slots import InputSlot
-from armpy.execution.memory.imported_tensor import ImportedTensor, ToImport
+from armpy.execution.calls.run import as_dict, checked_call, wrong_names
 from armpy.execution.programs.bound_program import BoundProgram
 from armpy.ops.operation import Array
 
 if TYPE_CHECKING:
-    from armpy.execution.loaded_network import LoadedNetwork
-    from armpy.execution.wrappers.debugging import DebuggedNetwork
+    from armpy.execution.calls.network import Callee
 
 
 class BoundCall(Protocol):
@@ -36,7 +35,7 @@ class Binding:
 
     Parameters
     ----------
-    network : LoadedNetwork or DebuggedNetwork
+    network : Callee
     inputs : mapping of str to ndarray
         Every input.
     outputs : mapping of str to ndarray, optional
@@ -64,7 +63,7 @@ class Binding:
 
     def __init__(
         self,
-        network: LoadedNetwork | DebuggedNetwork,
+        network: Callee,
         inputs: Mapping[str, object],
         outputs: Mapping[str, object] | None,
     ) -> None:

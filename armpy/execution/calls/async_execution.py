@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from armpy.execution.arrays.calls import CheckedCall, checked_call, shown
+from armpy.execution.calls.run import CheckedCall, checked_call, shown
 from armpy.execution.scheduling.stop_signal import CancellationToken, deadline_in
-from armpy.execution.scheduling.tasks import ExecutionFuture, ExecutionTask, wait
+from armpy.execution.scheduling.tasks import ExecutionFuture, ExecutionTask
 from armpy.ops.operation import Array
 from armpy.types import Priority
 
 if TYPE_CHECKING:
-    from armpy.execution.loaded_network import LoadedNetwork
+    from armpy.execution.calls.network import Network
 
 Named: TypeAlias = dict[str, Array]
 Finish: TypeAlias = Callable[[Named], Named]
 
 
 def start(
-    network: LoadedNetwork,
+    network: Network,
     arrays: Sequence[Array],
     outputs: Mapping[str, object] | None = None,
     *,
@@ -32,7 +32,7 @@ def start(
 
     Parameters
     ----------
-    network : LoadedNetwork
+    network : Network
     arrays : sequence of ndarray
         The inputs, read already.
     outputs : mapping of str to ndarray, optional
@@ -68,7 +68,7 @@ def start(
 
 
 def run(
-    network: LoadedNetwork,
+    network: Network,
     arrays: Sequence[Array],
     outputs: Mapping[str, object] | None = None,
     *,
@@ -91,11 +91,11 @@ def run(
     except BaseException:
         task.stop()
         raise
-    return wait(task, future)
+    return task.wait(future)
 
 
 def _task(
-    network: LoadedNetwork,
+    network: Network,
     arrays: Sequence[Array],
     outputs: Mapping[str, object] | None,
     priority: Priority,

@@ -10,19 +10,16 @@ from numpy import ndarray
 from armpy.backend import ExternalMemory
 from armpy.errors import InvalidArgumentError
 from armpy.execution.arrays.conversion import may_overlap
-from armpy.execution.memory.imported_tensor import ImportedTensor, ToImport, overlap
+from armpy.execution.arrays.imported_tensor import ImportedTensor, ToImport, overlap
 
 if TYPE_CHECKING:
-    from armpy.execution.loaded_network import LoadedNetwork
-    from armpy.execution.memory.network_memory import NetworkMemory
+    from armpy.execution.calls.network import Callee
     from armpy.execution.programs.bound_program import BoundProgram
-    from armpy.execution.programs.quick_network import QuickNetwork
-    from armpy.execution.wrappers.debugging import DebuggedNetwork
     from armpy.ops.operation import Array
 
 
 def run_by_name(  # noqa: PLR0912 - each part as a function of its own takes 2 % of a call
-    network: LoadedNetwork | QuickNetwork | NetworkMemory | DebuggedNetwork,
+    network: Callee,
     inputs: Mapping[str, object],
     outputs: Mapping[str, object] | None = None,
     quantize_inputs: bool = False,
@@ -31,8 +28,8 @@ def run_by_name(  # noqa: PLR0912 - each part as a function of its own takes 2 %
 
     Parameters
     ----------
-    network : LoadedNetwork, NetworkMemory or DebuggedNetwork
-        The second for an execution in it.
+    network : Callee
+        A `NetworkMemory` for an execution in it.
     inputs : mapping of str to array_like
         Every input.
     outputs : mapping of str to ndarray, optional
@@ -116,7 +113,7 @@ def shown(given: Mapping[str, object], results: dict[str, Array]) -> dict[str, A
 
 
 def run_in_order(
-    network: LoadedNetwork | QuickNetwork, inputs: Sequence[object], quantize_inputs: bool = False
+    network: Callee, inputs: Sequence[object], quantize_inputs: bool = False
 ) -> list[Array]:
     """Check inputs given in order and execute; errors as for `run_by_name`.
 
@@ -173,7 +170,7 @@ def as_dict(what: str, named: object) -> dict[str, Any]:  # Any: whatever the ca
 
 
 def wrong_names(
-    network: LoadedNetwork | QuickNetwork | NetworkMemory | DebuggedNetwork,
+    network: Callee,
     inputs: Mapping[str, object],
 ) -> InvalidArgumentError:
     """The error for inputs that are missing or not known."""
@@ -190,7 +187,7 @@ def wrong_names(
 
 
 def settle(
-    network: LoadedNetwork | QuickNetwork | NetworkMemory | DebuggedNetwork,
+    network: Callee,
     prepared: BoundProgram,
     inputs: list[Array],
     targets: list[Array | None],
@@ -242,7 +239,7 @@ def _may_overlap(first: Array, second: Array) -> bool:
 
 
 def _check_output_names(
-    network: LoadedNetwork | QuickNetwork | NetworkMemory | DebuggedNetwork,
+    network: Callee,
     outputs: Mapping[str, object],
 ) -> None:
     """Check that the network has the outputs that arrays are given for."""
@@ -257,7 +254,7 @@ def _check_output_names(
 
 
 def read_inputs(
-    network: LoadedNetwork, inputs: Mapping[str, object], quantize_inputs: bool = False
+    network: Callee, inputs: Mapping[str, object], quantize_inputs: bool = False
 ) -> list[Array]:
     """Arrays, in order, that inputs given by name are or become; errors as for `run_by_name`."""
     named = as_dict("inputs", inputs)
@@ -311,7 +308,7 @@ class CheckedCall(NamedTuple):
 
 
 def checked_call(
-    network: LoadedNetwork | DebuggedNetwork,
+    network: Callee,
     arrays: Sequence[Array],
     outputs: Mapping[str, object] | None,
 ) -> CheckedCall:

@@ -14,11 +14,11 @@ from armpy.compiler.compile_timeout import in_time, next_deadline
 from armpy.compiler.imported import ImportedNetwork
 from armpy.core.logs import wants_traceback
 from armpy.errors import ArmpyError, BackendError
+from armpy.execution.error_attribution import blamed
 from armpy.execution.memory.shared_memory import SharedMemory
-from armpy.execution.programs.host_workloads import CopyWorkloadFactory
-from armpy.execution.programs.session import BackendSession
 from armpy.execution.scheduling.completions import as_completion, wait_for
-from armpy.execution.wrappers.error_attribution import blamed
+from armpy.execution.steps.host_workloads import CopyWorkloadFactory
+from armpy.execution.steps.session import BackendSession
 from armpy.graph import Graph, Layer
 from armpy.ops.backend_internal import MemCopy
 from armpy.ops.control_flow import ControlFlow
@@ -103,7 +103,7 @@ def prepare_steps(
     sessions : mapping of str to BackendSession
         By backend id.
     measure : callable, optional
-        Gives each step with its time taken; see `armpy.execution.wrappers.profiled`.
+        Gives each step with its time taken; see `armpy.execution.steps.profiled`.
     known : mapping of int to Step, optional
         By layer id, what is prepared already.
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, MutableSet, Sequence
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -19,16 +19,17 @@ from armpy.errors import (
     MemoryImportError,
 )
 from armpy.execution.arrays.dlpack import as_view
-from armpy.execution.memory.imported_tensor import Import, ImportedTensor, ToImport, unimport
-from armpy.execution.programs.session import BackendSession
+from armpy.execution.arrays.imported_tensor import Import, ImportedTensor, ToImport, unimport
 from armpy.execution.programs.static_plan import StaticPlan
+from armpy.execution.steps.session import BackendSession
+from armpy.graph import Graph
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
 from armpy.types import HOST, BackendId
 
 if TYPE_CHECKING:
-    from armpy.execution.loaded_network import LoadedNetwork
-    from armpy.execution.programs.bound_program import BoundProgram, Plan
+    from armpy.execution.programs.bound_program import BoundProgram
+    from armpy.execution.programs.protocols import Plan
 
 _log = logging.getLogger("armpy.execution")
 
@@ -200,6 +201,21 @@ class Importer:
         raise refusal
 
 
+class ImportingNetwork(Protocol):
+    """Network that memory is imported for."""
+
+    @property
+    def graph(self) -> Graph:
+        """Whose inputs and outputs are imported."""
+
+    @property
+    def imported(self) -> MutableSet[ImportedTensor]:
+        """All tensors that are imported for it."""
+
+    def importer(self, prepared: BoundProgram | None = None) -> Importer:
+        """What imports memory for the shapes of a prepared network, or the latest ones."""
+
+
 def as_memory(where: str, info: TensorInfo, given: object) -> ExternalMemory:
     """What a caller gives to be imported: memory, or an array that fits exactly.
 
@@ -241,13 +257,13 @@ def _named(error: MemoryImportError, kind: type[ArmpyError], where: str) -> Armp
 
 
 def import_by_name(
-    network: LoadedNetwork, given: Mapping[str, object], *, is_output: bool
+    network: ImportingNetwork, given: Mapping[str, object], *, is_output: bool
 ) -> dict[str, ImportedTensor]:
     """Import memory for some inputs or outputs of a network, all or none.
 
     Parameters
     ----------
-    network : LoadedNetwork
+    network : ImportingNetwork
     given : mapping of str to (ExternalMemory or ndarray)
         By name.
     is_output : bool
@@ -283,7 +299,7 @@ def import_by_name(
 
 
 def import_given(
-    network: LoadedNetwork,
+    network: ImportingNetwork,
     prepared: BoundProgram,
     inputs: Sequence[Array],
     targets: Sequence[Array | None],

@@ -1,0 +1,1 @@
+"""Calls of loaded networks: by name, in order, started, bound to arrays, in memory that is held."""

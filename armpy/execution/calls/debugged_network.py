@@ -1,0 +1,78 @@
+"""Loaded network as calls see it, of which a callback is told every value."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
+
+from armpy.errors import InvalidArgumentError
+from armpy.execution.arrays.imported_tensor import ImportedTensor
+from armpy.execution.arrays.slots import InputSlot
+from armpy.execution.programs.bound_program import BoundProgram
+from armpy.execution.programs.imports import import_given, imports_in
+from armpy.execution.wrappers.debugging import DebugCallback
+from armpy.ops.operation import Array
+
+if TYPE_CHECKING:
+    from armpy.execution.calls.network import Network
+
+
+class DebuggedNetwork:
+    """A loaded network as calls see it that a callback is told of.
+
+    Parameters
+    ----------
+    network : Network
+    callback : callable
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the callback cannot be called.
+    """
+
+    latest: BoundProgram | None = None
+    """Each execution is prepared with its own callback."""
+
+    def __init__(self, network: Network, callback: DebugCallback) -> None:
+        if not callable(callback):
+            raise InvalidArgumentError(
+                "the callback cannot be called",
+                where="debug",
+                expected="a function of a DebugValue",
+                actual=type(callback).__name__,
+            )
+        self.graph = network.graph
+        self.inputs: tuple[InputSlot, ...] = network.inputs
+        self._network = network
+        self._callback = callback
+
+    @property
+    def imported(self) -> Collection[ImportedTensor]:
+        """The network's imported tensors."""
+        return self._network.imported
+
+    def prepared_for(
+        self, inputs: Sequence[Array], targets: Sequence[Array | None] = ()
+    ) -> BoundProgram:
+        """The network prepared for the shapes of some inputs, and with the callback.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If there are tensors that are not in memory of the host.
+        """
+        shapes = tuple([array.shape for array in inputs])
+        prepared = self._network.prepared_to_debug(shapes, self._callback)
+        import_given(self._network, prepared, inputs, targets)
+        if imports_in(self._network, prepared, inputs, targets):
+            raise InvalidArgumentError(
+                "values are told of executions with arrays",
+                actual="an imported tensor",
+                fix="Give arrays to a network that does not import in every call",
+            )
+        return prepared
+
+    def describe_shapes(self) -> str:
+        """Names and shapes of the inputs, for messages."""
+        return self._network.describe_shapes()

@@ -1,0 +1,1 @@
+"""Sessions and steps: what backends make of the layers of a network, and of its control flow."""
