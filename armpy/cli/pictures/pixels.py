@@ -9,6 +9,8 @@ from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from rich.console import Console
+from rich.text import Text
 
 from armpy.cli.printer import printable
 
@@ -94,9 +96,6 @@ def print_lines(lines: Sequence[Line], *, coloured: bool) -> None:
         for line in lines:
             sys.stdout.write(printable("".join(text for text, _ in line)).rstrip() + "\n")
         return
-    from rich.console import Console  # noqa: PLC0415  # slow to import
-    from rich.text import Text  # noqa: PLC0415
-
     console = Console(highlight=False, markup=False, emoji=False)
     for line in lines:
         joined = Text.assemble(*[(printable(text), style) for text, style in line])

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, cast
 from armpy.cli.load_request import CliLoadRequest, find_origin, make_runtime, registry_of
 from armpy.cli.pictures.file_metadata import FileMetadata
 from armpy.cli.pictures.find import find_pictures
-from armpy.cli.pictures.images import image_input, open_image, sized_shapes
+from armpy.cli.pictures.image_layout import sized_shapes
+from armpy.cli.pictures.images import image_input, open_image
+from armpy.cli.pictures.normalization import normalization_of
 from armpy.cli.pictures.options import PictureOptions
 from armpy.cli.values import Shapes
 from armpy.errors import InvalidArgumentError
@@ -195,7 +197,9 @@ def _image_samples(
             fix="Give an .npz file with an array for each input",
         )
     name, info = graph.inputs[0].name, graph.inputs[0].info
-    normalization = request.picture.normalization or metadata.normalization(TensorSpec(name, info))
+    normalization = normalization_of(request.picture) or metadata.normalization(
+        TensorSpec(name, info)
+    )
     for file in files:
         array, hint = image_input(
             open_image(str(file)),

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 
 from armpy.backend import CacheEntry, IBackendCache, IBackendInternal
-from armpy.cli.caches.cache_report import CacheReport
-from armpy.cli.caches.models import KeptModel, check_patterns, is_chosen, model_of, models_of
+from armpy.cli.cache.cache_report import CacheReport
+from armpy.cli.cache.models import KeptModel, check_patterns, is_chosen, model_of, models_of
 from armpy.cli.printer import Printer
 from armpy.compiler.devices import DevicesCache
 from armpy.core.units import bytes_text

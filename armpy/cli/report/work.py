@@ -1,67 +1,27 @@
-"""``armpy report``: one page about a model, for a browser."""
+"""Writes one page about a model, for a browser."""
 
 from __future__ import annotations
 
 import sys
+import webbrowser
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from armpy.cli.load_request import CliLoadRequest, find_origin, load_model
-from armpy.cli.options import (
-    MODEL_FILE,
-    OUTPUT,
-    RUNS,
-    WRITABLE_FILE,
-    check_outputs,
-    model_options,
-    seed_option,
-    size_option,
-    verbosity_options,
-)
+from armpy.cli.options import check_outputs
+from armpy.cli.pictures.file_metadata import FileMetadata
+from armpy.cli.pictures.options import PictureOptions
+from armpy.cli.run.run_model import RunRequest, prepare_inputs
 from armpy.errors import LayerValidationError
-
-if TYPE_CHECKING:
-    from armpy.model import Model
-    from armpy.tools.report import ReportSubject
-
-# What a command needs is imported when it runs: --help and usage errors are quick.
-# ruff: noqa: PLC0415
+from armpy.model import Model
+from armpy.model.load_request import begins_prepared
+from armpy.tools.pages import render_page, write_page
+from armpy.tools.report import ReportSubject, report_sections
 
 
-@click.command(short_help="Write a page about a model: graph, placement, time, memory, accuracy.")
-@partial(model_options, takes_backend=False)  # its own one compares
-@click.option(*OUTPUT, type=WRITABLE_FILE, help="The page; MODEL.html in this folder if left out.")
-@click.option("--open", "opens", is_flag=True, help="Open the page in a browser.")
-@click.option(
-    *RUNS,
-    type=click.IntRange(min=1, max=10_000),
-    default=10,
-    show_default=True,
-    help="How many runs to profile, after one that does not count.",
-)
-@click.option(
-    "--backend",
-    "compared",
-    multiple=True,
-    metavar="ID",
-    help="Compare the model on this backend with the others named so; may be repeated.",
-)
-@click.option("--no-accuracy", is_flag=True, help="Do not compare each layer with CpuRef.")
-@click.option("--image", type=MODEL_FILE, help="A picture for a model with one image input.")
-@click.option(
-    "--input",
-    "inputs",
-    multiple=True,
-    metavar="NAME=FILE.npy",
-    help="An array for one input; once per input. Random numbers if left out.",
-)
-@size_option
-@seed_option()
-@verbosity_options
 def report(
     load_request: CliLoadRequest,
     output: str | None,
@@ -72,14 +32,7 @@ def report(
     size: tuple[int, int] | None,
     **given: Any,  # Any: click hands over the fields of RunRequest by name
 ) -> None:
-    """Write a page about MODEL: one file that works in any browser, without network.
-
-    It shows the graph to zoom and search, where layers run and why not elsewhere, where time and
-    memory go, how exact each layer is against CpuRef, and backends beside each other.
-    """
-    from armpy.tools.pages import render_page, write_page
-    from armpy.tools.report import report_sections
-
+    """Write a page about MODEL: one file that works in any browser, without network."""
     render_page("", [])  # tells what is missing before the model runs
     path = Path(output or f"{Path(load_request.model).stem}.html")
     arrays = [text.rpartition("=")[2] for text in given["inputs"]]
@@ -117,12 +70,6 @@ def _subject(
     load_request: CliLoadRequest, model: Model, size: tuple[int, int] | None, given: dict[str, Any]
 ) -> ReportSubject:
     """The model with its inputs, and what is known of its file."""
-    from armpy.cli.pictures.file_metadata import FileMetadata
-    from armpy.cli.pictures.options import PictureOptions
-    from armpy.cli.run.run_model import RunRequest, prepare_inputs
-    from armpy.model.load_request import begins_prepared
-    from armpy.tools.report import ReportSubject
-
     request = RunRequest(picture=PictureOptions(size), **given)
     metadata = FileMetadata(model) if request.image or request.inputs else None
     arrays, origin, _ = prepare_inputs(model, request, metadata)
@@ -144,8 +91,6 @@ def _subject(
 
 def _open(path: Path) -> None:
     """Open a page in a browser; tell if there is none."""
-    import webbrowser
-
     if not webbrowser.open(path.resolve().as_uri()):
         click.echo(f"armpy: hint: no browser was found; open {path} yourself", err=True)
 

@@ -1,4 +1,4 @@
-"""``armpy tune``: lets backends measure what is fastest for a model on this machine."""
+"""Lets backends measure what is fastest for a model on this machine."""
 
 from __future__ import annotations
 
@@ -8,50 +8,24 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
-from functools import partial
-from typing import TYPE_CHECKING
 
 import click
 
+from armpy.backend import TunedChoice, TuningRequest, TuningResult, request_tuning
+from armpy.cli.cache.caches import clear_caches
 from armpy.cli.load_request import CliLoadRequest, load_anything, load_model, registry_of
-from armpy.cli.options import SECONDS, json_option, model_options, verbosity_options
-from armpy.cli.values import FiniteRange
-
-if TYPE_CHECKING:
-    from armpy.backend import TunedChoice, TuningRequest, TuningResult
-    from armpy.plugins import BackendRegistry
+from armpy.cli.printer import Printer, print_json
+from armpy.plugins import BackendRegistry, preferred_backends
+from armpy.plugins.proxy.guard import BackendProxy
 
 _COLUMNS = (
     *("saves us>", "gain>", "us before>", "us now>"),
     *("model's", "fastest", "choice", "layer"),
 )
+
 _LONGEST_NAME = 40
 
-# What a command needs is imported when it runs: --help and usage errors are quick.
-# ruff: noqa: PLC0415
 
-
-@click.command(short_help="Measure what is fastest for a model on this machine, and keep it.")
-@partial(model_options, is_optional=True)
-@click.option(
-    "--machine",
-    "measures_machine",
-    is_flag=True,
-    help="Measure the machine again, too: what backends keep of its speed, for all models. MODEL "
-    "may be left out then.",
-)
-@click.option(
-    *SECONDS,
-    "seconds",
-    type=FiniteRange(min=0, min_open=True),
-    default=60.0,
-    show_default=True,
-    help="How long to measure at most; what has to be compiled for it comes on top.",
-)
-@click.option("--all", "shows_all", is_flag=True, help="List every choice, not only gains.")
-@json_option
-@verbosity_options
-@click.pass_context
 def tune(
     context: click.Context,
     load_request: CliLoadRequest,
@@ -60,19 +34,7 @@ def tune(
     shows_all: bool,
     as_json: bool,
 ) -> None:
-    """Measure what is fastest for MODEL on this machine, and keep it.
-
-    Backends that can compute a layer in several ways take the one that should be fastest. This
-    command lets them try. They keep what they find, for the same options: later loads of the
-    model use it, and 'armpy cache list' shows it. Nothing else should run meanwhile.
-    What takes longest is tried first. Ctrl-C ends the search and keeps what was found until then;
-    a second one drops it.
-    Exit code 1 if a backend could not measure, or not keep what it found.
-    """
-    from armpy.backend import request_tuning
-    from armpy.cli.caches.caches import clear_caches
-    from armpy.cli.printer import print_json
-
+    """Measure what is fastest for MODEL on this machine, and keep it."""
     if not (load_request.model or measures_machine):
         raise click.MissingParameter(param_type="argument", param_hint="MODEL", ctx=context)
     registry = registry_of(load_request)
@@ -111,9 +73,6 @@ def tune(
 
 def _machines(registry: BackendRegistry, backends: Sequence[str] | None) -> dict[str, str]:
     """What backends know of the machine."""
-    from armpy.plugins import preferred_backends
-    from armpy.plugins.proxy.guard import BackendProxy
-
     guarded = [BackendProxy(backend) for backend in preferred_backends(registry, backends)]
     found = {backend.backend_id: backend.get_capabilities() for backend in guarded}
     return {name: str(known["Machine"]) for name, known in found.items() if "Machine" in known}
@@ -121,8 +80,6 @@ def _machines(registry: BackendRegistry, backends: Sequence[str] | None) -> dict
 
 def print_machines(machines: Mapping[str, str]) -> None:
     """Print what backends have measured of the machine."""
-    from armpy.cli.printer import Printer
-
     printer = Printer()
     for backend_id, text in machines.items():
         printer.heading(f"{backend_id}: this machine")
@@ -160,8 +117,6 @@ def print_tuning(results: Sequence[TuningResult], *, shows_all: bool = False) ->
     shows_all : bool
         Whether there is a row also for what stays as it is.
     """
-    from armpy.cli.printer import Printer
-
     printer = Printer()
     if not results:
         printer.line("no backend that runs the model has anything to measure")

@@ -1,31 +1,43 @@
-"""``armpy demo``: a network of the project's own reads a digit that is drawn for it."""
+"""Draws a digit, lets a network of the project's own read it, and shows how."""
 
 from __future__ import annotations
 
+import os
+import shutil
 import statistics
+import sys
+import tempfile
 import time
+import webbrowser
+from contextlib import redirect_stdout
 from dataclasses import asdict, dataclass
 from importlib import resources
-from typing import TYPE_CHECKING
+from io import StringIO
+from pathlib import Path
 
-import click
+import numpy as np
+import numpy.typing as npt
+from PIL import Image
 
-from armpy.cli.options import OUTPUT, WRITABLE_FILE, json_option, verbosity_options
+import armpy
+from armpy.backend import CacheUse
+from armpy.cli.demo.drawing import draw_digit, label_of
+from armpy.cli.pictures.pixels import (
+    Line,
+    bar,
+    beside,
+    half_blocks,
+    has_blocks,
+    has_colours,
+    print_lines,
+)
+from armpy.cli.printer import print_json
+from armpy.cli.profile.report import steps_of
+from armpy.cli.report.command import command as report_command
+from armpy.model import Model
+from armpy.types import REFERENCE_BACKEND_ID
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import numpy as np
-    import numpy.typing as npt
-    from PIL import Image
-
-    from armpy.cli.pictures.pixels import Line
-    from armpy.model import Model
-
-    Pixels = npt.NDArray[np.uint8]
-
-# What a command needs is imported when it runs: --help and usage errors are quick.
-# ruff: noqa: PLC0415
+Pixels = npt.NDArray[np.uint8]
 
 _SHOWN_SIZE = 32
 _INPUT_SIZE = 16
@@ -87,45 +99,14 @@ class OperationTime:
     share: float
 
 
-@click.command(short_help="See a small network read a digit that is drawn for it.")
-@click.option(
-    "--digit", type=click.IntRange(0, 9), default=7, show_default=True, help="What is drawn."
-)
-@click.option(
-    "--browser/--no-browser",
-    default=True,
-    help="Open a report of the model in a browser, where there is one. It is, by default.",
-)
-@click.option(
-    "--report",
-    *OUTPUT,
-    "report",
-    type=WRITABLE_FILE,
-    help="Write the report to this file, and keep it.",
-)
-@json_option
-@verbosity_options
 def demo(digit: int, browser: bool, report: str | None, as_json: bool) -> None:
-    """See a small network read a digit that is drawn for it.
-
-    Nothing but the installed package is needed. The answer comes at once from CpuRef, which
-    computes with NumPy; then the network is compiled for this processor, which takes a while the
-    first time, and is timed. Nothing leaves this machine.
-    """
-    import numpy as np
-
-    from armpy.cli.digits.drawing import draw_digit, label_of
-    from armpy.cli.printer import print_json
-    from armpy.types import REFERENCE_BACKEND_ID
-
+    """See a small network read a digit that is drawn for it."""
     picture = draw_digit(label_of(digit))
     size = picture.width
     pixels = np.asarray(picture.reduce(size // _INPUT_SIZE), np.uint8)
     show = _Show(is_silent=as_json)
-    with resources.as_file(resources.files("armpy.cli.digits") / "digits_int8.tflite") as file:
+    with resources.as_file(resources.files("armpy.cli.demo") / "digits_int8.tflite") as file:
         path = str(file)
-        from armpy.types import REFERENCE_BACKEND_ID
-
         reference = read(path, pixels, (REFERENCE_BACKEND_ID,))
         shown = np.asarray(picture.reduce(size // _SHOWN_SIZE), np.uint8)
         show.answer(digit, shown, reference)
@@ -155,10 +136,6 @@ def read(path: str, pixels: Pixels, backends: tuple[str, ...] | None) -> Reading
     backends : tuple of str, optional
         All installed ones if left out.
     """
-    import numpy as np
-
-    import armpy
-
     begin = time.perf_counter()
     with armpy.load(path, backends=backends) as model:
         given = _elements(pixels)
@@ -179,9 +156,6 @@ def read(path: str, pixels: Pixels, backends: tuple[str, ...] | None) -> Reading
 
 def operation_times(path: str, pixels: Pixels) -> tuple[OperationTime, ...]:
     """What each kind of layer takes, the longest first."""
-    import armpy
-    from armpy.cli.profile.report import steps_of
-
     with (
         armpy.Runtime(armpy.RuntimeOptions(profiling=True)) as runtime,
         armpy.load(path, runtime=runtime) as model,
@@ -207,10 +181,6 @@ def operation_times(path: str, pixels: Pixels) -> tuple[OperationTime, ...]:
 
 def has_browser() -> bool:
     """Whether there is a browser with windows for somebody who looks at a terminal."""
-    import os
-    import sys
-    import webbrowser
-
     if sys.stdout is None or not sys.stdout.isatty():
         return False
     has_windows = sys.platform in ("darwin", "win32") or any(
@@ -234,26 +204,17 @@ def write_report(model: str, picture: Image.Image, report: str | None) -> Path:
     report : str, optional
         Where the page goes; a new folder for passing files if left out.
     """
-    import tempfile
-    from contextlib import redirect_stdout
-    from io import StringIO
-    from pathlib import Path
-
-    from armpy.cli.report_command import report as command
-
     page = Path(report) if report else Path(tempfile.mkdtemp(prefix="armpy-demo-"), "digits.html")
     with tempfile.TemporaryDirectory() as folder, redirect_stdout(StringIO()):
         drawn = Path(folder, "digit.png")
         picture.save(drawn)
         arguments = [model, "-o", str(page), "--image", str(drawn), "--runs", str(_LEAST_RUNS)]
-        command.main(arguments, prog_name="armpy report", standalone_mode=False)
+        report_command.main(arguments, prog_name="armpy report", standalone_mode=False)
     return page
 
 
 def _elements(pixels: Pixels) -> npt.NDArray[np.int8]:
     """The network's input, shape (1, 16, 16, 1): a pixel less 128."""
-    import numpy as np
-
     return (pixels.astype(np.int16) - 128).astype(np.int8).reshape(1, *pixels.shape, 1)
 
 
@@ -270,8 +231,6 @@ def _times_us(model: Model, given: npt.NDArray[np.int8]) -> list[float]:
 
 def _compiled(use: object) -> int:
     """How many kernels a use of a cache did not find: ``NumbaAcc: 11 kernels: miss (...)``."""
-    from armpy.backend import CacheUse
-
     words = use.what.split() if isinstance(use, CacheUse) and not use.is_hit else []
     return int(words[0]) if len(words) == 2 and words[1] == "kernels" else 0
 
@@ -286,17 +245,12 @@ class _Show:
     """
 
     def __init__(self, *, is_silent: bool) -> None:
-        from armpy.cli.pictures.pixels import has_blocks, has_colours
-
         self._is_silent = is_silent
         self._coloured = has_colours()
         self._blocks = has_blocks()
 
     def answer(self, digit: int, pixels: Pixels, reading: Reading) -> None:
         """Show the picture, and what was read."""
-        from armpy.cli.digits.drawing import label_of
-        from armpy.cli.pictures.pixels import bar, half_blocks
-
         style = "bold green" if reading.answer == digit else "bold red"
         right: list[Line] = [
             [("A small network reads it as ", ""), (label_of(reading.answer), style), (":", "")],
@@ -322,8 +276,6 @@ class _Show:
         self, reference: Reading, fastest: Reading, operations: tuple[OperationTime, ...]
     ) -> None:
         """Show where it ran, how fast, and where the time goes."""
-        from armpy.cli.pictures.pixels import bar
-
         where = ", ".join(f"{name} {count}" for name, count in fastest.backends.items())
         how = (
             f"{fastest.num_compiled} kernels compiled, and kept for the next time"
@@ -363,8 +315,6 @@ class _Show:
         if page is not None:
             self._print([[("Report:  ", "bold"), (str(page), "")], []])
         if page is not None and opens:
-            import webbrowser
-
             webbrowser.open(page.resolve().as_uri())
         lines: list[Line] = [
             [("Now with models and pictures of yours:", "bold")],
@@ -377,10 +327,6 @@ class _Show:
 
     def _print(self, lines: list[Line]) -> None:
         """Print lines at once, also where stdout is a pipe."""
-        import sys
-
-        from armpy.cli.pictures.pixels import print_lines
-
         if not self._is_silent:
             print_lines(lines, coloured=self._coloured)
             sys.stdout.flush()
@@ -388,10 +334,6 @@ class _Show:
 
 def _fitted(left: list[Line], right: list[Line]) -> list[Line]:
     """Lines beside others, or under them where a terminal is narrow."""
-    import shutil
-
-    from armpy.cli.pictures.pixels import beside
-
     width = max(sum(len(text) for text, _ in line) for line in right) + 4 + _SHOWN_SIZE
     if width <= shutil.get_terminal_size().columns:
         return beside(left, right)

@@ -1,46 +1,25 @@
-"""``armpy calibrate``: measures backends on this machine."""
+"""Measures backends on this machine, and tells of it."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import click
 
-from armpy.cli.options import (
-    EXIT_PROBLEMS,
-    SECONDS,
-    backends_option,
-    dynamic_backends_option,
-    json_option,
-    verbosity_options,
-)
-from armpy.cli.values import FiniteRange
-
-if TYPE_CHECKING:
-    from armpy.compiler.devices import FiguresStore
-    from armpy.tools.calibrate import CalibrationReport
+from armpy.cli.backends.device_tables import figure_rows
+from armpy.cli.options import EXIT_PROBLEMS
+from armpy.cli.printer import Printer, print_json
+from armpy.cli.progress import progress_shown
+from armpy.compiler.devices import FiguresStore, describe_machine
+from armpy.compiler.devices.records import costs_fields, figures_fields
+from armpy.plugins import BackendRegistry, PluginOptions
+from armpy.tools.calibrate import OUT_OF_TIME, CalibrationReport
+from armpy.tools.calibrate import calibrate as measure_backends
 
 _MOST_BUSY = 0.5
 
-# What a command needs is imported when it runs: --help and usage errors are quick.
-# ruff: noqa: PLC0415
 
-
-@click.command(short_help="Measure how fast backends are on this machine, and keep it.")
-@backends_option("Measure these backends. Every installed one if left out.")
-@click.option(
-    *SECONDS,
-    type=FiniteRange(min=0, min_open=True, max=3600),
-    default=20.0,
-    show_default=True,
-    help="How long to measure each backend at most; what has to be compiled comes on top.",
-)
-@dynamic_backends_option
-@json_option
-@verbosity_options
-@click.pass_context
 def calibrate(
     context: click.Context,
     backends: tuple[str, ...] | None,
@@ -48,19 +27,7 @@ def calibrate(
     dynamic_backends_path: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Measure how fast backends are on this machine, and keep it.
-
-    Small networks run on each backend. What comes out decides where networks run that are to be
-    as fast as possible, or to take little power, and 'armpy backends --capabilities' shows it.
-    Nothing else should run meanwhile. CpuRef is measured besides if it was not before.
-    Exit code 1 if a backend could not be measured, or what was measured not be kept.
-    """
-    from armpy.cli.printer import print_json
-    from armpy.cli.progress import progress_shown
-    from armpy.compiler.devices import FiguresStore
-    from armpy.plugins import BackendRegistry, PluginOptions
-    from armpy.tools.calibrate import calibrate as measure_backends
-
+    """Measure how fast backends are on this machine, and keep it."""
     options = PluginOptions(dynamic_backends_path=dynamic_backends_path, probe=True)
     store = FiguresStore()
     registry = BackendRegistry.discover(options)
@@ -90,10 +57,6 @@ def busy_processors() -> float:
 
 def print_calibration(reports: Sequence[CalibrationReport], store: FiguresStore) -> None:
     """Print what was measured of each backend."""
-    from armpy.cli.backends.device_tables import figure_rows
-    from armpy.cli.printer import Printer
-    from armpy.compiler.devices import describe_machine
-
     printer = Printer()
     printer.line(f"{describe_machine()} (machine {store.machine})")
     for report in reports:
@@ -116,8 +79,6 @@ def print_calibration(reports: Sequence[CalibrationReport], store: FiguresStore)
 
 def _left_out(report: CalibrationReport) -> str:
     """What was not measured, for people."""
-    from armpy.tools.calibrate import OUT_OF_TIME
-
     late = sum(reason == OUT_OF_TIME for reason in report.left_out.values())
     refused = len(report.left_out) - late
     said = f", {refused} that it cannot run" if refused else ""
@@ -128,9 +89,6 @@ def calibration_document(
     reports: Sequence[CalibrationReport], store: FiguresStore
 ) -> dict[str, object]:
     """Everything that was measured as a JSON document."""
-    from armpy.compiler.devices import describe_machine
-    from armpy.compiler.devices.records import costs_fields, figures_fields
-
     backends = [
         {
             "backend": report.backend,

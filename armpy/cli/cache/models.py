@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
 from armpy.backend import CacheEntry, GroupedCacheEntry
-from armpy.cli.caches.cache_report import CacheReport
+from armpy.cli.cache.cache_report import CacheReport
 from armpy.errors import InvalidArgumentError, did_you_mean
 
 OWN = "armpy itself"

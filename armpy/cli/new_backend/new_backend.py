@@ -159,5 +159,5 @@ def write_project(name: BackendName, style: str, folder: Path) -> list[Path]:
 
 def _template(place: str, name: str) -> Template:
     """A template by its folder and name."""
-    file = resources.files("armpy.cli") / "templates" / place / f"{name}.template"
+    file = resources.files("armpy.cli.new_backend") / "templates" / place / f"{name}.template"
     return Template(file.read_text("utf-8"))

@@ -1,48 +1,23 @@
-"""``armpy diff``: finds the first layer that two backends compute differently."""
+"""Finds the first layer that two backends, or two files, compute differently."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
 import click
 from click.core import ParameterSource
 
-from armpy.cli.options import (
-    MODEL_FILE,
-    dynamic_backends_option,
-    json_option,
-    seed_option,
-    verbosity_options,
-)
-
-if TYPE_CHECKING:
-    from armpy.testing import ModelDifference
-
-# What a command needs is imported when it runs: --help and usage errors are quick.
-# ruff: noqa: PLC0415
+import armpy
+from armpy.cli.files import read_inputs
+from armpy.cli.printer import Printer, print_json
+from armpy.cli.progress import progress_shown
+from armpy.execution import RuntimeOptions
+from armpy.model.load_request import begins_prepared
+from armpy.model.model_files import parse
+from armpy.testing import ModelDifference, first_difference
+from armpy.tools.compare.file_diff import FILE_TOLERANCE, first_file_difference
 
 
-@click.command(short_help="Find the first layer that two backends, or two files, differ in.")
-@click.argument("model", type=MODEL_FILE)
-@click.argument("other", type=MODEL_FILE, required=False)
-@click.option("--backend", metavar="ID", help="The backend that may be wrong.")
-@click.option(
-    "--against", default="CpuRef", show_default=True, metavar="ID", help="The one that is right."
-)
-@click.option(
-    "--input",
-    "inputs",
-    multiple=True,
-    metavar="NAME=FILE.npy",
-    help="An array for one input; the others are random.",
-)
-@seed_option()
-@click.option("--exact", is_flag=True, help="Allow no difference in what is no floating point.")
-@dynamic_backends_option
-@json_option
-@verbosity_options
-@click.pass_context
 def diff(
     context: click.Context,
     model: str,
@@ -55,16 +30,7 @@ def diff(
     dynamic_backends_path: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Run MODEL on two backends and name the first layer whose output leaves the tolerance.
-
-    Each layer is tried by itself on the right inputs first; if all are right, beginnings of
-    the model are, so that layers which are wrong only when they are fused are found too.
-    Exit code 1 if there is a difference, or if the backend runs none of the layers.
-
-    With OTHER, another file of the same network in any format, both run on CpuRef, and the layer
-    is named behind which the files no longer compute the same numbers. Inputs of the same names
-    are the same; with other names they are the same by order. --input names those of MODEL.
-    """
+    """Run MODEL on two backends and name the first layer whose output leaves the tolerance."""
     if (other is None) == (backend is None):
         raise click.UsageError("Give --backend, or another file to compare with.")
     if other is not None:
@@ -74,12 +40,6 @@ def diff(
         paths = dynamic_backends_path
         context.exit(_compare_files(model, other, inputs, seed, paths, as_json=as_json))
     assert backend is not None
-    from armpy.cli.files import read_inputs
-    from armpy.cli.printer import print_json
-    from armpy.cli.progress import progress_shown
-    from armpy.execution import RuntimeOptions
-    from armpy.testing import first_difference
-
     with progress_shown():
         found = first_difference(
             model,
@@ -108,11 +68,6 @@ def _compare_files(
     as_json: bool,
 ) -> int:
     """Print where two files of one network part; the exit code."""
-    from armpy.cli.files import read_inputs
-    from armpy.cli.printer import Printer, print_json
-    from armpy.execution import RuntimeOptions
-    from armpy.tools.compare.file_diff import FILE_TOLERANCE, first_file_difference
-
     found = first_file_difference(
         model,
         other,
@@ -135,12 +90,7 @@ def _compare_files(
 
 def _input_names(model: str) -> list[str]:
     """Names of a model's inputs."""
-    from armpy.model.load_request import begins_prepared
-    from armpy.model.model_files import parse
-
     if begins_prepared(model):
-        import armpy
-
         with armpy.load(model) as loaded:
             return [spec.name for spec in loaded.inputs]
     return [value.name for value in parse(model).inputs]
@@ -148,8 +98,6 @@ def _input_names(model: str) -> list[str]:
 
 def print_difference(found: ModelDifference) -> None:
     """Print where the layers ran and which one is the first to differ."""
-    from armpy.cli.printer import Printer
-
     printer = Printer()
     printer.line(f"{found.backend}: {found.backend_placement}")
     printer.line(f"{found.against}: {found.against_placement}")
