@@ -146,7 +146,7 @@ def summarize(
         As a `Profiler` has them.
     num_dropped : int
     """
-    collected = _Collected()
+    collected = _TimeTotals()
     queued = [event for event in events if event.kind is EventKind.QUEUED]
     roots = nested([*(e for e in events if e.kind is not EventKind.QUEUED), *load_events])
     executions: list[EventNode] = []
@@ -178,7 +178,7 @@ def summarize(
     )
 
 
-class _Collected:
+class _TimeTotals:
     """Time of executions and of loading by what it went into."""
 
     def __init__(self) -> None:

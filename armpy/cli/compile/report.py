@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import asdict, dataclass
 
-from armpy.cli.inspect.prepared_file import FileBytes, LeftOut, PreparedContents
+from armpy.cli.inspect.prepared_file import FileBytes, MissingProgram, PreparedContents
 from armpy.cli.printer import Printer
 from armpy.core.units import bytes_text
 from armpy.store.archive.container import open_container
@@ -26,7 +26,7 @@ class CompileReport:
     layers_by_backend : dict of str to int
     targets_by_backend : dict of str to list of str
         What backends have compiled for.
-    left_out : tuple of LeftOut
+    left_out : tuple of MissingProgram
     signer : str
         The key that has signed it; empty if none has.
     """
@@ -37,7 +37,7 @@ class CompileReport:
     bytes: FileBytes
     layers_by_backend: dict[str, int]
     targets_by_backend: dict[str, list[str]]
-    left_out: tuple[LeftOut, ...]
+    left_out: tuple[MissingProgram, ...]
     signer: str
 
 

@@ -50,7 +50,7 @@ _MOST_OPERATIONS = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class DigitAnswer:
     """Digit read by the demo's network, with the backends that it ran on.
 
     Parameters
@@ -124,7 +124,7 @@ def demo(digit: int, browser: bool, report: str | None, as_json: bool) -> None:
         print_json({**about, **readings, "operations": times})
 
 
-def read(path: str, pixels: Pixels, backends: tuple[str, ...] | None) -> Reading:
+def read(path: str, pixels: Pixels, backends: tuple[str, ...] | None) -> DigitAnswer:
     """Load the network, let it read a picture, and time it.
 
     Parameters
@@ -149,7 +149,7 @@ def read(path: str, pixels: Pixels, backends: tuple[str, ...] | None) -> Reading
         placement = model.placement
         layers = {} if placement is None else dict(placement.layers_by_backend)
         num_compiled = 0 if placement is None else sum(map(_compiled, placement.cache_uses))
-    return Reading(
+    return DigitAnswer(
         layers, tuple(scores), load_s, num_compiled, statistics.median(times), len(times)
     )
 
@@ -249,7 +249,7 @@ class _Show:
         self._coloured = has_colours()
         self._blocks = has_blocks()
 
-    def answer(self, digit: int, pixels: Pixels, reading: Reading) -> None:
+    def answer(self, digit: int, pixels: Pixels, reading: DigitAnswer) -> None:
         """Show the picture, and what was read."""
         style = "bold green" if reading.answer == digit else "bold red"
         right: list[Line] = [
@@ -273,7 +273,7 @@ class _Show:
         self._print([[(text, "")]])
 
     def speed(
-        self, reference: Reading, fastest: Reading, operations: tuple[OperationTime, ...]
+        self, reference: DigitAnswer, fastest: DigitAnswer, operations: tuple[OperationTime, ...]
     ) -> None:
         """Show where it ran, how fast, and where the time goes."""
         where = ", ".join(f"{name} {count}" for name, count in fastest.backends.items())

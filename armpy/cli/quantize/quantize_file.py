@@ -113,7 +113,7 @@ def quantize_file(load_request: CliLoadRequest, request: QuantizeRequest) -> Qua
     if request.picture.size is not None:
         specs = [TensorSpec(value.name, value.info) for value in graph.inputs]
         shapes = {**sized_shapes(specs, request.picture.size), **shapes}
-    metadata = FileMetadata(cast("Model", _Described(origin, load_request.signature)))
+    metadata = FileMetadata(cast("Model", _FileModel(origin, load_request.signature)))
     hints: list[str] = []
     data: object = request.data
     pictures = _pictures(request.data)
@@ -143,7 +143,7 @@ def quantize_file(load_request: CliLoadRequest, request: QuantizeRequest) -> Qua
 
 
 @dataclass(frozen=True, slots=True)
-class _Described:
+class _FileModel:
     """A model as far as its metadata go: nothing is loaded for these."""
 
     origin: ModelOrigin

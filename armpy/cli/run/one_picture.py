@@ -13,6 +13,7 @@ from armpy.cli.pictures.detections import Findings, Frame, find
 from armpy.cli.pictures.image_layout import shown_size
 from armpy.cli.pictures.images import image_input, open_image
 from armpy.cli.pictures.normalization import normalization_of
+from armpy.cli.pictures.options import PictureOptions
 from armpy.cli.run.drawing import draw_picture, save_drawn
 from armpy.errors import InvalidArgumentError
 from armpy.execution.arrays.conversion import dequantize_array
@@ -22,12 +23,11 @@ if TYPE_CHECKING:
     from armpy.cli.pictures.file_metadata import FileMetadata
     from armpy.cli.run.output_reader import OutputReader, ReadOutputs
     from armpy.cli.run.results import Array
-    from armpy.cli.run.run_model import RunRequest
     from armpy.model import Model
 
 
 def picture_inputs(
-    model: Model, request: RunRequest, path: str, metadata: FileMetadata | None
+    model: Model, path: str, options: PictureOptions, metadata: FileMetadata | None
 ) -> tuple[dict[str, Array], str, list[str]]:
     """A picture as the model's only input, where it is from, and hints.
 
@@ -45,15 +45,15 @@ def picture_inputs(
         )
     spec = model.inputs[0]
     image = open_image(path)
-    normalization = normalization_of(request.picture)
+    normalization = normalization_of(options)
     if normalization is None and metadata is not None:
         normalization = metadata.normalization(spec)
     array, hint = image_input(
         image,
         spec.name,
         spec.info,
-        size=request.picture.size,
-        resize=request.picture.resize,
+        size=options.size,
+        resize=options.resize,
         normalization=normalization,
     )
     origin = f"{path}, {image.width}x{image.height} pixels, as {spec.data_type.name}"
@@ -80,23 +80,26 @@ def findings_of(
 
 
 def find_and_draw(
-    request: RunRequest,
+    path: str,
+    resize: str,
     reader: OutputReader,
     read: ReadOutputs,
     arrays: Mapping[str, Array],
     results: Mapping[str, Array],
+    *,
+    min_score: float,
+    folder: str | None,
 ) -> tuple[Findings | None, list[str]]:
-    """What was found in the request's picture; paths of what was drawn, if that is asked for."""
-    assert request.image is not None
+    """What was found in a picture; paths of what was drawn, if there is a folder for that."""
     (elements,) = arrays.values()
     shown = shown_size(elements)
-    findings = findings_of(reader, results, shown, Frame(), request.min_score)
-    if findings is None and request.save_pictures is None:
+    findings = findings_of(reader, results, shown, Frame(), min_score)
+    if findings is None and folder is None:
         return None, []
-    frame = Frame.of(open_image(request.image).size, shown, request.picture.resize)
-    findings = findings_of(reader, results, shown, frame, request.min_score)
-    if request.save_pictures is None:
+    frame = Frame.of(open_image(path).size, shown, resize)
+    findings = findings_of(reader, results, shown, frame, min_score)
+    if folder is None:
         return findings, []
-    drawn = draw_picture(request.image, read, findings, frame, min_score=request.min_score)
-    (stem,) = file_stems([Path(request.image).stem])
-    return findings, [save_drawn(request.save_pictures, stem, request.image, drawn)]
+    drawn = draw_picture(path, read, findings, frame, min_score=min_score)
+    (stem,) = file_stems([Path(path).stem])
+    return findings, [save_drawn(folder, stem, path, drawn)]

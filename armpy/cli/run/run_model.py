@@ -181,7 +181,16 @@ def run_model(model: Model, request: RunRequest) -> RunReport:
     if request.image is not None:
         from armpy.cli.run.one_picture import find_and_draw
 
-        findings, drawn = find_and_draw(request, reader, read, arrays, results)
+        findings, drawn = find_and_draw(
+            request.image,
+            request.picture.resize,
+            reader,
+            read,
+            arrays,
+            results,
+            min_score=request.min_score,
+            folder=request.save_pictures,
+        )
         files += drawn
     if profiler is not None and request.trace:
         Path(request.trace).write_text(profiler.to_chrome_trace(), "utf-8")
@@ -253,7 +262,7 @@ def prepare_inputs(
     if request.image is not None:
         from armpy.cli.run.one_picture import picture_inputs
 
-        return picture_inputs(model, request, request.image, metadata)
+        return picture_inputs(model, request.image, request.picture, metadata)
     if request.inputs:
         from armpy.cli.files import read_inputs
 

@@ -14,7 +14,7 @@ import numpy as np
 from armpy.backend import Progress, report_progress
 from armpy.cli.pictures.detections import Findings, Frame
 from armpy.cli.pictures.file_metadata import FileMetadata
-from armpy.cli.pictures.ground_truth import Accuracy, Classes, Judged, Truths, accuracy_of
+from armpy.cli.pictures.ground_truth import Accuracy, Classes, Judgement, Truths, accuracy_of
 from armpy.cli.pictures.image_layout import shown_size
 from armpy.cli.pictures.images import image_input, open_image
 from armpy.cli.pictures.labels import Labels, read_labels
@@ -174,7 +174,7 @@ class PictureRun:
         self._hints: list[str] = []
         self._input = ""
         self._first: dict[str, Array] | None = None
-        self._judged: list[Judged | None] = []
+        self._judged: list[Judgement | None] = []
 
     def run(self, pictures: Sequence[str]) -> PicturesReport:
         """Run on all pictures.
@@ -336,7 +336,7 @@ class PictureRun:
         wanted = self._classes.index(truth)
         order = np.argsort(-scores, kind="stable")
         rank = int(np.flatnonzero(order == wanted)[0])
-        self._judged.append(Judged(wanted, int(order[0]), rank))
+        self._judged.append(Judgement(wanted, int(order[0]), rank))
         return rank == 0
 
     def _all_classes(self, labels: Labels | None, num_classes: int) -> Classes:
