@@ -322,6 +322,8 @@ def _as_while(loop: OnnxLoop, fixed: int | None) -> list[Item]:
         for index in range(2 + num_carried, len(infos)):
             infos[index] = infos[index].with_shape((None, *infos[index].known_shape[1:]))
     outer_scope = OuterScope(walker, node.scope, [loop.body], extra=[loop.trips])
+    # A body can widen what it is given: each turn here opens a dimension or a rank at least, and
+    # there are no more of them than this.
     for _ in range(2 + sum(len(info.shape or ()) + 1 for info in infos)):
         body = _body(loop, outer_scope, infos, fixed)
         wider = [
