@@ -10,7 +10,7 @@ import pytest
 
 from armpy.cli.__main__ import main
 from armpy.cli.demo import work as demo
-from armpy.cli.pictures.pixels import bar, beside, half_blocks
+from armpy.cli.demo.pixels import bar, beside, half_blocks
 
 for library in ("click", "rich", "PIL"):
     pytest.importorskip(library)

@@ -22,7 +22,7 @@ from PIL import Image
 import armpy
 from armpy.backend import CacheUse
 from armpy.cli.demo.drawing import draw_digit, label_of
-from armpy.cli.pictures.pixels import (
+from armpy.cli.demo.pixels import (
     Line,
     bar,
     beside,
