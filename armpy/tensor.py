@@ -125,8 +125,6 @@ class Quantization:
         ----------
         TFLite AffineQuantize, PerChannelQuantize.
         """
-        from armpy.core.quantization import quantized  # noqa: PLC0415 - it needs NumPy
-
         if not isinstance(data_type, DataType) or data_type.dtype.kind not in "iu":
             raise InvalidArgumentError(
                 "the data type stores no integers",
@@ -134,7 +132,7 @@ class Quantization:
                 expected="one such as DataType.QASYMM_S8",
                 actual=data_type.name if isinstance(data_type, DataType) else repr(data_type),
             )
-        return quantized(self._scaling(), real, data_type.integer_range, data_type.dtype)
+        return self._scaling().quantize(real, data_type.integer_range, data_type.dtype)
 
     def dequantize(self, stored: npt.ArrayLike) -> npt.NDArray[np.float32]:
         """The real numbers that integers stand for: ``scale * (stored - zero point)``.
@@ -156,12 +154,10 @@ class Quantization:
         ----------
         TFLite Dequantize, PerChannelDequantize.
         """
-        from armpy.core.quantization import dequantized  # noqa: PLC0415 - it needs NumPy
-
-        return dequantized(self._scaling(), stored)
+        return self._scaling().dequantize(stored)
 
     def _scaling(self) -> Scaling:
-        """The parameters alone."""
+        """The parameters, with which NumPy computes."""
         from armpy.core.quantization import Scaling  # noqa: PLC0415 - it needs NumPy
 
         return Scaling(self.scales, self.zero_points, self.axis)

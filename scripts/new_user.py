@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-DIGITS = ROOT / "armpy" / "cli" / "digits" / "digits_int8.tflite"
+DIGITS = ROOT / "armpy" / "cli" / "demo" / "digits_int8.tflite"
 PICTURES = ROOT / "examples" / "digits" / "pictures"
 LIMIT_S = 300.0
 """What all of it may take on two cores."""

@@ -21,7 +21,7 @@ def test_the_wheel_holds_every_template_and_every_stub() -> None:
     options.read(ROOT / "setup.cfg")
     patterns = options["options.package_data"]["armpy"].split(", ")
     packed = {path for pattern in patterns for path in (ROOT / "armpy").glob(pattern)}
-    templates = (ROOT / "armpy" / "cli" / "templates").rglob("*")
+    templates = (ROOT / "armpy" / "cli" / "new_backend" / "templates").rglob("*")
     assert packed.issuperset(path for path in templates if path.is_file())
     assert packed.issuperset((ROOT / "armpy").rglob("*.pyi"))
 
@@ -60,7 +60,8 @@ def test_backends_are_folders_of_their_own_which_the_core_does_not_import() -> N
         home = ROOT / "backends" / folder
         assert (home / package / "__init__.py").is_file()
         assert (home / "pyproject.toml").is_file()
-    modules = {*(ROOT / "armpy").rglob("*.py")} - {*(ROOT / "armpy/cli/templates").rglob("*.py")}
+    templates = ROOT / "armpy/cli/new_backend/templates"
+    modules = {*(ROOT / "armpy").rglob("*.py")} - {*templates.rglob("*.py")}
     assert {path for path in modules if imported_packages(path) & folders.keys()} == set()
 
 

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TextIO
 
-from armpy.cli.printer import printable
 from armpy.cli.quick_run import quick_run
 from armpy.cli.settings import CommandSettings
+from armpy.cli.text import printable
 from armpy.errors import ArmpyError, InvalidArgumentError
 
 LIBRARIES = ("click", "rich", "PIL")

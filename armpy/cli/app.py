@@ -1,35 +1,37 @@
-"""The commands and their options; the work is done in the modules named after them."""
+"""The command ``armpy`` and the list of its commands; each is a folder of its name."""
 
 from __future__ import annotations
 
 import click
 
 import armpy
+from armpy.cli.command_group import CommandGroup
 from armpy.cli.options import verbosity_options
-from armpy.cli.plugin_commands import PluginGroup
+
+_SHORT_HELPS = {
+    "backends": "List the backends that are installed.",
+    "benchmark": "Measure models, backends and options beside each other.",
+    "cache": "Look at what backends keep on disk, check it, or delete it.",
+    "calibrate": "Measure how fast backends are on this machine, and keep it.",
+    "compile": "Prepare a model ahead of time: one file that starts at once.",
+    "conformance": "Try out whether a backend keeps its contract and computes right.",
+    "demo": "See a small network read a digit that is drawn for it.",
+    "diff": "Find the first layer that two backends, or two files, differ in.",
+    "doctor": "Find out what is wrong with backends or a file, and what to do.",
+    "inspect": "Show what a model is made of and where it would run.",
+    "keys": "Make keys to sign prepared files with, or show them.",
+    "new-backend": "Write the project of a new backend.",
+    "profile": "Show profiles that runs have written, and compare two.",
+    "quantize": "Make a float model smaller and faster: 8-bit integers, or float16.",
+    "report": "Write a page about a model: graph, placement, time, memory, accuracy.",
+    "run": "Run a model on pictures, on arrays, or on random numbers.",
+    "tune": "Measure what is fastest for a model on this machine, and keep it.",
+}
 
 
 @click.group(
-    cls=PluginGroup,
-    elsewhere={
-        "backends": "armpy.cli.backends.commands:backends",
-        "benchmark": "armpy.cli.benchmark.command:benchmark_command",
-        "cache": "armpy.cli.caches.commands:cache",
-        "calibrate": "armpy.cli.backends.calibrate:calibrate",
-        "compile": "armpy.cli.compile:compile_command",
-        "conformance": "armpy.cli.conformance.command:conformance",
-        "demo": "armpy.cli.demo:demo",
-        "diff": "armpy.cli.diff:diff",
-        "doctor": "armpy.cli.backends.commands:doctor",
-        "inspect": "armpy.cli.inspect.command:inspect",
-        "keys": "armpy.cli.keys:keys",
-        "new-backend": "armpy.cli.backends.commands:new_backend",
-        "profile": "armpy.cli.profile.commands:profile",
-        "quantize": "armpy.cli.quantize.command:quantize",
-        "run": "armpy.cli.run.command:run",
-        "report": "armpy.cli.report_command:report",
-        "tune": "armpy.cli.backends.tune:tune",
-    },
+    cls=CommandGroup,
+    short_helps=_SHORT_HELPS,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )

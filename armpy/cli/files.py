@@ -1,11 +1,10 @@
-"""Reads inputs from and writes outputs to files."""
+"""Reads arrays from files, and names files after tensors."""
 
 from __future__ import annotations
 
-import colorsys
 import re
 import tokenize
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -14,11 +13,9 @@ import numpy.typing as npt
 from armpy.errors import InvalidArgumentError, did_you_mean
 
 Array = npt.NDArray[np.generic]
-Mask = npt.NDArray[np.int64]
 
 _NPY_MAGIC = b"\x93NUMPY"
 _LONGEST_NAME = 100
-_GOLDEN_ANGLE = 0.381966
 
 
 def split_input(option: str, names: Sequence[str]) -> tuple[str, str]:
@@ -108,47 +105,3 @@ def file_stems(names: Iterable[str]) -> list[str]:
         used.add(stem.lower())
         stems.append(stem)
     return stems
-
-
-def write_outputs(folder: str, arrays: Mapping[str, Array], masks: Mapping[str, Mask]) -> list[str]:
-    """Write each output as ``.npy`` and each mask as a coloured ``.png`` besides.
-
-    Returns
-    -------
-    list of str
-        Paths of the files.
-    """
-    target = Path(folder)
-    target.mkdir(parents=True, exist_ok=True)
-    written: list[str] = []
-    for (name, array), stem in zip(arrays.items(), file_stems(arrays), strict=True):
-        written.append(str(target / f"{stem}.npy"))
-        np.save(written[-1], array, allow_pickle=False)
-        if name in masks:
-            written.append(str(target / f"{stem}.png"))
-            write_mask(written[-1], masks[name])
-    return written
-
-
-def write_mask(path: str, mask: Mask) -> None:
-    """Write a mask as a picture whose palette indexes are the classes (modulo 256)."""
-    from PIL import Image  # noqa: PLC0415  # slow to import
-
-    picture = Image.fromarray((mask % 256).astype(np.uint8)).convert("L")
-    picture.putpalette(palette())
-    picture.save(path)
-
-
-def palette() -> list[int]:
-    """256 colours, three numbers each: black for class 0, then hues far from each other.
-
-    Notes
-    -----
-    Each hue is the golden angle away from the one before, in three shades by turns.
-    """
-    colours: list[int] = [0, 0, 0]
-    for index in range(1, 256):
-        shade = (1.0, 0.75, 0.55)[index // 8 % 3]
-        colour = colorsys.hsv_to_rgb(index * _GOLDEN_ANGLE % 1.0, 0.75, shade)
-        colours += [round(255 * part) for part in colour]
-    return colours

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Set
 from copy import copy
 from functools import partial
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 
 from armpy.cli.printer import stdout_kept
-from armpy.cli.strict_options import OnceGroup
-
-if TYPE_CHECKING:
-    from armpy.plugins import Candidate
-    from armpy.plugins.hook_plugins import HookPlugins
-
-# Plugins are looked for where a command is none of armpy's own: those are as quick as without.
-# ruff: noqa: PLC0415
+from armpy.errors import ArmpyError, PluginError
+from armpy.plugins import BackendRegistry, Candidate
+from armpy.plugins.discovery.candidate import RejectionError
+from armpy.plugins.hook_plugins import HookPlugins
+from armpy.plugins.proxy.guarded_call import describe, let_user_interrupt
 
 T = TypeVar("T")
 
@@ -28,51 +23,7 @@ _HOOK = "armpy_add_cli_commands"
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
 
-class PluginGroup(OnceGroup):
-    """A group that imports a command when it is asked for, and has those of plugins behind its own.
-
-    Parameters
-    ----------
-    *arguments, **named
-        As for `click.Group`.
-    elsewhere : mapping of str to str
-        Where commands are that are not imported yet, ``module:object`` by name.
-    """
-
-    def __init__(
-        self,
-        *arguments: Any,  # Any: click's own
-        elsewhere: Mapping[str, str],
-        **named: Any,  # Any: click's own
-    ) -> None:
-        super().__init__(*arguments, **named)
-        self._elsewhere = elsewhere
-
-    @property
-    def own_names(self) -> set[str]:
-        """Names of the group's own commands."""
-        return {*self.commands, *self._elsewhere}
-
-    def get_command(self, context: click.Context, name: str) -> click.Command | None:
-        """One of the group's own commands, or a plugin's."""
-        if name in self._elsewhere and name not in self.commands:
-            module, _, found = self._elsewhere[name].partition(":")
-            self.add_command(getattr(import_module(module), found), name)
-        return super().get_command(context, name) or self._plugins(context).get(name)
-
-    def list_commands(self, context: click.Context) -> list[str]:
-        """Names of all commands, for help."""
-        return sorted({*self.own_names, *self._plugins(context)})
-
-    def _plugins(self, context: click.Context) -> dict[str, click.Command]:
-        """The commands of plugins by name; they are asked once for a command line."""
-        found: dict[str, click.Command] | None = context.meta.get(_HOOK)
-        if found is None:
-            found = context.meta[_HOOK] = plugin_commands(self.own_names)
-        return found
-
-
-def plugin_commands(taken: set[str]) -> dict[str, click.Command]:
+def plugin_commands(taken: Set[str]) -> dict[str, click.Command]:
     """The commands of installed plugins by name, but those whose names are taken.
 
     Raises
@@ -80,10 +31,6 @@ def plugin_commands(taken: set[str]) -> dict[str, click.Command]:
     InvalidArgumentError
         If there is a trust file that cannot be used.
     """
-    if not _may_have_plugins():
-        return {}
-    from armpy.plugins import BackendRegistry
-
     registry = BackendRegistry.discover()
     if not registry.has_plugins:
         return {}
@@ -91,17 +38,7 @@ def plugin_commands(taken: set[str]) -> dict[str, click.Command]:
     return collect_commands(registry.plugins, taken)
 
 
-def _may_have_plugins() -> bool:
-    """Whether there are plugins, or something that finding them has to complain about."""
-    from armpy.plugins.discovery.entry_point_cache import PLUGINS_GROUP, installed_entry_points
-
-    told = ("ARMPY_DYNAMIC_BACKENDS_PATH", "ARMPY_TRUST_FILE")
-    return any(os.environ.get(name) for name in told) or any(
-        entry.group == PLUGINS_GROUP for entry in installed_entry_points()
-    )
-
-
-def collect_commands(plugins: HookPlugins, taken: set[str]) -> dict[str, click.Command]:
+def collect_commands(plugins: HookPlugins, taken: Set[str]) -> dict[str, click.Command]:
     """Ask plugins for commands; what cannot be used is left out with its reason.
 
     Parameters
@@ -110,8 +47,6 @@ def collect_commands(plugins: HookPlugins, taken: set[str]) -> dict[str, click.C
     taken : set of str
         Names that none can have.
     """
-    from armpy.plugins.discovery.candidate import RejectionError
-
     found: dict[str, click.Command] = {}
 
     def add(candidate: Candidate, command: click.Command) -> None:
@@ -153,9 +88,6 @@ def _contained(candidate: Candidate, method: Callable[..., T]) -> Callable[..., 
     """A method of a plugin's command that raises what armpy's own commands raise."""
 
     def contained(*arguments: Any, **named: Any) -> T:  # Any: click's own
-        from armpy.errors import ArmpyError, PluginError
-        from armpy.plugins.proxy.guarded_call import describe, let_user_interrupt
-
         try:
             return method(*arguments, **named)
         except (click.ClickException, click.exceptions.Exit, click.Abort, ArmpyError):

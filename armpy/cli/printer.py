@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
+
+from armpy.cli.text import printable
 
 if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.table import Table
+    from armpy.cli.terminal import Terminal
 
 _GAP = 2
 """Blanks between columns."""
@@ -29,8 +31,6 @@ def stdout_kept() -> Iterator[None]:
 
 def print_json(document: object) -> None:
     """Write one JSON document; NaN and infinities, which JSON lacks, become null."""
-    import json  # noqa: PLC0415  # few commands need it
-
     if sys.stdout is not None:
         sys.stdout.write(json.dumps(plain(document), indent=2, allow_nan=False) + "\n")
 
@@ -56,7 +56,7 @@ class Printer:
     """
 
     def __init__(self) -> None:
-        self._rich = None if _is_plain() else _console()
+        self._terminal = None if _is_plain() else _terminal()
 
     def line(self, text: str, style: str = "") -> None:
         """Print a line; a terminal may break it.
@@ -67,22 +67,20 @@ class Printer:
         style : str
             As rich calls it, such as ``yellow``; where there is a terminal that shows it.
         """
-        if self._rich is None:
+        if self._terminal is None:
             sys.stdout.write(printable(text) + "\n")
-            return
-        from rich.text import Text  # noqa: PLC0415  # slow to import
-
-        self._rich.print(Text(printable(text), style=style), soft_wrap=True)
+        else:
+            self._terminal.line(printable(text), style)
 
     @property
     def is_terminal(self) -> bool:
         """Whether somebody looks at it, for whom lines of any length are hard to read."""
-        return self._rich is not None and self._rich.is_terminal
+        return self._terminal is not None and self._terminal.is_terminal
 
     @property
     def width(self) -> int:
         """Columns that a line has."""
-        return _PIPE_WIDTH if self._rich is None else self._rich.width
+        return _PIPE_WIDTH if self._terminal is None else self._terminal.width
 
     def marked(self, text: str, *, is_good: bool) -> None:
         """Print a line about something that is well or not: with a sign, in colour, on terminals.
@@ -91,23 +89,18 @@ class Printer:
         -----
         ``NO_COLOR`` leaves the sign. What is no terminal gets the text alone.
         """
-        if self._rich is None or not self.is_terminal:
+        if self._terminal is None or not self.is_terminal:
             self.line(text)
             return
         signs = {True: "\u2713", False: "\u26a0"}
-        if not self._rich.encoding.lower().startswith("utf"):
+        if not self._terminal.is_unicode:
             signs = {True: "+", False: "!"}
         self.line(f"{signs[is_good]} {text}", "green" if is_good else "yellow")
 
     def heading(self, text: str) -> None:
         """Print a line that stands out, after an empty one."""
         self.line("")
-        if self._rich is None:
-            self.line(text)
-            return
-        from rich.text import Text  # noqa: PLC0415
-
-        self._rich.print(Text(printable(text), style="bold"), soft_wrap=True)
+        self.line(text, "bold")
 
     def table(self, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
         """Print a table; cells are folded where a terminal is too narrow, never cut off.
@@ -119,11 +112,13 @@ class Printer:
         rows : iterable of sequence
         """
         cells = [[printable(str(cell)) for cell in row] for row in rows]
-        if self._rich is not None:
-            self._rich.print(_rich_table(columns, cells, self._rich.width))
+        if self._terminal is not None:
+            self._terminal.table(columns, cells)
             return
         lines = _laid_out(columns, cells)
-        for line in _laid_out_by_rich(columns, cells) if lines is None else lines:
+        if lines is None:
+            lines = _terminal().table_lines(columns, cells)
+        for line in lines:
             self.line(line.rstrip())
 
 
@@ -145,82 +140,15 @@ def _laid_out(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str
     ]
 
 
-def _laid_out_by_rich(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """A table's lines, whatever its characters are."""
-    console = _console()
-    with console.capture() as capture:
-        console.print(_rich_table(columns, rows))
-    return capture.get().splitlines()
-
-
-def _rich_table(
-    columns: Sequence[str], rows: Sequence[Sequence[str]], width: int | None = None
-) -> Table:
-    """A table for a console.
-
-    Notes
-    -----
-    Where it is too narrow, text is folded and numbers are not, as long as there is room for that.
-    """
-    from rich.table import Table  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
-
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, _GAP, 0, 0))
-    for column, size in zip(columns, _widths(columns, rows, width), strict=True):
-        side: Literal["left", "right"] = "right" if column.endswith(">") else "left"
-        table.add_column(column.rstrip(">"), justify=side, overflow="fold", width=size)
-    for row in rows:
-        table.add_row(*map(Text, row))
-    return table
-
-
-def _widths(
-    columns: Sequence[str], rows: Sequence[Sequence[str]], width: int | None
-) -> list[int] | list[None]:
-    """Characters of each column on a terminal that is too narrow for all; else rich knows them.
-
-    Numbers stay whole. Texts share what is left: each gets as much as it needs, or as any other.
-    """
-    from rich.cells import cell_len  # noqa: PLC0415
-
-    unknown: list[None] = [None] * len(columns)
-    if width is None:
-        return unknown
-    cells = [[column.rstrip(">"), *(row[i] for row in rows)] for i, column in enumerate(columns)]
-    needed = [max(map(cell_len, column)) for column in cells]
-    room = width - _GAP * len(columns)
-    texts = [i for i, column in enumerate(columns) if not column.endswith(">")]
-    least = [
-        max(map(cell_len, columns[i].split()), default=0) if i in texts else size
-        for i, size in enumerate(needed)
-    ]
-    if sum(needed) <= room or sum(least) > room:
-        return unknown
-    for most in range(max(needed), 0, -1):
-        shared = [min(size, max(most, low)) for size, low in zip(needed, least, strict=True)]
-        if sum(shared) <= room:
-            return shared
-    return unknown
-
-
 def _is_plain() -> bool:
     """Whether stdout is certain to be no terminal, and nobody asks to take it for one."""
     asked = any(name in os.environ for name in ("FORCE_COLOR", "TTY_COMPATIBLE"))
     return sys.stdout is not None and not asked and not sys.stdout.isatty()
 
 
-def _console() -> Console:
-    """A console for stdout."""
-    from rich.console import Console  # noqa: PLC0415
+def _terminal() -> Terminal:
+    """Stdout for people, as wide as a pipe if it is no terminal."""
+    # Most output goes to programs, and rich takes long to import.
+    from armpy.cli.terminal import Terminal  # noqa: PLC0415
 
-    console = Console(highlight=False, markup=False, emoji=False)
-    return (
-        console
-        if console.is_terminal
-        else Console(highlight=False, markup=False, emoji=False, width=_PIPE_WIDTH)
-    )
-
-
-def printable(text: str) -> str:
-    """Text whose control characters are escaped; names in files may hold any."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return Terminal(_PIPE_WIDTH, _GAP)

@@ -28,7 +28,8 @@ def progress_shown(stream: TextIO | None = None) -> Iterator[None]:
     if stream is None or not stream.isatty():
         yield
         return
-    from armpy.backend import watch_progress  # noqa: PLC0415  # few have a terminal
+    # Few have a terminal.
+    from armpy.backend import watch_progress  # noqa: PLC0415
 
     display = _Display(stream)
     try:
@@ -45,12 +46,16 @@ class _Display:
         self._stream = stream
         self._bars: Bars | None = None
         self._tasks: dict[tuple[str, str], TaskID] = {}
-        self._lock = threading.Lock()
+        self._lock = threading.Lock()  # backends report from threads of their own
 
     def show(self, progress: Progress) -> None:
         """Draw the bar of a task anew."""
         with self._lock:
-            self._bars = self._bars or _bars(self._stream)
+            if self._bars is None:
+                # Rich takes long to import, and most of what runs has no progress to show.
+                from armpy.cli.progress_bars import started_bars  # noqa: PLC0415
+
+                self._bars = started_bars(self._stream)
             key = progress.backend_id, progress.task
             if key not in self._tasks:
                 self._tasks[key] = self._bars.add_task(": ".join(key), total=progress.total)
@@ -68,28 +73,3 @@ class _Display:
                 self._bars.stop()
             self._bars = None
             self._tasks.clear()
-
-
-def _bars(stream: TextIO) -> Bars:
-    """Bars that are drawn from now on."""
-    from rich.console import Console  # noqa: PLC0415  # slow to import, and seldom needed
-    from rich.progress import (  # noqa: PLC0415
-        BarColumn,
-        MofNCompleteColumn,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-    from rich.progress import Progress as RichProgress  # noqa: PLC0415
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-    )
-    bars = RichProgress(*columns, console=Console(file=stream), transient=True)
-    bars.start()
-    return bars

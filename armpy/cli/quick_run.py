@@ -9,9 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-# Most commands are not plain, and need nothing of this.
-# ruff: noqa: PLC0415
-
 _LONGEST = 64
 """Arguments of a plain command; whoever gives more does not care for milliseconds."""
 
@@ -30,21 +27,10 @@ def quick_run(arguments: Sequence[str]) -> bool:
     path, inputs, as_json = understood
     if not os.path.isfile(path) or not os.access(path, os.R_OK):
         return False
-    from armpy.plugins.program_loaders import has_plugins
+    # Most commands are not plain, and need nothing of this.
+    from armpy.cli.run.run_file import run_file  # noqa: PLC0415
 
-    if has_plugins():  # what they print would have to be kept from stdout
-        return False
-    import armpy
-    from armpy.cli.progress import progress_shown
-    from armpy.cli.run.run_model import RunRequest, run_model
-
-    with progress_shown():
-        with armpy.load(path) as loaded:
-            report = run_model(loaded, RunRequest(inputs=inputs))
-        from armpy.cli.run.report import show_run
-
-        show_run(path, report, as_json=as_json)
-    return True
+    return run_file(path, inputs, as_json=as_json)
 
 
 def _understood(arguments: Sequence[str]) -> tuple[str, tuple[str, ...], bool] | None:

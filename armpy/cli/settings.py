@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 
@@ -32,3 +34,18 @@ class CommandSettings:
             self.root_logger.setLevel(levels[min(self.verbosity, 2)])
             # Pillow describes every chunk of a picture file.
             logging.getLogger("PIL").setLevel(logging.INFO)
+
+    @contextmanager
+    def without_reasons(self) -> Iterator[None]:
+        """Keep out of the log why backends are left out, unless more was asked for.
+
+        It is for commands that print the reasons themselves.
+        """
+        logger = logging.getLogger("armpy.plugins")
+        before = logger.level
+        if not self.verbosity:
+            logger.setLevel(logging.ERROR)
+        try:
+            yield
+        finally:
+            logger.setLevel(before)

@@ -17,7 +17,7 @@ import numpy as np
 
 from armpy.errors import ArmpyError
 from armpy.graph import Graph, Layer, Value, graphs_of
-from armpy.graph.counting import Counted, added_constant, counted
+from armpy.graph.counting import LoopCount, added_constant, counted
 from armpy.ops.composite import Composite
 from armpy.ops.control_flow import While
 from armpy.ops.elementwise import Comparison, ComparisonOperation, Select
@@ -110,7 +110,7 @@ def _is_fixed(loop: While, infos: Sequence[TensorInfo]) -> bool:
     )
 
 
-def _with_exchanges(body: Graph, turns: Counted) -> Graph:
+def _with_exchanges(body: Graph, turns: LoopCount) -> Graph:
     """A body that exchanges elements of lists instead of joining what is around them."""
     layers: list[Layer] = []
     new_value = max((value.id for value in body.values()), default=0) + 1
@@ -142,7 +142,7 @@ def _with_exchanges(body: Graph, turns: Counted) -> Graph:
     return replace(body, layers=tuple(layers))
 
 
-def _exchange(body: Graph, layer: Layer, turns: Counted) -> tuple[Value, Value, Value] | None:
+def _exchange(body: Graph, layer: Layer, turns: LoopCount) -> tuple[Value, Value, Value] | None:
     """The list, the element and the counter, if a layer is ``concat(l[:i], e, l[i + 1:])``."""
     if layer.operation != Concat(0) or len(layer.inputs) != 3:
         return None

@@ -18,31 +18,29 @@ class Scaling(NamedTuple):
     zero_points: Sequence[int]
     axis: int | None
 
+    def quantize(
+        self, real: npt.ArrayLike, integer_range: tuple[int, int], dtype: np.dtype[Any]
+    ) -> npt.NDArray[np.integer[Any]]:
+        """Integers for real numbers; see `armpy.tensor.Quantization.quantize`."""
+        numbers = _numbers(real, "iuf", "real numbers")
+        if not np.isfinite(numbers).all():
+            raise InvalidArgumentError(
+                "a number cannot be quantised", expected="finite numbers", actual="NaN or infinity"
+            )
+        scales, zero_points = _along_axis(self, numbers.shape)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            scaled = (numbers.astype(np.float32) / scales).astype(np.float64)
+        scaled = np.where(scales == 0, 0.0, scaled)
+        rounded = np.trunc(scaled + np.copysign(0.5, scaled)) + zero_points
+        stored: npt.NDArray[np.integer[Any]] = np.clip(rounded, *integer_range).astype(dtype)
+        return stored
 
-def quantized(
-    how: Scaling, real: npt.ArrayLike, integer_range: tuple[int, int], dtype: np.dtype[Any]
-) -> npt.NDArray[np.integer[Any]]:
-    """Integers for real numbers; see `armpy.tensor.Quantization.quantize`."""
-    numbers = _numbers(real, "iuf", "real numbers")
-    if not np.isfinite(numbers).all():
-        raise InvalidArgumentError(
-            "a number cannot be quantised", expected="finite numbers", actual="NaN or infinity"
-        )
-    scales, zero_points = _along_axis(how, numbers.shape)
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        scaled = (numbers.astype(np.float32) / scales).astype(np.float64)
-    scaled = np.where(scales == 0, 0.0, scaled)
-    rounded = np.trunc(scaled + np.copysign(0.5, scaled)) + zero_points
-    stored: npt.NDArray[np.integer[Any]] = np.clip(rounded, *integer_range).astype(dtype)
-    return stored
-
-
-def dequantized(how: Scaling, stored: npt.ArrayLike) -> npt.NDArray[np.float32]:
-    """Real numbers that integers stand for; see `armpy.tensor.Quantization.dequantize`."""
-    integers = _numbers(stored, "iu", "integers")
-    scales, zero_points = _along_axis(how, integers.shape)
-    real = (integers.astype(np.float64) - zero_points) * scales
-    return np.asarray(real, np.float32)
+    def dequantize(self, stored: npt.ArrayLike) -> npt.NDArray[np.float32]:
+        """Real numbers that integers stand for; see `armpy.tensor.Quantization.dequantize`."""
+        integers = _numbers(stored, "iu", "integers")
+        scales, zero_points = _along_axis(self, integers.shape)
+        real = (integers.astype(np.float64) - zero_points) * scales
+        return np.asarray(real, np.float32)
 
 
 def _numbers(given: npt.ArrayLike, kinds: str, expected: str) -> npt.NDArray[Any]:

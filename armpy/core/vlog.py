@@ -61,7 +61,7 @@ class Switches:
 is_on = Switches()
 """For whoever has something to say: ``if is_on.driver: vlog("driver", ...)``."""
 
-_lock = threading.Lock()
+_lock = threading.Lock()  # tags are set as a whole, whichever threads begin first
 _is_begun = False
 
 

@@ -38,7 +38,7 @@ def search(
     preference = settings.optimizer.preference
     with phase("decide placement"):
         given = settings.optimizer
-        oracle = SupportOracle(backends, given.model_options, given.feature_levels)
+        oracle = SupportOracle(backends, given)
         choices = choices_of(graph, oracle, excluded)
         if not all(choices.values()):
             return None

@@ -38,8 +38,8 @@ class LoopCounter:
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
-    """Loop whose number of turns is known before it runs.
+class LoopCount:
+    """Number of turns of a loop, known before it runs.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class Counted:
         return counter.start + counter.step * max(self.num_turns - 1, 0)
 
 
-def counted(loop: While, inputs: Sequence[Value | None]) -> Counted | None:
+def counted(loop: While, inputs: Sequence[Value | None]) -> LoopCount | None:
     """How often a loop runs, where its condition compares counters with constants.
 
     Parameters
@@ -69,7 +69,7 @@ def counted(loop: While, inputs: Sequence[Value | None]) -> Counted | None:
 
     Returns
     -------
-    Counted or None
+    LoopCount or None
         None if that cannot be told.
 
     Notes
@@ -87,7 +87,7 @@ def counted(loop: While, inputs: Sequence[Value | None]) -> Counted | None:
         if limit is None:
             return None
         turns.append(limit)
-    return Counted(min(turns), counters)
+    return LoopCount(min(turns), counters)
 
 
 def single_integer(value: Value | None) -> int | None:

@@ -13,6 +13,7 @@ from armpy.errors import ArmpyError, GraphValidationError, InvalidArgumentError
 from armpy.graph import Graph, Layer, Value, Variable
 from armpy.ops.attributes import check_attributes
 from armpy.ops.operation import Array, Operation, located
+from armpy.ops.reshaping import Reshape
 from armpy.tensor import (
     Quantization,
     Shape,
@@ -240,8 +241,6 @@ class Network:
         if self._allows_expanded_dims and output is not None:
             shape = self._differing_shape(operation, inputs, output)
             if shape is not None:
-                from armpy.ops.reshaping import Reshape  # noqa: PLC0415 - few networks need it
-
                 unshaped = output.with_shape(None)
                 layer = self.add_layer(operation, inputs, name=name, outputs=(unshaped,))
                 name = f"Reshape_for:{layer.name}-0"

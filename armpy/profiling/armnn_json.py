@@ -12,7 +12,7 @@ from armpy.profiling.events import EventKind, ProfilingEvent
 from armpy.profiling.nesting import EventNode, nested
 
 if TYPE_CHECKING:
-    from armpy.profiling.recorded import IRecorded
+    from armpy.profiling.recorded import ProfileRecord
 
 _Document = dict[str, Any]  # Any: whatever JSON can hold
 
@@ -59,12 +59,12 @@ _DATA_TYPES = MappingProxyType(
 )
 
 
-def armnn_json(recorded: IRecorded, details: ProfilingDetails) -> str:
+def armnn_json(recorded: ProfileRecord, details: ProfilingDetails) -> str:
     """A profile as Arm NN's profiler prints it.
 
     Parameters
     ----------
-    recorded : IRecorded
+    recorded : ProfileRecord
     details : ProfilingDetails
 
     Notes
@@ -144,7 +144,7 @@ class _Printer:
         self._guids = guids
         self._last_id = 0
 
-    def measurements(self, recorded: IRecorded) -> _Document:
+    def measurements(self, recorded: ProfileRecord) -> _Document:
         """Everything that was measured."""
         events = [e for e in recorded.events if e.kind is not EventKind.QUEUED]
         roots = nested([*events, *recorded.load_events])

@@ -16,7 +16,7 @@ _SHOWN = 10
 """Layers in the text of a comparison; the object has all."""
 
 
-class ISummed(Protocol):
+class SummaryFigures(Protocol):
     """Figures of a profile that are compared, as `Summary` has them."""
 
     @property
@@ -136,7 +136,7 @@ class Comparison:
         return "\n".join(lines)
 
 
-def compare_summaries(before: ISummed, after: ISummed) -> Comparison:
+def compare_summaries(before: SummaryFigures, after: SummaryFigures) -> Comparison:
     """Compare two profiles; see `Summary.compare`."""
     runs = max(before.num_executions, 1), max(after.num_executions, 1)
     return Comparison(

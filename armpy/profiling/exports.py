@@ -13,12 +13,12 @@ from armpy.profiling.saved import OTHER_DATA, other_data
 from armpy.profiling.summary import summarize
 
 if TYPE_CHECKING:
-    from armpy.profiling.recorded import IRecorded
+    from armpy.profiling.recorded import ProfileRecord
 
 _Document = dict[str, Any]  # Any: whatever JSON can hold
 
 
-def profile_json(recorded: IRecorded) -> str:
+def profile_json(recorded: ProfileRecord) -> str:
     """Events, phases of loading, counters and statistics of a profile as JSON text."""
     events = recorded.events
     summary = summarize(events, recorded.load_events, recorded.num_dropped)
@@ -36,7 +36,7 @@ def profile_json(recorded: IRecorded) -> str:
     )
 
 
-def chrome_trace(recorded: IRecorded) -> str:
+def chrome_trace(recorded: ProfileRecord) -> str:
     """A profile as Trace Event JSON.
 
     References

@@ -9,7 +9,7 @@ from armpy.profiling.details import LayerDetails
 from armpy.profiling.events import ProfilingEvent
 
 
-class IRecorded(Protocol):
+class ProfileRecord(Protocol):
     """Record of one loaded network, as `Profiler` has it."""
 
     num_dropped: int

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
+from armpy.profiling.comparison import Comparison, compare_summaries
 from armpy.profiling.events import EventKind, ProfilingEvent
+from armpy.profiling.naming import short_names
 from armpy.profiling.nesting import EventNode, nested
 from armpy.profiling.shares import Share, Shares
-
-if TYPE_CHECKING:
-    from armpy.profiling.comparison import Comparison
 
 BETWEEN = "around layers"
 """Overhead of executions themselves: binding arrays, calling one layer after the other."""
@@ -89,8 +87,6 @@ class Summary:
         >>> change.layers[0].name, change.layers[0].difference_us   # doctest: +SKIP
         ("Convolution2d 'conv_3'", -812.5)
         """
-        from armpy.profiling.comparison import compare_summaries  # noqa: PLC0415 - few compare
-
         return compare_summaries(self, other)
 
     def __str__(self) -> str:
@@ -129,8 +125,6 @@ def _table(parts: Iterable[tuple[str, Sequence[Share], int]]) -> list[str]:
 
 def _short(layers: Sequence[Share]) -> list[Share]:
     """Layers with short names, for people."""
-    from armpy.profiling.naming import short_names  # noqa: PLC0415 - few print
-
     names = short_names(share.layer for share in layers)
     return [replace(s, name=f"{s.operation} '{names[s.layer]}'") if s.layer else s for s in layers]
 
@@ -146,7 +140,7 @@ def summarize(
         As a `Profiler` has them.
     num_dropped : int
     """
-    collected = _Collected()
+    collected = _TimeTotals()
     queued = [event for event in events if event.kind is EventKind.QUEUED]
     roots = nested([*(e for e in events if e.kind is not EventKind.QUEUED), *load_events])
     executions: list[EventNode] = []
@@ -178,7 +172,7 @@ def summarize(
     )
 
 
-class _Collected:
+class _TimeTotals:
     """Time of executions and of loading by what it went into."""
 
     def __init__(self) -> None:

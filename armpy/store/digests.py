@@ -44,7 +44,7 @@ def digest_of(*parts: object, origin: bytes = b"") -> bytes:
     """
     digest = hashlib.sha256(origin)
     for part in parts:
-        _Feed(digest).value(part)
+        _DigestWriter(digest).value(part)
     return digest.digest()
 
 
@@ -54,7 +54,7 @@ def _field_names(kind: type[Any]) -> tuple[str, ...]:  # Any: a dataclass
     return tuple(field.name for field in dataclasses.fields(kind))
 
 
-class _Feed:
+class _DigestWriter:
     """Feeds values to a digest so that different ones never look alike."""
 
     def __init__(self, digest: Any) -> None:  # Any: hashlib's class has no name

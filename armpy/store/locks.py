@@ -19,6 +19,7 @@ else:
 LONGEST_WAIT_S = 300.0
 """How long a lock is waited for. Who holds it longer has got stuck, or makes something huge."""
 
+# Most holders write a small file; one that compiles takes seconds, and is asked less often.
 _FIRST_PAUSE_S = 0.002
 _LONGEST_PAUSE_S = 0.1
 

@@ -83,6 +83,7 @@ def write_whole(
                 file.write(piece)
         os.replace(unfinished, path)
     except BaseException:
+        # An interrupt would leave the unfinished file as well, under a name that nobody looks up.
         with suppress(OSError):
             os.unlink(unfinished)
         raise

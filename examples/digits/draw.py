@@ -1,4 +1,4 @@
-"""Write ``pictures/zero.png`` to ``pictures/nine.png``, drawn by ``armpy.cli.digits.drawing``.
+"""Write ``pictures/zero.png`` to ``pictures/nine.png``, drawn by ``armpy.cli.demo.drawing``.
 
 Run ``python examples/digits/draw.py``. Needs armpy with its extra ``cli``; the pictures in the
 repository were drawn with Pillow 13.0.0 on Python 3.11.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from armpy.cli.digits.drawing import LABELS, draw_digit
+from armpy.cli.demo.drawing import LABELS, draw_digit
 
 
 def main() -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from armpy.cli.__main__ import main
-from armpy.cli.benchmark.command import subjects_of
 from armpy.cli.benchmark.report import print_benchmark
+from armpy.cli.benchmark.work import subjects_of
 from armpy.tools.benchmark import (
     BenchmarkResult,
     MachineState,

@@ -8,15 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from armpy.cli import demo
 from armpy.cli.__main__ import main
-from armpy.cli.pictures.pixels import bar, beside, half_blocks
+from armpy.cli.demo import work as demo
+from armpy.cli.demo.pixels import bar, beside, half_blocks
 
 for library in ("click", "rich", "PIL"):
     pytest.importorskip(library)
 
 ROOT = Path(__file__).parents[2]
-MODEL = ROOT / "armpy" / "cli" / "digits" / "digits_int8.tflite"
+MODEL = ROOT / "armpy" / "cli" / "demo" / "digits_int8.tflite"
 
 
 @pytest.fixture(autouse=True)
@@ -29,7 +29,7 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("digit", range(10))
 def test_every_digit_is_read_right(digit: int) -> None:
-    from armpy.cli.digits.drawing import LABELS, draw_digit
+    from armpy.cli.demo.drawing import LABELS, draw_digit
 
     pixels = np.asarray(draw_digit(LABELS[digit]).reduce(8), np.uint8)
     reading = demo.read(str(MODEL), pixels, ("CpuRef",))

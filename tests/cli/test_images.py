@@ -6,18 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from armpy.cli.pictures.images import (
-    Array,
-    ImageLayout,
-    Normalization,
-    Pixels,
-    image_input,
-    image_layout,
-    normalized,
-    open_image,
-    resized_pixels,
-    sized_shapes,
-)
+from armpy.cli.pictures.image_layout import ImageLayout, image_layout, sized_shapes
+from armpy.cli.pictures.images import Array, Pixels, image_input, open_image, resized_pixels
+from armpy.cli.pictures.normalization import Normalization, normalized
 from armpy.errors import InvalidArgumentError
 from armpy.execution import TensorSpec
 from armpy.tensor import Quantization, Shape, TensorInfo

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from armpy.cli.__main__ import main
-from armpy.cli.backends.new_backend import STYLES, BackendName, write_project
+from armpy.cli.new_backend.work import STYLES, BackendName, write_project
 from armpy.errors import InvalidArgumentError
 from tests.support.installed import skip_without
 from tests.support.tflite_writer import TfliteModel

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 from functools import cache
+from importlib import import_module
 
 import click
 import pytest
@@ -34,6 +36,17 @@ _OF_OTHER_TYPES = {
 """Options that take more than those of the same name, and why."""
 
 
+_GATHERED = {
+    "load_request": {
+        *("model", "backends", "num_threads", "signature", "front_end", "front_end_options"),
+        *("on_fallback", "preference", "backend_options", "trusted_keys", "code"),
+        "dynamic_backends_path",
+    },
+    "picture": {"size", "resize", "value_range", "mean", "std"},
+}
+"""Options that come as one value, by its name."""
+
+
 @cache
 def _options() -> tuple[tuple[str, click.Option], ...]:
     """All options with the command that has them."""
@@ -49,9 +62,30 @@ def _options_below(
     if isinstance(command, click.Group):
         context = click.Context(command)
         for name in command.list_commands(context):
-            child = command.get_command(context, name)
+            _, child, _ = command.resolve_command(context, [name])
             assert child is not None, f"{name} is listed, but cannot be had"
             yield from _options_below(child, (*path, name))
+
+
+def _commands_below(
+    command: click.Command, path: tuple[str, ...]
+) -> Iterator[tuple[str, click.Command]]:
+    if not isinstance(command, click.Group):
+        yield " ".join(path), command
+        return
+    context = click.Context(command)
+    for name in command.list_commands(context):
+        _, child, _ = command.resolve_command(context, [name])
+        assert child is not None, f"{name} is listed, but cannot be had"
+        yield from _commands_below(child, (*path, name))
+
+
+def _gathered(names: set[str]) -> set[str]:
+    """What the work is given: some options come as one value."""
+    for whole, parts in _GATHERED.items():
+        if parts <= names:
+            names = names - parts | {whole}
+    return names
 
 
 def _click_type(option: click.Option) -> str:
@@ -71,6 +105,19 @@ def test_an_option_is_taken_under_all_its_names(aliases: tuple[str, ...]) -> Non
         assert sorted([*known, *apart]) == sorted(aliases), f"armpy {command}"
         commands += 1
     assert commands >= 2
+
+
+@pytest.mark.parametrize("name", [name for name, _ in _commands_below(app, ())])
+def test_the_work_takes_what_the_options_are(name: str) -> None:
+    command = dict(_commands_below(app, ()))[name]
+    module, _, function = command.callback.place.partition(":")  # type: ignore[union-attr]
+    parameters = inspect.signature(getattr(import_module(module), function)).parameters
+    given = _gathered({str(param.name) for param in command.params if param.expose_value})
+    of_click = {"context", "settings"}
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
+        assert given >= {*parameters} - of_click - {"options", "given", "choices"}
+    else:
+        assert given == {*parameters} - of_click
 
 
 def test_options_that_stand_apart_are_there() -> None:
@@ -112,14 +159,14 @@ def test_no_command_gives_one_name_to_two_options() -> None:
     ids=" ".join,
 )
 def test_backends_are_listed_at_once_or_one_by_one(arguments: list[str]) -> None:
-    command = app.get_command(click.Context(app), "inspect")
+    _, command, _ = app.resolve_command(click.Context(app), ["inspect"])
     assert command is not None
     context = command.make_context("inspect", [*arguments, __file__])
     assert context.params["backends"] == ("A", "B")
 
 
 def test_backends_are_none_if_left_out() -> None:
-    command = app.get_command(click.Context(app), "inspect")
+    _, command, _ = app.resolve_command(click.Context(app), ["inspect"])
     assert command is not None
     assert command.make_context("inspect", [__file__]).params["backends"] is None
 

@@ -10,7 +10,7 @@ import pytest
 
 from armpy.compiler import specialize
 from armpy.graph import Graph, Value
-from armpy.graph.counting import Counted, LoopCounter, counted
+from armpy.graph.counting import LoopCount, LoopCounter, counted
 from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.ops import (
@@ -243,4 +243,4 @@ def test_turns_are_counted_where_counters_meet_constants(
     loop = While(graph_of([NUMBER] * 2, condition), graph_of([NUMBER] * 2, body))
     found = counted(loop, starts)
     counters = {0: LoopCounter(0, 1), 1: LoopCounter(3, 2)}
-    assert found == (None if num_turns is None else Counted(num_turns, counters))
+    assert found == (None if num_turns is None else LoopCount(num_turns, counters))

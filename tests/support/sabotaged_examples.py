@@ -26,7 +26,7 @@ from armpy.backend import (
     Support,
     WorkloadInfo,
 )
-from armpy.cli.backends.new_backend import BackendName, write_project
+from armpy.cli.new_backend.work import BackendName, write_project
 from armpy.graph import SubgraphView
 from armpy.ops import FusedActivation, PreCompiled
 from armpy.ops.operation import Array, OperandInfos, Operation

@@ -7,7 +7,11 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 from armpy.core.units import bytes_text
+from armpy.cli.printer import Printer
+from armpy.compiler.devices import FiguresStore, device_facts, machine_identity
+from armpy.compiler.devices.records import figures_fields
 from armpy.errors import ArmpyError
+from armpy.plugins.proxy.guard import BackendProxy
 
 if TYPE_CHECKING:
     from armpy.backend import DeviceFigures, Numerics, PerformanceFigures
@@ -36,9 +40,6 @@ class DeviceReport:
 
 def list_devices(registry: BackendRegistry) -> list[DeviceReport]:
     """Describe the device of every backend that can be loaded, and say why others cannot."""
-    from armpy.compiler.devices import FiguresStore, device_facts  # noqa: PLC0415  # for this option alone
-    from armpy.plugins.proxy.guard import BackendProxy  # noqa: PLC0415  # as above
-
     store = FiguresStore()
     reports = []
     for backend in registry.available():
@@ -53,8 +54,6 @@ def list_devices(registry: BackendRegistry) -> list[DeviceReport]:
 
 def print_devices(reports: Sequence[DeviceReport]) -> None:
     """Print each device with its figures."""
-    from armpy.cli.printer import Printer  # noqa: PLC0415  # slow to import
-
     printer = Printer()
     if not reports:
         printer.line("no backend can be used")
@@ -93,15 +92,11 @@ def _departures(numerics: Numerics) -> list[str]:
 
 def devices_document(reports: Sequence[DeviceReport]) -> dict[str, object]:
     """Everything about devices as a JSON document."""
-    from armpy.compiler.devices import machine_identity  # noqa: PLC0415  # for this option alone
-
     return {"machine": machine_identity(), "devices": [_fields(report) for report in reports]}
 
 
 def _fields(report: DeviceReport) -> dict[str, object]:
     """One device as a JSON object."""
-    from armpy.compiler.devices.records import figures_fields  # noqa: PLC0415  # for this option alone
-
     facts = report.facts
     if facts is None:
         return {"backend": report.backend, "reason": report.reason}

@@ -11,6 +11,10 @@ from pathlib import Path
 from statistics import median
 from typing import TypeAlias
 
+from rich.console import Console
+from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bars
+
 from armpy.cli.printer import Printer
 from armpy.profiling.naming import short_names
 from armpy.tools.benchmark import (
@@ -247,10 +251,6 @@ def progress_bar() -> Iterator[Callable[[BenchmarkProgress], None] | None]:
     if sys.stderr is None or not sys.stderr.isatty():
         yield None
         return
-    from rich.console import Console  # noqa: PLC0415  # slow to import, and seldom needed
-    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn  # noqa: PLC0415
-    from rich.progress import Progress as Bars  # noqa: PLC0415
-
     columns = (BarColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Bars(*columns, console=Console(file=sys.stderr), transient=True) as bars:
         task = bars.add_task("", total=1.0)

@@ -1,75 +1,19 @@
-"""``armpy conformance accuracy``: how exact and how fast a backend runs models."""
+"""Measures how exact and how fast a backend runs models, and tells of it."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from armpy.cli.conformance.options import backend_option, runtime_options, trial_options
-from armpy.cli.options import (
-    MODEL_FILE,
-    SECONDS,
-    THREADS,
-    WRITABLE_FILE,
-    json_option,
-    seed_option,
-    verbosity_options,
-)
-from armpy.cli.values import FiniteRange
-
-if TYPE_CHECKING:
-    from armpy.testing.accuracy import AccuracyRun
-
-# What a command needs is imported when it runs: --help and usage errors are quick.
-# ruff: noqa: PLC0415
+from armpy.cli.conformance.trials import runtime_options
+from armpy.cli.printer import Printer, print_json
+from armpy.testing.accuracy import AccuracyRun, run_accuracy
+from armpy.testing.accuracy.runner import AccuracySettings
 
 _SHOWN = 300
 
 
-@click.command(short_help="Latency and accuracy on models, beside real numbers and a peer.")
-@click.argument("models", nargs=-1, required=True, type=MODEL_FILE)
-@backend_option
-@click.option(
-    "--samples",
-    type=click.IntRange(min=1),
-    default=3,
-    show_default=True,
-    help="Inputs of each model.",
-)
-@seed_option()
-@click.option(
-    "--inputs",
-    type=click.Path(exists=True, file_okay=False, readable=True),
-    help="A folder with <model>.npz: arrays by input, or samples as <sample>/in0, <sample>/in1.",
-)
-@click.option(
-    *SECONDS,
-    type=FiniteRange(min=0),
-    default=2.0,
-    show_default=True,
-    help="How long each model is timed; 0 not to.",
-)
-@click.option(
-    *THREADS,
-    type=click.IntRange(min=1),
-    default=1,
-    show_default=True,
-    help="Of the backend and the peer.",
-)
-@click.option(
-    "--tolerance",
-    type=FiniteRange(min=0),
-    default=1.25,
-    show_default=True,
-    help="How many times CpuRef's error the backend may have.",
-)
-@click.option("--html", type=WRITABLE_FILE, help="Write the result as one page to this file.")
-@trial_options
-@json_option
-@verbosity_options
-@click.pass_context
 def accuracy(
     context: click.Context,
     models: tuple[str, ...],
@@ -85,16 +29,7 @@ def accuracy(
     dynamic_backends_path: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Run MODELS on a backend, and compare with their float twins, CpuRef and LiteRT.
-
-    A float twin has the same layers on real numbers. Exit code 1 unless the backend runs layers
-    of every model and is about as near to the twin as CpuRef is. Every model has a process of its
-    own; the backend and the peer, where it is installed, take turns when they are timed.
-    """
-    from armpy.cli.printer import print_json
-    from armpy.testing.accuracy import run_accuracy
-    from armpy.testing.accuracy.runner import AccuracySettings
-
+    """Run MODELS on a backend, and compare with their float twins, CpuRef and LiteRT."""
     result = run_accuracy(
         models,
         backend,
@@ -113,8 +48,6 @@ def accuracy(
 
 def print_accuracy(run: AccuracyRun) -> None:
     """Print one row per model and engine, and why something is missing."""
-    from armpy.cli.printer import Printer
-
     printer = Printer()
     rows = []
     for model in run.models:

@@ -1,57 +1,34 @@
-"""``armpy conformance crash``: whether applications survive a backend."""
+"""Tries whether applications survive a backend, and tells of it."""
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
 
 import click
 
-from armpy.cli.conformance.options import (
+from armpy.cli.conformance.trials import (
     backends_to_try,
-    every_option,
-    filter_option,
     report_all,
     runtime_options,
-    trial_options,
 )
-from armpy.cli.options import json_option, seed_option, verbosity_options
-from armpy.cli.values import FiniteRange
-
-if TYPE_CHECKING:
-    from armpy.testing.crash import CrashResult, CrashRun
-
-# What a command needs is imported when it runs: --help and usage errors are quick.
-# ruff: noqa: PLC0415
+from armpy.cli.printer import Printer, print_json
+from armpy.testing.crash import CrashResult, CrashRun, run_crash
 
 _SHOWN_LINES = 12
+
+
 _SHOWN_OF_HANG = 40
+
+
 _HANG = "Timeout ("
+
+
 _REPORTS = ("Fatal Python error", _HANG)
+
+
 _CURRENT = "Current thread"
 
 
-@click.command(short_help="Load, threads, stops, kills and want of memory, each case apart.")
-@click.option("--backend", default="", metavar="ID", help="The backend to try out.")
-@every_option
-@filter_option
-@seed_option("Of everything random.")
-@click.option(
-    "--timeout",
-    "timeout_s",
-    type=FiniteRange(min=0, min_open=True),
-    default=60.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="A case that takes longer hangs.",
-)
-@click.option(
-    "--jobs", type=click.IntRange(min=1), help="Processes at a time; one per core if left out."
-)
-@trial_options
-@json_option
-@verbosity_options
-@click.pass_context
 def crash(
     context: click.Context,
     backend: str,
@@ -64,15 +41,7 @@ def crash(
     dynamic_backends_path: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Try to make a backend end its process, hang, fail or lie.
-
-    Each case runs in a process of its own: parallel inference, many loads, large and zero-sized
-    inputs, random cancellation, killed processes, memory pressure. It comes to SUCCESS, FAILURE,
-    HANG or CRASH; exit code 1 unless all is SUCCESS.
-    """
-    from armpy.cli.printer import print_json
-    from armpy.testing.crash import run_crash
-
+    """Try to make a backend end its process, hang, fail or lie."""
     options = runtime_options(dynamic_backends_path, backend_options)
     ids, unusable = backends_to_try(backend, every, options)
     results = []
@@ -98,8 +67,6 @@ def crash(
 
 def print_crash(run: CrashRun) -> None:
     """Print the outcome of every case, and what the processes of bad ones have written."""
-    from armpy.cli.printer import Printer
-
     printer = Printer()
     rows = [(r.outcome.value, r.case, f"{r.duration_s:.1f}", r.text) for r in run.results]
     printer.table(["outcome", "case", "s>", "what"], rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from armpy.cli.app import app
 from armpy.cli.plugin_commands import collect_commands
 from armpy.plugins.front_ends.registry import FrontEndProxy, FrontEnds
 from armpy.plugins.hook_plugins import HookPlugins
@@ -22,8 +23,6 @@ def examine_plugin(plugin: object) -> dict[str, object]:
     dict
         Of the form of JSON. ``problems`` is empty if all is well.
     """
-    from armpy.cli.app import app  # noqa: PLC0415  # which lists commands of plugins itself
-
     hooks = check_plugin(plugin)
     plugins = HookPlugins()
     plugins.register(_NAME, plugin)

@@ -16,8 +16,13 @@ from armpy.cli.inspect.describe import (
     metadata_report,
     report_of,
 )
-from armpy.cli.inspect.prepared_file import FileBytes, LeftOut, PreparedContents, ProgramReport
-from armpy.cli.load_request import COMMAND_OPTIONS, CliLoadRequest, registry_of
+from armpy.cli.inspect.prepared_file import (
+    FileBytes,
+    MissingProgram,
+    PreparedContents,
+    ProgramReport,
+)
+from armpy.cli.load_request import CliLoadRequest, registry_of
 from armpy.cli.printer import Printer
 from armpy.compiler import OptimizedNetwork
 from armpy.compiler.files.reading import NetworkContents, read_contents
@@ -93,7 +98,7 @@ class FileReport:
     programs : tuple of ProgramReport
     uses : tuple of ProgramExamination
         What becomes of each program here.
-    left_out : tuple of LeftOut
+    left_out : tuple of MissingProgram
     starts_at_once : bool
         Whether it runs without making the network of the graph.
     """
@@ -109,7 +114,7 @@ class FileReport:
     networks: tuple[NetworkReport, ...]
     programs: tuple[ProgramReport, ...]
     uses: tuple[ProgramExamination, ...]
-    left_out: tuple[LeftOut, ...]
+    left_out: tuple[MissingProgram, ...]
     starts_at_once: bool
 
 

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 
 _SECTIONS = "armpy_report_sections"
-
 _MOST_ITEMS = 8
 _LONGEST_FACT = 200
 

@@ -42,7 +42,7 @@ class ProgramReport:
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class MissingProgram:
     """Layers of a backend that have no program in a prepared file.
 
     Parameters
@@ -113,10 +113,12 @@ class PreparedContents:
         return tuple([self._program(n, one) for n, one in enumerate(self._records("programs"))])
 
     @property
-    def left_out(self) -> tuple[LeftOut, ...]:
+    def left_out(self) -> tuple[MissingProgram, ...]:
         """What has no program in it."""
         reader = PlainReader()
-        return tuple([reader.read(LeftOut, one, "left_out") for one in self._records("left_out")])
+        return tuple(
+            [reader.read(MissingProgram, one, "left_out") for one in self._records("left_out")]
+        )
 
     @property
     def sections(self) -> dict[str, int]:

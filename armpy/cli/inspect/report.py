@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from armpy.cli.printer import Printer
 from armpy.cli.run.report import print_alternatives, print_placement
 from armpy.core.units import bytes_text, count_text
+from armpy.profiling.naming import short_names
 from armpy.tensor import format_shape
 
 if TYPE_CHECKING:
@@ -210,8 +211,6 @@ def _names(
     """Names as they are shown: on terminals as short as the columns beside ask for, else whole."""
     if not printer.is_terminal:
         return {name: name for name in names}
-    from armpy.profiling.naming import short_names  # noqa: PLC0415 - for terminals alone
-
     taken = sum(2 + max(map(len, (title, *cells)), default=0) for title, cells in beside)
     return short_names(names, max(_SHORTEST, printer.width - taken - _WHERE))
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from armpy.cli.pictures.images import RANGE_TOLERANCE, Normalization, image_layout
+from armpy.cli.pictures.image_layout import image_layout
 from armpy.cli.pictures.labels import Labels
+from armpy.cli.pictures.normalization import RANGE_TOLERANCE, Normalization
 from armpy.errors import ParserError
 from armpy.execution import TensorSpec
 from armpy.model import Model

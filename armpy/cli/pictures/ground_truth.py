@@ -250,8 +250,8 @@ class Accuracy:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """One answer, with what would have been right.
+class Judgement:
+    """Judgement of one answer, with what would have been right.
 
     Parameters
     ----------
@@ -266,7 +266,7 @@ class Judged:
     rank: int
 
 
-def accuracy_of(judged: Iterable[Judged | None], classes: Classes) -> Accuracy:
+def accuracy_of(judged: Iterable[Judgement | None], classes: Classes) -> Accuracy:
     """Add up answers; None stands for a picture of which nothing is known."""
     answers = list(judged)
     known = [answer for answer in answers if answer is not None]

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from armpy.cli.options import size_option
+from armpy.cli.pictures.options import PictureOptions
 from armpy.cli.values import parse_numbers, parse_range, parsed
 
 _PICTURE_OPTIONS = (
@@ -55,8 +56,6 @@ def picture_options(command: Callable[..., object]) -> Callable[..., object]:
         std: tuple[float, ...] | None,
         **others: Any,
     ) -> object:
-        from armpy.cli.pictures.options import PictureOptions  # noqa: PLC0415 - --help is quick
-
         picture = PictureOptions(size, resize, value_range, mean, std)
         return command(*arguments, picture=picture, **others)
 

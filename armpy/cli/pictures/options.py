@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from armpy.errors import InvalidArgumentError
-
-if TYPE_CHECKING:
-    from armpy.cli.pictures.images import Normalization
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +34,3 @@ class PictureOptions:
     def is_normalizing(self) -> bool:
         """Whether it is said how pixels become real numbers."""
         return bool(self.value_range or self.mean or self.std)
-
-    @property
-    def normalization(self) -> Normalization | None:
-        """How pixels become real numbers; None if nothing was said about it."""
-        from armpy.cli.pictures.images import Normalization  # noqa: PLC0415  # not for random numbers
-
-        if self.value_range is not None:
-            return Normalization.from_range(*self.value_range)
-        if self.mean or self.std:
-            return Normalization.from_mean(self.mean or (0.0,), self.std or (1.0,))
-        return None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from armpy.cli.printer import Printer
 from armpy.core.units import counted
+from armpy.profiling import short_names
 
 if TYPE_CHECKING:
     from armpy.cli.profile.report import PartReport, ProfileReport
@@ -156,8 +157,6 @@ def print_comparison(printer: Printer, found: Comparison, *, most_layers: int) -
 
 def _print_changed_layers(printer: Printer, found: Comparison, most_layers: int) -> None:
     """Print the layers that have changed most."""
-    from armpy.profiling import short_names  # noqa: PLC0415 - few compare
-
     shown, rest = found.layers[:most_layers], found.layers[most_layers:]
     if not shown:
         return

@@ -1,17 +1,13 @@
-"""``armpy quantize``: makes a model of small integers of a float model."""
+"""Options of ``armpy quantize``."""
 
 from __future__ import annotations
 
-import sys
-from typing import Any
-
 import click
 
-from armpy.cli.load_request import CliLoadRequest
+from armpy.cli.command_group import imported_when_run
 from armpy.cli.options import (
     OUTPUT,
     WRITABLE_FILE,
-    check_outputs,
     json_option,
     model_options,
     shapes_option,
@@ -20,13 +16,8 @@ from armpy.cli.options import (
 from armpy.cli.pictures.option_decorator import picture_options
 from armpy.cli.values import FiniteRange
 
-# What a command needs is imported when it runs: --help and usage errors are quick.
-# ruff: noqa: PLC0415
 
-
-@click.command(
-    "quantize", short_help="Make a float model smaller and faster: 8-bit integers, or float16."
-)
+@click.command("quantize")
 @model_options
 @click.option(
     "--data",
@@ -99,41 +90,11 @@ from armpy.cli.values import FiniteRange
 @click.option("--html", "page_path", type=WRITABLE_FILE, help="Write a page for browsers.")
 @json_option
 @verbosity_options
-def quantize(
-    load_request: CliLoadRequest, as_json: bool, **options: Any
-) -> None:  # Any: as click has it
+@imported_when_run("armpy.cli.quantize.work:quantize")
+def command() -> None:
     """Make a model of small integers of MODEL, and tell how accurate it is.
 
     Ranges of tensors are found by running the data, some 100 samples, through the float model.
     Both models are then compared on them, layer by layer. Pictures become what 'armpy run' makes
     of them; MODEL may be a .tflite or an .onnx file.
     """
-    from armpy.cli.printer import print_json
-    from armpy.cli.quantize.quantize_file import QuantizeRequest, quantize_file
-    from armpy.cli.quantize.report import print_quantized, quantized_document
-
-    with_layers, page_path = options.pop("with_layers"), options.pop("page_path")
-    check_outputs(
-        {"--output": options["output"], "--html": page_path},
-        [load_request.model, options["data"]],
-    )
-    if page_path is not None:
-        from armpy.tools.pages import render_page
-
-        render_page("", [])  # tells what is missing before the model is quantised
-    shape_sets = options.pop("shape_sets")
-    if len(shape_sets) > 1:
-        raise click.UsageError("--shapes: a model is quantised for one set of shapes.")
-    request = QuantizeRequest(shapes=shape_sets[0] if shape_sets else {}, **options)
-    result = quantize_file(load_request, request)
-    if page_path is not None:
-        from armpy.cli.quantize.page import write_page
-
-        write_page(page_path, result)
-    if sys.stderr is not None:
-        for hint in result.hints:
-            print(f"armpy: hint: {hint}", file=sys.stderr)
-    if as_json:
-        print_json(quantized_document(result))
-    else:
-        print_quantized(result, with_layers=with_layers)

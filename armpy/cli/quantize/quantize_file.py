@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, cast
 from armpy.cli.load_request import CliLoadRequest, find_origin, make_runtime, registry_of
 from armpy.cli.pictures.file_metadata import FileMetadata
 from armpy.cli.pictures.find import find_pictures
-from armpy.cli.pictures.images import image_input, open_image, sized_shapes
+from armpy.cli.pictures.image_layout import sized_shapes
+from armpy.cli.pictures.images import image_input, open_image
+from armpy.cli.pictures.normalization import normalization_of
 from armpy.cli.pictures.options import PictureOptions
 from armpy.cli.values import Shapes
 from armpy.errors import InvalidArgumentError
@@ -111,7 +113,7 @@ def quantize_file(load_request: CliLoadRequest, request: QuantizeRequest) -> Qua
     if request.picture.size is not None:
         specs = [TensorSpec(value.name, value.info) for value in graph.inputs]
         shapes = {**sized_shapes(specs, request.picture.size), **shapes}
-    metadata = FileMetadata(cast("Model", _Described(origin, load_request.options.signature)))
+    metadata = FileMetadata(cast("Model", _FileModel(origin, load_request.options.signature)))
     hints: list[str] = []
     data: object = request.data
     pictures = _pictures(request.data)
@@ -141,7 +143,7 @@ def quantize_file(load_request: CliLoadRequest, request: QuantizeRequest) -> Qua
 
 
 @dataclass(frozen=True, slots=True)
-class _Described:
+class _FileModel:
     """A model as far as its metadata go: nothing is loaded for these."""
 
     origin: ModelOrigin
@@ -195,7 +197,9 @@ def _image_samples(
             fix="Give an .npz file with an array for each input",
         )
     name, info = graph.inputs[0].name, graph.inputs[0].info
-    normalization = request.picture.normalization or metadata.normalization(TensorSpec(name, info))
+    normalization = normalization_of(request.picture) or metadata.normalization(
+        TensorSpec(name, info)
+    )
     for file in files:
         array, hint = image_input(
             open_image(str(file)),

@@ -4,23 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+from PIL import Image, ImageDraw, ImageFont
 
-from armpy.cli.files import palette
 from armpy.cli.pictures.detections import Detection, Findings, Frame, Pose
 from armpy.cli.pictures.images import open_image
 from armpy.cli.pictures.labels import BACKGROUND
-
-if TYPE_CHECKING:
-    from PIL import Image, ImageDraw, ImageFont
-
-    from armpy.cli.run.output_reader import ReadOutputs
-    from armpy.cli.run.results import Mask, OutputReport
-
-# Pillow is slow to import, and most runs draw nothing.
-# ruff: noqa: PLC0415
+from armpy.cli.pictures.masks import palette
+from armpy.cli.run.output_reader import ReadOutputs
+from armpy.cli.run.results import Mask, OutputReport
 
 _SMALLEST_SIDE = 400
 """Pixels of a drawn picture's longer side: smaller ones are enlarged, so that text fits."""
@@ -121,8 +114,6 @@ def _left_alone(read: ReadOutputs) -> int | None:
 
 def _tinted(picture: Image.Image, mask: Mask, frame: Frame, left_alone: int | None) -> Image.Image:
     """A picture with the colour of each pixel's class over it."""
-    from PIL import Image
-
     width, height = round(frame.right - frame.left), round(frame.bottom - frame.top)
     shown = Image.fromarray((mask % _NUM_COLOURS).astype(np.uint8))
     shown = shown.resize((max(width, 1), max(height, 1)), Image.Resampling.NEAREST)
@@ -158,8 +149,6 @@ def _legend(
 
 def _font(size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
     """Pillow's own font; old ones have it in one size."""
-    from PIL import ImageFont
-
     try:
         return ImageFont.load_default(size)
     except TypeError:
@@ -178,8 +167,6 @@ class _Painter:
     """
 
     def __init__(self, picture: Image.Image, factor: int) -> None:
-        from PIL import ImageDraw
-
         self._picture = picture
         self._factor = factor
         self._pen: ImageDraw.ImageDraw = ImageDraw.Draw(picture)
@@ -228,8 +215,6 @@ class _Painter:
 
     def with_legend(self, lines: Sequence[tuple[Colour | None, float, str]]) -> Image.Image:
         """The picture with lines of text below it, each behind its colour or a bar."""
-        from PIL import Image, ImageDraw
-
         height = round(1.5 * self._text_size)
         margin = height // 3
         whole = Image.new(

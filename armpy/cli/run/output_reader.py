@@ -6,13 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from armpy.cli.run.results import Array, Mask, OutputReport, as_mask, report_output
-from armpy.execution.arrays.conversion import dequantize_array
 
 if TYPE_CHECKING:
-    from armpy.cli.pictures.detections import Findings, Frame
     from armpy.cli.pictures.file_metadata import FileMetadata
     from armpy.cli.pictures.labels import Labels
     from armpy.execution import TensorSpec
@@ -115,28 +111,6 @@ class OutputReader:
             self._look_for_logits(report)
             reports.append(report)
         return ReadOutputs(tuple(reports), found.masks, found.labels)
-
-    def find(
-        self,
-        results: Mapping[str, Array],
-        shown: tuple[int, int],
-        frame: Frame,
-        min_score: float,
-    ) -> Findings | None:
-        """What the outputs tell of places in a picture; see `armpy.cli.pictures.detections.find`.
-
-        Labels are the user's, or those of any output of the file.
-        """
-        from armpy.cli.pictures.detections import find  # noqa: PLC0415  # for pictures alone
-
-        outputs = self.model.outputs
-        real = [
-            dequantize_array(results[spec.name], spec.info).astype(np.float64) for spec in outputs
-        ]
-        labels = self.labels
-        if labels is None and self.metadata is not None:
-            labels = self.metadata.any_labels(outputs)
-        return find(real, shown, frame, labels, min_score)
 
     def _labels(self, spec: TensorSpec, stored: Array, mask: Mask | None) -> Labels | None:
         """The user's labels, or the file's."""

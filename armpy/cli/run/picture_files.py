@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from armpy.cli.files import file_stems, write_outputs
+from armpy.cli.files import file_stems
 from armpy.cli.pictures.detections import Findings, Frame
 from armpy.cli.run.drawing import draw_picture, save_drawn
+from armpy.cli.run.output_files import write_outputs
+from armpy.cli.run.output_path import is_result_file
 from armpy.cli.run.output_reader import ReadOutputs
 from armpy.cli.run.picture_result import PictureResult
-from armpy.cli.run.result_files import is_result_file, write_results
+from armpy.cli.run.result_files import write_results
 from armpy.cli.run.results import Array
 from armpy.cli.run.run_pictures import Sink
 

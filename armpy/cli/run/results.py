@@ -19,7 +19,6 @@ _SMALLEST_MASK = 8
 """Least height and width of a mask; what is smaller is some feature map."""
 
 _PICTURE_CHANNELS = (1, 3, 4)
-
 _BATCH_NDIM = 2
 
 _PROBABILITY_TOLERANCE = 0.01

@@ -10,25 +10,25 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from armpy.cli.pictures.labels import read_labels
 from armpy.cli.pictures.options import PictureOptions
 from armpy.cli.placement_table import PlacementReport
-from armpy.cli.run.output_reader import OutputReader, ReadOutputs
+from armpy.cli.run.output_reader import OutputReader
 from armpy.cli.run.results import Array, OutputReport
 from armpy.errors import InvalidArgumentError, LayerValidationError
-from armpy.tensor import TensorInfo, format_shape
+from armpy.tensor import TensorInfo
 from armpy.types import DataType
 
 if TYPE_CHECKING:
     from armpy.cli.pictures.detections import Findings
     from armpy.cli.pictures.file_metadata import FileMetadata
-    from armpy.cli.pictures.labels import Labels
     from armpy.cli.profile.report import ProfileReport, StepReport
     from armpy.compiler import Alternative
     from armpy.model import Model
     from armpy.profiling import Profiler
 
-# A run on random numbers is as quick as its network: what reads pictures, arrays and labels, or
-# writes files, is imported where it is asked for.
+# A run on random numbers is as quick as its network: what reads pictures, arrays and metadata,
+# or writes files, is imported where it is asked for.
 # ruff: noqa: PLC0415
 
 
@@ -158,7 +158,7 @@ def run_model(model: Model, request: RunRequest) -> RunReport:
     InvalidArgumentError
         If what the request names does not go with the model.
     """
-    labels = _labels(request)
+    labels = None if request.labels is None else read_labels(request.labels)
     metadata = _metadata(model, request)
     arrays, origin, hints = prepare_inputs(model, request, metadata)
     results = _run(model, arrays, request)
@@ -172,10 +172,26 @@ def run_model(model: Model, request: RunRequest) -> RunReport:
         timing = time_runs(model, arrays, request.repeat)
     reader = OutputReader(model, labels, metadata, request.top, request.softmax)
     read = reader.read(results, _batch(arrays))
-    files = _written(request, results, read, origin)
+    files: list[str] = []
+    if request.output is not None:
+        from armpy.cli.run.output_files import write_run
+
+        files += write_run(request.output, results, read, origin, request.top)
     findings = None
     if request.image is not None:
-        findings = _found(request, reader, read, arrays, results, files)
+        from armpy.cli.run.one_picture import find_and_draw
+
+        findings, drawn = find_and_draw(
+            request.image,
+            request.picture.resize,
+            reader,
+            read,
+            arrays,
+            results,
+            min_score=request.min_score,
+            folder=request.save_pictures,
+        )
+        files += drawn
     if profiler is not None and request.trace:
         Path(request.trace).write_text(profiler.to_chrome_trace(), "utf-8")
         files.append(request.trace)
@@ -196,49 +212,10 @@ def run_model(model: Model, request: RunRequest) -> RunReport:
     )
 
 
-def _found(
-    request: RunRequest,
-    reader: OutputReader,
-    read: ReadOutputs,
-    arrays: Mapping[str, Array],
-    results: Mapping[str, Array],
-    files: list[str],
-) -> Findings | None:
-    """What was found in the picture; it is drawn if the request names a folder for that."""
-    from armpy.cli.pictures.detections import Frame
-    from armpy.cli.pictures.images import open_image, shown_size
-
-    assert request.image is not None
-    (elements,) = arrays.values()
-    shown = shown_size(elements)
-    findings = reader.find(results, shown, Frame(), request.min_score)
-    if findings is None and request.save_pictures is None:
-        return None
-    frame = Frame.of(open_image(request.image).size, shown, request.picture.resize)
-    findings = reader.find(results, shown, frame, request.min_score)
-    if request.save_pictures is not None:
-        from armpy.cli.files import file_stems
-        from armpy.cli.run.drawing import draw_picture, save_drawn
-
-        drawn = draw_picture(request.image, read, findings, frame, min_score=request.min_score)
-        (stem,) = file_stems([Path(request.image).stem])
-        files.append(save_drawn(request.save_pictures, stem, request.image, drawn))
-    return findings
-
-
 def _batch(arrays: Mapping[str, Array]) -> int:
     """How many things a model is given together: the first dimension that all inputs share."""
     sizes = {array.shape[0] if array.ndim else 1 for array in arrays.values()}
     return sizes.pop() if len(sizes) == 1 else 1
-
-
-def _labels(request: RunRequest) -> Labels | None:
-    """The labels that the request names."""
-    if request.labels is None:
-        return None
-    from armpy.cli.pictures.labels import read_labels
-
-    return read_labels(request.labels)
 
 
 def _metadata(model: Model, request: RunRequest) -> FileMetadata | None:
@@ -248,25 +225,6 @@ def _metadata(model: Model, request: RunRequest) -> FileMetadata | None:
     from armpy.cli.pictures.file_metadata import FileMetadata
 
     return FileMetadata(model)
-
-
-def _written(
-    request: RunRequest, results: Mapping[str, Array], read: ReadOutputs, origin: str
-) -> list[str]:
-    """Write the outputs, if the request names a file or a folder; paths of the files."""
-    if request.output is None:
-        return []
-    from armpy.cli.run.result_files import is_result_file
-
-    if not is_result_file(request.output):
-        from armpy.cli.files import write_outputs
-
-        return write_outputs(request.output, results, read.masks)
-    from armpy.cli.run.picture_result import PictureResult
-    from armpy.cli.run.result_files import write_results
-
-    write_results(request.output, [PictureResult(origin, read.reports)], [results], request.top)
-    return [request.output]
 
 
 def profiled(
@@ -302,7 +260,9 @@ def prepare_inputs(
         If a picture or an array does not go with the model.
     """
     if request.image is not None:
-        return _image_inputs(model, request, request.image, metadata)
+        from armpy.cli.run.one_picture import picture_inputs
+
+        return picture_inputs(model, request.image, request.picture, metadata)
     if request.inputs:
         from armpy.cli.files import read_inputs
 
@@ -325,36 +285,6 @@ def _refuse_real_numbers(model: Model, arrays: Mapping[str, Array]) -> None:
                 expected=str(spec.data_type.dtype),
                 fix="Quantise them with --quantize-inputs",
             )
-
-
-def _image_inputs(
-    model: Model, request: RunRequest, path: str, metadata: FileMetadata | None
-) -> tuple[dict[str, Array], str, list[str]]:
-    """A picture as the model's only input."""
-    if len(model.inputs) != 1:
-        raise InvalidArgumentError(
-            "a picture can only be given to a model with one input",
-            where="--image",
-            actual=f"{len(model.inputs)}: " + ", ".join(f"'{s.name}'" for s in model.inputs),
-            fix="Give each input with --input name=file.npy",
-        )
-    from armpy.cli.pictures.images import image_input, open_image
-
-    spec = model.inputs[0]
-    image = open_image(path)
-    normalization = request.picture.normalization
-    if normalization is None and metadata is not None:
-        normalization = metadata.normalization(spec)
-    array, hint = image_input(
-        image,
-        spec.name,
-        spec.info,
-        size=request.picture.size,
-        resize=request.picture.resize,
-        normalization=normalization,
-    )
-    origin = f"{path}, {image.width}x{image.height} pixels, as {spec.data_type.name}"
-    return {spec.name: array}, origin + format_shape(array.shape), [hint] if hint else []
 
 
 def random_inputs(model: Model, seed: int, size: tuple[int, int] | None = None) -> dict[str, Array]:
@@ -380,7 +310,7 @@ def _random_shapes(model: Model, size: tuple[int, int] | None) -> list[tuple[int
     """Shapes of random inputs."""
     if size is None and all(spec.info.is_fully_shaped for spec in model.inputs):
         return [tuple(dim or 0 for dim in spec.shape or ()) for spec in model.inputs]
-    from armpy.cli.pictures.images import sized_shapes
+    from armpy.cli.pictures.image_layout import sized_shapes
 
     sized = {} if size is None else sized_shapes(model.inputs, size)
     return [
@@ -407,13 +337,11 @@ def _random(generator: np.random.Generator, info: TensorInfo, shape: Sequence[in
 
 def time_runs(model: Model, arrays: dict[str, Array], repeat: int) -> RunTiming:
     """Time executions one by one; the model has been executed before."""
-    import statistics
-
     durations_ms = []
     for _ in range(repeat):
         begin = time.perf_counter()
         model.run(arrays)
         durations_ms.append(1000 * (time.perf_counter() - begin))
     return RunTiming(
-        repeat, min(durations_ms), statistics.median(durations_ms), statistics.fmean(durations_ms)
+        repeat, min(durations_ms), float(np.median(durations_ms)), float(np.mean(durations_ms))
     )

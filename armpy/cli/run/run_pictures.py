@@ -14,11 +14,14 @@ import numpy as np
 from armpy.backend import Progress, report_progress
 from armpy.cli.pictures.detections import Findings, Frame
 from armpy.cli.pictures.file_metadata import FileMetadata
-from armpy.cli.pictures.ground_truth import Accuracy, Classes, Judged, Truths, accuracy_of
-from armpy.cli.pictures.images import Normalization, image_input, open_image, shown_size
+from armpy.cli.pictures.ground_truth import Accuracy, Classes, Judgement, Truths, accuracy_of
+from armpy.cli.pictures.image_layout import shown_size
+from armpy.cli.pictures.images import image_input, open_image
 from armpy.cli.pictures.labels import Labels, read_labels
+from armpy.cli.pictures.normalization import Normalization, normalization_of
 from armpy.cli.placement_table import PlacementReport
 from armpy.cli.profile.report import ProfileReport, StepReport
+from armpy.cli.run.one_picture import findings_of
 from armpy.cli.run.output_reader import OutputReader, ReadOutputs
 from armpy.cli.run.picture_result import PictureResult
 from armpy.cli.run.results import Array
@@ -160,9 +163,9 @@ class PictureRun:
         self._truths = truths
         self._sink = Sink() if sink is None else sink
         self._metadata = FileMetadata(model)
-        self._normalization: Normalization | None = (
-            request.picture.normalization or self._metadata.normalization(_one(self._spec))
-        )
+        self._normalization: Normalization | None = normalization_of(
+            request.picture
+        ) or self._metadata.normalization(_one(self._spec))
         labels = None if request.labels is None else read_labels(request.labels)
         self._reader = OutputReader(
             model, labels, self._metadata, request.top, softmax=request.softmax
@@ -171,7 +174,7 @@ class PictureRun:
         self._hints: list[str] = []
         self._input = ""
         self._first: dict[str, Array] | None = None
-        self._judged: list[Judged | None] = []
+        self._judged: list[Judgement | None] = []
 
     def run(self, pictures: Sequence[str]) -> PicturesReport:
         """Run on all pictures.
@@ -297,8 +300,12 @@ class PictureRun:
         """What the outputs say of a picture."""
         read = self._reader.read(results)
         assert picture.elements is not None
-        findings = self._reader.find(
-            results, shown_size(picture.elements), picture.frame, self._request.min_score
+        findings = findings_of(
+            self._reader,
+            results,
+            shown_size(picture.elements),
+            picture.frame,
+            self._request.min_score,
         )
         is_right = self._judge(results, read, truth) if self._truths else None
         files: list[str] = []
@@ -329,7 +336,7 @@ class PictureRun:
         wanted = self._classes.index(truth)
         order = np.argsort(-scores, kind="stable")
         rank = int(np.flatnonzero(order == wanted)[0])
-        self._judged.append(Judged(wanted, int(order[0]), rank))
+        self._judged.append(Judgement(wanted, int(order[0]), rank))
         return rank == 0
 
     def _all_classes(self, labels: Labels | None, num_classes: int) -> Classes:

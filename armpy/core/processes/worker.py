@@ -111,11 +111,12 @@ class Worker:
     ) -> None:
         settings = settings or WorkerSettings()
         self._where = where
-        self._lock = threading.Lock()
+        self._lock = threading.Lock()  # one request at a time: answers come in their order
         self._reason = ""
         self.failed_s: float | None = None
         self.is_late = False
         self._pid: int | None = None
+        # The number comes once, and can be asked for by the thread that waits for an answer.
         self._pid_lock = threading.Lock()
         flags = ["-I"] if settings.writes_bytecode else ["-I", "-B"]
         with ExitStack() as ours, ExitStack() as others:
@@ -316,6 +317,7 @@ def _give_up(life: socket.socket) -> None:
         life.shutdown(socket.SHUT_RDWR)
 
 
+# For forks alone: a worker ends with the last reference that its user has, not with this one.
 _workers: weakref.WeakSet[Worker] = weakref.WeakSet()
 
 

@@ -81,7 +81,9 @@ class Planner:
         self._settings = subgraphs.settings
         self._measure = measure_for(subgraphs.settings.profiler, name)
         if is_on.cpuexe:
-            types = {backend.backend_id: backend.device_type for backend in subgraphs.backends}
+            types = {
+                backend.get_id(): backend.device.device_type for backend in subgraphs.backends
+            }
             on_host = {HOST, *(name for name, kind in types.items() if kind in _PROCESSORS)}
             self._measure = logged_steps(self._measure, on_host)
 

@@ -387,6 +387,7 @@ def write_container(
                 file.write(payload.data)
         os.replace(unfinished, target)
     except BaseException as error:
+        # An interrupt would leave the unfinished file as well, as large as the model.
         with contextlib.suppress(OSError):
             os.unlink(unfinished)
         if isinstance(error, OSError):

@@ -158,6 +158,7 @@ def generate_keys(path: str | os.PathLike[str], password: bytes | None = None) -
     try:
         _write_new(name + _PUBLIC_SUFFIX, known, 0o644)
     except BaseException:
+        # Of half a pair nobody would know that it is one, and the name would be taken.
         os.unlink(name)
         raise
     return name + _PUBLIC_SUFFIX, bytes(public.public_bytes_raw())

@@ -20,8 +20,8 @@ from armpy.errors import ParserError
 from armpy.frontends.onnx.items import (
     Form,
     Item,
+    UnknownElements,
     ValueList,
-    Waiting,
     flat,
     form_of,
     formed,
@@ -30,7 +30,7 @@ from armpy.frontends.onnx.items import (
 from armpy.frontends.onnx.node import NodeData
 from armpy.frontends.onnx.reading import kind_of, nodes_inside
 from armpy.frontends.onnx.structures.functions import Functions
-from armpy.frontends.onnx.structures.outer_scope import Enclosed, OuterScope
+from armpy.frontends.onnx.structures.outer_scope import InnerGraph, OuterScope
 from armpy.frontends.onnx.structures.walking import Refusals, RefusedDependency, Scope, Walker
 from armpy.graph import Value
 from armpy.ops.composite import Composite, LayerBuilder
@@ -134,7 +134,7 @@ def run_if(node: ControlNode) -> list[Item]:
     if one.forms != other.forms:
         condition = node.inputs[0]
         assert isinstance(condition, Value)
-        raise Waiting([condition], "which sequences or optionals the branches give")
+        raise UnknownElements([condition], "which sequences or optionals the branches give")
     if not one.results:
         return one.restored([])
     inputs = [tensors(node.inputs[:1])[0], *outer_scope.handed]
@@ -217,7 +217,7 @@ class OnnxLoop:
         decisive = [value for value in (self.trips, self.condition) if value is not None]
         waits = [value for value in decisive if value.data is None]
         if waits:
-            raise Waiting(waits, "how often a loop that carries sequences runs")
+            raise UnknownElements(waits, "how often a loop that carries sequences runs")
         carried, rows = list(self.carried), []
         condition: Item = walker.constant(_TRUE)
         number = 0
@@ -322,6 +322,8 @@ def _as_while(loop: OnnxLoop, fixed: int | None) -> list[Item]:
         for index in range(2 + num_carried, len(infos)):
             infos[index] = infos[index].with_shape((None, *infos[index].known_shape[1:]))
     outer_scope = OuterScope(walker, node.scope, [loop.body], extra=[loop.trips])
+    # A body can widen what it is given: each turn here opens a dimension or a rank at least, and
+    # there are no more of them than this.
     for _ in range(2 + sum(len(info.shape or ()) + 1 for info in infos)):
         body = _body(loop, outer_scope, infos, fixed)
         wider = [
@@ -347,7 +349,7 @@ def _widened(info: TensorInfo, other: Shape | None) -> TensorInfo:
 
 def _body(
     loop: OnnxLoop, outer_scope: OuterScope, infos: Sequence[TensorInfo], fixed: int | None
-) -> Enclosed:
+) -> InnerGraph:
     """The graph of one turn."""
     label = loop.node.data.name
     names = [f"carried_{number}" for number in range(len(infos))]
@@ -374,7 +376,7 @@ def _body(
 
 def _condition(
     loop: OnnxLoop, outer_scope: OuterScope, infos: Sequence[TensorInfo], fixed: int | None
-) -> Enclosed:
+) -> InnerGraph:
     """The graph that says whether there is another turn."""
     label = loop.node.data.name
     names = [f"carried_{number}" for number in range(len(infos))]
@@ -626,7 +628,7 @@ class ControlFlowNode(Composite):
             made = _CONTROL[self.data.kind](ControlNode(walker, self.data, items[:own], scope))
         except RefusedDependency:
             made = []
-        except Waiting as waiting:
+        except UnknownElements as waiting:
             raise self.data.error(f"elements decide {waiting.what}") from waiting
         refusals.check()
         return tensors(made[: len(self.types)])

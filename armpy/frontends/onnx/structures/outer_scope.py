@@ -51,7 +51,7 @@ class OuterScope:
         self._all = dict.fromkeys([*flat(list(self.items.values())), *flat(extra)])
         self.handed = tuple(value for value in self._all if value.data is None)
 
-    def enclosed(self, names: Sequence[str], infos: Sequence[TensorInfo]) -> Enclosed:
+    def enclosed(self, names: Sequence[str], infos: Sequence[TensorInfo]) -> InnerGraph:
         """Begin a graph that takes some inputs of its own, then what it is handed."""
         network = Network(self.scope.name)
         own = [network.input(name, info) for name, info in zip(names, infos, strict=True)]
@@ -67,10 +67,10 @@ class OuterScope:
                     data_type=value.info.data_type,
                     quantization=value.info.quantization,
                 )
-        return Enclosed(self, network, own, inner)
+        return InnerGraph(self, network, own, inner)
 
 
-class Enclosed:
+class InnerGraph:
     """A graph under construction; see `OuterScope.enclosed`.
 
     Parameters

@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 
 from armpy.frontends.onnx.element_types import data_type_of
-from armpy.frontends.onnx.items import Item, ValueList, Waiting, tensors
+from armpy.frontends.onnx.items import Item, UnknownElements, ValueList, tensors
 from armpy.frontends.onnx.node import NodeData
 from armpy.frontends.onnx.structures.walking import Scope, Walker
 from armpy.graph import Value
@@ -41,7 +41,7 @@ def _tensor(data: NodeData, inputs: Sequence[Item], index: int) -> Value:
 def _position(data: NodeData, value: Value, length: int, *, behind: bool = False) -> int:
     """A place in a sequence, counted from its beginning."""
     if value.data is None:
-        raise Waiting([value], "a place in a sequence")
+        raise UnknownElements([value], "a place in a sequence")
     if value.data.size != 1:
         raise data.error("a position is not one element", actual=str(value.data.size))
     (place,) = data.whole(value.data, "a position")
@@ -122,13 +122,13 @@ def _split(walker: Walker, data: NodeData, inputs: Sequence[Item], scope: Scope)
     value, axis = _tensor(data, inputs, 0), data.attribute("axis", 0)
     shape = value.info.shape
     if shape is None:
-        raise Waiting((), "how many tensors a sequence has")
+        raise UnknownElements((), "how many tensors a sequence has")
     if not isinstance(axis, int) or not -len(shape) <= axis < len(shape):
         raise data.error("the axis is out of range", expected=f"rank {len(shape)}", actual=axis)
     axis %= len(shape)
     size = shape[axis]
     if size is None:
-        raise Waiting((), "how many tensors a sequence has")
+        raise UnknownElements((), "how many tensors a sequence has")
     given = _input(data, inputs, 1)
     sizes: list[int]
     if given is None:
@@ -136,7 +136,7 @@ def _split(walker: Walker, data: NodeData, inputs: Sequence[Item], scope: Scope)
     else:
         parts = _tensor(data, inputs, 1)
         if parts.data is None:
-            raise Waiting([parts], "how many tensors a sequence has")
+            raise UnknownElements([parts], "how many tensors a sequence has")
         sizes = _sizes(data, [*data.whole(parts.data, "input 1")], parts.data.ndim, size)
     if len(sizes) > MOST_ELEMENTS:
         raise data.error("the sequence is too long", expected=str(MOST_ELEMENTS), actual=len(sizes))

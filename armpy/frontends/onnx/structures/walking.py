@@ -22,8 +22,8 @@ from armpy.frontends.onnx.building import NamedBuilder
 from armpy.frontends.onnx.items import (
     Form,
     Item,
+    UnknownElements,
     ValueList,
-    Waiting,
     flat,
     form_of,
     formed,
@@ -49,7 +49,7 @@ from armpy.types import DataType
 
 
 @dataclass(eq=False, slots=True)
-class Postponed:
+class WaitingNodes:
     """Nodes that wait until it is known which sequences there are.
 
     Parameters
@@ -95,7 +95,7 @@ class Scope:
         What graphs inside read besides what their nodes name.
     name : str
         Of the graph.
-    postponed : Postponed
+    postponed : WaitingNodes
         Nodes that wait.
     """
 
@@ -108,7 +108,7 @@ class Scope:
     lost: set[str] = field(default_factory=set)
     reads: tuple[str, ...] = ()
     name: str = "graph"
-    postponed: Postponed = field(default_factory=Postponed)
+    postponed: WaitingNodes = field(default_factory=WaitingNodes)
 
     def child(self, values: dict[str, Item], reads: tuple[str, ...] = ()) -> Scope:
         """A scope with names of its own that is as deep as this one."""
@@ -118,7 +118,7 @@ class Scope:
             lost=set(),
             reads=reads,
             name="graph",
-            postponed=Postponed(),
+            postponed=WaitingNodes(),
         )
 
     def version_of(self, node: onnx.NodeProto) -> int:
@@ -335,7 +335,7 @@ class Walker:
             data = replace(data, attributes=external.with_elements(data.attributes, data.label))
             try:
                 made = self._converted(node, data, inputs, scope)
-            except Waiting as waiting:
+            except UnknownElements as waiting:
                 self._postpone(waiting, data, scope)
                 scope.postponed.add(node, label)
                 return
@@ -344,7 +344,7 @@ class Walker:
             pairs = zip(names, made, strict=True)
             scope.values.update((name, value) for name, value in pairs if name)
 
-    def _postpone(self, waiting: Waiting, data: NodeData, scope: Scope) -> None:
+    def _postpone(self, waiting: UnknownElements, data: NodeData, scope: Scope) -> None:
         """Let a node of the outermost graph wait for elements; one inside lets that around it."""
         if scope.depth:
             raise waiting

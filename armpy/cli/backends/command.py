@@ -1,0 +1,36 @@
+"""Options of ``armpy backends``."""
+
+from __future__ import annotations
+
+import click
+
+from armpy.cli.command_group import imported_when_run
+from armpy.cli.options import (
+    dynamic_backends_option,
+    json_option,
+    verbosity_options,
+)
+
+
+@click.command("backends")
+@click.option(
+    "--all", "with_rejected", is_flag=True, help="List also what cannot be used, and why."
+)
+@click.option(
+    "--load", is_flag=True, help="Load each backend, after a trial in a process of its own."
+)
+@click.option(
+    "--capabilities",
+    is_flag=True,
+    help="Load each backend, and show its device: type, version, figures, cache files.",
+)
+@dynamic_backends_option
+@json_option
+@verbosity_options
+@click.pass_obj
+@imported_when_run("armpy.cli.backends.work:backends")
+def command() -> None:
+    """List the backends that are installed.
+
+    None is imported unless --load or --capabilities is given.
+    """

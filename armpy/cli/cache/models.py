@@ -1,0 +1,117 @@
+"""Cache entries, summed up by the model that they were made for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+
+from armpy.backend import CacheEntry, GroupedCacheEntry
+from armpy.cli.cache.cache_report import CacheReport
+from armpy.errors import InvalidArgumentError, did_you_mean
+
+OWN = "armpy itself"
+"""What is kept for no model in particular."""
+
+UNKNOWN = "unknown"
+"""What does not say what it was made for: earlier versions have kept it, or a backend."""
+
+_KIND_OF_FILE = re.compile(r"(?P<kind>[a-z]+)-[0-9a-f]+\.entry")
+_KINDS = {
+    "program": "compiled program",
+    "tuned": "what tuning found",
+    "object": "compiled kernels",
+    "host": "features of the processor",
+    "sources": "state of armpy's code",
+    "machine": "speed of the machine",
+    "lessons": "what tuning has taught",
+    "models": "a start without preparing",
+    "devices": "measured figures",
+}
+_MOST_SHOWN = 8
+
+
+@dataclass(slots=True)
+class KeptModel:
+    """Cache use of one model, in all caches together.
+
+    Parameters
+    ----------
+    model : str
+        Its name; `OWN`, `UNKNOWN`, or what several share.
+    size_bytes, num_files : int
+    last_used_s : float
+        Seconds since 1970.
+    kinds : dict of str to int
+        What the files are for, and how many of each there are.
+    """
+
+    model: str
+    size_bytes: int = 0
+    num_files: int = 0
+    last_used_s: float = 0.0
+    kinds: dict[str, int] = field(default_factory=dict)
+
+    def add(self, entry: CacheEntry, kind: str) -> None:
+        """Count a file."""
+        self.size_bytes += entry.size_bytes
+        self.num_files += 1
+        self.last_used_s = max(self.last_used_s, entry.last_used_s)
+        self.kinds[kind] = self.kinds.get(kind, 0) + 1
+
+    @property
+    def kept_for(self) -> str:
+        """What the files are for, in words."""
+        found = sorted(self.kinds.items(), key=lambda pair: -pair[1])
+        return ", ".join(kind if count == 1 else f"{kind} ({count})" for kind, count in found)
+
+
+def model_of(report: CacheReport, entry: CacheEntry) -> str:
+    """The model that a file was made for, as its row is called."""
+    group = entry.group if isinstance(entry, GroupedCacheEntry) else ""
+    return group or (OWN if report.backend == "armpy" and report.name == "devices" else UNKNOWN)
+
+
+def kind_of(report: CacheReport, entry: CacheEntry) -> str:
+    """What a file is for: its own name says it, or its cache's name."""
+    found = _KIND_OF_FILE.fullmatch(entry.name)
+    kind = found["kind"] if found else report.name
+    return _KINDS.get(kind, kind)
+
+
+def models_of(reports: Iterable[CacheReport]) -> list[KeptModel]:
+    """What is kept of each model, the last used first."""
+    models: dict[str, KeptModel] = {}
+    for report in reports:
+        for entry in report.entries:
+            name = model_of(report, entry)
+            models.setdefault(name, KeptModel(name)).add(entry, kind_of(report, entry))
+    return sorted(models.values(), key=lambda kept: (-kept.last_used_s, kept.model))
+
+
+def is_chosen(name: str, patterns: Sequence[str]) -> bool:
+    """Whether a model is one of those that patterns such as ``mobilenet*`` name."""
+    return any(name == pattern or fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def check_patterns(patterns: Sequence[str], models: Sequence[KeptModel]) -> None:
+    """Check that each pattern names a model of which something is kept.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If one names none; it says which there are, or which one may be meant.
+    """
+    names = [kept.model for kept in models]
+    for pattern in patterns:
+        if any(is_chosen(name, [pattern]) for name in names):
+            continue
+        more = f" and {len(names) - _MOST_SHOWN} more" if len(names) > _MOST_SHOWN else ""
+        raise InvalidArgumentError(
+            "nothing is kept of this model",
+            where="--model",
+            expected=", ".join(f"'{name}'" for name in names[:_MOST_SHOWN]) + more or "any model",
+            actual=f"'{pattern}'" if names else f"'{pattern}', and nothing is kept at all",
+            fix=did_you_mean(pattern, names, "'armpy cache list' shows all of them."),
+        )

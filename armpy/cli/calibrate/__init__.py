@@ -1,0 +1,1 @@
+"""``armpy calibrate``: measures backends on this machine."""

@@ -1,0 +1,156 @@
+"""Groups of commands: armpy's own are imported when they are run, plugins' stand behind them."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Mapping
+from functools import update_wrapper
+from importlib import import_module
+from typing import Any
+
+import click
+
+_PLUGIN_VARIABLES = ("ARMPY_DYNAMIC_BACKENDS_PATH", "ARMPY_TRUST_FILE")
+"""Of the environment: plugins, or what finding them complains about, may be there."""
+
+
+class OnceGroup(click.Group):
+    """A group whose commands refuse an option that is given twice and takes one value.
+
+    Notes
+    -----
+    Click lets the last one count: of two pictures, the first would silently not be run.
+    """
+
+    def resolve_command(
+        self, context: click.Context, arguments: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that is meant, its name, and its arguments, which are checked."""
+        name, command, rest = super().resolve_command(context, arguments)
+        if command is not None:
+            refuse_repeated(command, context, rest)
+        return name, command, rest
+
+
+class CommandGroup(OnceGroup):
+    """A group that imports a command when it is named, and has those of plugins behind its own.
+
+    Parameters
+    ----------
+    *arguments, **named
+        As for `click.Group`.
+    short_helps : mapping of str to str
+        A line about each of its own commands, by name.
+
+    Notes
+    -----
+    The command ``new-backend`` is `command` in ``armpy/cli/new_backend/command.py``. Until it is
+    named, a line stands for it: lists of commands, in helps and completions, need no more.
+    """
+
+    def __init__(
+        self,
+        *arguments: Any,  # Any: click's own
+        short_helps: Mapping[str, str],
+        **named: Any,  # Any: click's own
+    ) -> None:
+        super().__init__(*arguments, **named)
+        self.own_names = frozenset(short_helps)
+        self._not_imported = set(short_helps)
+        for name, text in short_helps.items():
+            self.add_command(click.Command(name, short_help=text))
+
+    def resolve_command(
+        self, context: click.Context, arguments: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that is meant, imported; its name; and its arguments, which are checked."""
+        if arguments and arguments[0] in self._not_imported:
+            name = arguments[0]
+            module = import_module(f"armpy.cli.{name.replace('-', '_')}.command")
+            self.add_command(module.command, name)
+            self._not_imported.remove(name)
+        return super().resolve_command(context, arguments)
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        """One of the group's own commands, or a plugin's."""
+        return super().get_command(context, name) or self._plugins(context).get(name)
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        """Names of all commands, for help."""
+        return sorted({*self.own_names, *self._plugins(context)})
+
+    def _plugins(self, context: click.Context) -> dict[str, click.Command]:
+        """The commands of plugins by name; they are asked once for a command line."""
+        found: dict[str, click.Command] | None = context.meta.get(__name__)
+        if found is None:
+            found = context.meta[__name__] = _plugin_commands(self.own_names)
+        return found
+
+
+def _plugin_commands(taken: frozenset[str]) -> dict[str, click.Command]:
+    """The commands of plugins by name.
+
+    Where none is installed, and there is nothing to complain about either, what finds them is not
+    imported: armpy's help is as quick as its own commands.
+    """
+    from armpy.plugins.discovery import entry_point_cache  # not for own commands  # noqa: PLC0415
+
+    is_asked_for = any(os.environ.get(name) for name in _PLUGIN_VARIABLES)
+    group = entry_point_cache.PLUGINS_GROUP
+    entries = () if is_asked_for else entry_point_cache.installed_entry_points()
+    if not is_asked_for and all(entry.group != group for entry in entries):
+        return {}
+    from armpy.cli.plugin_commands import plugin_commands  # noqa: PLC0415
+
+    return plugin_commands(taken)
+
+
+def imported_when_run(place: str) -> Callable[[Callable[[], None]], Callable[..., object]]:
+    """Make a command of a function without body: another one does the work.
+
+    Its module is imported when the command runs, so that help and usage errors are quick.
+
+    Parameters
+    ----------
+    place : str
+        Module and function, ``armpy.cli.run.work:run``. It is given what the options are.
+    """
+
+    def decorated(described: Callable[[], None]) -> Callable[..., object]:
+        def work(*arguments: Any, **named: Any) -> object:  # Any: as click has them
+            module, _, name = place.partition(":")
+            return getattr(import_module(module), name)(*arguments, **named)
+
+        work.place = place  # type: ignore[attr-defined]  # for tests, which find the function
+        return update_wrapper(work, described)
+
+    return decorated
+
+
+def refuse_repeated(command: click.Command, parent: click.Context, arguments: list[str]) -> None:
+    """Check that no option that takes one value is given twice.
+
+    Raises
+    ------
+    click.UsageError
+        If one is.
+    """
+    settings: dict[str, Any] = {**command.context_settings}
+    context = command.context_class(command, info_name=command.name, parent=parent, **settings)
+    try:
+        _, _, given = command.make_parser(context).parse_args([*arguments])
+    except click.UsageError:
+        return  # the command says it itself
+    for option, count in Counter(given).items():
+        if isinstance(option, click.Option) and count > 1 and _takes_one_value(option):
+            raise click.UsageError(
+                f"{option.opts[-1]} is given {count} times, and takes one value. "
+                "Run the command once for each, or leave the others out.",
+                context,
+            )
+
+
+def _takes_one_value(option: click.Option) -> bool:
+    """Whether it matters which one of several counts."""
+    return not (option.multiple or option.count or option.is_flag)

@@ -1,0 +1,1 @@
+"""``armpy compile``: prepares a model ahead of time, as a file that starts at once."""

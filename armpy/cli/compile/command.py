@@ -1,0 +1,48 @@
+"""Options of ``armpy compile``."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import click
+
+from armpy.cli.command_group import imported_when_run
+from armpy.cli.options import (
+    MODEL_FILE,
+    OUTPUT,
+    WRITABLE_FILE,
+    json_option,
+    model_options,
+    shapes_option,
+    verbosity_options,
+)
+
+
+@click.command("compile")
+@partial(model_options, is_optional=True)
+@click.option(*OUTPUT, type=WRITABLE_FILE, metavar="FILE", help="The file to write; required.")
+@click.option(
+    "--target",
+    "targets",
+    multiple=True,
+    metavar="NAME",
+    help="A machine to compile for: 'host', which is this one, or a processor; 'help' lists them. "
+    "May be repeated, the most wanted first; 'host' if left out.",
+)
+@shapes_option(
+    "Shape of an input, such as x=1,224,224,3; may be repeated. A name that comes again "
+    "begins a further set of shapes that the model is prepared for."
+)
+@click.option(
+    "--sign", "key", type=MODEL_FILE, metavar="KEY", help="Sign the file with this private key."
+)
+@json_option
+@verbosity_options
+@imported_when_run("armpy.cli.compile.work:compile_command")
+def command() -> None:
+    """Prepare MODEL ahead of time, and write it as one file.
+
+    The file holds the optimised network with its weights, and for each target the code that
+    backends have compiled. It is given wherever a model is: 'armpy run FILE', armpy.load(FILE). No
+    compiler is needed where it is used. 'armpy inspect FILE' shows what is in it.
+    """

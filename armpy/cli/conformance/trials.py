@@ -1,0 +1,87 @@
+"""The backends that are tried out, and a line about each at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from typing import Protocol
+
+import click
+
+from armpy.cli.load_request import parse_backend_options, split_option
+from armpy.cli.printer import Printer, print_json
+from armpy.execution import RuntimeOptions
+from armpy.plugins import BackendRegistry, CandidateStatus, PluginOptions
+
+
+class TrialResult(Protocol):
+    """Outcome of trying out one backend."""
+
+    @property
+    def is_passed(self) -> bool:
+        """Whether nothing is wrong."""
+
+    def to_document(self) -> dict[str, object]:
+        """What ``--json`` prints."""
+
+
+def runtime_options(
+    dynamic_backends_path: tuple[str, ...], backend_options: tuple[str, ...]
+) -> RuntimeOptions:
+    """What these options come to; a backend is only loaded here if it is given options.
+
+    Raises
+    ------
+    BackendUnavailableError
+        If an option is for a backend that there is not.
+    InvalidArgumentError
+        If there is no such option, or its value is not allowed.
+    """
+    if not backend_options:
+        return RuntimeOptions(dynamic_backends_path=dynamic_backends_path)
+    given = [split_option(text) for text in backend_options]
+    registry = BackendRegistry.discover(PluginOptions(dynamic_backends_path=dynamic_backends_path))
+    return RuntimeOptions(
+        dynamic_backends_path=dynamic_backends_path,
+        backend_options=parse_backend_options(registry, given),
+    )
+
+
+def backends_to_try(
+    backend: str, every: bool, options: RuntimeOptions
+) -> tuple[list[str], list[str]]:
+    """Ids of the backends that are asked for; what of ``--all`` cannot be loaded, and why.
+
+    Raises
+    ------
+    click.UsageError
+        Unless either one backend is asked for or all.
+    """
+    if every == bool(backend):
+        raise click.UsageError("Give the id of a backend, or --all for every one.")
+    if not every:
+        return [backend], []
+    with closing(BackendRegistry.discover(options.plugin_options())) as registry:
+        ids = [backend.backend_id for backend in registry.available()]
+        # A duplicate stands back behind one that is tried.
+        fine = (CandidateStatus.REGISTERED, CandidateStatus.DUPLICATE)
+        unusable = [
+            f"{candidate.label}: {candidate.reason}"
+            for candidate in registry.candidates
+            if candidate.status not in fine and not candidate.is_plugin
+        ]
+    return ids, unusable
+
+
+def report_all(results: Sequence[TrialResult], unusable: Sequence[str], *, as_json: bool) -> None:
+    """Show what came of all backends, one line each; or everything as one document."""
+    if as_json:
+        documents = [result.to_document() for result in results]
+        print_json({"backends": documents, "unusable": list(unusable)})
+        return
+    printer = Printer()
+    printer.heading("All backends")
+    for result in results:
+        printer.line(f"{'passed' if result.is_passed else 'FAILED'}  {result}")
+    for line in unusable:
+        printer.line(f"cannot be used  {line}")

@@ -1,0 +1,160 @@
+"""Tries a backend out: on cases, on NNAPI's published tests, on random models."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import click
+
+from armpy.cli.conformance.trials import (
+    backends_to_try,
+    report_all,
+    runtime_options,
+)
+from armpy.cli.printer import Printer, print_json
+from armpy.execution import RuntimeOptions
+from armpy.testing import ConformanceResult, Outcome, cases_of, run_conformance
+from armpy.testing.nnapi_vectors import run_vectors
+from armpy.testing.random_graphs import run_random_graphs
+
+
+def cases(
+    context: click.Context,
+    backend: str,
+    every: bool,
+    filters: tuple[str, ...],
+    only_list: bool,
+    fail_fast: bool,
+    jobs: int | None,
+    known_failures: str | None,
+    html: str | None,
+    backend_options: tuple[str, ...],
+    dynamic_backends_path: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Try out whether BACKEND keeps its contract and gives CpuRef's answers."""
+    if every and (known_failures or html):
+        raise click.UsageError("--known-failures and --html go with one backend.")
+    options = runtime_options(dynamic_backends_path, backend_options)
+    ids, unusable = backends_to_try(backend, every, options)
+    if only_list:
+        _list({name: cases_of(name, runtime_options=options, filter=filters) for name in ids})
+        return
+    results = []
+    for name in ids:
+        result = run_conformance(
+            name,
+            runtime_options=options,
+            filter=filters,
+            known_failures=known_failures,
+            fail_fast=fail_fast,
+            jobs=jobs,
+        )
+        results.append(result)
+        if not as_json or not every:
+            _report(result, as_json=as_json, html=html)
+        if fail_fast and not result.is_passed:
+            break
+    if every:
+        report_all(results, unusable, as_json=as_json)
+    if unusable or not all(result.is_passed for result in results):
+        context.exit(1)
+
+
+def _list(ids: Mapping[str, Sequence[str]]) -> None:
+    """Print the ids of cases, behind the backend's if there are several backends."""
+    for name, found in ids.items():
+        for case in found:
+            click.echo(case if len(ids) == 1 else f"{name}  {case}")
+
+
+def nnapi_vectors(
+    context: click.Context,
+    directory: str,
+    backend: str,
+    filters: tuple[str, ...],
+    jobs: int | None,
+    html: str | None,
+    dynamic_backends_path: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Run every example in DIRECTORY: as declared, and with unknown output dimensions."""
+    result = run_vectors(
+        directory,
+        backend,
+        runtime_options=RuntimeOptions(dynamic_backends_path=dynamic_backends_path),
+        filter=filters,
+        jobs=jobs,
+    )
+    _report(result, as_json=as_json, html=html)
+    if not result.is_passed:
+        context.exit(1)
+
+
+def random_graphs(
+    context: click.Context,
+    backend: str,
+    count: int,
+    seed: int,
+    jobs: int | None,
+    output: str | None,
+    dynamic_backends_path: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Make up valid NNAPI models and compare a backend's answers with CpuRef's."""
+    result = run_random_graphs(
+        backend,
+        count,
+        seed=seed,
+        runtime_options=RuntimeOptions(dynamic_backends_path=dynamic_backends_path),
+        jobs=jobs,
+        folder=output,
+    )
+    _report(result, as_json=as_json)
+    if not result.is_passed:
+        context.exit(1)
+
+
+def _report(result: ConformanceResult, *, as_json: bool, html: str | None = None) -> None:
+    """Show a result as it is asked for."""
+    if html is not None:
+        Path(html).write_text(result.to_html(), "utf-8")
+    if as_json:
+        print_json(result.to_document())
+    else:
+        print_conformance(result)
+
+
+def print_conformance(result: ConformanceResult) -> None:
+    """Print counts by operation, the reasons for what is unsupported, and every problem."""
+    printer = Printer()
+    occurring = [name for name, count in result.counts.items() if count]
+    columns = ["operation", *(f"{name}>" for name in occurring)]
+    for heading, groups in (("", result.by_operation), ("By data type", result.by_data_type)):
+        if heading:
+            printer.heading(heading)
+            columns[0] = "data type"
+        rows = [(key, *(by[name] for name in occurring)) for key, by in groups.items()]
+        printer.table(columns, rows)
+    for outcome in (Outcome.UNSUPPORTED, Outcome.ELSEWHERE):
+        reasons = Counter((r.operation, r.text) for r in result.results if r.outcome is outcome)
+        if reasons:
+            printer.heading(outcome.value.capitalize())
+            lines = [(count, operation, text) for (operation, text), count in reasons.most_common()]
+            printer.table(["cases>", "operation", "reason"], lines)
+    if result.problems:
+        printer.heading("Problems")
+        for problem in result.problems:
+            printer.line(f"{problem.outcome.value}: {problem.case}: {problem.text}")
+    if result.unused_known_failures:
+        printer.heading("Listed as known failures, but did not fail")
+        for case in result.unused_known_failures:
+            printer.line(case)
+    if result.shortcomings:
+        printer.heading("Not shown")
+        for shortcoming in result.shortcomings:
+            printer.line(shortcoming)
+    printer.heading(f"{result} in {result.duration_s:.1f} s")
+    printer.line(result.coverage)

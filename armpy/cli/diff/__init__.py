@@ -1,0 +1,1 @@
+"""``armpy diff``: finds the first layer that two backends, or two files, compute differently."""

@@ -1,0 +1,40 @@
+"""Options of ``armpy doctor``."""
+
+from __future__ import annotations
+
+import click
+
+from armpy.cli.command_group import imported_when_run
+from armpy.cli.options import (
+    MODEL_FILE,
+    dynamic_backends_option,
+    json_option,
+    trust_options,
+    verbosity_options,
+)
+from armpy.cli.values import FiniteRange
+
+
+@click.command("doctor")
+@click.argument("file", type=MODEL_FILE, required=False)
+@trust_options
+@dynamic_backends_option
+@click.option(
+    "--probe-timeout",
+    metavar="SECONDS",
+    type=FiniteRange(min=0, min_open=True, max=3600),
+    default=10.0,  # as for a Runtime; a backend that compiles takes seconds the first time
+    show_default=True,
+    help="How long each backend may take.",
+)
+@json_option
+@verbosity_options
+@click.pass_context
+@imported_when_run("armpy.cli.doctor.work:doctor")
+def command() -> None:
+    """Load each backend in a process of its own, run small networks on it, and say what to do.
+
+    With a prepared FILE, say instead what of it would be used here, and why the rest would not.
+
+    Exit code 0 if all is well, 1 if there is a problem.
+    """

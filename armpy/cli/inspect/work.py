@@ -1,0 +1,99 @@
+"""Shows what a model is made of and where it would run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+
+from armpy.cli.inspect.compiled import inspect_prepared, prepared_document, print_prepared
+from armpy.cli.inspect.describe import InspectionReport, inspect_file, inspect_unloadable, write_dot
+from armpy.cli.inspect.graph_picture import write_svg
+from armpy.cli.inspect.report import model_document, print_model
+from armpy.cli.load_request import CliLoadRequest, load_model
+from armpy.cli.options import check_outputs
+from armpy.cli.pictures.image_layout import sized_shapes
+from armpy.cli.printer import print_json
+from armpy.cli.values import Shapes
+from armpy.errors import UnsupportedOperatorError
+from armpy.model import Model
+from armpy.model.load_request import begins_prepared
+
+
+def inspect(
+    load_request: CliLoadRequest,
+    with_layers: bool,
+    with_tensors: bool,
+    size: tuple[int, int] | None,
+    shape_sets: Sequence[Shapes],
+    svg: str | None,
+    dot: str | None,
+    as_json: bool,
+) -> None:
+    """Show what MODEL takes and gives, what it is made of, and where it would run."""
+    check_outputs({"--svg": svg, "--dot": dot}, [load_request.model])
+    found: dict[str, object] = {}
+    after = None
+    if begins_prepared(load_request.model):
+        if size is not None or shape_sets:
+            option = "--shape" if size is None else "--size"
+            raise click.UsageError(
+                f"{option}: a prepared file is shown with the shapes that it is for."
+            )
+        result, prepared = inspect_prepared(load_request, dot)
+        found["prepared"] = prepared_document(prepared)
+
+        def after() -> None:
+            print_prepared(prepared)
+    else:
+        result = _inspected(load_request, size, _only_one(shape_sets), dot)
+    if svg is not None:
+        write_svg(result.facts, svg, load_request.model)
+    if as_json:
+        print_json({**model_document(load_request.model, result), **found})
+        return
+    print_model(result, with_layers=with_layers, with_tensors=with_tensors)
+    if after is not None:
+        after()
+
+
+def _only_one(shape_sets: Sequence[Shapes]) -> Shapes:
+    """The shapes; a name may not come again."""
+    if len(shape_sets) > 1:
+        raise click.UsageError("--shape: an input is named twice.")
+    return shape_sets[0] if shape_sets else {}
+
+
+def _inspected(
+    load_request: CliLoadRequest, size: tuple[int, int] | None, shapes: Shapes, dot: str | None
+) -> InspectionReport:
+    """Describe a model file, also one that armpy cannot run."""
+    try:
+        loaded = load_model(load_request)
+    except UnsupportedOperatorError as error:
+        if dot is not None:
+            raise
+        return inspect_unloadable(load_request, error)
+    with loaded:
+        _resize(loaded, size, shapes)
+        result = inspect_file(loaded, load_request)
+        if dot is not None:
+            write_dot(loaded, dot)
+    return result
+
+
+def _resize(model: Model, size: tuple[int, int] | None, shapes: Shapes) -> None:
+    """Give inputs the shapes that are asked for; where nothing else is open, batches have 1 row."""
+    if size is not None:
+        model.resize({**sized_shapes(model.inputs, size), **shapes})
+    elif shapes:
+        model.resize(shapes)
+    elif model.placement is None:
+        batches = {}
+        for spec in model.inputs:
+            first, *others = spec.shape or (None, None)
+            if first is None and None not in others:
+                batches[spec.name] = (1, *(dim for dim in others if dim is not None))
+            elif first is None or None in others:
+                return
+        model.resize(batches)

@@ -1,0 +1,1 @@
+"""``armpy keys``: makes and shows keys that prepared files are signed with."""

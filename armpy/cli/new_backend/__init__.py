@@ -1,0 +1,1 @@
+"""``armpy new-backend``: writes the project of a new backend."""

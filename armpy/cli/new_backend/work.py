@@ -1,0 +1,178 @@
+"""Writes the project of a new backend from templates, and says what comes next."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from string import Template
+
+import click
+
+import armpy
+from armpy.backend import BACKEND_API_VERSION
+from armpy.errors import InvalidArgumentError
+from armpy.types import REFERENCE_BACKEND_ID, BackendId
+
+STYLES = ("workloads", "compiler")
+"""A backend runs layers one by one, or compiles subgraphs."""
+
+_NAME = re.compile(r"[a-zA-Z0-9]{1,30}")
+
+_COMMON = {
+    "pyproject.toml": "pyproject.toml",
+    "README.md": "README.md",
+    "gitignore": ".gitignore",
+    "ci.yml": ".github/workflows/ci.yml",
+    "__init__.py": "src/$package/__init__.py",
+    "py.typed": "src/$package/py.typed",
+    "layer_support.py": "src/$package/layer_support.py",
+    "kernels.py": "src/$package/kernels.py",
+    "test_backend.py": "tests/test_backend.py",
+    "test_conformance.py": "tests/test_conformance.py",
+    "known_failures.txt": "tests/known_failures.txt",
+}
+"""Paths in the project by name of the template."""
+
+_BY_STYLE = {
+    "workloads": {
+        "backend.py": "src/$package/backend.py",
+        "workloads.py": "src/$package/workloads.py",
+    },
+    "compiler": {
+        "backend.py": "src/$package/backend.py",
+        "compiler.py": "src/$package/compiler.py",
+        "program.py": "src/$package/program.py",
+    },
+}
+
+
+def new_backend(vendor: str, name: str, folder: str | None, style: str) -> None:
+    """Write the project of a backend named <VENDOR>_<NAME>_backend to DIR."""
+    names = BackendName(vendor, name)
+    target = Path(folder or names.distribution)
+    files = write_project(names, style, target)
+    click.echo(f"written: {len(files)} files of the backend '{names.backend_id}' to {target}")
+    click.echo("next:")
+    click.echo(f"  cd {shlex.quote(str(target))}")
+    click.echo("  pip install -e '.[test]'")
+    click.echo("  pytest")
+
+
+@dataclass(frozen=True, slots=True)
+class BackendName:
+    """The names that follow from a vendor's and a backend's.
+
+    Parameters
+    ----------
+    vendor, name : str
+        Letters and digits.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If no module can be named so, or the id is armpy's own.
+    """
+
+    vendor: str
+    name: str
+
+    def __post_init__(self) -> None:
+        for what, text in (("VENDOR", self.vendor), ("NAME", self.name)):
+            if not _NAME.fullmatch(text):
+                raise InvalidArgumentError(
+                    "the name cannot be part of <vendor>_<name>_backend",
+                    where=what,
+                    expected="1 to 30 letters and digits of ASCII",
+                    actual=repr(text),
+                )
+        if self.vendor[0].isdigit():
+            raise InvalidArgumentError(
+                "a package cannot begin with a digit",
+                where="VENDOR",
+                expected="a letter first",
+                actual=repr(self.vendor),
+            )
+        if self.backend_id == REFERENCE_BACKEND_ID:
+            raise InvalidArgumentError(
+                f"the id '{REFERENCE_BACKEND_ID}' is that of armpy's own reference",
+                where="VENDOR NAME",
+                fix="Choose others",
+            )
+
+    @property
+    def package(self) -> str:
+        """``acme_npu_backend``."""
+        return f"{self.vendor}_{self.name}_backend".lower()
+
+    @property
+    def distribution(self) -> str:
+        """``acme-npu-backend``."""
+        return self.package.replace("_", "-")
+
+    @property
+    def backend_id(self) -> BackendId:
+        """``AcmeNpu``."""
+        return "".join(part[0].upper() + part[1:] for part in (self.vendor, self.name))
+
+    @property
+    def title(self) -> str:
+        """``Acme Npu``."""
+        return " ".join(part[0].upper() + part[1:] for part in (self.vendor, self.name))
+
+
+def write_project(name: BackendName, style: str, folder: Path) -> list[Path]:
+    """Write a project that passes its own tests.
+
+    Parameters
+    ----------
+    name : BackendName
+    style : {"workloads", "compiler"}
+    folder : Path
+        Made if it is not there.
+
+    Returns
+    -------
+    list of Path
+        What was written, relative to `folder`.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there is something in the folder already.
+    OSError
+        If it cannot be written.
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InvalidArgumentError(
+            "there is something already, and nothing is overwritten",
+            where=str(folder),
+            expected="a folder that is empty or not there",
+            fix="Name another one",
+        )
+    words = {
+        "package": name.package,
+        "distribution": name.distribution,
+        "backend_id": name.backend_id,
+        "title": name.title,
+        "api_version": BACKEND_API_VERSION,
+        "armpy_version": armpy.__version__,
+        "files": _template(style, "files.md").template.rstrip("\n"),
+    }
+    contents: dict[Path, str] = {}
+    for place, templates in (("common", _COMMON), (style, _BY_STYLE[style])):
+        for template, path in templates.items():
+            target = Path(Template(path).substitute(words))
+            contents[target] = _template(place, template).substitute(words)
+    for target, text in contents.items():
+        (folder / target).parent.mkdir(parents=True, exist_ok=True)
+        (folder / target).write_text(text, "utf-8", newline="\n")
+    return sorted(contents)
+
+
+def _template(place: str, name: str) -> Template:
+    """A template by its folder and name."""
+    file = resources.files("armpy.cli.new_backend") / "templates" / place / f"{name}.template"
+    return Template(file.read_text("utf-8"))

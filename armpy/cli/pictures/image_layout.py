@@ -1,0 +1,146 @@
+"""How an image lies in a model's input."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from armpy.errors import InvalidArgumentError
+from armpy.execution import TensorSpec
+from armpy.tensor import TensorInfo, format_shape
+from armpy.types import DataLayout
+
+Array: TypeAlias = npt.NDArray[np.generic]
+
+MODES = {1: "L", 3: "RGB", 4: "RGBA"}
+"""Pillow's name for pixels of so many channels."""
+
+_PIXEL_TYPES = frozenset({"i", "u", "f"})
+
+
+@dataclass(frozen=True, slots=True)
+class ImageLayout:
+    """Layout of an image in a tensor of rank 4, or of rank 3 for a grey one.
+
+    Parameters
+    ----------
+    height, width : int or None
+        None where any size will do.
+    channels : {1, 3, 4}
+    data_layout : DataLayout
+    has_channels : bool
+        Whether there is an axis of channels; a grey image may do without.
+    """
+
+    height: int | None
+    width: int | None
+    channels: int
+    data_layout: DataLayout
+    has_channels: bool = True
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of a tensor with one image.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If the size is not known.
+        """
+        if self.height is None or self.width is None:
+            raise InvalidArgumentError("the size of the image is not known", fix="Give --size HxW")
+        if not self.has_channels:
+            return (1, self.height, self.width)
+        if self.data_layout is DataLayout.NCHW:
+            return (1, self.channels, self.height, self.width)
+        return (1, self.height, self.width, self.channels)
+
+    def with_size(self, size: tuple[int, int] | None, own: tuple[int, int]) -> ImageLayout:
+        """The same with height and width known.
+
+        Parameters
+        ----------
+        size : tuple of int, optional
+            Height and width that the user wants.
+        own : tuple of int
+            Height and width of the picture, taken where nothing else is said.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If the model's size is another one.
+        """
+        height, width = size or (self.height or own[0], self.width or own[1])
+        if (self.height or height, self.width or width) != (height, width):
+            raise InvalidArgumentError(
+                "the model does not take this size",
+                where="--size",
+                expected=f"{self.height or 'any'}x{self.width or 'any'}",
+                actual=f"{height}x{width}",
+            )
+        return replace(self, height=height, width=width)
+
+
+def image_layout(name: str, info: TensorInfo) -> ImageLayout:
+    """How an image lies in an input.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the input does not look like one image.
+    """
+    shape = info.shape
+    is_pixels = info.data_type.dtype.kind in _PIXEL_TYPES and not info.data_type.is_bit_pattern
+    if is_pixels and shape is not None and len(shape) == 4 and shape[0] in (None, 1):
+        for data_layout in (DataLayout.NHWC, DataLayout.NCHW):
+            channels = shape[data_layout.channel_axis]
+            if channels in MODES:
+                height, width = (shape[axis] for axis in data_layout.spatial_axes)
+                return ImageLayout(height, width, channels, data_layout)
+    if is_pixels and shape is not None and len(shape) == 3 and shape[0] in (None, 1):
+        return ImageLayout(*shape[1:], 1, DataLayout.NHWC, has_channels=False)
+    raise InvalidArgumentError(
+        "the input is no image",
+        where=f"input '{name}'",
+        expected="the shape (1, height, width, channels) or (1, channels, height, width) "
+        "with 1, 3 or 4 channels, or (1, height, width)",
+        actual=f"{info.data_type.name}{format_shape(shape)}",
+        fix="Give it with --input",
+    )
+
+
+def sized_shapes(inputs: Iterable[TensorSpec], size: tuple[int, int]) -> dict[str, tuple[int, ...]]:
+    """Shapes of the image inputs whose size is open, with a size of the user's.
+
+    Parameters
+    ----------
+    inputs : iterable of TensorSpec
+    size : tuple of int
+        Height and width.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the size of none is open.
+    """
+    shapes: dict[str, tuple[int, ...]] = {}
+    for spec in inputs:
+        shape = spec.shape or ()
+        if len(shape) == 4 and None in shape[1:]:
+            layout = image_layout(spec.name, spec.info).with_size(size, size)
+            shapes[spec.name] = layout.shape
+    if not shapes:
+        raise InvalidArgumentError("the model has no image input of open size", where="--size")
+    return shapes
+
+
+def shown_size(elements: Array) -> tuple[int, int]:
+    """Width and height of an image input's elements."""
+    shape = elements.shape[1:]
+    is_first = len(shape) == 3 and shape[-1] not in MODES
+    height, width = shape[1:] if is_first else shape[:2]
+    return width, height

@@ -1,0 +1,166 @@
+"""From pixels to the elements of an input."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from armpy.cli.pictures.options import PictureOptions
+from armpy.errors import InvalidArgumentError
+from armpy.execution.arrays.conversion import quantize_array
+from armpy.tensor import TensorInfo
+
+Pixels: TypeAlias = npt.NDArray[np.uint8]
+
+Array: TypeAlias = npt.NDArray[np.generic]
+
+_USUAL_RANGES = ((0.0, 255.0), (0.0, 1.0), (-1.0, 1.0))
+
+RANGE_TOLERANCE = 0.05
+"""How far two real ranges may be apart to count as one, relative to their length."""
+
+
+@dataclass(frozen=True, slots=True)
+class Normalization:
+    """Real numbers of pixels: ``pixel * factor + offset``, by channel or for all.
+
+    Parameters
+    ----------
+    factors, offsets : tuple of float
+    """
+
+    factors: tuple[float, ...]
+    offsets: tuple[float, ...]
+
+    @classmethod
+    def from_range(cls, low: float, high: float) -> Normalization:
+        """Pixel 0 becomes `low`, pixel 255 becomes `high`."""
+        return cls(((high - low) / 255,), (low,))
+
+    @classmethod
+    def from_mean(cls, mean: Sequence[float], std: Sequence[float]) -> Normalization:
+        """``(pixel - mean) / std``, one number each for all channels or one per channel.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If a standard deviation is 0 or the counts do not go together.
+        """
+        if 0 in std:
+            raise InvalidArgumentError("a standard deviation is 0", where="--std")
+        try:
+            means, deviations = np.broadcast_arrays(np.array(mean), np.array(std))
+        except ValueError as error:
+            raise InvalidArgumentError(
+                "the numbers of channels differ",
+                where="--mean and --std",
+                actual=f"{len(mean)} and {len(std)} numbers",
+            ) from error
+        return cls(tuple(1 / deviations), tuple(-means / deviations))
+
+    @property
+    def real_range(self) -> tuple[float, float]:
+        """The lowest and highest real number that any pixel becomes."""
+        ends = [
+            f * pixel + o
+            for f, o in zip(self.factors, self.offsets, strict=True)
+            for pixel in (0, 255)
+        ]
+        return min(ends), max(ends)
+
+    def apply(self, pixels: Pixels) -> npt.NDArray[np.float64]:
+        """Real numbers of pixels of shape (H, W, C).
+
+        Raises
+        ------
+        InvalidArgumentError
+            If there is another number of channels.
+        """
+        channels = pixels.shape[-1]
+        if len(self.factors) not in (1, channels):
+            raise InvalidArgumentError(
+                "the number of channels is wrong",
+                where="--mean and --std",
+                expected="1 number" if channels == 1 else f"1 or {channels} numbers",
+                actual=str(len(self.factors)),
+            )
+        real: npt.NDArray[np.float64] = pixels * np.array(self.factors) + np.array(self.offsets)
+        return real
+
+
+def normalization_of(options: PictureOptions) -> Normalization | None:
+    """How pixels become real numbers; None if the options say nothing about it."""
+    if options.value_range is not None:
+        return Normalization.from_range(*options.value_range)
+    if options.mean or options.std:
+        return Normalization.from_mean(options.mean or (0.0,), options.std or (1.0,))
+    return None
+
+
+def normalized(
+    pixels: Pixels, info: TensorInfo, normalization: Normalization | None
+) -> tuple[Array, str]:
+    """Pixels as stored elements of an input.
+
+    Parameters
+    ----------
+    pixels : ndarray, uint8, shape (H, W, C)
+    info : TensorInfo
+        Of the input.
+    normalization : Normalization, optional
+        What the user wants; otherwise what the type and quantisation suggest.
+
+    Returns
+    -------
+    elements : ndarray, dtype of `info`, shape (H, W, C)
+    hint : str
+        What was assumed without knowing; empty if nothing was.
+
+    Notes
+    -----
+    For 8-bit types the whole stored range is the whole range of pixels: uint8 holds the
+    pixel itself, int8 the pixel less 128. That is right for every real range that an image
+    input usually has. Other integers hold the pixel. Float inputs, and quantised ones of
+    more bits, get numbers from 0 to 1 for lack of a better guess.
+    """
+    data_type = info.data_type
+    if normalization is not None:
+        return _stored(normalization.apply(pixels), info), ""
+    if data_type.size_bytes == 1:
+        shifted = pixels.astype(np.int16) + data_type.integer_range[0]
+        return shifted.astype(data_type.dtype), _hint_of_range(info)
+    if data_type.is_float or data_type.is_quantized:
+        return _stored(Normalization.from_range(0, 1).apply(pixels), info), (
+            "pixels are given as numbers from 0 to 1; if the model was trained with others, "
+            "say so, for example --range -1,1 (Keras MobileNet) or --range 0,255 (EfficientNet)"
+        )
+    return pixels.astype(data_type.dtype), ""
+
+
+def _stored(real: npt.NDArray[np.float64], info: TensorInfo) -> Array:
+    """Real numbers as elements of a tensor."""
+    data_type = info.data_type
+    if data_type.is_float:
+        return real.astype(data_type.dtype)
+    if data_type.is_quantized:
+        return quantize_array(real, info)
+    return np.clip(np.rint(real), *data_type.integer_range).astype(data_type.dtype)
+
+
+def _hint_of_range(info: TensorInfo) -> str:
+    """What to say about a real range that is none of the usual ones."""
+    if info.quantization is None:
+        return ""
+    low, high = (info.scale * (end - info.zero_point) for end in info.data_type.integer_range)
+    tolerance = RANGE_TOLERANCE * (high - low)
+    for usual_low, usual_high in _USUAL_RANGES:
+        if abs(low - usual_low) <= tolerance and abs(high - usual_high) <= tolerance:
+            return ""
+    return (
+        f"pixels are spread over the input's real range, {low:.3g} to {high:.3g}, which is an "
+        "unusual one; --mean and --std (in units of pixels, 0 to 255) or --range say it exactly"
+    )

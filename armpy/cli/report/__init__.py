@@ -1,0 +1,1 @@
+"""``armpy report``: writes one page about a model, for a browser."""

@@ -1,0 +1,23 @@
+"""A run of a file on arrays or random numbers, with no other options."""
+
+from __future__ import annotations
+
+import armpy
+from armpy.cli.progress import progress_shown
+from armpy.cli.run.report import show_run
+from armpy.cli.run.run_model import RunRequest, run_model
+from armpy.plugins.program_loaders import has_plugins
+
+
+def run_file(path: str, inputs: tuple[str, ...], *, as_json: bool) -> bool:
+    """Run a file and print what comes out; whether that was done.
+
+    It is not where plugins are installed: what they print would have to be kept from stdout.
+    """
+    if has_plugins():
+        return False
+    with progress_shown():
+        with armpy.load(path) as loaded:
+            report = run_model(loaded, RunRequest(inputs=inputs))
+        show_run(path, report, as_json=as_json)
+    return True

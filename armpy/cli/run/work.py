@@ -1,0 +1,70 @@
+"""Runs a model as the command line says: on random numbers, arrays, one picture, or many."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from armpy.cli.load_request import CliLoadRequest, load_model
+from armpy.cli.options import EXIT_PROBLEMS
+from armpy.cli.pictures.find import is_one_file
+from armpy.cli.run.command import DEFAULT_TOP
+from armpy.cli.run.output_path import check_output, is_result_file
+from armpy.cli.run.report import show_run
+from armpy.cli.run.run_model import RunRequest, run_model
+from armpy.model import Model
+
+
+def run(
+    load_request: CliLoadRequest,
+    *,
+    pictures: tuple[str, ...],
+    images: tuple[str, ...],
+    quantize_inputs: bool,
+    profile: str | None,
+    truth: str | None,
+    batch: int | None,
+    top: int | None,
+    as_json: bool,
+    **options: Any,  # Any: click hands over the fields of RunRequest by name
+) -> None:
+    """Run MODEL on PICTURES, on arrays, or on random numbers."""
+    given = [*pictures, *images]
+    output = options["output"]
+    if output is not None:
+        check_output(output)
+    request_options = {**options, "trace": profile, "top": top or DEFAULT_TOP}
+    is_table = truth is not None or batch is not None or len(given) > 1
+    is_table = is_table or (bool(given) and not _is_plain(given, output))
+
+    def load() -> Model:
+        return load_model(
+            load_request, quantize_inputs=quantize_inputs, profiling=profile is not None
+        )
+
+    if not is_table:
+        request = RunRequest(image=given[0] if given else None, **request_options)
+        with load() as loaded:
+            if not given or not _takes_several(loaded):
+                report = run_model(loaded, request)
+                show_run(load_request.model, report, as_json=as_json)
+                return
+    # What reads pictures takes long to import, and a run on numbers has none.
+    from armpy.cli.run.many_pictures import print_table, run_on_pictures  # noqa: PLC0415
+
+    table = run_on_pictures(load, given, truth, batch, request_options)
+    print_table(load_request.model, table, shown=top or 1, as_json=as_json)
+    if table.num_failed:
+        click.get_current_context().exit(EXIT_PROBLEMS)
+
+
+def _is_plain(given: list[str], output: str | None) -> bool:
+    """Whether one picture is to be told in detail."""
+    return is_one_file(given) and not is_result_file(output)
+
+
+def _takes_several(model: Model) -> bool:
+    """Whether a model takes several pictures together, and no other number of them."""
+    shape = model.inputs[0].shape if len(model.inputs) == 1 else None
+    return shape is not None and len(shape) > 0 and (shape[0] or 1) > 1

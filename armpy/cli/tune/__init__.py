@@ -1,0 +1,1 @@
+"""``armpy tune``: lets backends measure what is fastest for a model on this machine."""

@@ -1,0 +1,45 @@
+"""Options of ``armpy tune``."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import click
+
+from armpy.cli.command_group import imported_when_run
+from armpy.cli.options import SECONDS, json_option, model_options, verbosity_options
+from armpy.cli.values import FiniteRange
+
+
+@click.command("tune")
+@partial(model_options, is_optional=True)
+@click.option(
+    "--machine",
+    "measures_machine",
+    is_flag=True,
+    help="Measure the machine again, too: what backends keep of its speed, for all models. MODEL "
+    "may be left out then.",
+)
+@click.option(
+    *SECONDS,
+    "seconds",
+    type=FiniteRange(min=0, min_open=True),
+    default=60.0,
+    show_default=True,
+    help="How long to measure at most; what has to be compiled for it comes on top.",
+)
+@click.option("--all", "shows_all", is_flag=True, help="List every choice, not only gains.")
+@json_option
+@verbosity_options
+@click.pass_context
+@imported_when_run("armpy.cli.tune.work:tune")
+def command() -> None:
+    """Measure what is fastest for MODEL on this machine, and keep it.
+
+    Backends that can compute a layer in several ways take the one that should be fastest. This
+    command lets them try. They keep what they find, for the same options: later loads of the
+    model use it, and 'armpy cache list' shows it. Nothing else should run meanwhile.
+    What takes longest is tried first. Ctrl-C ends the search and keeps what was found until then;
+    a second one drops it.
+    Exit code 1 if a backend could not measure, or not keep what it found.
+    """
