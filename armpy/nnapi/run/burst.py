@@ -82,16 +82,20 @@ class Burst:
         # What was checked at the last call need not be again; most bursts have one execution.
         if execution is not self._latest or execution is None:
             self._check(execution)
-        if not self._turn.take():
+        # `take` and `give_back` of the turn, without their calls: a burst is there to be quick.
+        tokens = self._turn.tokens
+        try:
+            tokens.pop()
+        except IndexError:
             raise bad_state(
                 "another thread computes in the burst, or it is closed",
                 where="Burst.compute",
                 fix="Make a burst for each thread",
-            )
+            ) from None
         try:
             execution.compute()
         finally:
-            self._turn.give_back()
+            tokens.append(None)
 
     def _check(self, execution: Execution) -> None:
         """Check that an execution is of this burst's compilation."""

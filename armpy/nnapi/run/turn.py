@@ -10,28 +10,33 @@ class Turn:
     -----
     In contrast to a lock of `threading`, nobody waits for it, and another thread may give it back
     than the one that has taken it: an execution that was started ends on a thread of the runtime's.
+
+    Attributes
+    ----------
+    tokens : list of None
+        The one item to take out. Where a call counts, it is taken out and put back directly.
     """
 
-    __slots__ = ("_free",)
+    __slots__ = ("tokens",)
 
     def __init__(self) -> None:
         # To take the one item out of a list is a single step of the interpreter, so of several
         # threads one gets it. It takes a third of the time of a lock.
-        self._free: list[None] = [None]
+        self.tokens: list[None] = [None]
 
     @property
     def is_free(self) -> bool:
         """Whether nobody has it now."""
-        return bool(self._free)
+        return bool(self.tokens)
 
     def take(self) -> bool:
         """Take the turn if it is free; returns whether it was."""
         try:
-            self._free.pop()
+            self.tokens.pop()
         except IndexError:
             return False
         return True
 
     def give_back(self) -> None:
         """Let the next one take it."""
-        self._free.append(None)
+        self.tokens.append(None)
