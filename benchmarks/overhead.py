@@ -58,7 +58,7 @@ def calls_of(model: armpy.Model) -> dict[str, Call]:
     plan = network.plan(tuple(array.shape for array in sources))
     calls: dict[str, Call] = {}
     if isinstance(plan, StaticPlan):
-        memory = plan.new_memory()
+        memory = plan.program.take_memory()
         for handle, array in zip(
             (*memory.sources, *memory.results), (*sources, *results), strict=True
         ):

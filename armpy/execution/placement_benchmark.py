@@ -11,14 +11,16 @@ from typing import Protocol
 
 import numpy as np
 
-from armpy.compiler import OptimizedNetwork
+from armpy.compiler import Evaluator, OptimizedNetwork
 from armpy.compiler.cost.candidates import Candidates, PlacementCandidate
 from armpy.compiler.cost.costs import CostTable
 from armpy.compiler.cost.decision import MEASURED, PlacementDecision
 from armpy.compiler.placement import Alternative
 from armpy.errors import ArmpyError
+from armpy.execution.settings import NetworkSettings
 from armpy.graph import Graph, Layer, Value
 from armpy.ops.operation import Array
+from armpy.plugins.proxy.guard import BackendProxy
 from armpy.profiling import EventKind, Profiler
 from armpy.tensor import TensorInfo
 from armpy.types import BackendId, DataType, Preference
@@ -68,6 +70,21 @@ class TrialNetwork(Protocol):
 
     def close(self) -> None:
         """Give prepared memory back."""
+
+
+class LoadTrial(Protocol):
+    """Loads a graph for a trial, each layer on the backend that is wanted; as `LoadedNetwork`."""
+
+    def __call__(
+        self,
+        graph: Graph,
+        backends: Sequence[BackendProxy],
+        evaluator: Evaluator | None,
+        settings: NetworkSettings,
+        *,
+        wanted: Mapping[int, BackendId],
+    ) -> TrialNetwork:
+        """Load it."""
 
 
 Load = Callable[[Mapping[int, BackendId], Profiler | None], TrialNetwork]

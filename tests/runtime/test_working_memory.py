@@ -27,8 +27,8 @@ from armpy.compiler import Placement
 from armpy.errors import BackendError, InvalidArgumentError, MemoryLimitError
 from armpy.execution import NetworkProperties
 from armpy.execution.memory import idle_release as idling
-from armpy.execution.programs.static_plan import StaticPlan
-from armpy.execution.programs.step_memory import MAX_IDLE_MEMORIES
+from armpy.execution.programs.program import MAX_IDLE_MEMORIES, StepProgram
+from armpy.execution.programs.working_memory import WorkingMemory
 from armpy.execution.scheduling.daemons import start_daemon
 from armpy.graph import Graph
 from armpy.graph.network import Network
@@ -546,7 +546,7 @@ def test_networks_that_take_turns_keep_their_handles() -> None:
         for model in models:
             call(model)
             plan = model.runtime.get_network(model.network_id).plans[-1]
-            made += plan._alive  # type: ignore[union-attr]  # it is static
+            made += plan.program._alive  # type: ignore[attr-defined]  # it is static
     assert len({*map(id, made)}) == 2
 
 
@@ -712,7 +712,7 @@ def test_the_watchdog_comes_again_after_it_could_not_look(
     allocator = Counting()
     (model,) = models_from(allocator, 1024)
     failed: list[str] = []
-    start, look = start_daemon, StaticPlan.release_if_idle
+    start, look = start_daemon, StepProgram.release_if_idle
 
     def start_none(target: Callable[[], object], name: str) -> None:
         if len(failed) == 0:
@@ -720,14 +720,14 @@ def test_the_watchdog_comes_again_after_it_could_not_look(
             raise RuntimeError("can't start new thread")
         start(target, name)
 
-    def have_no_memory(plan: StaticPlan) -> bool:
+    def have_no_memory(program: StepProgram[WorkingMemory]) -> bool:
         if len(failed) == 1:
             failed.append("memory")
             raise MemoryError
-        return look(plan)
+        return look(program)
 
     monkeypatch.setattr(idling, "start_daemon", start_none)
-    monkeypatch.setattr(StaticPlan, "release_if_idle", have_no_memory)
+    monkeypatch.setattr(StepProgram, "release_if_idle", have_no_memory)
     call(model)
     waiting = threading.Event()
     for _ in range(500):

@@ -98,9 +98,7 @@ def _as_array(name: str, info: TensorInfo, given: object) -> Array:
     except ArmpyError as error:
         if error.where.startswith("input "):
             raise
-        from armpy.ops.operation import located  # noqa: PLC0415 - seldom needed
-
-        raise located(lambda: f"input '{name}'", error) from error.__cause__
+        raise _located(f"input '{name}'", error) from error.__cause__
     except Exception as error:  # foreign objects raise what they like when they are converted
         raise InvalidArgumentError(
             f"the value cannot be made an array: {error}",
@@ -125,6 +123,13 @@ def _of_numbers(name: str, info: TensorInfo, given: object) -> Array:
         raise _no_array(name, info, given)
     with np.errstate(over="raise"):
         return guess.astype(wanted) if _is_lossless(guess, wanted) else guess
+
+
+def _located(where: str, error: ArmpyError) -> ArmpyError:
+    """An error with the name of the input or output that it is about."""
+    from armpy.ops.operation import located  # noqa: PLC0415 - a compiled file starts without it
+
+    return located(lambda: where, error)
 
 
 def _no_array(name: str, info: TensorInfo, given: object) -> InvalidArgumentError:
@@ -180,9 +185,7 @@ def _converted(name: str, info: TensorInfo, array: Array, quantize: bool) -> Arr
         try:
             return quantize_array(array, info)
         except InvalidArgumentError as error:
-            from armpy.ops.operation import located  # noqa: PLC0415 - seldom needed
-
-            raise located(lambda: f"input '{name}'", error) from None
+            raise _located(f"input '{name}'", error) from None
     fix = f"Convert it with array.astype('{dtype}')"
     if dtype.kind in "iu":
         low, high = info.data_type.integer_range
@@ -270,9 +273,7 @@ def _view(name: str, info: TensorInfo, given: object) -> Array | None:
     try:
         return as_view(info, given)
     except ArmpyError as error:
-        from armpy.ops.operation import located  # noqa: PLC0415 - seldom needed
-
-        raise located(lambda: f"output '{name}'", error) from error.__cause__
+        raise _located(f"output '{name}'", error) from error.__cause__
 
 
 def _unusable(name: str, info: TensorInfo, actual: str) -> InvalidArgumentError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from armpy.errors import InvalidArgumentError
 from armpy.tensor import Quantization, Shape, TensorInfo
 from armpy.types import DataType
 
@@ -67,8 +68,6 @@ class TensorSpec:
     def _known_quantization(self) -> Quantization:
         """The quantisation, where there is one."""
         if self.quantization is None:
-            from armpy.errors import InvalidArgumentError  # noqa: PLC0415 - seldom needed
-
             raise InvalidArgumentError(
                 "the tensor is not quantised", where=f"tensor '{self.name}'", actual=str(self.info)
             )

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
 
 from armpy.errors import InvalidArgumentError
 from armpy.execution.arrays.imported_tensor import ImportedTensor
 from armpy.execution.arrays.slots import InputSlot
-from armpy.execution.calls.network import Network
 from armpy.execution.programs.bound_program import BoundProgram
 from armpy.execution.programs.imports import import_given, imports_in
 from armpy.execution.wrappers.debugging import DebugCallback
 from armpy.ops.operation import Array
+
+if TYPE_CHECKING:
+    from armpy.execution.calls.callee import LoadedCallee
 
 
 class DebuggedNetwork:
@@ -19,7 +22,7 @@ class DebuggedNetwork:
 
     Parameters
     ----------
-    network : Network
+    network : LoadedCallee
     callback : callable
 
     Raises
@@ -31,7 +34,7 @@ class DebuggedNetwork:
     latest: BoundProgram | None = None
     """Each execution is prepared with its own callback."""
 
-    def __init__(self, network: Network, callback: DebugCallback) -> None:
+    def __init__(self, network: LoadedCallee, callback: DebugCallback) -> None:
         if not callable(callback):
             raise InvalidArgumentError(
                 "the callback cannot be called",

@@ -239,14 +239,12 @@ class Execution:
             task = self._new_task(turn, execute, deadline, self._priority, self._is_apart)
             if not self._is_apart:
                 return task.call()
-            from armpy.execution.scheduling.tasks import wait  # noqa: PLC0415 - imported with the task
-
             future = task.submitted()
             self._executors.run_apart(task)
         except BaseException:
             self._take_back(task, turn, execute)
             raise
-        return wait(task, future)
+        return task.wait(future)
 
     def _take_back(
         self,

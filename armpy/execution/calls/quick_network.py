@@ -10,8 +10,9 @@ from armpy.execution.programs.bound_program import BoundProgram
 from armpy.tensor import format_shape
 
 if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepared model
-    from armpy.execution.calls.network import Callee
-    from armpy.execution.programs.quick_plan import QuickPlan
+    from armpy.execution.calls.callee import Callee
+    from armpy.execution.programs.program import StepProgram
+    from armpy.execution.programs.quick_plan import QuickMemory
     from armpy.ops.operation import Array
     from armpy.tensor import TensorInfo
 
@@ -58,7 +59,7 @@ class QuickNetwork:
     Parameters
     ----------
     graph : QuickGraph
-    plan : QuickPlan
+    program : StepProgram
     load_whole : callable
         Makes the loaded network that can do everything, once, in place of this one.
     memory_limit_bytes : int
@@ -72,7 +73,7 @@ class QuickNetwork:
     def __init__(
         self,
         graph: QuickGraph,
-        plan: QuickPlan,
+        program: StepProgram[QuickMemory],
         load_whole: Callable[[], Callee],
         memory_limit_bytes: int,
     ) -> None:
@@ -82,9 +83,9 @@ class QuickNetwork:
         self.inputs = tuple([InputSlot(*v, shape, memory_limit_bytes) for v, shape in pairs])
         named = zip(graph.outputs, graph.results, strict=True)
         outputs = tuple([OutputSlot(value.name, info) for value, info in named])
-        prepared_plan: Any = plan  # Any: nobody asks it for more than `run`
+        prepared_plan: Any = program  # Any: nobody asks it for more than `run`
         self.latest = BoundProgram(
-            graph.shapes, prepared_plan, plan.run, _bind, True, self.inputs, outputs
+            graph.shapes, prepared_plan, program.run, _bind, True, self.inputs, outputs
         )
 
     def prepared_for(

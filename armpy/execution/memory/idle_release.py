@@ -22,15 +22,15 @@ RELEASE_AFTER_S = 10.0
 """How long memory is kept without being used, at least; at most twice as long."""
 
 
-class Idling(Protocol):
+class IdleHolder(Protocol):
     """A keeper of memory between executions."""
 
     def release_if_idle(self) -> bool:
         """Give back what was not used since the last call; whether something may be left."""
 
 
-class IdlingPlan(Idling, Protocol):
-    """A plan whose idle memory others of the same backend can have."""
+class IdlingProgram(IdleHolder, Protocol):
+    """A program whose idle memory others of the same backend can have."""
 
     def uses(self, backend_id: BackendId) -> bool:
         """Whether it gives memory of a backend back when it is told to."""
@@ -39,13 +39,13 @@ class IdlingPlan(Idling, Protocol):
         """Give idle memory back; whether there was any."""
 
 
-_watched: weakref.WeakSet[Idling] = weakref.WeakSet()
-_plans: weakref.WeakSet[IdlingPlan] = weakref.WeakSet()
+_watched: weakref.WeakSet[IdleHolder] = weakref.WeakSet()
+_programs: weakref.WeakSet[IdlingProgram] = weakref.WeakSet()
 _lock = threading.RLock()  # the garbage collector may end what is watched anywhere
 _is_watching = False
 
 
-def watch_idling(holder: Idling) -> None:
+def watch_idling(holder: IdleHolder) -> None:
     """Have something asked from time to time whether it idles, as long as it has memory."""
     with _lock:
         _watched.add(holder)
@@ -64,18 +64,18 @@ def _look_later() -> None:
         _is_watching = False
 
 
-def watch_plan(plan: IdlingPlan) -> None:
-    """`watch_idling` for a plan, whose idle memory others can have besides; see `reclaim`."""
+def watch_program(program: IdlingProgram) -> None:
+    """`watch_idling` for a program, whose idle memory others can have besides; see `reclaim`."""
     with _lock:
-        _plans.add(plan)
-    watch_idling(plan)
+        _programs.add(program)
+    watch_idling(program)
 
 
 def reclaim(backend_id: BackendId) -> bool:
     """Give back what no execution is using, as a backend has no more; whether there was any."""
     with _lock:
-        plans = [plan for plan in _plans if plan.uses(backend_id)]
-    return any([plan.free_idle() for plan in plans])
+        programs = [one for one in _programs if one.uses(backend_id)]
+    return any([one.free_idle() for one in programs])
 
 
 def _sweep() -> None:
@@ -91,7 +91,7 @@ def _sweep() -> None:
 def _look() -> None:
     """Release what has not been used since the last time, and come again if something is left."""
     global _is_watching  # noqa: PLW0603 - as above
-    released: list[Idling] = []
+    released: list[IdleHolder] = []
     try:
         with _lock:
             watched = [*_watched]

@@ -28,7 +28,7 @@ from armpy.plugins.proxy.guarded_call import call_method
 from armpy.types import BackendId
 
 if TYPE_CHECKING:
-    from armpy.execution.programs.step_memory import StepMemory
+    from armpy.execution.programs.program import StepMemory
 
 _log = logging.getLogger("armpy.execution")
 

@@ -2,53 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:  # a model that was prepared ahead of time starts without all this
-    from armpy.backend import Cancellation
     from armpy.execution.arrays.slots import InputSlot, OutputSlot
-    from armpy.execution.programs.static_plan import StaticPlan
-    from armpy.execution.programs.stepwise_plan import StepwisePlan
-    from armpy.execution.steps.control_flow import Shapes, Targets
-    from armpy.ops.operation import Array
+    from armpy.execution.programs.protocols import Bind, ProgramPlan, Run
+    from armpy.execution.steps.control_flow import Shapes
 
-Plan: TypeAlias = "StaticPlan | StepwisePlan"
 PlanKey: TypeAlias = tuple[object, ...]
 """What tells a plan of a loaded network from its others: the input shapes, most of all."""
-
-
-class Run(Protocol):
-    """Callable that executes once."""
-
-    def __call__(
-        self,
-        sources: Sequence[Array],
-        results: Targets | None = None,
-        cancellation: Cancellation | None = None,
-        /,
-    ) -> list[Array]:
-        """Execute once; parameters and result as for `StaticPlan.run`."""
-
-
-class Bind(Protocol):
-    """Callable that prepares many executions with the same arrays."""
-
-    def __call__(
-        self, sources: Sequence[Array], results: Targets, /
-    ) -> Callable[[], Sequence[Array] | None]:
-        """Prepare executions.
-
-        Parameters
-        ----------
-        sources, results : sequence of ndarray
-            As for `StaticPlan.run`, inputs and outputs only.
-
-        Returns
-        -------
-        callable
-            Executes once, by one thread at a time; gives the results if some were made anew.
-        """
 
 
 class BoundProgram:
@@ -57,7 +19,7 @@ class BoundProgram:
     Parameters
     ----------
     shapes : tuple of tuple of int
-    plan : Plan
+    plan : ProgramPlan
     run : callable
         Executes the plan, with whatever is to be done around that; takes inputs and outputs only.
     bind : callable
@@ -87,7 +49,7 @@ class BoundProgram:
     def __init__(
         self,
         shapes: Shapes,
-        plan: Plan,
+        plan: ProgramPlan,
         run: Run,
         bind: Bind,
         stops_in_place: bool,

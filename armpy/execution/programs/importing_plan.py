@@ -1,4 +1,4 @@
-"""Plan of a network that reads and writes imported tensors."""
+"""ProgramPlan of a network that reads and writes imported tensors."""
 
 from __future__ import annotations
 
@@ -10,22 +10,32 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from armpy.backend import Cancellation, IMemoryOptimizerStrategy, ITensorHandle
+from armpy.backend import (
+    Cancellation,
+    IMemoryOptimizerStrategy,
+    ITensorHandle,
+    current_cancellation,
+)
+from armpy.compiler import Placement
 from armpy.compiler.imported import ImportedNetwork, import_tensors
 from armpy.execution.arrays.imported_tensor import ImportedTensor
+from armpy.execution.programs.held_memory import ExecutionMemory
 from armpy.execution.programs.imports import shapes_depend_on_values
-from armpy.execution.programs.static_plan import StaticPlan
+from armpy.execution.programs.loop_limits import LimitedMemory
+from armpy.execution.programs.program import StepProgram
+from armpy.execution.programs.static_plan import CompiledProgram, StaticPlan
 from armpy.execution.programs.working_memory import ImportRefusedError, WorkingMemory
 from armpy.execution.scheduling.executors import Executors
 from armpy.execution.steps.control_flow import Targets
 from armpy.execution.steps.profiled import Measure
 from armpy.execution.steps.session import BackendSession, HandleFactories, Sessions
 from armpy.execution.steps.step import PreparationError, Step
+from armpy.graph import Layer
 from armpy.ops.operation import Array
 from armpy.types import BackendId
 
 if TYPE_CHECKING:
-    from armpy.execution.programs.bound_program import Plan
+    from armpy.execution.programs.protocols import ProgramPlan
 
 _NOTHING: Array = np.empty(0, np.uint8)
 
@@ -42,8 +52,8 @@ class _Place:
         self.handles[self.index] = handle
 
 
-class ImportingPlan(StaticPlan):
-    """A static plan whose steps are given imported tensors' own handles.
+class ImportingPlan:
+    """StepProgram whose steps are given imported tensors' own handles.
 
     Parameters
     ----------
@@ -63,9 +73,6 @@ class ImportingPlan(StaticPlan):
     arrays for what is imported.
     """
 
-    network: ImportedNetwork
-    _in_place = True  # what is imported cannot be left alone
-
     def __init__(
         self,
         network: ImportedNetwork,
@@ -77,7 +84,33 @@ class ImportingPlan(StaticPlan):
         self._places: weakref.WeakKeyDictionary[WorkingMemory, dict[int, list[_Place]]] = (
             weakref.WeakKeyDictionary()
         )
-        super().__init__(network, sessions, executors, measure, known)
+        self.network = network
+        self._executors = executors
+        self._parts = CompiledProgram(network, sessions, measure, known)
+        self._program = StepProgram(self._parts)
+        self.result_infos = tuple(value.info for value in network.graph.results)
+
+    @property
+    def placement(self) -> Placement:
+        """Which layer runs where and why."""
+        return self.network.placement
+
+    @property
+    def layers(self) -> tuple[Layer, ...]:
+        """Everything that runs."""
+        return self.network.graph.layers
+
+    def new_memory(self) -> ExecutionMemory:
+        """Make memory for one execution at a time; errors as of `CompiledProgram.new_memory`."""
+        return self._executed(self._parts.new_memory())
+
+    def make_ready(self) -> None:
+        """Make memory for the first execution now; errors as for `new_memory`."""
+        self._program.make_ready()
+
+    def free_idle(self) -> None:
+        """Give idle memory back."""
+        self._program.free_idle()
 
     def run(
         self,
@@ -89,16 +122,17 @@ class ImportingPlan(StaticPlan):
         nothing: list[Array | None] = [None] * len(self.result_infos)
         targets: Targets = nothing if results is None else results
         with self._in_use(sources, targets):
-            memory = self.take_memory()
+            memory = self._program.take_memory()
+            executed = self._executed(memory)
             places = self._put(memory, sources, targets)
             try:
-                made = memory.run(self._arrays(sources), _plain(targets), cancellation)
-            except BaseException:
-                memory.free()
+                made = executed.run(self._arrays(sources), _plain(targets), cancellation)
+            except BaseException:  # it is not used again, as in `StepProgram.run`
+                executed.free()
                 raise
             for handle, place in places:  # whoever drops a tensor is rid of it
                 place.put(handle)
-            self._idle.append(memory)
+            self._program.put_back(memory)
         pairs = zip(targets, made, strict=True)
         return [given if isinstance(given, ImportedTensor) else array for given, array in pairs]
 
@@ -109,18 +143,28 @@ class ImportingPlan(StaticPlan):
     ) -> Callable[[], None]:
         """Prepare many executions as `StaticPlan.bind`; each fails once a tensor is closed."""
         with self._in_use(sources, results):
-            memory = self.take_memory()
+            memory = self._program.take_memory()
             self._put(memory, sources, results)
             arrays: list[Array] = [
                 _NOTHING if isinstance(one, ImportedTensor) else one for one in results
             ]
-            execute = memory.bind(self._arrays(sources), arrays)
+            given = self._arrays(sources)
+            if self._parts.limited:
+                execute = _bound(self._executed(memory), given, arrays)
+            else:
+                execute = memory.bind(given, arrays)
 
         def execute_imported() -> None:
             with self._in_use(sources, results):
                 execute()
 
         return execute_imported
+
+    def _executed(self, memory: WorkingMemory) -> ExecutionMemory:
+        """The memory as executions run in it; in place, as what is imported is not left alone."""
+        if not self._parts.limited:
+            return memory
+        return LimitedMemory(memory, self._executors, in_place=True)
 
     def _in_use(self, *tensors: Sequence[object]) -> ExitStack:
         """Keep imported tensors from being closed."""
@@ -172,6 +216,18 @@ class ImportingPlan(StaticPlan):
         return before
 
 
+def _bound(
+    memory: ExecutionMemory, sources: Sequence[Array], results: Sequence[Array]
+) -> Callable[[], None]:
+    """Execute with the same arrays, of which nothing can be prepared."""
+    cancellation = current_cancellation()
+
+    def execute() -> None:
+        memory.run(sources, [*results], cancellation)
+
+    return execute
+
+
 def _plain(results: Targets) -> Targets:
     """What the graph's results are written to: nothing where handles stand for them."""
     return [_NOTHING if isinstance(one, ImportedTensor) else one for one in results]
@@ -190,7 +246,7 @@ def _places_of(memory: WorkingMemory) -> dict[int, list[_Place]]:
 
 
 def importing_plan(
-    plan: Plan,
+    plan: ProgramPlan,
     inputs: Sequence[Array | ImportedTensor],
     targets: Sequence[Array | ImportedTensor | None],
     sessions: Sessions,
@@ -202,7 +258,7 @@ def importing_plan(
 
     Parameters
     ----------
-    plan : Plan
+    plan : ProgramPlan
         For a call with arrays.
     inputs, targets : sequence of (ndarray or ImportedTensor)
     sessions : Sessions

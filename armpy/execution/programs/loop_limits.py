@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from typing import TYPE_CHECKING
 
 from armpy.backend import Cancellation, current_cancellation
@@ -24,7 +25,8 @@ from armpy.backend.control_flow import (
 )
 from armpy.compiler import OptimizedNetwork
 from armpy.errors import ArmpyError, InvalidArgumentError
-from armpy.execution.programs.working_memory import HoldingMemory
+from armpy.execution.programs.working_memory import WorkingMemory
+from armpy.execution.scheduling.deadlines import Watch, deadlines
 from armpy.execution.scheduling.stop_signal import CancellationToken
 from armpy.execution.steps.control_flow import Targets, timed_out
 from armpy.execution.steps.session import BackendSession
@@ -35,10 +37,8 @@ from armpy.ops.operation import Array, Operation
 from armpy.plugins.proxy.guarded_call import named_error
 from armpy.types import BackendId
 
-# Jobs and deadlines are slow to import, and few networks have such layers.
-# ruff: noqa: PLC0415
-
 if TYPE_CHECKING:
+    from armpy.execution.programs.protocols import Run
     from armpy.execution.scheduling.executors import Executors
     from armpy.execution.scheduling.tasks import ExecutionFuture, ExecutionTask
 
@@ -114,8 +114,6 @@ def _limited(step: Step, backend_id: BackendId, layer: Layer) -> Step:
 @contextmanager
 def _stopped_at(end_s: float, error: ArmpyError) -> Iterator[None]:
     """Stop the execution that this belongs to with an error when the time is up."""
-    from armpy.execution.scheduling.deadlines import Watch, deadlines
-
     task = _task.get()
 
     def stop() -> None:
@@ -155,7 +153,7 @@ def run_apart(
     ExecutionTimeoutError
         If a loop takes longer than it may.
     """
-    from armpy.execution.scheduling.tasks import ExecutionTask
+    from armpy.execution.scheduling.tasks import ExecutionTask  # noqa: PLC0415 - futures are slow to import, and few networks have such loops
 
     def in_task(task: ExecutionTask[list[Array]]) -> list[Array]:
         token = _task.set(task)
@@ -178,13 +176,34 @@ def run_apart(
     return _wait(task, future, cancellation or current_cancellation())
 
 
-class LimitedMemory(HoldingMemory):
-    """Working memory of networks with loops that the core has to stop.
+def limited_run(executors: Executors, run: Run) -> Run:
+    """Execute a program with loops that the core has to stop, on another thread.
 
     Parameters
     ----------
-    network, prepared, sessions, constants, held
-        As for `HoldingMemory`.
+    executors : Executors
+    run : Run
+        Takes memory for the execution and gives it back, be it that it was abandoned.
+    """
+
+    def execute(
+        sources: Sequence[Array],
+        results: Targets | None = None,
+        cancellation: Cancellation | None = None,
+    ) -> list[Array]:
+        # Into arrays of its own: an execution that was abandoned writes nothing that others have.
+        made = run_apart(executors, partial(run, sources, None), cancellation)
+        return made if results is None else _taken(results, made)
+
+    return execute
+
+
+class LimitedMemory:
+    """Working memory for executions with loops that the core has to stop.
+
+    Parameters
+    ----------
+    memory : WorkingMemory
     executors : Executors
     in_place : bool
         Whether results are written where the caller has them, so that nothing can be abandoned: an
@@ -192,19 +211,19 @@ class LimitedMemory(HoldingMemory):
     """
 
     def __init__(
-        self,
-        network: OptimizedNetwork,
-        prepared: Sequence[Step],
-        sessions: Mapping[BackendId, BackendSession],
-        *others: object,
-        executors: Executors,
-        in_place: bool,
+        self, memory: WorkingMemory, executors: Executors, *, in_place: bool = False
     ) -> None:
-        super().__init__(network, prepared, sessions, *others)  # type: ignore[arg-type]
+        self._memory = memory
         self._executors = executors
         self._in_place = in_place
+        # Who gives up an execution and the thread that ends it later agree here on who frees.
         self._lock = threading.Lock()
         self._is_running = self._is_unwanted = False
+
+    @property
+    def bytes_by_backend(self) -> Mapping[BackendId, int]:
+        """Bytes that it takes on each backend."""
+        return self._memory.bytes_by_backend
 
     def run(
         self,
@@ -212,7 +231,7 @@ class LimitedMemory(HoldingMemory):
         results: Targets | None,
         cancellation: Cancellation | None = None,
     ) -> list[Array]:
-        """Execute once as `HoldingMemory.run`, on another thread.
+        """Execute once as `WorkingMemory.run`, on another thread.
 
         Raises
         ------
@@ -223,7 +242,7 @@ class LimitedMemory(HoldingMemory):
 
         def work(signal: Cancellation) -> list[Array]:
             try:
-                return super(LimitedMemory, self).run(sources, given, signal)
+                return self._memory.run(sources, given, signal)
             finally:
                 self._end()
 
@@ -235,22 +254,13 @@ class LimitedMemory(HoldingMemory):
             raise
         return made if given is not None or results is None else _taken(results, made)
 
-    def bind(self, sources: Sequence[Array], results: Sequence[Array]) -> Callable[[], None]:
-        """Execute with the same arrays, in place; see `StaticPlan.bind` for others."""
-        cancellation = current_cancellation()
-
-        def execute() -> None:
-            self.run(sources, [*results], cancellation)
-
-        return execute
-
     def free(self) -> None:
         """Give everything back, if need be when what was abandoned has come to its end."""
         with self._lock:
             self._is_unwanted = True
             if self._is_running:
                 return
-        super().free()
+        self._memory.free()
 
     def _end(self) -> None:
         """Come to the end of an execution, be it that it was abandoned."""
@@ -258,7 +268,7 @@ class LimitedMemory(HoldingMemory):
             self._is_running = False
             if not self._is_unwanted:
                 return
-        super().free()
+        self._memory.free()
 
 
 def _taken(results: Targets, made: Sequence[Array]) -> list[Array]:
@@ -277,10 +287,8 @@ def _wait(
     outer: Cancellation | None,
 ) -> list[Array]:
     """Wait for an execution, and stop it if the one around it is stopped."""
-    from armpy.execution.scheduling.tasks import wait
-
     if outer is None:
-        return wait(task, future)
+        return task.wait(future)
     try:
         while True:
             try:

@@ -21,7 +21,7 @@ from armpy.core.vlog import is_on, vlog
 from armpy.errors import BackendError, MemoryLimitError
 from armpy.execution.arrays.imported_tensor import ImportedTensor
 from armpy.execution.memory_limits import check_layers
-from armpy.execution.placement_policy import LoadTrial, decide
+from armpy.execution.placement_policy import decide
 from armpy.execution.programs.dynamic_plan import DynamicPlan
 from armpy.execution.programs.importing_plan import ImportingPlan, importing_plan
 from armpy.execution.programs.static_plan import StaticPlan
@@ -36,7 +36,8 @@ from armpy.types import HOST, BackendId, DeviceType
 
 if TYPE_CHECKING:
     from armpy.compiler.cost.decision import PlacementDecision
-    from armpy.execution.programs.bound_program import Plan
+    from armpy.execution.placement_benchmark import LoadTrial
+    from armpy.execution.programs.protocols import ProgramPlan
 
 _log = logging.getLogger("armpy.execution")
 
@@ -142,7 +143,7 @@ class Planner:
 
     def importing_plan(
         self,
-        plan: Plan,
+        plan: ProgramPlan,
         inputs: Sequence[Array | ImportedTensor],
         targets: Sequence[Array | ImportedTensor | None],
     ) -> ImportingPlan:

@@ -1,4 +1,4 @@
-"""Quick plan: the steps of a prepared file, which nobody has to plan or compile any more."""
+"""Parts of a program that a prepared file has: nobody has to plan or compile them any more."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 from armpy.backend import DefaultAllocator, HostTensorHandle
 from armpy.errors import ArmpyError, BackendError
 from armpy.execution.memory.arena_pool import arena_pool
-from armpy.execution.programs.step_memory import PooledPlan, StepMemory
+from armpy.execution.programs.program import StepMemory
 
 if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepared model
     from armpy.backend import Cancellation, ITensorHandle, IWorkload
@@ -45,7 +45,7 @@ class QuickStep(NamedTuple):
 
 
 class QuickMemory(StepMemory):
-    """Memory of one execution of a quick plan; parameters as of `QuickPlan`."""
+    """Memory of one execution of a prepared file's program; parameters as of `ArchivedProgram`."""
 
     def __init__(
         self,
@@ -100,8 +100,8 @@ class QuickMemory(StepMemory):
         raise blamed(failed.backend_id, failure) from error
 
 
-class QuickPlan(PooledPlan[QuickMemory]):
-    """Steps over planned memory, for executions side by side.
+class ArchivedProgram:
+    """Steps of a prepared file and the plan of their memory: the parts of a `StepProgram`.
 
     Parameters
     ----------
@@ -122,20 +122,21 @@ class QuickPlan(PooledPlan[QuickMemory]):
         arena_bytes: int,
         steps: Sequence[QuickStep],
     ) -> None:
-        super().__init__()
-        self._make: Callable[[], QuickMemory] = lambda: QuickMemory(
-            sources, results, tensors, arena_bytes, steps
-        )
+        self._made_of = sources, results, tensors, arena_bytes, steps
         self._steps = steps
 
     def new_memory(self) -> QuickMemory:
         """Make what one execution at a time needs."""
-        return self._make()
+        return QuickMemory(*self._made_of)
 
     def free_workloads(self) -> None:
         """Let workloads give back what they keep between executions."""
         for step in self._steps:
             step.workload.free_idle_memory()
+
+    def uses(self, backend_id: BackendId) -> bool:
+        """Whether a backend has memory of it: the core cannot tell."""
+        return True
 
 
 def _allocate(size_bytes: int) -> tuple[Array, Callable[[], object]]:

@@ -12,8 +12,9 @@ from armpy.compiler.assign import is_dynamic
 from armpy.errors import UnimplementedError
 from armpy.execution.arrays.conversion import check_output_array
 from armpy.execution.programs.dynamic_plan import DynamicPlan
+from armpy.execution.programs.held_memory import ExecutionMemory
+from armpy.execution.programs.protocols import ProgramPlan
 from armpy.execution.programs.static_plan import StaticPlan
-from armpy.execution.programs.working_memory import WorkingMemory
 from armpy.execution.steps.control_flow import Targets
 from armpy.graph import Graph, Layer, Value
 from armpy.ops.composite import Composite
@@ -170,7 +171,7 @@ def _is_decisive(value: Value, layers: Sequence[Layer]) -> bool:
 
 RestPlanner: TypeAlias = Callable[
     [tuple[object, ...], Graph, Sequence[tuple[int, ...]], Sequence[Array | None]],
-    "StaticPlan | StepwisePlan",
+    ProgramPlan,
 ]
 
 
@@ -201,7 +202,7 @@ class StepwisePlan:
         self._rest_planner = rest_planner
         # Keys of the rest's plans begin with this, so that no other plan's are taken for them.
         self._identity = object()
-        self._rest: StaticPlan | StepwisePlan | None = None
+        self._rest: ProgramPlan | None = None
         self.result_infos = tuple(value.info for value in split.results)
         """Info of each result; dimensions that depend on values are not known."""
 
@@ -277,7 +278,7 @@ class StepwisePlan:
     def _run_rest(
         self, rest: GraphPart, arrays: Sequence[Array], cancellation: Cancellation | None
     ) -> list[Array]:
-        """Plan the rest for what its sources have turned out to be, and run it."""
+        """ProgramPlan the rest for what its sources have turned out to be, and run it."""
         pairs = zip(arrays, self._split.decisive, strict=True)
         values = [array if is_decisive else None for array, is_decisive in pairs]
         shapes = [array.shape for array in arrays]
@@ -325,10 +326,10 @@ class StepwiseMemory:
     Parameters
     ----------
     plan : StepwisePlan
-    head : WorkingMemory
+    head : ExecutionMemory
     """
 
-    def __init__(self, plan: StepwisePlan, head: WorkingMemory) -> None:
+    def __init__(self, plan: StepwisePlan, head: ExecutionMemory) -> None:
         self._plan = plan
         self._head = head
 

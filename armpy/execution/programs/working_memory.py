@@ -23,8 +23,7 @@ from armpy.errors import ArmpyError, MemoryImportError
 from armpy.execution.memory.arena_pool import arena_pool
 from armpy.execution.memory.shared_memory import SharedMemory
 from armpy.execution.programs.arenas import Constants, Holdings, make_handles
-from armpy.execution.programs.step_memory import StepMemory
-from armpy.execution.steps.control_flow import Targets
+from armpy.execution.programs.program import StepMemory
 from armpy.execution.steps.session import BackendSession
 from armpy.execution.steps.step import Step, raise_for_step
 from armpy.execution.steps.watched_steps import WatchedSteps, queueing_of
@@ -57,6 +56,8 @@ class WorkingMemory(StepMemory):
         By backend id.
     constants : mapping of (Value, str) to Constant
         As `make_constants` gives them.
+    held : sequence of SharedMemory
+        What backends hold during executions; few do.
 
     Attributes
     ----------
@@ -77,6 +78,7 @@ class WorkingMemory(StepMemory):
         prepared: Sequence[Step],
         sessions: Mapping[BackendId, BackendSession],
         constants: Constants,
+        held: Sequence[SharedMemory] = (),
     ) -> None:
         graph = network.graph
         super().__init__(
@@ -104,7 +106,9 @@ class WorkingMemory(StepMemory):
         self._network = network
         self._prepared = prepared
         self._queueing = queueing_of(network, prepared)
-        self._is_always_watched = self._queueing is not None
+        self._held = held
+        # What few networks need is done where steps are watched, so that others do not ask for it.
+        self._is_always_watched = self._queueing is not None or bool(held)
         self._watched: WatchedSteps | None = None
         for layer, step in zip(graph.layers, prepared, strict=True):
             backend_id = network.backend_ids[layer.id]
@@ -144,6 +148,19 @@ class WorkingMemory(StepMemory):
         callable
             Executes once; nobody else may use this working memory from now on.
         """
+        if not self._held:
+            return self._bind(sources, results)
+        with self._holding():
+            execute = self._bind(sources, results)
+
+        def execute_holding() -> None:
+            with self._holding():
+                execute()
+
+        return execute_holding
+
+    def _bind(self, sources: Sequence[Array], results: Sequence[Array]) -> Callable[[], None]:
+        """`bind` without holding what backends share."""
         for handle, array in zip(self._bound, (*sources, *results), strict=True):
             handle.array = array
         calls: list[Callable[[], object]] = []
@@ -212,60 +229,22 @@ class WorkingMemory(StepMemory):
 
     def _run_watched(self, cancellation: Cancellation | None) -> None:
         """Execute the steps for whatever arrays are in place, watching what stops them."""
-        self._watched_steps().run(cancellation)
+        if not self._held:
+            self._watched_steps().run(cancellation)
+            return
+        with self._holding():
+            self._watched_steps().run(cancellation)
+
+    def _holding(self) -> ExitStack:
+        """Hold what backends share between executions."""
+        with ExitStack() as stack:
+            for shared in self._held:
+                stack.enter_context(shared)
+            return stack.pop_all()
 
     def _raise(self, step: int, error: BaseException) -> NoReturn:
         """Raise what a step raised, with the names of its backend and layer."""
         raise_for_step(self._network, step, error)
-
-
-class HoldingMemory(WorkingMemory):
-    """Working memory for backends some of which hold memory during executions; few do.
-
-    Parameters
-    ----------
-    network, prepared, sessions, constants
-        As for `WorkingMemory`.
-    held : sequence of SharedMemory
-    """
-
-    def __init__(
-        self,
-        network: OptimizedNetwork,
-        prepared: Sequence[Step],
-        sessions: Mapping[BackendId, BackendSession],
-        constants: Constants,
-        held: Sequence[SharedMemory],
-    ) -> None:
-        super().__init__(network, prepared, sessions, constants)
-        self._held = held
-
-    def run(
-        self,
-        sources: Sequence[Array],
-        results: Targets | None,
-        cancellation: Cancellation | None = None,
-    ) -> list[Array]:
-        """Execute once as `WorkingMemory.run`, between acquiring and releasing the memory."""
-        with ExitStack() as stack:
-            for shared in self._held:
-                stack.enter_context(shared)
-            return super().run(sources, results, cancellation)
-
-    def bind(self, sources: Sequence[Array], results: Sequence[Array]) -> Callable[[], None]:
-        """Prepare many executions as `WorkingMemory.bind`, each holding the memory."""
-        with ExitStack() as stack:
-            for shared in self._held:
-                stack.enter_context(shared)
-            execute = super().bind(sources, results)
-
-        def execute_holding() -> None:
-            with ExitStack() as stack:
-                for shared in self._held:
-                    stack.enter_context(shared)
-                execute()
-
-        return execute_holding
 
 
 def _make_imports(

@@ -262,6 +262,25 @@ class ExecutionTask(Generic[T]):
             self._when_over(is_abandoned)
         self._work = self._when_over = self.when_abandoned = None
 
+    def wait(self, future: ExecutionFuture[T]) -> T:
+        """Wait for its end until its deadline; stop it if that comes, or the user interrupts.
+
+        Raises
+        ------
+        ExecutionCancelledError, ExecutionTimeoutError
+            If it was stopped; else what the work raises.
+        """
+        deadline_s = self.signal.deadline_s
+        left_s = None if deadline_s is None else max(deadline_s - time.perf_counter(), 0.0)
+        try:
+            future.exception(left_s)
+        except TimeoutError:
+            self.stop(is_late=True)
+        except BaseException:  # whoever waits has been interrupted, and nobody else has the task
+            self.stop()
+            raise
+        return future.result()
+
 
 class ExecutionFuture(Future[T]):
     """Future of an execution.
@@ -292,23 +311,3 @@ class ExecutionFuture(Future[T]):
     def running(self) -> bool:
         """Whether somebody has begun with it."""
         return not self.done() and not self._task.is_waiting
-
-
-def wait(task: ExecutionTask[T], future: ExecutionFuture[T]) -> T:
-    """Wait for a task until its deadline, and stop it if that comes, or the user interrupts.
-
-    Raises
-    ------
-    ExecutionCancelledError, ExecutionTimeoutError
-        If it was stopped; else what the work raises.
-    """
-    deadline_s = task.signal.deadline_s
-    left_s = None if deadline_s is None else max(deadline_s - time.perf_counter(), 0.0)
-    try:
-        future.exception(left_s)
-    except TimeoutError:
-        task.stop(is_late=True)
-    except BaseException:
-        task.stop()
-        raise
-    return future.result()

@@ -4,31 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 from armpy.backend import Capability, has_matching_capability
 from armpy.core.vlog import is_on
 from armpy.errors import InvalidArgumentError
 from armpy.execution.arrays.importing_slots import ImportingInputSlot, ImportingOutputSlot
 from armpy.execution.arrays.slots import InputSlot, OutputSlot
-from armpy.execution.programs.bound_program import BoundProgram, Plan, PlanKey, Run
+from armpy.execution.programs.bound_program import BoundProgram, PlanKey
 from armpy.execution.programs.held_memory import HeldMemory
+from armpy.execution.programs.importing_plan import ImportingPlan
+from armpy.execution.programs.protocols import ProgramPlan, Run
 from armpy.execution.programs.state import SharedState, VariableState
 from armpy.execution.programs.static_plan import StaticPlan
+from armpy.execution.programs.stepwise_plan import StepwisePlan
 from armpy.execution.settings import NetworkSettings
 from armpy.execution.steps.control_flow import Shapes
+from armpy.execution.wrappers.debugging import DebugCallback, DebugPlan
+from armpy.execution.wrappers.fallback import FallbackPlan, PlanSource
+from armpy.execution.wrappers.logged import logged_run
 from armpy.execution.wrappers.protected import binds_protected, check_plan, protected
 from armpy.execution.wrappers.state_runs import binds_plan, binds_run, observed, with_state
 from armpy.graph import Graph
 from armpy.ops.backend_internal import MemCopy
 from armpy.plugins.proxy.guard import BackendProxy
-
-# What few networks need is imported by those.
-# ruff: noqa: PLC0415
-
-if TYPE_CHECKING:
-    from armpy.execution.wrappers.debugging import DebugCallback
-    from armpy.execution.wrappers.fallback import FallbackPlan, PlanSource
 
 
 def _refuse(*_: object) -> NoReturn:
@@ -77,7 +76,7 @@ class ExecutionWrappers:
     def prepared(
         self,
         shapes: Shapes,
-        plan: Plan,
+        plan: ProgramPlan,
         memory: HeldMemory | None = None,
         *,
         falls_back: tuple[PlanSource, PlanKey] | None = None,
@@ -88,7 +87,7 @@ class ExecutionWrappers:
         Parameters
         ----------
         shapes : tuple of tuple of int
-        plan : Plan
+        plan : ProgramPlan
         memory : HeldMemory, optional
             What it is executed in; some of the plan's own if left out.
         falls_back : tuple of PlanSource and PlanKey, optional
@@ -97,17 +96,16 @@ class ExecutionWrappers:
             What is told to whom.
         """
         run: Run = plan.run if memory is None else memory.run
-        bound: StaticPlan | FallbackPlan | None = plan if isinstance(plan, StaticPlan) else None
+        is_static = isinstance(plan, (StaticPlan, ImportingPlan))
+        bound: StaticPlan | ImportingPlan | FallbackPlan | None = None
+        if isinstance(plan, (StaticPlan, ImportingPlan)):
+            bound = plan
         falls_back_now = falls_back if self._settings.properties.on_failure == "next" else None
         if falls_back_now is not None:
-            from armpy.execution.wrappers.fallback import FallbackPlan
-
             again = FallbackPlan(*falls_back_now, plan, run)
             run, bound = again.run, bound and again
-        result_infos, is_static = plan.result_infos, isinstance(plan, StaticPlan)
+        result_infos = plan.result_infos
         if debug is not None:
-            from armpy.execution.wrappers.debugging import DebugPlan
-
             told = DebugPlan(debug[0], run, result_infos, debug[1])
             run, bound, result_infos, is_static = told.run, None, told.result_infos, False
         profiler, after_run = self._settings.profiler, self._settings.after_run
@@ -119,8 +117,6 @@ class ExecutionWrappers:
         if profiler is not None or after_run is not None:
             run = observed(run, profiler, after_run)
         if is_on.execution:
-            from armpy.execution.wrappers.logged import logged_run
-
             run, bound = logged_run(run, self._number), None
         if bound is not None and memory is None and not self._graph.variables:
             bind = binds_plan(bound, profiler, after_run)
@@ -143,9 +139,9 @@ class ExecutionWrappers:
         stops = debug is not None or (falls_back_now is None and self._stops_in_place(plan))
         return BoundProgram(shapes, plan, run, bind, stops, self.input_slots(shapes), outputs)
 
-    def _stops_in_place(self, plan: Plan) -> bool:
+    def _stops_in_place(self, plan: ProgramPlan) -> bool:
         """Whether all that a plan runs stops soon when it is told so."""
-        if not isinstance(plan, StaticPlan):  # what it runs is planned on the way
+        if isinstance(plan, StepwisePlan):  # what it runs is planned on the way
             return False
         placed = plan.network.backend_ids
         return all(

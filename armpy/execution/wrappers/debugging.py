@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from armpy.backend import Cancellation
-from armpy.execution.programs.bound_program import Run
+from armpy.execution.programs.protocols import Run
 from armpy.execution.steps.control_flow import Targets
 from armpy.graph import Graph, Layer
 from armpy.ops.operation import Array

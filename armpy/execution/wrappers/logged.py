@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from armpy.backend import Cancellation
 from armpy.core.vlog import vlog
-from armpy.execution.programs.bound_program import Run
+from armpy.execution.programs.protocols import Run
 from armpy.execution.steps.control_flow import Targets
 from armpy.graph import Graph
 from armpy.ops.operation import Array

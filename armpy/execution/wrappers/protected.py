@@ -9,16 +9,16 @@ from armpy.backend import Cancellation, MemorySource
 from armpy.errors import BackendCapabilityError, InvalidArgumentError
 from armpy.execution.arrays.imported_tensor import ImportedTensor
 from armpy.execution.programs.importing_plan import ImportingPlan
-from armpy.execution.programs.static_plan import StaticPlan
+from armpy.execution.programs.stepwise_plan import StepwisePlan
 from armpy.execution.steps.control_flow import Targets
 from armpy.ops.operation import Array
 from armpy.types import HOST
 
 if TYPE_CHECKING:
-    from armpy.execution.programs.bound_program import Bind, Plan, Run
+    from armpy.execution.programs.protocols import Bind, ProgramPlan, Run
 
 
-def check_plan(plan: Plan) -> None:
+def check_plan(plan: ProgramPlan) -> None:
     """Check that no step of a plan lets the host see a tensor.
 
     Raises
@@ -28,7 +28,7 @@ def check_plan(plan: Plan) -> None:
         memory to another's. As long as some inputs or outputs are not imported, nothing runs, and
         copies of these are no matter.
     """
-    if not isinstance(plan, StaticPlan):
+    if isinstance(plan, StepwisePlan):
         raise _refused("its shapes depend on values")
     network = plan.network
     graph = network.graph

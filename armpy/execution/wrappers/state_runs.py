@@ -7,7 +7,7 @@ from typing import Protocol
 
 from armpy.backend import Cancellation, cancellable, current_cancellation
 from armpy.errors import InvalidArgumentError
-from armpy.execution.programs.bound_program import Bind, Run
+from armpy.execution.programs.protocols import Bind, Run
 from armpy.execution.programs.state import SharedState, VariableState
 from armpy.execution.scheduling.stop_signal import acquire, commit
 from armpy.execution.steps.control_flow import Targets

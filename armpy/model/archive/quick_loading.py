@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from armpy.errors import ArmpyError, InvalidArgumentError, ParserError
 from armpy.execution.calls.quick_network import QuickGraph, QuickNetwork, QuickValue
-from armpy.execution.programs.quick_plan import QuickPlan, QuickStep, QuickTensor
+from armpy.execution.programs.program import StepProgram
+from armpy.execution.programs.quick_plan import (
+    ArchivedProgram,
+    QuickMemory,
+    QuickStep,
+    QuickTensor,
+)
 from armpy.model.archive.prepared_file import WRONG_FORM, PreparedFile, signatures_of
 from armpy.model.model import Model
 from armpy.plugins.program_loaders import announced_programs, has_plugins
@@ -129,12 +135,12 @@ def quick_model(file: PreparedFile, load_original: Callable[[], Model] | None = 
     if limit is None:
         limit = DEFAULT_MEMORY_LIMIT_BYTES
     try:
-        graph, plan = _quick_parts(file, record, limit)
+        graph, program = _quick_parts(file, record, limit)
     except (ArmpyError, *WRONG_FORM) as error:
         raise NotQuickError(str(error) or repr(error)) from error
 
     def make(load_whole: Callable[[], LoadedNetwork]) -> QuickNetwork:
-        return QuickNetwork(graph, plan, load_whole, limit)
+        return QuickNetwork(graph, program, load_whole, limit)
 
     def ordinary() -> Model:
         if load_original is not None:
@@ -199,7 +205,7 @@ def _check_request(request: LoadRequest, file: PreparedFile) -> None:
 
 def _quick_parts(
     file: PreparedFile, record: Mapping[str, Any], limit_bytes: int
-) -> tuple[QuickGraph, QuickPlan]:
+) -> tuple[QuickGraph, StepProgram[QuickMemory]]:
     """What a quick network is made of.
 
     Raises
@@ -234,7 +240,7 @@ def _quick_parts(
     names = [value.name for value in (*graph.inputs, *graph.outputs)]
     if not all(isinstance(name, str) for name in names) or len(graph.outputs) != len(results):
         raise ValueError("inputs or outputs cannot be")
-    return graph, QuickPlan(bound, results, tensors, arena_bytes, steps)
+    return graph, StepProgram(ArchivedProgram(bound, results, tensors, arena_bytes, steps))
 
 
 def _step(

@@ -1,4 +1,4 @@
-"""Memory of one execution at a time, and the steps that run in it; pools of such memories."""
+"""Programs: steps over planned memory, compiled now or read from a file, and how they execute."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from armpy.execution.memory.arena_pool import PooledArena, arena_pool
 
 if TYPE_CHECKING:  # a model that was prepared ahead of time starts without all this
     from armpy.backend import Cancellation, ITensorHandle
+    from armpy.execution.programs.protocols import ProgramParts
     from armpy.execution.steps.control_flow import Targets
     from armpy.execution.steps.step import Execute
     from armpy.ops.operation import Array
@@ -45,8 +46,8 @@ class StepMemory(ABC):
         them and takes them out again.
     arenas : list of PooledArena
         What the handles lie in that other networks may have in turn.
-    plan : weak reference, optional
-        To the plan that keeps it between executions.
+    program : weak reference, optional
+        To the program that keeps it between executions.
     is_stale : bool
         Whether it was not used when it was last looked at.
     """
@@ -60,18 +61,18 @@ class StepMemory(ABC):
         self._bound = (*self.sources, *self.results)
         self._is_always_watched = False
         self.arenas: list[PooledArena] = []
-        self.plan: weakref.ref[PooledPlan[Any]] | None = None  # Any: of this kind of memory
+        self.program: weakref.ref[StepProgram[Any]] | None = None  # Any: of this kind of memory
         self.is_stale = False
 
     def rest(self) -> bool:
         """Let others have its arenas, with the pool's lock held; whether it was not executing."""
-        plan = None if self.plan is None else self.plan()
-        return plan is not None and plan.rest(self)
+        program = None if self.program is None else self.program()
+        return program is not None and program.rest(self)
 
     def forget(self) -> bool:
-        """Be its plan's no more, with the pool's lock held, as it rests; whether it was."""
-        plan = None if self.plan is None else self.plan()
-        return plan is not None and plan.forget(self)
+        """Be its program's no more, with the pool's lock held, as it rests; whether it was."""
+        program = None if self.program is None else self.program()
+        return program is not None and program.forget(self)
 
     def run(  # noqa: PLR0912 - as below
         self,
@@ -84,7 +85,7 @@ class StepMemory(ABC):
         Parameters
         ----------
         sources, results, cancellation
-            As for `PooledPlan.run`.
+            As for `StepProgram.run`.
 
         Returns
         -------
@@ -166,8 +167,13 @@ class StepMemory(ABC):
 MemoryT = TypeVar("MemoryT", bound=StepMemory)
 
 
-class PooledPlan(ABC, Generic[MemoryT]):
-    """A plan whose executions side by side take their memory from a small pool.
+class StepProgram(Generic[MemoryT]):
+    """Steps over planned memory, whose executions side by side take it from a small pool.
+
+    Parameters
+    ----------
+    parts : ProgramParts
+        Made by the compiler, or read from a file.
 
     Notes
     -----
@@ -176,34 +182,32 @@ class PooledPlan(ABC, Generic[MemoryT]):
     then it is given back (`armpy.execution.memory.idle_release`).
     """
 
-    def __init__(self) -> None:
+    def __init__(self, parts: ProgramParts[MemoryT]) -> None:
+        # The parts know nothing of the program: a circle would keep memory until it is collected.
+        self._parts = parts
         self._idle: deque[MemoryT] = deque(maxlen=MAX_IDLE_MEMORIES)
         self._resting: deque[MemoryT] = deque()
         self._alive: weakref.WeakSet[MemoryT] = weakref.WeakSet()
 
-    @abstractmethod
-    def new_memory(self) -> MemoryT:
-        """Make what one execution at a time needs."""
-
-    @abstractmethod
-    def free_workloads(self) -> None:
-        """Let workloads give back what they keep between executions."""
-
     def uses(self, backend_id: BackendId) -> bool:
         """Whether it gives memory of a backend back when it is told to."""
-        return True
+        return self._parts.uses(backend_id)
 
     def take_memory(self) -> MemoryT:
-        """Memory that nobody else has until it is idle again; errors as for `new_memory`."""
+        """Memory that nobody else has until it is put back; errors as of `ProgramParts`."""
         try:
             return self._idle.pop()
         except IndexError:  # asking first whether one is left would race with other threads
             return self._woken() or self._made()
 
+    def put_back(self, memory: MemoryT) -> None:
+        """Let the next execution have memory that was taken, and whose execution has succeeded."""
+        self._idle.append(memory)
+
     def _woken(self) -> MemoryT | None:
         """Memory that has rested, if nobody else uses its arenas."""
         with arena_pool.lock:
-            # A copy: who is asked to let an arena go may be of this plan, and rests then as well.
+            # A copy: who is asked to let an arena go may be of this program, and rest, too.
             for memory in [*reversed(self._resting)]:
                 # Taken out first: a signal handler may execute the same on this thread.
                 if not self.forget(memory):
@@ -216,12 +220,12 @@ class PooledPlan(ABC, Generic[MemoryT]):
 
     def _made(self) -> MemoryT:
         """New memory, which is given back when it idles."""
-        from armpy.execution.memory.idle_release import watch_plan  # noqa: PLC0415 - no start
+        from armpy.execution.memory.idle_release import watch_program  # noqa: PLC0415 - no start
 
-        memory = self.new_memory()
-        memory.plan = weakref.ref(self)
+        memory = self._parts.new_memory()
+        memory.program = weakref.ref(self)
         self._alive.add(memory)
-        watch_plan(self)
+        watch_program(self)
         self._trim()
         return memory
 
@@ -234,7 +238,7 @@ class PooledPlan(ABC, Generic[MemoryT]):
                 oldest.free()
 
     def make_ready(self) -> None:
-        """Make memory for the first execution now; errors as for `new_memory`."""
+        """Make memory for the first execution now; errors as of `ProgramParts`."""
         self._idle.append(self.take_memory())
 
     def rest(self, memory: MemoryT) -> bool:
@@ -263,7 +267,7 @@ class PooledPlan(ABC, Generic[MemoryT]):
         bool
             Whether there was any.
         """
-        self.free_workloads()
+        self._parts.free_workloads()
         with arena_pool.lock:
             self._rest_all()
             found, self._resting = self._resting, deque()
@@ -296,7 +300,7 @@ class PooledPlan(ABC, Generic[MemoryT]):
         for memory in stale:
             memory.free()
         if stale:  # as many executions as before do not run side by side any more
-            self.free_workloads()
+            self._parts.free_workloads()
         return len(self._alive) > len(stale)
 
     def run(
