@@ -15,7 +15,7 @@ from armpy.types import BackendId
 _log = logging.getLogger("armpy.execution")
 
 
-class Told(NamedTuple):
+class TellOutcome(NamedTuple):
     """The outcome of telling contexts of a network.
 
     Parameters
@@ -43,12 +43,14 @@ class BackendContexts:
     def __bool__(self) -> bool:
         return bool(self._contexts)
 
-    def tell(self, event: str, network_id: int, only: Collection[BackendId] | None = None) -> Told:
+    def tell(
+        self, event: str, network_id: int, only: Collection[BackendId] | None = None
+    ) -> TellOutcome:
         """Tell every context, or some, that a network comes or goes.
 
         Returns
         -------
-        Told
+        TellOutcome
             Also if some raise: what they have raised is in it.
         """
         told: list[BackendId] = []
@@ -63,7 +65,7 @@ class BackendContexts:
                 if first is not None:
                     _log_error(error)
                 first = first or error
-        return Told(frozenset(told), first)
+        return TellOutcome(frozenset(told), first)
 
     def tell_anyway(
         self, event: str, network_id: int, only: Collection[BackendId] | None = None

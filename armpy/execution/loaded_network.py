@@ -8,11 +8,10 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from itertools import count
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from armpy.compiler import Evaluator, OptimizedNetwork, Placement, specialize
 from armpy.compiler.graph_dumps import dump
-from armpy.compiler.shape_inference import check_shapes_known
 from armpy.errors import (
     ArmpyError,
     InvalidArgumentError,
@@ -20,7 +19,6 @@ from armpy.errors import (
 )
 from armpy.execution.arrays.imported_tensor import ImportedTensor
 from armpy.execution.calls.binding import Binding
-from armpy.execution.calls.debugged_network import DebuggedNetwork
 from armpy.execution.calls.execution import Execution
 from armpy.execution.calls.network_memory import NetworkMemory
 from armpy.execution.programs.bound_program import BoundProgram, PlanKey
@@ -29,7 +27,7 @@ from armpy.execution.programs.held_memory import HeldMemory
 from armpy.execution.programs.imports import Importer, import_by_name, import_given, imports_in
 from armpy.execution.programs.loop_timeout import UNSET, Unset, loop_timeout
 from armpy.execution.programs.planning import Planner
-from armpy.execution.programs.protocols import Plan
+from armpy.execution.programs.protocols import ProgramPlan
 from armpy.execution.programs.state import SharedState
 from armpy.execution.programs.static_plan import StaticPlan
 from armpy.execution.programs.stepwise_plan import StepwisePlan, is_shaped, split_at_unknown
@@ -47,6 +45,9 @@ from armpy.plugins.proxy.guard import BackendProxy
 from armpy.profiling import phase, profiled_by
 from armpy.tensor import TensorInfo, check_shape_fits, format_shape
 from armpy.types import BackendId, Priority
+
+if TYPE_CHECKING:
+    from armpy.execution.calls.debugged_network import DebuggedNetwork
 
 _DEBUG = "debug"
 """Begins the keys of plans in which every value is a result."""
@@ -111,12 +112,14 @@ class LoadedNetwork:
             dump(settings.optimizer, "loaded", graph)
         self.graph = specialize(graph, evaluator=evaluator)
         if not is_inner and settings.optimizer.shape_inference == "validate_only":
+            from armpy.compiler.shape_inference import check_shapes_known  # noqa: PLC0415 - few validate only
+
             check_shapes_known(self.graph)
         self.profiler = settings.profiler
         self.backends = tuple(backends)
         self._evaluator = evaluator
         self._settings = settings
-        self._plans: OrderedDict[PlanKey, Plan] = OrderedDict()
+        self._plans: OrderedDict[PlanKey, ProgramPlan] = OrderedDict()
         self._ready: dict[PlanKey, BoundProgram] = {}  # of the plans that are for the whole network
         self._subgraphs = subgraphs or SubgraphNetworks(backends, evaluator, settings, _load_inner)
         name = self._subgraphs.graph_names.get(graph, "")
@@ -212,7 +215,7 @@ class LoadedNetwork:
         return self._subgraphs.networks
 
     @property
-    def plans(self) -> tuple[Plan, ...]:
+    def plans(self) -> tuple[ProgramPlan, ...]:
         """What it is prepared for, the latest last."""
         return tuple(self._plans.values())
 
@@ -484,7 +487,7 @@ class LoadedNetwork:
             prepared = self._use(tuple(shapes))
         return Importer(self, prepared.plan, self._subgraphs.sessions)
 
-    def plan(self, key: Shapes) -> Plan:
+    def plan(self, key: Shapes) -> ProgramPlan:
         """The plan for some input shapes."""
         return self._use(key).plan
 
@@ -501,6 +504,8 @@ class LoadedNetwork:
 
     def debugging(self, callback: DebugCallback) -> DebuggedNetwork:
         """The network with a callback that is told every value; see `armpy.Model.run`."""
+        from armpy.execution.calls.debugged_network import DebuggedNetwork  # noqa: PLC0415 - few debug
+
         return DebuggedNetwork(self, callback)
 
     def prepared_to_debug(self, shapes: Shapes, callback: DebugCallback) -> BoundProgram:
@@ -513,7 +518,7 @@ class LoadedNetwork:
                 shapes, plan, falls_back=(self, key), debug=(graph, callback)
             )
 
-    def _debug_plan(self, shapes: Shapes, graph: Graph) -> Plan:
+    def _debug_plan(self, shapes: Shapes, graph: Graph) -> ProgramPlan:
         """The plan in which every value is a result."""
         key = _DEBUG, shapes
         plan = self._plans.get(key)
@@ -521,7 +526,7 @@ class LoadedNetwork:
             plan = self._make_plan(with_every_value(graph))
         return self._keep(key, plan)
 
-    def plan_without(self, backend_id: BackendId, error: ArmpyError, key: PlanKey) -> Plan:
+    def plan_without(self, backend_id: BackendId, error: ArmpyError, key: PlanKey) -> ProgramPlan:
         """A plan that gives no layers to a backend that has failed while it was executing one.
 
         Parameters
@@ -554,7 +559,7 @@ class LoadedNetwork:
             _log.warning(text, backend_id, error)
         return plan
 
-    def _plan_for(self, key: PlanKey) -> Plan:
+    def _plan_for(self, key: PlanKey) -> ProgramPlan:
         """The plan for some input shapes, be it that for debugging."""
         if key[:1] == (_DEBUG,):
             shapes: Shapes = key[1]  # type: ignore[assignment]  # as `prepared_to_debug` has it
@@ -575,7 +580,7 @@ class LoadedNetwork:
             raise InvalidArgumentError("the network has been unloaded", fix="Load it again")
 
     def _prepared(
-        self, shapes: Shapes, plan: Plan, memory: HeldMemory | None = None
+        self, shapes: Shapes, plan: ProgramPlan, memory: HeldMemory | None = None
     ) -> BoundProgram:
         """Surround a plan with what every execution of this network is to do."""
         return self._wrappers.prepared(shapes, plan, memory, falls_back=(self, shapes))
@@ -596,13 +601,13 @@ class LoadedNetwork:
             self._keep(shapes, prepared.plan)
             return prepared
 
-    def _first_plan(self, shapes: Shapes) -> Plan:
+    def _first_plan(self, shapes: Shapes) -> ProgramPlan:
         """The plan for some input shapes, made from the network."""
         plan = self._make_plan(self._bound(shapes))
         self._symbolic.add(plan)
         return plan
 
-    def _plan_from_symbolic(self, shapes: Shapes) -> Plan | None:
+    def _plan_from_symbolic(self, shapes: Shapes) -> ProgramPlan | None:
         """The plan for some input shapes, if others say what it is."""
         self._check_shapes(shapes)
         try:
@@ -624,7 +629,7 @@ class LoadedNetwork:
             return self.graph
         return specialize(self.graph, shapes, (), self._evaluator)
 
-    def _keep(self, key: PlanKey, plan: Plan) -> Plan:
+    def _keep(self, key: PlanKey, plan: ProgramPlan) -> ProgramPlan:
         """Put a plan at the fresh end of the cache."""
         self._plans[key] = plan
         self._plans.move_to_end(key)
@@ -639,7 +644,7 @@ class LoadedNetwork:
         graph: Graph,
         shapes: Sequence[tuple[int, ...]],
         values: Sequence[Array | None],
-    ) -> Plan:
+    ) -> ProgramPlan:
         """The plan for what is left of a network once some values are known."""
         with self._lock:
             plan = self._plans.get(key)
@@ -650,7 +655,7 @@ class LoadedNetwork:
                     plan = self._make_plan(specialize(graph, shapes, kept, self._evaluator))
             return self._keep(key, plan)
 
-    def _make_plan(self, graph: Graph) -> Plan:
+    def _make_plan(self, graph: Graph) -> ProgramPlan:
         """Prepare a specialised graph."""
         if is_shaped(graph):
             return self._planner.static_plan(graph)

@@ -10,7 +10,7 @@ from numbers import Integral
 
 from armpy.core.logs import wants_traceback
 from armpy.errors import ArmpyError, InvalidArgumentError
-from armpy.execution.backend_contexts import BackendContexts, Told
+from armpy.execution.backend_contexts import BackendContexts, TellOutcome
 from armpy.execution.loaded_network import LoadedNetwork
 
 _log = logging.getLogger("armpy.execution")
@@ -73,7 +73,7 @@ class LoadedNetworks:
         """Make a network; where that fails, whoever has heard of it hears that it has gone."""
         contexts = self._contexts
         begun = contexts.tell("before_load_network", network_id)
-        ended: Told | None = None
+        ended: TellOutcome | None = None
         try:
             if begun.error is not None:
                 raise begun.error

@@ -28,7 +28,7 @@ from armpy.compiler import Placement
 from armpy.errors import BackendError, InvalidArgumentError, MemoryLimitError
 from armpy.execution import NetworkProperties
 from armpy.execution.memory import idle_release as idling
-from armpy.execution.programs.program import MAX_IDLE_MEMORIES, Program
+from armpy.execution.programs.program import MAX_IDLE_MEMORIES, StepProgram
 from armpy.execution.programs.working_memory import WorkingMemory
 from armpy.execution.scheduling.daemons import start_daemon
 from armpy.graph import Graph
@@ -715,7 +715,7 @@ def test_the_watchdog_comes_again_after_it_could_not_look(
     allocator = Counting()
     (model,) = models_from(allocator, 1024)
     failed: list[str] = []
-    start, look = start_daemon, Program.release_if_idle
+    start, look = start_daemon, StepProgram.release_if_idle
 
     def start_none(target: Callable[[], object], name: str) -> None:
         if len(failed) == 0:
@@ -723,14 +723,14 @@ def test_the_watchdog_comes_again_after_it_could_not_look(
             raise RuntimeError("can't start new thread")
         start(target, name)
 
-    def have_no_memory(program: Program[WorkingMemory]) -> bool:
+    def have_no_memory(program: StepProgram[WorkingMemory]) -> bool:
         if len(failed) == 1:
             failed.append("memory")
             raise MemoryError
         return look(program)
 
     monkeypatch.setattr(idling, "start_daemon", start_none)
-    monkeypatch.setattr(Program, "release_if_idle", have_no_memory)
+    monkeypatch.setattr(StepProgram, "release_if_idle", have_no_memory)
     call(model)
     waiting = threading.Event()
     for _ in range(500):

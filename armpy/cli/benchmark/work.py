@@ -192,20 +192,12 @@ def _arrays(inputs: Sequence[str]) -> dict[str, str]:
 
 def _load_options(request: CliLoadRequest) -> dict[str, object]:
     """What else `armpy.load` is told; what is as it is by itself is left out."""
-    options: dict[str, object] = {"signature": request.signature, "front_end": request.front_end}
+    options = request.options.unusual()
     if request.front_end_options:
         options["front_end_options"] = find_origin(request, registry_of(request)).options
-    if request.on_fallback != "allow":
-        options["on_fallback"] = request.on_fallback
-    if request.preference != "preference":
-        options["preference"] = request.preference
-    if request.trusted_keys:
-        options["trusted_keys"] = request.trusted_keys
-    if request.code != "trusted":
-        options["code"] = request.code
     if request.dynamic_backends_path:
         options["dynamic_backends_path"] = request.dynamic_backends_path
-    return {name: value for name, value in options.items() if value is not None}
+    return options
 
 
 def _variants(

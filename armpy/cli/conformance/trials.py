@@ -62,7 +62,7 @@ def backends_to_try(
     if not every:
         return [backend], []
     with closing(BackendRegistry.discover(options.plugin_options())) as registry:
-        ids = [backend.backend_id for backend in registry.available()]
+        ids = [backend.get_id() for backend in registry.available()]
         # A duplicate stands back behind one that is tried.
         fine = (CandidateStatus.REGISTERED, CandidateStatus.DUPLICATE)
         unusable = [

@@ -12,14 +12,14 @@ from armpy.ops.operation import Array
 from armpy.types import Priority
 
 if TYPE_CHECKING:
-    from armpy.execution.calls.network import Network
+    from armpy.execution.calls.callee import LoadedCallee
 
 Named: TypeAlias = dict[str, Array]
 Finish: TypeAlias = Callable[[Named], Named]
 
 
 def start(
-    network: Network,
+    network: LoadedCallee,
     arrays: Sequence[Array],
     outputs: Mapping[str, object] | None = None,
     *,
@@ -32,7 +32,7 @@ def start(
 
     Parameters
     ----------
-    network : Network
+    network : LoadedCallee
     arrays : sequence of ndarray
         The inputs, read already.
     outputs : mapping of str to ndarray, optional
@@ -68,7 +68,7 @@ def start(
 
 
 def run(
-    network: Network,
+    network: LoadedCallee,
     arrays: Sequence[Array],
     outputs: Mapping[str, object] | None = None,
     *,
@@ -95,7 +95,7 @@ def run(
 
 
 def _task(
-    network: Network,
+    network: LoadedCallee,
     arrays: Sequence[Array],
     outputs: Mapping[str, object] | None,
     priority: Priority,

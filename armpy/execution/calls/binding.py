@@ -17,7 +17,7 @@ from armpy.execution.programs.bound_program import BoundProgram
 from armpy.ops.operation import Array
 
 if TYPE_CHECKING:
-    from armpy.execution.calls.network import Callee
+    from armpy.execution.calls.callee import Callee
 
 
 class BoundCall(Protocol):

@@ -14,7 +14,7 @@ from armpy.execution.wrappers.debugging import DebugCallback
 from armpy.ops.operation import Array
 
 if TYPE_CHECKING:
-    from armpy.execution.calls.network import Network
+    from armpy.execution.calls.callee import LoadedCallee
 
 
 class DebuggedNetwork:
@@ -22,7 +22,7 @@ class DebuggedNetwork:
 
     Parameters
     ----------
-    network : Network
+    network : LoadedCallee
     callback : callable
 
     Raises
@@ -34,7 +34,7 @@ class DebuggedNetwork:
     latest: BoundProgram | None = None
     """Each execution is prepared with its own callback."""
 
-    def __init__(self, network: Network, callback: DebugCallback) -> None:
+    def __init__(self, network: LoadedCallee, callback: DebugCallback) -> None:
         if not callable(callback):
             raise InvalidArgumentError(
                 "the callback cannot be called",

@@ -19,7 +19,7 @@ from armpy.tensor import format_shape
 from armpy.types import BackendId
 
 if TYPE_CHECKING:
-    from armpy.execution.calls.network import Network
+    from armpy.execution.calls.callee import LoadedCallee
     from armpy.execution.programs.held_memory import HeldMemory
 
 
@@ -30,7 +30,7 @@ class NetworkMemory:
 
     Parameters
     ----------
-    network : Network
+    network : LoadedCallee
     prepared : BoundProgram
         The network prepared for the shapes, with this memory.
     held : HeldMemory
@@ -59,7 +59,7 @@ class NetworkMemory:
 
     __slots__ = ("__weakref__", "_held", "_network", "graph", "latest")
 
-    def __init__(self, network: Network, prepared: BoundProgram, held: HeldMemory) -> None:
+    def __init__(self, network: LoadedCallee, prepared: BoundProgram, held: HeldMemory) -> None:
         self.graph: Graph = network.graph
         self.latest = prepared
         self._held = held
@@ -156,7 +156,7 @@ class NetworkMemory:
         pairs = zip(self.graph.inputs, self.shapes, strict=True)
         return ", ".join(f"{value.name}{format_shape(shape)}" for value, shape in pairs)
 
-    def of(self, network: Network) -> NetworkMemory:
+    def of(self, network: LoadedCallee) -> NetworkMemory:
         """The memory itself, if it was made for a network.
 
         Raises

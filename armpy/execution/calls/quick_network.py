@@ -10,8 +10,8 @@ from armpy.execution.programs.bound_program import BoundProgram
 from armpy.tensor import format_shape
 
 if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepared model
-    from armpy.execution.calls.network import Callee
-    from armpy.execution.programs.program import Program
+    from armpy.execution.calls.callee import Callee
+    from armpy.execution.programs.program import StepProgram
     from armpy.execution.programs.quick_plan import QuickMemory
     from armpy.ops.operation import Array
     from armpy.tensor import TensorInfo
@@ -59,7 +59,7 @@ class QuickNetwork:
     Parameters
     ----------
     graph : QuickGraph
-    program : Program
+    program : StepProgram
     load_whole : callable
         Makes the loaded network that can do everything, once, in place of this one.
     memory_limit_bytes : int
@@ -73,7 +73,7 @@ class QuickNetwork:
     def __init__(
         self,
         graph: QuickGraph,
-        program: Program[QuickMemory],
+        program: StepProgram[QuickMemory],
         load_whole: Callable[[], Callee],
         memory_limit_bytes: int,
     ) -> None:

@@ -13,7 +13,7 @@ from armpy.execution.arrays.conversion import may_overlap
 from armpy.execution.arrays.imported_tensor import ImportedTensor, ToImport, overlap
 
 if TYPE_CHECKING:
-    from armpy.execution.calls.network import Callee
+    from armpy.execution.calls.callee import Callee
     from armpy.execution.programs.bound_program import BoundProgram
     from armpy.ops.operation import Array
 

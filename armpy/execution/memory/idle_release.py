@@ -22,14 +22,14 @@ RELEASE_AFTER_S = 10.0
 """How long memory is kept without being used, at least; at most twice as long."""
 
 
-class Idling(Protocol):
+class IdleHolder(Protocol):
     """A keeper of memory between executions."""
 
     def release_if_idle(self) -> bool:
         """Give back what was not used since the last call; whether something may be left."""
 
 
-class IdlingProgram(Idling, Protocol):
+class IdlingProgram(IdleHolder, Protocol):
     """A program whose idle memory others of the same backend can have."""
 
     def uses(self, backend_id: BackendId) -> bool:
@@ -39,13 +39,13 @@ class IdlingProgram(Idling, Protocol):
         """Give idle memory back; whether there was any."""
 
 
-_watched: weakref.WeakSet[Idling] = weakref.WeakSet()
+_watched: weakref.WeakSet[IdleHolder] = weakref.WeakSet()
 _programs: weakref.WeakSet[IdlingProgram] = weakref.WeakSet()
 _lock = threading.RLock()  # the garbage collector may end what is watched anywhere
 _is_watching = False
 
 
-def watch_idling(holder: Idling) -> None:
+def watch_idling(holder: IdleHolder) -> None:
     """Have something asked from time to time whether it idles, as long as it has memory."""
     with _lock:
         _watched.add(holder)
@@ -91,7 +91,7 @@ def _sweep() -> None:
 def _look() -> None:
     """Release what has not been used since the last time, and come again if something is left."""
     global _is_watching  # noqa: PLW0603 - as above
-    released: list[Idling] = []
+    released: list[IdleHolder] = []
     try:
         with _lock:
             watched = [*_watched]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:  # a model that was prepared ahead of time starts without all this
     from armpy.execution.arrays.slots import InputSlot, OutputSlot
-    from armpy.execution.programs.protocols import Bind, Plan, Run
+    from armpy.execution.programs.protocols import Bind, ProgramPlan, Run
     from armpy.execution.steps.control_flow import Shapes
 
 PlanKey: TypeAlias = tuple[object, ...]
@@ -19,7 +19,7 @@ class BoundProgram:
     Parameters
     ----------
     shapes : tuple of tuple of int
-    plan : Plan
+    plan : ProgramPlan
     run : callable
         Executes the plan, with whatever is to be done around that; takes inputs and outputs only.
     bind : callable
@@ -49,7 +49,7 @@ class BoundProgram:
     def __init__(
         self,
         shapes: Shapes,
-        plan: Plan,
+        plan: ProgramPlan,
         run: Run,
         bind: Bind,
         stops_in_place: bool,

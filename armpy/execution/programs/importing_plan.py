@@ -1,4 +1,4 @@
-"""Plan of a network that reads and writes imported tensors."""
+"""ProgramPlan of a network that reads and writes imported tensors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from armpy.execution.arrays.imported_tensor import ImportedTensor
 from armpy.execution.programs.held_memory import ExecutionMemory
 from armpy.execution.programs.imports import shapes_depend_on_values
 from armpy.execution.programs.loop_limits import LimitedMemory
-from armpy.execution.programs.program import Program
+from armpy.execution.programs.program import StepProgram
 from armpy.execution.programs.static_plan import CompiledProgram, StaticPlan
 from armpy.execution.programs.working_memory import ImportRefusedError, WorkingMemory
 from armpy.execution.scheduling.executors import Executors
@@ -35,7 +35,7 @@ from armpy.ops.operation import Array
 from armpy.types import BackendId
 
 if TYPE_CHECKING:
-    from armpy.execution.programs.protocols import Plan
+    from armpy.execution.programs.protocols import ProgramPlan
 
 _NOTHING: Array = np.empty(0, np.uint8)
 
@@ -53,7 +53,7 @@ class _Place:
 
 
 class ImportingPlan:
-    """Program whose steps are given imported tensors' own handles.
+    """StepProgram whose steps are given imported tensors' own handles.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ class ImportingPlan:
         self.network = network
         self._executors = executors
         self._parts = CompiledProgram(network, sessions, measure, known)
-        self._program = Program(self._parts)
+        self._program = StepProgram(self._parts)
         self.result_infos = tuple(value.info for value in network.graph.results)
 
     @property
@@ -127,7 +127,7 @@ class ImportingPlan:
             places = self._put(memory, sources, targets)
             try:
                 made = executed.run(self._arrays(sources), _plain(targets), cancellation)
-            except BaseException:  # it is not used again, as in `Program.run`
+            except BaseException:  # it is not used again, as in `StepProgram.run`
                 executed.free()
                 raise
             for handle, place in places:  # whoever drops a tensor is rid of it
@@ -246,7 +246,7 @@ def _places_of(memory: WorkingMemory) -> dict[int, list[_Place]]:
 
 
 def importing_plan(
-    plan: Plan,
+    plan: ProgramPlan,
     inputs: Sequence[Array | ImportedTensor],
     targets: Sequence[Array | ImportedTensor | None],
     sessions: Sessions,
@@ -258,7 +258,7 @@ def importing_plan(
 
     Parameters
     ----------
-    plan : Plan
+    plan : ProgramPlan
         For a call with arrays.
     inputs, targets : sequence of (ndarray or ImportedTensor)
     sessions : Sessions

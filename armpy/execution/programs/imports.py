@@ -29,7 +29,7 @@ from armpy.types import HOST, BackendId
 
 if TYPE_CHECKING:
     from armpy.execution.programs.bound_program import BoundProgram
-    from armpy.execution.programs.protocols import Plan
+    from armpy.execution.programs.protocols import ProgramPlan
 
 _log = logging.getLogger("armpy.execution")
 
@@ -41,7 +41,7 @@ class Importer:
     ----------
     owner : object
         The loaded network.
-    plan : Plan
+    plan : ProgramPlan
     sessions : mapping of str to BackendSession
 
     Raises
@@ -51,7 +51,7 @@ class Importer:
     """
 
     def __init__(
-        self, owner: object, plan: Plan, sessions: Mapping[BackendId, BackendSession]
+        self, owner: object, plan: ProgramPlan, sessions: Mapping[BackendId, BackendSession]
     ) -> None:
         if not isinstance(plan, StaticPlan):
             raise shapes_depend_on_values()

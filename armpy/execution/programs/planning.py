@@ -26,7 +26,6 @@ from armpy.execution.programs.dynamic_plan import DynamicPlan
 from armpy.execution.programs.importing_plan import ImportingPlan, importing_plan
 from armpy.execution.programs.static_plan import StaticPlan
 from armpy.execution.programs.working_memory import ImportRefusedError
-from armpy.execution.steps.logged_steps import logged_steps
 from armpy.execution.steps.profiled import measure_for
 from armpy.execution.steps.session import HandleFactories, SessionError
 from armpy.execution.steps.step import PreparationError, PreparationFailure
@@ -38,7 +37,7 @@ from armpy.types import HOST, BackendId, DeviceType
 if TYPE_CHECKING:
     from armpy.compiler.cost.decision import PlacementDecision
     from armpy.execution.placement_benchmark import LoadTrial
-    from armpy.execution.programs.protocols import Plan
+    from armpy.execution.programs.protocols import ProgramPlan
 
 _log = logging.getLogger("armpy.execution")
 
@@ -81,9 +80,9 @@ class Planner:
         self._settings = subgraphs.settings
         self._measure = measure_for(subgraphs.settings.profiler, name)
         if is_on.cpuexe:
-            types = {
-                backend.get_id(): backend.device.device_type for backend in subgraphs.backends
-            }
+            from armpy.execution.steps.logged_steps import logged_steps  # noqa: PLC0415 - few log
+
+            types = {backend.get_id(): backend.device.device_type for backend in subgraphs.backends}
             on_host = {HOST, *(name for name, kind in types.items() if kind in _PROCESSORS)}
             self._measure = logged_steps(self._measure, on_host)
 
@@ -144,7 +143,7 @@ class Planner:
 
     def importing_plan(
         self,
-        plan: Plan,
+        plan: ProgramPlan,
         inputs: Sequence[Array | ImportedTensor],
         targets: Sequence[Array | ImportedTensor | None],
     ) -> ImportingPlan:

@@ -61,7 +61,7 @@ class StepMemory(ABC):
         self._bound = (*self.sources, *self.results)
         self._is_always_watched = False
         self.arenas: list[PooledArena] = []
-        self.program: weakref.ref[Program[Any]] | None = None  # Any: of this kind of memory
+        self.program: weakref.ref[StepProgram[Any]] | None = None  # Any: of this kind of memory
         self.is_stale = False
 
     def rest(self) -> bool:
@@ -85,7 +85,7 @@ class StepMemory(ABC):
         Parameters
         ----------
         sources, results, cancellation
-            As for `Program.run`.
+            As for `StepProgram.run`.
 
         Returns
         -------
@@ -167,7 +167,7 @@ class StepMemory(ABC):
 MemoryT = TypeVar("MemoryT", bound=StepMemory)
 
 
-class Program(Generic[MemoryT]):
+class StepProgram(Generic[MemoryT]):
     """Steps over planned memory, whose executions side by side take it from a small pool.
 
     Parameters

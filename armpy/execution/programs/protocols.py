@@ -45,11 +45,11 @@ class Run(Protocol):
         cancellation: Cancellation | None = None,
         /,
     ) -> list[Array]:
-        """Execute once; parameters and result as for `Program.run`."""
+        """Execute once; parameters and result as for `StepProgram.run`."""
 
 
-class Plan(Protocol):
-    """Program of a network for some input shapes, or several that run one after the other.
+class ProgramPlan(Protocol):
+    """StepProgram of a network for some input shapes, or several that run one after the other.
 
     Attributes
     ----------
@@ -96,7 +96,7 @@ class Bind(Protocol):
         Parameters
         ----------
         sources, results : sequence of ndarray
-            As for `Program.run`, inputs and outputs only.
+            As for `StepProgram.run`, inputs and outputs only.
 
         Returns
         -------

@@ -101,7 +101,7 @@ class QuickMemory(StepMemory):
 
 
 class ArchivedProgram:
-    """Steps of a prepared file and the plan of their memory: the parts of a `Program`.
+    """Steps of a prepared file and the plan of their memory: the parts of a `StepProgram`.
 
     Parameters
     ----------

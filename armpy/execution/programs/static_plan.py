@@ -17,7 +17,7 @@ from armpy.execution.programs.loop_limits import (
     limited_run,
     limited_steps,
 )
-from armpy.execution.programs.program import Program
+from armpy.execution.programs.program import StepProgram
 from armpy.execution.programs.protocols import Run
 from armpy.execution.programs.working_memory import ImportRefusedError, WorkingMemory
 from armpy.execution.scheduling.executors import Executors
@@ -42,7 +42,7 @@ _log = logging.getLogger("armpy.execution")
 class CompiledProgram:
     """Prepared steps of an optimised network, and what their memory is made of.
 
-    They are the parts of a `Program`.
+    They are the parts of a `StepProgram`.
 
     Parameters
     ----------
@@ -151,9 +151,9 @@ class StaticPlan:
 
     Attributes
     ----------
-    program : Program
+    program : StepProgram
     run : Run
-        Executes once, as `Program.run` does; any number of threads may do so at the same time.
+        Executes once, as `StepProgram.run` does; any number of threads may do so at the same time.
     result_infos : tuple of TensorInfo
         Of the graph's results.
 
@@ -174,7 +174,7 @@ class StaticPlan:
         self.network = network
         self._parts = CompiledProgram(network, sessions, measure, known)
         self._executors = executors
-        self.program = Program(self._parts)
+        self.program = StepProgram(self._parts)
         # A call goes to the program itself: a method in between would take longer.
         self.run: Run = self.program.run
         if self._parts.limited:
@@ -225,7 +225,7 @@ class StaticPlan:
         memory = self.program.take_memory()
         try:
             return memory.bind(sources, results)
-        except BaseException:  # it is not used again, as in `Program.run`
+        except BaseException:  # it is not used again, as in `StepProgram.run`
             memory.free()
             raise
 

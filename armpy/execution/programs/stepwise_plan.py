@@ -13,7 +13,7 @@ from armpy.errors import UnimplementedError
 from armpy.execution.arrays.conversion import check_output_array
 from armpy.execution.programs.dynamic_plan import DynamicPlan
 from armpy.execution.programs.held_memory import ExecutionMemory
-from armpy.execution.programs.protocols import Plan
+from armpy.execution.programs.protocols import ProgramPlan
 from armpy.execution.programs.static_plan import StaticPlan
 from armpy.execution.steps.control_flow import Targets
 from armpy.graph import Graph, Layer, Value
@@ -171,7 +171,7 @@ def _is_decisive(value: Value, layers: Sequence[Layer]) -> bool:
 
 RestPlanner: TypeAlias = Callable[
     [tuple[object, ...], Graph, Sequence[tuple[int, ...]], Sequence[Array | None]],
-    Plan,
+    ProgramPlan,
 ]
 
 
@@ -202,7 +202,7 @@ class StepwisePlan:
         self._rest_planner = rest_planner
         # Keys of the rest's plans begin with this, so that no other plan's are taken for them.
         self._identity = object()
-        self._rest: Plan | None = None
+        self._rest: ProgramPlan | None = None
         self.result_infos = tuple(value.info for value in split.results)
         """Info of each result; dimensions that depend on values are not known."""
 
@@ -278,7 +278,7 @@ class StepwisePlan:
     def _run_rest(
         self, rest: GraphPart, arrays: Sequence[Array], cancellation: Cancellation | None
     ) -> list[Array]:
-        """Plan the rest for what its sources have turned out to be, and run it."""
+        """ProgramPlan the rest for what its sources have turned out to be, and run it."""
         pairs = zip(arrays, self._split.decisive, strict=True)
         values = [array if is_decisive else None for array, is_decisive in pairs]
         shapes = [array.shape for array in arrays]

@@ -33,7 +33,7 @@ from armpy.tensor import TensorInfo
 from armpy.types import BackendId, Preference
 
 if TYPE_CHECKING:
-    from armpy.execution.programs.protocols import Plan
+    from armpy.execution.programs.protocols import ProgramPlan
     from armpy.execution.settings import NetworkSettings
 
 MOST_SYMBOLIC = 16
@@ -128,7 +128,7 @@ class SymbolicPrograms:
         self._symbolic = [traced, *self._symbolic[: MOST_SYMBOLIC - 1]]
         return made
 
-    def add(self, plan: Plan) -> None:
+    def add(self, plan: ProgramPlan) -> None:
         """Look at a plan that was made the ordinary way: whether others like it may be traced."""
         self._num_plans += 1
         network = plan.network

@@ -19,8 +19,8 @@ _log = logging.getLogger("armpy.execution")
 
 
 @dataclass(frozen=True, slots=True)
-class Queueing:
-    """Queueing of one step: what it waits for, and if it may go on behind its call.
+class QueueUse:
+    """Use of queues by one step: what it waits for, and if it may go on behind its call.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class Queueing:
     enqueues: bool
 
 
-def queueing_of(network: OptimizedNetwork, steps: Sequence[Step]) -> tuple[Queueing, ...] | None:
+def queueing_of(network: OptimizedNetwork, steps: Sequence[Step]) -> tuple[QueueUse, ...] | None:
     """What each step has to do with queues; None if no backend has any.
 
     Notes
@@ -50,7 +50,7 @@ def queueing_of(network: OptimizedNetwork, steps: Sequence[Step]) -> tuple[Queue
         backend_id = network.backend_ids[layer.id]
         enqueues = step.enqueues and not isinstance(layer.operation, MemCopy)
         waits = busy is not None and not (enqueues and busy == backend_id)
-        found.append(Queueing(waits, enqueues))
+        found.append(QueueUse(waits, enqueues))
         busy = backend_id if enqueues else None
     return tuple(found)
 
@@ -63,7 +63,7 @@ class WatchedSteps:
     network : OptimizedNetwork
     calls : sequence of callable
         One per step, and perhaps one behind them that the core does itself.
-    queueing : sequence of Queueing, optional
+    queueing : sequence of QueueUse, optional
         None if no backend has a queue.
     """
 
@@ -73,13 +73,13 @@ class WatchedSteps:
         self,
         network: OptimizedNetwork,
         calls: Sequence[Callable[[], object]],
-        queueing: Sequence[Queueing] | None,
+        queueing: Sequence[QueueUse] | None,
     ) -> None:
         self._network = network
         self._calls = calls
         self._queueing = None
         if queueing is not None:
-            behind = [Queueing(waits=True, enqueues=False)] * (len(calls) - len(queueing))
+            behind = [QueueUse(waits=True, enqueues=False)] * (len(calls) - len(queueing))
             self._queueing = [*queueing, *behind]
         self._pending: list[tuple[int, BackendId, ICompletion]] = []
         self._step = 0
@@ -110,7 +110,7 @@ class WatchedSteps:
             raise_for_step(self._network, failed, error)
 
     def _queue(
-        self, queueing: Queueing, call: Callable[[], object], cancellation: Cancellation | None
+        self, queueing: QueueUse, call: Callable[[], object], cancellation: Cancellation | None
     ) -> None:
         """Execute a step, or let its device begin to."""
         step = self._step

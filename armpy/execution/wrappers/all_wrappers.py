@@ -14,7 +14,7 @@ from armpy.execution.arrays.slots import InputSlot, OutputSlot
 from armpy.execution.programs.bound_program import BoundProgram, PlanKey
 from armpy.execution.programs.held_memory import HeldMemory
 from armpy.execution.programs.importing_plan import ImportingPlan
-from armpy.execution.programs.protocols import Plan, Run
+from armpy.execution.programs.protocols import ProgramPlan, Run
 from armpy.execution.programs.state import SharedState, VariableState
 from armpy.execution.programs.static_plan import StaticPlan
 from armpy.execution.programs.stepwise_plan import StepwisePlan
@@ -76,7 +76,7 @@ class ExecutionWrappers:
     def prepared(
         self,
         shapes: Shapes,
-        plan: Plan,
+        plan: ProgramPlan,
         memory: HeldMemory | None = None,
         *,
         falls_back: tuple[PlanSource, PlanKey] | None = None,
@@ -87,7 +87,7 @@ class ExecutionWrappers:
         Parameters
         ----------
         shapes : tuple of tuple of int
-        plan : Plan
+        plan : ProgramPlan
         memory : HeldMemory, optional
             What it is executed in; some of the plan's own if left out.
         falls_back : tuple of PlanSource and PlanKey, optional
@@ -139,7 +139,7 @@ class ExecutionWrappers:
         stops = debug is not None or (falls_back_now is None and self._stops_in_place(plan))
         return BoundProgram(shapes, plan, run, bind, stops, self.input_slots(shapes), outputs)
 
-    def _stops_in_place(self, plan: Plan) -> bool:
+    def _stops_in_place(self, plan: ProgramPlan) -> bool:
         """Whether all that a plan runs stops soon when it is told so."""
         if isinstance(plan, StepwisePlan):  # what it runs is planned on the way
             return False

@@ -11,7 +11,7 @@ from armpy.backend import Cancellation
 from armpy.errors import ArmpyError, MemoryLimitError
 from armpy.execution.error_attribution import FAILURES, backend_of
 from armpy.execution.programs.bound_program import PlanKey
-from armpy.execution.programs.protocols import Plan, Run
+from armpy.execution.programs.protocols import ProgramPlan, Run
 from armpy.execution.programs.static_plan import StaticPlan
 from armpy.execution.steps.control_flow import Targets
 from armpy.ops.operation import Array
@@ -27,7 +27,7 @@ _log = logging.getLogger("armpy.execution")
 class PlanSource(Protocol):
     """Network that makes another plan when a backend has failed to execute the first one."""
 
-    def plan_without(self, backend_id: BackendId, error: ArmpyError, key: PlanKey) -> Plan:
+    def plan_without(self, backend_id: BackendId, error: ArmpyError, key: PlanKey) -> ProgramPlan:
         """The plan without the backend; as of `LoadedNetwork`."""
 
 
@@ -40,7 +40,7 @@ class FallbackPlan:
         Whose plan it is; not kept alive.
     key : tuple
         What it is prepared for.
-    plan : Plan
+    plan : ProgramPlan
     run : callable
         Executes the plan.
 
@@ -53,7 +53,7 @@ class FallbackPlan:
     others take them all; else its error is the caller's.
     """
 
-    def __init__(self, network: PlanSource, key: PlanKey, plan: Plan, run: Run) -> None:
+    def __init__(self, network: PlanSource, key: PlanKey, plan: ProgramPlan, run: Run) -> None:
         self._network = weakref.ref(network)
         self._key = key
         self._current = plan, run
@@ -90,8 +90,8 @@ class FallbackPlan:
         return execute
 
     def _bound(
-        self, plan: Plan, sources: Sequence[Array], results: Sequence[Array]
-    ) -> tuple[Plan, Callable[[], None]]:
+        self, plan: ProgramPlan, sources: Sequence[Array], results: Sequence[Array]
+    ) -> tuple[ProgramPlan, Callable[[], None]]:
         """Let the first plan bind that can."""
         while True:
             assert isinstance(plan, StaticPlan)  # of a network without open shapes all are
@@ -100,7 +100,7 @@ class FallbackPlan:
             except _FAILURES as error:
                 plan = self._following(plan, error)
 
-    def _following(self, plan: Plan, error: ArmpyError) -> Plan:
+    def _following(self, plan: ProgramPlan, error: ArmpyError) -> ProgramPlan:
         """The plan without the backend that has failed.
 
         Raises

@@ -15,10 +15,10 @@ from armpy.ops.operation import Array
 from armpy.types import HOST
 
 if TYPE_CHECKING:
-    from armpy.execution.programs.protocols import Bind, Plan, Run
+    from armpy.execution.programs.protocols import Bind, ProgramPlan, Run
 
 
-def check_plan(plan: Plan) -> None:
+def check_plan(plan: ProgramPlan) -> None:
     """Check that no step of a plan lets the host see a tensor.
 
     Raises

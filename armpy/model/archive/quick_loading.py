@@ -10,7 +10,7 @@ from armpy.backend.programs import ProgramFit
 from armpy.backend.workload import WorkloadInfo
 from armpy.errors import ArmpyError, InvalidArgumentError, ParserError
 from armpy.execution.calls.quick_network import QuickGraph, QuickNetwork, QuickValue
-from armpy.execution.programs.program import Program
+from armpy.execution.programs.program import StepProgram
 from armpy.execution.programs.quick_plan import (
     ArchivedProgram,
     QuickMemory,
@@ -227,7 +227,7 @@ def _check_request(options: LoadOptions, file: PreparedFile) -> None:
 
 def _quick_parts(
     file: PreparedFile, record: Mapping[str, Any], limit_bytes: int
-) -> tuple[QuickGraph, Program[QuickMemory]]:
+) -> tuple[QuickGraph, StepProgram[QuickMemory]]:
     """What a quick network is made of.
 
     Raises
@@ -264,7 +264,7 @@ def _quick_parts(
     names = [value.name for value in (*graph.inputs, *graph.outputs)]
     if not all(isinstance(name, str) for name in names) or len(graph.outputs) != len(results):
         raise ValueError("inputs or outputs cannot be")
-    return graph, Program(ArchivedProgram(bound, results, tensors, arena_bytes, steps))
+    return graph, StepProgram(ArchivedProgram(bound, results, tensors, arena_bytes, steps))
 
 
 def _step(

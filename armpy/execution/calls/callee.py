@@ -65,7 +65,7 @@ class Callee(Protocol):
         """Names and shapes of the inputs, for messages."""
 
 
-class Network(Callee, ImportingNetwork, Protocol):
+class LoadedCallee(Callee, ImportingNetwork, Protocol):
     """Loaded network, as who starts, binds or debugs its executions sees it."""
 
     number: int
