@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from armpy.backend import IWorkload, OptionValues, WorkloadInfo
     from armpy.graph import SubgraphView
     from armpy.ops.operation import Array
-    from armpy_numba_acc.machine.targets import Target
+    from armpy_numba_acc.machine.processors.targets import Target
     from armpy_numba_acc.program.program import ProgramTiming
 
 ISA_VARIABLE = "ARMPY_NUMBA_ISA"
@@ -94,8 +94,8 @@ class NumbaPrograms(IPrograms):
 
     @property
     def targets(self) -> Sequence[str]:
-        """The host, and the processors of `armpy_numba_acc.machine.targets`."""
-        from armpy_numba_acc.machine.targets import HOST, PROCESSORS
+        """The host, and the processors of `armpy_numba_acc.machine.processors.targets`."""
+        from armpy_numba_acc.machine.processors.targets import HOST, PROCESSORS
 
         return (HOST, *PROCESSORS)
 
@@ -104,7 +104,7 @@ class NumbaPrograms(IPrograms):
         if isinstance(program, LoadedProgram):
             return program.saved
         from armpy_numba_acc.ahead import target
-        from armpy_numba_acc.machine.targets import HOST
+        from armpy_numba_acc.machine.processors.targets import HOST
 
         assert isinstance(program, Program)
         aim = target(HOST, {**options, "isa": program.isa})
@@ -130,7 +130,7 @@ class NumbaPrograms(IPrograms):
         aim = _target_of(about)
         if aim is None:
             return _rebuild("what it says of itself cannot be understood")
-        from armpy_numba_acc.machine.targets import runs_on
+        from armpy_numba_acc.machine.processors.targets import runs_on
 
         if reason := runs_on(aim):
             return ProgramCheck(ProgramFit.FOREIGN, reason)
@@ -298,7 +298,7 @@ def _addresses(program: Program, found: Mapping[str, int]) -> dict[Kernel, int]:
 
 def _target_of(about: Mapping[str, object]) -> Target | None:
     """What a saved program is for; None if it does not say so in a form that is understood."""
-    from armpy_numba_acc.machine.targets import Target
+    from armpy_numba_acc.machine.processors.targets import Target
 
     fields, needs, count = about.get("isa"), about.get("needs"), about.get("threads")
     kinds = [str, str, str, str, int, int, str, bool, bool, bool, str, bool, bool, bool]

@@ -11,8 +11,8 @@ import pytest
 from armpy_numba_acc.kernels import executor, loop
 from armpy_numba_acc.llvm import loader as llvm_loader
 from armpy_numba_acc.llvm.compiler import compile_assembly, compile_kernel
-from armpy_numba_acc.machine import arm
 from armpy_numba_acc.machine.isa import Host, Isa, isas_of, make_isa
+from armpy_numba_acc.machine.processors import arm
 from armpy_numba_acc.native import elf, loader
 from armpy_numba_acc.store import objects
 

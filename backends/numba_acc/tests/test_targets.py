@@ -13,10 +13,11 @@ import numpy as np
 import pytest
 from armpy_numba_acc import NumbaBackend, ahead
 from armpy_numba_acc.llvm.host import host_isas
-from armpy_numba_acc.machine import arm, matrix_unit, processor, targets
 from armpy_numba_acc.machine.isa import make_isa
-from armpy_numba_acc.machine.processor import Processor, this_processor
-from armpy_numba_acc.machine.targets import PROCESSORS, best_first, named_target, runs_on
+from armpy_numba_acc.machine.processors import arm, matrix_unit, targets
+from armpy_numba_acc.machine.processors import features as processor
+from armpy_numba_acc.machine.processors.features import Processor, this_processor
+from armpy_numba_acc.machine.processors.targets import PROCESSORS, best_first, named_target, runs_on
 from armpy_numba_acc.native.object_file import BEGINNING
 from armpy_numba_acc.runtime.instance import Instance, LoadedCode
 
@@ -198,8 +199,8 @@ def test_unknown_targets_are_refused_with_those_that_there_are(name: str, said: 
 
 def test_targets_are_known_without_numpy_llvm_and_the_rest_of_armpy() -> None:
     code = (
-        "import sys; from armpy_numba_acc.machine.targets import *; from armpy_numba_acc.machine "
-        "import targets; list(map(targets.named_target, targets.PROCESSORS)); "
+        "import sys; from armpy_numba_acc.machine.processors import targets; "
+        "list(map(targets.named_target, targets.PROCESSORS)); "
         "targets.best_first(map(targets.named_target, targets.PROCESSORS)); "
         "print(*sys.modules)"
     )

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from armpy_numba_acc.llvm.calls import reader
 from armpy_numba_acc.llvm.compiler import Linked
-from armpy_numba_acc.llvm.sharing import share
+from armpy_numba_acc.llvm.threads.sharing import share
 from armpy_numba_acc.machine.calls.elementwise import ByteLines
 from armpy_numba_acc.machine.isa import Isa
-from armpy_numba_acc.tiles.byte_lines import byte_lines_definition
-from armpy_numba_acc.tiles.elementwise import compute_rows
+from armpy_numba_acc.tiles.elementwise.byte_lines import byte_lines_definition
+from armpy_numba_acc.tiles.elementwise.loop import compute_rows
 
 _read = reader(ByteLines)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from armpy_numba_acc.llvm.compiler import Linked
 from armpy_numba_acc.machine.calls.products import ConvolutionBf16
 from armpy_numba_acc.machine.isa import Isa
-from armpy_numba_acc.tiles.pixels import walk_tiles
-from armpy_numba_acc.tiles.product import Shape, product_definitions
-from armpy_numba_acc.tiles.products import Bfloat16Products
-from armpy_numba_acc.tiles.real_finish import RealFinish
+from armpy_numba_acc.tiles.finish.real_finish import RealFinish
+from armpy_numba_acc.tiles.products.engine import Shape, product_definitions
+from armpy_numba_acc.tiles.products.kinds import Bfloat16Products
+from armpy_numba_acc.tiles.products.pixels import walk_tiles
 
 
 def make(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from armpy_numba_acc.llvm.compiler import Linked
 from armpy_numba_acc.machine.calls.products import ConvolutionBf16Matrix
 from armpy_numba_acc.machine.isa import Isa
-from armpy_numba_acc.tiles.matrix_unit import MatrixProduct
-from armpy_numba_acc.tiles.matrix_walk import walk_matrix_tiles
-from armpy_numba_acc.tiles.real_finish import RealFinish
+from armpy_numba_acc.tiles.finish.real_finish import RealFinish
+from armpy_numba_acc.tiles.products.matrix_unit import MatrixProduct
+from armpy_numba_acc.tiles.products.matrix_walk import walk_matrix_tiles
 
 
 def make(isa: Isa, _rows: int, _vectors: int, residual_format: str, output_format: str) -> Linked:

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from armpy_numba_acc.llvm.calls import reader
 from armpy_numba_acc.llvm.compiler import Linked
 from armpy_numba_acc.llvm.pointers import INTEGERS
-from armpy_numba_acc.llvm.sharing import share
+from armpy_numba_acc.llvm.threads.sharing import share
 from armpy_numba_acc.machine.calls.elementwise import Lookup
 from armpy_numba_acc.machine.isa import Isa
-from armpy_numba_acc.tiles.byte_table import byte_table_definition
-from armpy_numba_acc.tiles.elementwise import compute_elements
+from armpy_numba_acc.tiles.elementwise.byte_table import byte_table_definition
+from armpy_numba_acc.tiles.elementwise.loop import compute_elements
 
 _read = reader(Lookup)
 

@@ -9,8 +9,8 @@ from armpy_numba_acc.llvm.primitives import inlined
 from armpy_numba_acc.machine.call import Pointer
 from armpy_numba_acc.machine.calls.windows import PoolingI16
 from armpy_numba_acc.machine.isa import Isa
-from armpy_numba_acc.tiles.pooling import pooling_block_i16
-from armpy_numba_acc.tiles.windows import num_inside, tile_columns, window_kernel
+from armpy_numba_acc.tiles.windows.loop import num_inside, tile_columns, window_kernel
+from armpy_numba_acc.tiles.windows.pooling import pooling_block_i16
 
 _read = reader(PoolingI16)
 

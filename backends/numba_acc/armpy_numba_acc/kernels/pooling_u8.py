@@ -12,8 +12,8 @@ from armpy_numba_acc.llvm.primitives import inlined
 from armpy_numba_acc.machine.call import Pointer
 from armpy_numba_acc.machine.calls.windows import SMALL, PoolingU8
 from armpy_numba_acc.machine.isa import Isa
-from armpy_numba_acc.tiles.pooling import max_block_u8, mean_block_u8, small_mean_block_u8
-from armpy_numba_acc.tiles.windows import num_inside, tile_columns, window_kernel
+from armpy_numba_acc.tiles.windows.loop import num_inside, tile_columns, window_kernel
+from armpy_numba_acc.tiles.windows.pooling import max_block_u8, mean_block_u8, small_mean_block_u8
 
 _read = reader(PoolingU8)
 

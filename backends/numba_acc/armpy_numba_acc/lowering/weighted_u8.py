@@ -138,7 +138,7 @@ class _Scaling:
     factors : Factors
     zero_point, low, high : int
     has_negatives, has_bounds, has_large_scales, is_imprecise : bool
-        See `armpy_numba_acc.tiles.exact_scaling`.
+        See `armpy_numba_acc.tiles.finish.exact_scaling`.
     """
 
     factors: Factors

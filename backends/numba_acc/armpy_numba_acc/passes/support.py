@@ -8,7 +8,7 @@ from armpy.backend import ReasonCode, Support
 from armpy.ops import BinaryOperation, ElementwiseBinary, FusedActivation, Select, Softmax
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
-from armpy_numba_acc.passes.empties import (
+from armpy_numba_acc.passes.zero_sized import (
     gives_nothing,
     has_empty,
     needed_inputs,

@@ -41,7 +41,7 @@ if TYPE_CHECKING:  # saved programs run without what estimates and compiles
     import numpy.typing as npt
 
     from armpy.ops.operation import Array
-    from armpy_numba_acc.machine.model import MachineModel
+    from armpy_numba_acc.machine.cost_model.model import MachineModel
     from armpy_numba_acc.program.program import ProgramTiming
 
 EXECUTOR = Kernel("executor")
@@ -101,7 +101,7 @@ class LoadedCode:
     is_long : bool
         Whether other Python threads are to run meanwhile.
     is_counted : bool
-        Whether it passes the process's gate.
+        Whether it asks the process's arbiter for cores.
     is_patient : bool
         Whether it waits there.
 
@@ -173,7 +173,7 @@ class LoadedCode:
     @property
     def model(self) -> MachineModel:
         """What things cost."""
-        from armpy_numba_acc.machine.model_figures import typical  # noqa: PLC0415 - as above
+        from armpy_numba_acc.machine.cost_model.figures import typical  # noqa: PLC0415 - as above
 
         return self._model or typical(self.isa)
 
@@ -265,7 +265,7 @@ class Instance:
             let_others=address_of_interpreters("PyEval_SaveThread") if lets_others else 0,
             take_back=address_of_interpreters("PyEval_RestoreThread"),
             start=0,
-            gate=code.pool.gate if code.is_counted else 0,
+            arbiter=code.pool.arbiter if code.is_counted else 0,
             is_patient=int(code.is_patient),
             acquire=address_of_interpreters("PyThread_acquire_lock_timed"),
             release=address_of_interpreters("PyThread_release_lock"),

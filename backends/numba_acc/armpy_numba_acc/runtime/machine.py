@@ -15,25 +15,25 @@ import numpy as np
 from armpy.backend import Progress, report_progress
 from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.alignment import address_of, aligned
-from armpy_numba_acc.machine.isa import Isa
-from armpy_numba_acc.machine.lessons import Lessons, corrections_of
-from armpy_numba_acc.machine.matrix_unit import configuration, may_use_matrix_unit
-from armpy_numba_acc.machine.measured import ImplausibleError, measured_model
-from armpy_numba_acc.machine.model import Level, MachineModel
-from armpy_numba_acc.machine.model_figures import typical
-from armpy_numba_acc.machine.trials import (
+from armpy_numba_acc.machine.cost_model.corrections import Corrections, agreed_corrections
+from armpy_numba_acc.machine.cost_model.figures import typical
+from armpy_numba_acc.machine.cost_model.measured import ImplausibleError, measured_model
+from armpy_numba_acc.machine.cost_model.model import Level, MachineModel
+from armpy_numba_acc.machine.cost_model.trials import (
     CONFIGURATION_OFFSET,
     MEMORY_BYTES,
     NUM_ACCESSES,
     TimedLoop,
     trials_of,
 )
+from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.machine.processors.matrix_unit import configuration, may_use_matrix_unit
 from armpy_numba_acc.runtime.threads import FUNCTION
 from armpy_numba_acc.store.host import known_isas
 from armpy_numba_acc.store.machine import (
-    keep_lessons,
+    keep_corrections,
     keep_model,
-    kept_lessons,
+    kept_corrections,
     kept_model,
     making_model,
 )
@@ -74,21 +74,21 @@ def this_machine() -> MachineModel:
     if model is None:
         with making_model(entries):  # processes that measure at the same time disturb each other
             model = kept_model(entries) or measure_anew()[0]
-    return model.corrected(corrections_of([*kept_lessons(entries).values()]))
+    return model.corrected(agreed_corrections([*kept_corrections(entries).values()]))
 
 
-def learn(network: str, lessons: Lessons) -> None:
+def learn(network: str, corrections: Corrections) -> None:
     """Keep what the measurements of a network teach; what networks agree on corrects the figures.
 
     Parameters
     ----------
     network : str
         Its key: what it has taught before is forgotten.
-    lessons : Lessons
+    corrections : Corrections
     """
     entries = machine_entries()
-    if entries is not None and lessons:
-        keep_lessons(entries, network, lessons)
+    if entries is not None and corrections:
+        keep_corrections(entries, network, corrections)
         this_machine.cache_clear()
 
 

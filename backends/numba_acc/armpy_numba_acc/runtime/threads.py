@@ -4,7 +4,7 @@ Notes
 -----
 Workers are Python's threads that stay in native code, without the interpreter's lock, as long
 as there is something to do and a little longer; then they sleep. Executions share them as
-`armpy_numba_acc.machine.gate` says.
+`armpy_numba_acc.machine.core_arbiter` says.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from functools import cache
 
 import numpy as np
 
-from armpy_numba_acc.machine import gate
+from armpy_numba_acc.machine import core_arbiter
 from armpy_numba_acc.machine.alignment import address_of, aligned
-from armpy_numba_acc.machine.cores import usable_cores
 from armpy_numba_acc.machine.execution import ASLEEP, LINE_BYTES, OWNER, STOP
 from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.machine.processors.cores import usable_cores
 
 MOST_THREADS = 256
 """That one execution can have."""
@@ -124,11 +124,11 @@ class WorkerThread:
 
 
 class Pool:
-    """Worker threads, as many as the largest execution so far has asked for, and the gate.
+    """Worker threads, as many as the largest execution so far has asked for, and the arbiter.
 
     Attributes
     ----------
-    tickets, gate : int
+    tickets, arbiter : int
         Addresses, for native code.
 
     Notes
@@ -141,9 +141,9 @@ class Pool:
         self._memory = aligned(8 * LINE_WORDS * MOST_THREADS).view(np.int64)
         self._words = self._memory.data
         self.tickets = address_of(self._memory)
-        self._gate_memory = aligned(gate.GATE_BYTES).view(np.int64)
-        self._gate = self._gate_memory.data
-        self.gate = address_of(self._gate_memory)
+        self._arbiter_memory = aligned(core_arbiter.ARBITER_BYTES).view(np.int64)
+        self._arbiter = self._arbiter_memory.data
+        self.arbiter = address_of(self._arbiter_memory)
         self._num_holders = 0
         self._reset()
         if hasattr(os, "register_at_fork"):
@@ -155,7 +155,7 @@ class Pool:
         self._lock = threading.RLock()
         self._workers: list[WorkerThread] = []
         self._memory[:] = 0
-        self._gate_memory[:] = 0
+        self._arbiter_memory[:] = 0
         self._look_at = self._retry_at = -math.inf
         self._look()
 
@@ -165,8 +165,8 @@ class Pool:
         if now >= self._look_at:
             self._look_at = now + LOOK_S
             num_cores = usable_cores()
-            self._gate[gate.LIMIT] = num_cores
-            self._gate[gate.SEATS] = 2 * num_cores + 1
+            self._arbiter[core_arbiter.LIMIT] = num_cores
+            self._arbiter[core_arbiter.SEATS] = 2 * num_cores + 1
 
     @property
     def num_workers(self) -> int:
@@ -176,7 +176,7 @@ class Pool:
     @property
     def num_cores(self) -> int:
         """Threads that compute at a time, if several executions are under way."""
-        return self._gate[gate.LIMIT]
+        return self._arbiter[core_arbiter.LIMIT]
 
     def hold(self, owner: object) -> None:
         """Let workers exist until an object is gone."""
@@ -213,14 +213,14 @@ class Pool:
             Threads that it wants: what is fair if other executions are under way.
         """
         self._look()
-        words = self._gate
+        words = self._arbiter
         if is_limited:
-            num_threads = min(num_threads, words[gate.LIMIT])
-        num_sharers = words[gate.ACTIVE] + words[gate.WAITING] + 1
-        if time.perf_counter_ns() - words[gate.SINCE] < 2 * gate.WINDOW_NS:
-            num_sharers = max(num_sharers, words[gate.CROWD], words[gate.PEAK])
+            num_threads = min(num_threads, words[core_arbiter.LIMIT])
+        num_sharers = words[core_arbiter.ACTIVE] + words[core_arbiter.WAITING] + 1
+        if time.perf_counter_ns() - words[core_arbiter.SINCE] < 2 * core_arbiter.WINDOW_NS:
+            num_sharers = max(num_sharers, words[core_arbiter.CROWD], words[core_arbiter.PEAK])
         if num_sharers > 1:
-            num_threads = min(num_threads, words[gate.LIMIT] // num_sharers)
+            num_threads = min(num_threads, words[core_arbiter.LIMIT] // num_sharers)
         # Somebody else may be starting workers, for which nobody waits. Workers cannot run no code.
         if num_threads <= 1 or not worker or not self._lock.acquire(blocking=False):
             return 1
@@ -271,7 +271,7 @@ class Pool:
                 log.warning("executions go on with %d threads: %s", 1 + number, reason)
                 break
             place_elsewhere(worker)
-        self._gate[gate.NUM_WORKERS] = len(self._workers)
+        self._arbiter[core_arbiter.NUM_WORKERS] = len(self._workers)
 
     def _stop(self) -> None:
         """End all workers."""
@@ -280,7 +280,7 @@ class Pool:
         for worker in self._workers:
             worker.join()
         self._workers.clear()
-        self._gate[gate.NUM_WORKERS] = 0
+        self._arbiter[core_arbiter.NUM_WORKERS] = 0
         self._retry_at = -math.inf
 
 

@@ -6,10 +6,10 @@ import hashlib
 import json
 from functools import cache
 
-from armpy_numba_acc.machine.arm import arm_features
 from armpy_numba_acc.machine.compiler import missing_compiler
 from armpy_numba_acc.machine.isa import Host, Isa, isas_of
-from armpy_numba_acc.machine.processor import this_processor
+from armpy_numba_acc.machine.processors.arm import arm_features
+from armpy_numba_acc.machine.processors.features import this_processor
 from armpy_numba_acc.store.keys import package_version
 from armpy_numba_acc.store.settings import disk_entries
 

@@ -18,9 +18,9 @@ import numpy as np
 from armpy import __version__
 from armpy.graph import SubgraphView
 from armpy.store.digests import UnknownContentsError, digest_of
+from armpy_numba_acc.machine.cost_model.model import MachineModel
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.kernel import Kernel
-from armpy_numba_acc.machine.model import MachineModel
 from armpy_numba_acc.store.settings import disk_entries
 
 _IMPORTED_NS = time.time_ns()

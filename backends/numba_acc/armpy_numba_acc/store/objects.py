@@ -13,8 +13,8 @@ from armpy.store.entries import Entries
 from armpy_numba_acc.machine.compiler import missing_compiler
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.kernel import Kernel
-from armpy_numba_acc.store.companions import Companions, companions
 from armpy_numba_acc.store.keys import is_current, object_key
+from armpy_numba_acc.store.parallel_compile import CompileWorkers, compile_workers
 from armpy_numba_acc.store.settings import disk_entries
 
 _KIND = "object"
@@ -96,7 +96,7 @@ def object_codes(
         if all(keys.values()) and is_current():
             # Kernels of one name share what Numba translates: one process does most of them.
             absent.sort(key=lambda kernel: kernel.name)
-            with companions(absent, isa, num_processes, compile_free) as others:
+            with compile_workers(absent, isa, num_processes, compile_free) as others:
                 return codes | _shared(absent, isa, entries, keys, others)
     for number, kernel in enumerate(absent):
         _report(number, len(absent))
@@ -110,7 +110,7 @@ def _shared(
     isa: Isa,
     entries: Entries,
     keys: Mapping[Kernel, str],
-    fellows: Companions,
+    workers: CompileWorkers,
 ) -> dict[Kernel, bytes]:
     """Object code of kernels that are not on disk, each compiled by one process of many.
 
@@ -132,7 +132,7 @@ def _shared(
                 codes[kernel] = _kept_or_made(kernel, isa, entries, keys[kernel])
         waiting = others
         if waiting:
-            fellows.finish()
+            workers.finish()
     _report(len(kernels), len(kernels))
     return codes
 

@@ -14,10 +14,10 @@ from armpy.backend.control_flow import is_for_one_turn
 from armpy.graph import SubgraphView
 from armpy.ops.operation import Array
 from armpy.store.entries import Entries
+from armpy_numba_acc.machine.cost_model.figures import typical
+from armpy_numba_acc.machine.cost_model.model import MachineModel
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.kernel import Kernel
-from armpy_numba_acc.machine.model import MachineModel
-from armpy_numba_acc.machine.model_figures import typical
 from armpy_numba_acc.program.program import CommandInfo, Program
 from armpy_numba_acc.store.choices import kept_choices
 from armpy_numba_acc.store.keys import is_current, program_key, tuned_key

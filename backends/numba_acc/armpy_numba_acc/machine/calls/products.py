@@ -252,7 +252,7 @@ class ConvolutionI16(ProductCall):
         and sees no other.
     output_format : {"i32", "i16", "u8"}
     rounding : {"plain", "signed", "real"}
-        See `armpy_numba_acc.tiles.rescaling.Rescaling`.
+        See `armpy_numba_acc.tiles.finish.rescaling.Rescaling`.
     """
 
     parameters: ClassVar[tuple[str, ...]] = (
@@ -291,9 +291,9 @@ class ConvolutionU8(ProductCall):
         Of what is computed.
     residual, sum : Pointer
         Elements that are added, laid out as the target, and how: see
-        `armpy_numba_acc.tiles.residual.ResidualSum`.
+        `armpy_numba_acc.tiles.finish.residual.ResidualSum`.
     has_corrections, has_negatives, has_bounds, has_large_scales, is_imprecise : int
-        See `armpy_numba_acc.tiles.byte_finish.ByteFinish`.
+        See `armpy_numba_acc.tiles.finish.byte_finish.ByteFinish`.
     has_residual : int
         Whether there is a residual.
     """
