@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from armpy_numba_acc.llvm.arithmetic.subnormals import flushing, restoring
 from armpy_numba_acc.llvm.calls import reader
-from armpy_numba_acc.llvm.compiler import Linked
+from armpy_numba_acc.llvm.compiler import LinkedKernel
 from armpy_numba_acc.llvm.pointers import (
     atomic_load,
     atomic_store,
@@ -79,7 +79,7 @@ def following(sync: Pointer, cancel: Pointer, number: int) -> int:
     return said - 1
 
 
-def make(isa: Isa) -> Linked:
+def make(isa: Isa) -> LinkedKernel:
     """Make the executor: what the leading thread runs.
 
     Notes
@@ -136,4 +136,4 @@ def make(isa: Isa) -> Linked:
         if call.arbiter != 0:
             release_cores(args, granted)
 
-    return Linked(executor, arbiter_definitions(isa))
+    return LinkedKernel(executor, arbiter_definitions(isa))

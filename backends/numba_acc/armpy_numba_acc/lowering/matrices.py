@@ -14,7 +14,7 @@ from armpy.types import DataType
 from armpy_numba_acc.lowering.operands import expect
 from armpy_numba_acc.lowering.weighted_checks import LARGEST_FACTOR, WIDE
 from armpy_numba_acc.packing.quantized import QUANTIZED_TYPES, product_factor
-from armpy_numba_acc.program.registry import Lowering
+from armpy_numba_acc.program.registry import LoweringRule
 
 if TYPE_CHECKING:
     from armpy_numba_acc.program.emitter import Emitter
@@ -56,4 +56,4 @@ def _lower(emit: Emitter, layer: Layer) -> None:
     lower_matrices(emit, layer)
 
 
-LOWERINGS = {BatchMatMul: Lowering(check, _lower)}
+LOWERINGS = {BatchMatMul: LoweringRule(check, _lower)}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from armpy.graph import Layer
 from armpy.ops import Convolution2d, Convolution3d, DepthwiseConvolution2d, FullyConnected
 from armpy_numba_acc.lowering.weighted_checks import check_weighted
-from armpy_numba_acc.program.registry import Lowering
+from armpy_numba_acc.program.registry import LoweringRule
 
 if TYPE_CHECKING:
     from armpy_numba_acc.program.emitter import Emitter
@@ -29,8 +29,8 @@ def _lower_depthwise(emit: Emitter, layer: Layer) -> None:
 
 
 LOWERINGS = {
-    Convolution2d: Lowering(check_weighted, _lower_weighted),
-    Convolution3d: Lowering(check_weighted, _lower_weighted),
-    DepthwiseConvolution2d: Lowering(check_weighted, _lower_depthwise),
-    FullyConnected: Lowering(check_weighted, _lower_weighted),
+    Convolution2d: LoweringRule(check_weighted, _lower_weighted),
+    Convolution3d: LoweringRule(check_weighted, _lower_weighted),
+    DepthwiseConvolution2d: LoweringRule(check_weighted, _lower_depthwise),
+    FullyConnected: LoweringRule(check_weighted, _lower_weighted),
 }

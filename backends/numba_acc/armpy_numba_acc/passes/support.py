@@ -76,11 +76,11 @@ def _is_rewritten(
 ) -> bool:
     """Whether a layer can be lowered written otherwise."""
     # Nearly all networks do without.
-    from armpy_numba_acc.passes.rewriting import rewriting_of  # noqa: PLC0415
+    from armpy_numba_acc.passes.rewriting import rewrite_of  # noqa: PLC0415
 
-    rewriting = rewriting_of(operation, inputs, outputs)
-    if rewriting is None:
+    rewrite = rewrite_of(operation, inputs, outputs)
+    if rewrite is None:
         return False
-    changed = [rewriting.input_info(info, index) for index, info in enumerate(inputs)]
-    results = [rewriting.output_info(info) for info in outputs]
-    return not refusal_of(rewriting.operation, changed, results)
+    changed = [rewrite.input_info(info, index) for index, info in enumerate(inputs)]
+    results = [rewrite.output_info(info) for info in outputs]
+    return not refusal_of(rewrite.operation, changed, results)

@@ -193,11 +193,12 @@ class Products(ABC):
 
     def elements(self, place: CodeValue, shape: Shape) -> list[Any]:
         """A row's elements of a step for each vector, in whatever form `add` takes."""
+        # The same for all columns, unless a kind of product keeps channels apart.
         return _for_each_width(self.spread, place, shape)
 
-    @abstractmethod
     def spread(self, place: CodeValue, lanes: int) -> Any:
-        """A row's elements of a step, the same for every lane."""
+        """A row's elements of a step, the same for every lane; unless `elements` is overridden."""
+        raise NotImplementedError
 
     def several_spread(self, place: CodeValue, lanes: int) -> list[Any]:
         """The same of each of `steps_at_once` steps, if these are several."""

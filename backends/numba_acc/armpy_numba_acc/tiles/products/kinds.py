@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from armpy_numba_acc.llvm.arithmetic.bfloat16 import add_pairs
@@ -104,44 +105,26 @@ class WideProducts(IntegerProducts):
     ----------
     isa : Isa
     has_pieces : bool
-        Whether they may: `taps_at_once` are added up in 32 bits then, and these sums in 64.
+        Whether they may: see `sums_in_pieces`.
     """
 
     def __init__(self, isa: Isa, *, has_pieces: bool) -> None:
         super().__init__(spread_pairs(isa))
         self._has_pieces = has_pieces
 
-    def rows(self, tile: Tile) -> list[CodeValue]:
-        """Addresses of the tile's rows."""
-        return tile.sources
-
     def sums(self, tile: Tile, line: CodeValue, totals: list[CodeValue]) -> list[CodeValue]:
-        call, rows = tile.call, self.rows(tile)
-        if not self._has_pieces:
-            return self.sums_of_taps(tile, rows, call.taps, call.num_taps, line, totals)
-        code, taps, num_taps, at_once = tile.code, call.taps, call.num_taps, call.taps_at_once
-        wide = vector(I64, tile.isa.lanes)
-        room = code.stack(wide, len(totals))
-        for number in range(len(totals)):
-            room.store(code.constant(wide), number)
-        line_bytes = call.steps * self.line_bytes(tile.shape)
-
-        def piece(number: CodeValue, carried: list[CodeValue]) -> list[CodeValue]:
-            """Add up some taps, and add that to what the others have given."""
-            (at_line,) = carried
-            first = number * at_once
-            count = smaller(num_taps - first, at_once)
-            some = self.sums_of_taps(tile, rows, taps + first * 8, count, at_line, totals)
-            for k, total in enumerate(some):
-                room.store(room.load(wide, k) + total.signed(I64), k)
-            return [at_line + count * line_bytes]
-
-        repeat(code, (num_taps + (at_once - 1)) / at_once, [line], piece)
-        return [room.load(wide, number) for number in range(len(totals))]
+        sums = sums_in_pieces if self._has_pieces else sums_at_once
+        return sums(self, tile, tile.sources, line, totals)
 
 
-class ChannelProducts(WideProducts):
+class ChannelProducts(Products):
     """Products of one 16-bit element and one weight of each channel: channels stay apart.
+
+    Parameters
+    ----------
+    isa : Isa
+    has_pieces : bool
+        As of `WideProducts`.
 
     Notes
     -----
@@ -149,11 +132,8 @@ class ChannelProducts(WideProducts):
     """
 
     def __init__(self, isa: Isa, *, has_pieces: bool) -> None:
-        super().__init__(isa, has_pieces=has_pieces)
+        self._has_pieces = has_pieces
         self._pairs = PairProducts(isa) if "avx" in isa.name else None
-
-    def rows(self, tile: Tile) -> list[CodeValue]:
-        return [place + tile.panel * (2 * tile.shape.width) for place in tile.sources]
 
     def line_bytes(self, shape: Shape) -> int:
         return 4 * shape.width
@@ -170,3 +150,62 @@ class ChannelProducts(WideProducts):
         # The upper half of each lane is 0, whatever its weight is there.
         given = self._pairs.elements(elements.unsigned(I32))
         return self._pairs.add(total, given, self._pairs.elements(weights))
+
+    def sums(self, tile: Tile, line: CodeValue, totals: list[CodeValue]) -> list[CodeValue]:
+        # A panel has the weights of some channels, so that it begins at these in every row.
+        rows = [place + tile.panel * (2 * tile.shape.width) for place in tile.sources]
+        sums = sums_in_pieces if self._has_pieces else sums_at_once
+        return sums(self, tile, rows, line, totals)
+
+
+def sums_at_once(
+    products: Products,
+    tile: Tile,
+    rows: Sequence[CodeValue],
+    line: CodeValue,
+    totals: list[CodeValue],
+) -> list[CodeValue]:
+    """The sums of all taps in 32 bits; parameters as for `sums_in_pieces`."""
+    call = tile.call
+    return products.sums_of_taps(tile, rows, call.taps, call.num_taps, line, totals)
+
+
+def sums_in_pieces(
+    products: Products,
+    tile: Tile,
+    rows: Sequence[CodeValue],
+    line: CodeValue,
+    totals: list[CodeValue],
+) -> list[CodeValue]:
+    """The sums of all taps in 64 bits; `taps_at_once` are added up in 32 bits first.
+
+    Parameters
+    ----------
+    products : Products
+    tile : Tile
+    rows : sequence of CodeValue
+        Addresses of the tile's rows.
+    line, totals : CodeValue, list of CodeValue
+        As of `Products.sums`.
+    """
+    call, code = tile.call, tile.code
+    taps, num_taps, at_once = call.taps, call.num_taps, call.taps_at_once
+    wide = vector(I64, tile.isa.lanes)
+    # On the stack: there are too few registers for sums of both widths.
+    room = code.stack(wide, len(totals))
+    for number in range(len(totals)):
+        room.store(code.constant(wide), number)
+    line_bytes = call.steps * products.line_bytes(tile.shape)
+
+    def piece(number: CodeValue, carried: list[CodeValue]) -> list[CodeValue]:
+        """Add up some taps, and add that to what the others have given."""
+        (at_line,) = carried
+        first = number * at_once
+        count = smaller(num_taps - first, at_once)
+        some = products.sums_of_taps(tile, rows, taps + first * 8, count, at_line, totals)
+        for k, total in enumerate(some):
+            room.store(room.load(wide, k) + total.signed(I64), k)
+        return [at_line + count * line_bytes]
+
+    repeat(code, (num_taps + (at_once - 1)) / at_once, [line], piece)
+    return [room.load(wide, number) for number in range(len(totals))]

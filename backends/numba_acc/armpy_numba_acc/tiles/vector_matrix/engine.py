@@ -19,7 +19,7 @@ from functools import cache
 from typing import Any, ClassVar
 
 from armpy_numba_acc.llvm.calls import CallFields, reader
-from armpy_numba_acc.llvm.compiler import Linked
+from armpy_numba_acc.llvm.compiler import LinkedKernel
 from armpy_numba_acc.llvm.control import loop
 from armpy_numba_acc.llvm.primitives import Definition, defined, linked
 from armpy_numba_acc.llvm.threads.sharing import share_vectors
@@ -152,7 +152,7 @@ def vector_kernel(
     made_for: VectorCall,
     products: type[VectorProducts],
     finish: type[VectorFinish],
-) -> Linked:
+) -> LinkedKernel:
     """Make the kernel for a record of which only the parameters matter.
 
     Notes
@@ -195,11 +195,11 @@ def vector_kernel(
         Definition(_VECTOR, 3, single),
     ]
     if made_for.layout == "rows":
-        return Linked(_walk(lanes, 1, 1), defined(*definitions))
+        return LinkedKernel(_walk(lanes, 1, 1), defined(*definitions))
     definitions.append(Definition(_PANEL, 3, panel))
     if is_ordered:
         definitions.append(Definition(_SOME, 3, some))
-    return Linked(_walk(lanes, PANEL, TOGETHER if is_ordered else 1), defined(*definitions))
+    return LinkedKernel(_walk(lanes, PANEL, TOGETHER if is_ordered else 1), defined(*definitions))
 
 
 @cache

@@ -8,7 +8,7 @@ from armpy_numba_acc.llvm.calls import reader
 from armpy_numba_acc.llvm.pointers import INTEGERS, load_i64
 from armpy_numba_acc.llvm.threads.fork_join import fail
 from armpy_numba_acc.llvm.threads.sharing import share
-from armpy_numba_acc.machine.calls.gathering import ScatterChecked
+from armpy_numba_acc.machine.calls.gathering import ScatterByIndex
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.tiles.blocks import make_copy_run
 
@@ -20,10 +20,10 @@ def make(isa: Isa, index_bytes: int) -> Callable[[int, int, int], None]:
     -----
     Nothing is written where an index is out of range: the kernel ends there.
     """
-    copy_run, read = make_copy_run(isa), reader(ScatterChecked)
+    copy_run, read = make_copy_run(isa), reader(ScatterByIndex)
     load_index, _ = INTEGERS[index_bytes]
 
-    def scatter_checked(args: int, thread: int, num_threads: int) -> None:
+    def scatter_by_index(args: int, thread: int, num_threads: int) -> None:
         call = read(args)
         first, last = share(call.run, thread, num_threads)
         if first >= last:
@@ -43,4 +43,4 @@ def make(isa: Isa, index_bytes: int) -> Callable[[int, int, int], None]:
             copy_run(to, from_, last - first)
             from_ += call.run
 
-    return scatter_checked
+    return scatter_by_index

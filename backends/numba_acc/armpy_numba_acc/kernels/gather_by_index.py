@@ -8,7 +8,7 @@ from armpy_numba_acc.llvm.calls import reader
 from armpy_numba_acc.llvm.pointers import INTEGERS, load_i64
 from armpy_numba_acc.llvm.threads.fork_join import fail
 from armpy_numba_acc.llvm.threads.sharing import share_items
-from armpy_numba_acc.machine.calls.gathering import GatherChecked
+from armpy_numba_acc.machine.calls.gathering import GatherByIndex
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.tiles.blocks import make_copy_run
 
@@ -20,10 +20,10 @@ def make(isa: Isa, index_bytes: int) -> Callable[[int, int, int], None]:
     -----
     Nothing is read where an index is out of range: the kernel ends there.
     """
-    copy_run, read = make_copy_run(isa), reader(GatherChecked)
+    copy_run, read = make_copy_run(isa), reader(GatherByIndex)
     load_index, _ = INTEGERS[index_bytes]
 
-    def gather_checked(args: int, thread: int, num_threads: int) -> None:
+    def gather_by_index(args: int, thread: int, num_threads: int) -> None:
         call = read(args)
         pitch = call.depth * index_bytes
         number, last = share_items(call.batches * call.outers * call.count, thread, num_threads)
@@ -50,4 +50,4 @@ def make(isa: Isa, index_bytes: int) -> Callable[[int, int, int], None]:
                 to += call.run
             number += end - first
 
-    return gather_checked
+    return gather_by_index
