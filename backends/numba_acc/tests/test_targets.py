@@ -14,7 +14,7 @@ import pytest
 from armpy_numba_acc import NumbaBackend, ahead
 from armpy_numba_acc.llvm.host import host_isas
 from armpy_numba_acc.machine.isa import make_isa
-from armpy_numba_acc.machine.processors import arm, matrix_unit, targets
+from armpy_numba_acc.machine.processors import arm, targets
 from armpy_numba_acc.machine.processors import features as processor
 from armpy_numba_acc.machine.processors.features import Processor, this_processor
 from armpy_numba_acc.machine.processors.targets import PROCESSORS, best_first, named_target, runs_on
@@ -135,7 +135,7 @@ def test_it_is_said_why_a_processor_cannot_run_code(
 def test_the_matrix_unit_needs_the_systems_permission(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(targets, "this_processor", lambda: SAPPHIRE_RAPIDS)
     for allowed in (True, False):
-        monkeypatch.setattr(matrix_unit, "may_use_matrix_unit", lambda allowed=allowed: allowed)
+        monkeypatch.setattr(targets, "may_use_matrix_unit", lambda allowed=allowed: allowed)
         assert ("does not let" in runs_on(named_target("sapphirerapids"))) is not allowed
         assert runs_on(named_target("icelake-server")) == ""
 

@@ -33,6 +33,7 @@ from armpy.ops.transpose_convolution import TransposeConvolution2d
 from armpy.ops.volumes import Convolution3d, TransposeConvolution3d
 from armpy.tensor import TensorInfo
 from armpy.types import DataLayout, DataType
+from armpy_numba_acc.program.registry import refusal_of
 
 _WITH_IMAGES = (
     Convolution2d,
@@ -137,9 +138,6 @@ class _LayerRewriter:
 
     def add(self, layer: Layer) -> None:
         """Add a layer, or what it is written as."""
-        # The registry asks this module.
-        from armpy_numba_acc.program.registry import refusal_of  # noqa: PLC0415
-
         infos = layer.operation, layer.input_infos, layer.output_infos
         rewrite = rewrite_of(*infos)
         if rewrite is None or not refusal_of(*infos):

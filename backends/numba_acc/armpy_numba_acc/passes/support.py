@@ -8,6 +8,7 @@ from armpy.backend import ReasonCode, Support
 from armpy.ops import BinaryOperation, ElementwiseBinary, FusedActivation, Select, Softmax
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
+from armpy_numba_acc import passes
 from armpy_numba_acc.passes.zero_sized import (
     gives_nothing,
     has_empty,
@@ -75,10 +76,7 @@ def _is_rewritten(
     operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
 ) -> bool:
     """Whether a layer can be lowered written otherwise."""
-    # Nearly all networks do without.
-    from armpy_numba_acc.passes.rewriting import rewrite_of  # noqa: PLC0415
-
-    rewrite = rewrite_of(operation, inputs, outputs)
+    rewrite = passes.rewrite_of(operation, inputs, outputs)
     if rewrite is None:
         return False
     changed = [rewrite.input_info(info, index) for index, info in enumerate(inputs)]

@@ -18,6 +18,9 @@ from armpy.errors import (
     ExecutionTimeoutError,
     InvalidArgumentError,
 )
+from armpy_numba_acc import program as programs
+from armpy_numba_acc import store
+from armpy_numba_acc.machine import cost_model
 from armpy_numba_acc.machine import execution as layout
 from armpy_numba_acc.machine.alignment import ALIGNMENT_BYTES, address_of, aligned, is_aligned
 from armpy_numba_acc.machine.execution import Command, ExecutionRecord, Slot
@@ -139,9 +142,7 @@ class LoadedCode:
         self.is_counted = self.is_long and (self.is_patient or self.num_threads > 1)
         needed = needed_kernels(program, self.num_threads)
         if addresses is None:
-            from armpy_numba_acc.store.objects import kernel_addresses  # noqa: PLC0415 - as above
-
-            addresses = kernel_addresses(needed, isa, program.num_threads)
+            addresses = store.kernel_addresses(needed, isa, program.num_threads)
         elif missing := [kernel.symbol for kernel in needed if kernel not in addresses]:
             raise BackendUnavailableError(
                 "a program came without the code of its kernels",
@@ -164,24 +165,18 @@ class LoadedCode:
 
     def take_all_threads(self) -> None:
         """Have as many threads as the program is for, whatever they are worth."""
-        from armpy_numba_acc.store.objects import kernel_addresses  # noqa: PLC0415 - as above
-
-        self.worker = kernel_addresses([WORKER], self.isa)[WORKER]
+        self.worker = store.kernel_addresses([WORKER], self.isa)[WORKER]
         self.num_threads = self.program.num_threads
         self.pool.hold(self)
 
     @property
     def model(self) -> MachineModel:
         """What things cost."""
-        from armpy_numba_acc.machine.cost_model.figures import typical  # noqa: PLC0415 - as above
-
-        return self._model or typical(self.isa)
+        return self._model or cost_model.typical(self.isa)
 
     def timing(self) -> ProgramTiming:
         """How long its commands take, estimated by the model."""
-        from armpy_numba_acc.program.estimate import estimated_timing  # noqa: PLC0415 - as above
-
-        return estimated_timing(self.figures, self.isa, self.model)
+        return programs.estimated_timing(self.figures, self.isa, self.model)
 
 
 class Instance:

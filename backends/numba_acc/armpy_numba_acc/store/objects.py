@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from armpy.backend import CacheUse, Progress, report_cache_use, report_progress
 from armpy.errors import BackendUnavailableError
 from armpy.store.entries import Entries
+from armpy_numba_acc import llvm, native
 from armpy_numba_acc.machine.compiler import missing_compiler
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.kernel import Kernel
@@ -48,11 +49,8 @@ def kernel_addresses(
     with _LOCK:
         missing = [k for k in dict.fromkeys(kernels) if (isa.key, k) not in _ADDRESSES]
         if missing:
-            # A process that has the backend and does not use it must not load LLVM.
-            from armpy_numba_acc.native.loader import load_objects  # noqa: PLC0415
-
             codes = object_codes(missing, isa, num_processes)
-            addresses = load_objects({kernel.symbol: code for kernel, code in codes.items()})
+            addresses = native.load_objects({kernel.symbol: code for kernel, code in codes.items()})
             for kernel in missing:
                 _ADDRESSES[isa.key, kernel] = addresses[kernel.symbol]
         return {kernel: _ADDRESSES[isa.key, kernel] for kernel in kernels}
@@ -162,10 +160,7 @@ def _kept_or_made(kernel: Kernel, isa: Isa, entries: Entries, key: str) -> bytes
 
 def _compiled(kernel: Kernel, isa: Isa) -> bytes:
     """A kernel's object code, made now."""
-    # Numba is slow to import, and not needed where everything is on disk.
-    from armpy_numba_acc.llvm.build import build_kernel  # noqa: PLC0415
-
-    return build_kernel(kernel, isa)
+    return llvm.build_kernel(kernel, isa)
 
 
 def _report(done: int, total: int) -> None:

@@ -14,6 +14,8 @@ from armpy.backend.control_flow import is_for_one_turn
 from armpy.graph import SubgraphView
 from armpy.ops.operation import Array
 from armpy.store.entries import Entries
+from armpy_numba_acc import passes
+from armpy_numba_acc import program as programs
 from armpy_numba_acc.machine.cost_model.figures import typical
 from armpy_numba_acc.machine.cost_model.model import MachineModel
 from armpy_numba_acc.machine.isa import Isa
@@ -102,11 +104,8 @@ def _lowered(
     measured: Mapping[str, tuple[int, ...]] = MappingProxyType({}),
 ) -> Program:
     """A program made now."""
-    # What makes programs is not needed where they are on disk.
-    from armpy_numba_acc.passes.region import lower_region  # noqa: PLC0415
-    from armpy_numba_acc.program.choices import Choices  # noqa: PLC0415
-
-    return lower_region(view, isa, num_threads, Choices(isa, model, measured))
+    choices = programs.Choices(isa, model, measured)
+    return passes.lower_region(view, isa, num_threads, choices)
 
 
 def packed(program: Program) -> list[bytes | Array]:

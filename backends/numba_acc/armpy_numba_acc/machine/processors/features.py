@@ -18,6 +18,8 @@ import sys
 from functools import cache
 from typing import NamedTuple
 
+from armpy_numba_acc.machine.processors.arm import arm_features
+
 _DESCRIPTION = "/proc/cpuinfo"
 
 _ARCHITECTURES = {"amd64": "x86_64", "x86_64": "x86_64", "arm64": "aarch64", "aarch64": "aarch64"}
@@ -91,13 +93,7 @@ def architecture_of(name: str) -> str:
 def this_processor() -> Processor:
     """The one that this process runs on."""
     architecture = architecture_of(platform.machine().lower())
-    if architecture == "aarch64":
-        # Starts on other architectures do without.
-        from armpy_numba_acc.machine.processors.arm import arm_features  # noqa: PLC0415
-
-        features = arm_features()
-    else:
-        features = _described()
+    features = arm_features() if architecture == "aarch64" else _described()
     return Processor(sys.platform, architecture, features)
 
 

@@ -21,6 +21,7 @@ from armpy.errors import InvalidArgumentError, did_you_mean
 from armpy_numba_acc.machine.isa import NAMES as ISA_NAMES
 from armpy_numba_acc.machine.isa import Isa, make_isa
 from armpy_numba_acc.machine.processors.features import Processor, architecture_of, this_processor
+from armpy_numba_acc.machine.processors.matrix_unit import may_use_matrix_unit
 
 HOST = "host"
 """The target that is this machine."""
@@ -179,12 +180,8 @@ def runs_on(target: Target, processor: Processor | None = None) -> str:
     missing = sorted(target.needs - processor.features)
     if missing:
         return f"this processor lacks {', '.join(missing)}, as far as the system tells"
-    if is_here and target.isa.matrix_unit == "amx":
-        # Few processors have one.
-        from armpy_numba_acc.machine.processors.matrix_unit import may_use_matrix_unit  # noqa: PLC0415
-
-        if not may_use_matrix_unit():
-            return "the system does not let this process use the matrix unit"
+    if is_here and target.isa.matrix_unit == "amx" and not may_use_matrix_unit():
+        return "the system does not let this process use the matrix unit"
     return ""
 
 
