@@ -155,6 +155,7 @@ class LoadedCode:
         self.worker = addresses.get(WORKER, 0)
         self.kernels = [addresses[kernel] for kernel in program.kernels]
         self.constants = program.constants
+        # Constants of a file lie where the file has them, and vectors want cache lines.
         if not is_aligned(self.constants):
             self.constants = aligned(program.constants.nbytes, zeroed=False)
             self.constants[:] = program.constants
@@ -207,6 +208,7 @@ class Instance:
         program = code.program
         self._code = code
         self._arena = self._make_arena(program.arena_bytes, allocator)
+        # A copy for each instance: addresses of its own memory are added to it.
         self._arguments = program.argument_values.copy()
         bases = program.argument_bases
         self._arguments[bases == Space.ARENA] += address_of(self._arena)
@@ -234,6 +236,7 @@ class Instance:
             return aligned(size_bytes)
         arena = allocator.allocate(size_bytes, ALIGNMENT_BYTES)
         weakref.finalize(self, allocator.free, arena)
+        # What is left in the memory may be anything, and padding is read without being written.
         arena.fill(0)
         return arena
 
@@ -312,6 +315,7 @@ class Instance:
         is_tensor = bases >= Space.TENSORS
         numbers = bases[is_tensor] - Space.TENSORS
         self._arguments[is_tensor] = addresses[numbers] + program.argument_values[is_tensor]
+        # Native code is to expect no tensors, and to write no addresses over these.
         self._call[_NUM_TENSORS] = self._call[_NUM_SLOTS] = 0
 
     def bound_call(self, cancellation: Cancellation | None) -> Callable[[], None]:
@@ -374,6 +378,7 @@ class Instance:
                 expected=str(self._call[word_of(ExecutionRecord, "num_tensors")]),
                 actual=str(len(tensors)),
             )
+        # A failure is told before a cancellation: it says more, and both leave commands undone.
         if self._failure[0]:
             raise self._error(left)
         return left
@@ -410,6 +415,7 @@ class Instance:
                     raise self._timed_out(time_left_s)
                 call[_START] = call[_FINISHED]
         finally:
+            # Also behind an error: the next execution has to begin at the first command.
             call[_START] = 0
 
     def _timed_out(self, limit_s: float) -> ExecutionTimeoutError:
@@ -429,6 +435,7 @@ class Instance:
         try:
             left = self._run(tensors)
         finally:
+            # It may be gone before the next execution, in which native code would still ask it.
             self._call[_CANCEL] = self._never.address
         if left:
             self._explain(cancellation, left)
@@ -438,4 +445,5 @@ class Instance:
         if self._failure[0]:
             raise self._error(left)
         if self._control[layout.CONTROL_NEXT] != layout.STAY:
+            # Nothing failed, and no loop lets Python have its turn: it was cancelled.
             raise cancellation.error

@@ -76,8 +76,10 @@ class WorkerThread:
         self.words = words
         self.ident: int | None = None
         self.native_id: int | None = None
+        # Taken by the thread when it begins, or by who has given it up: never by both.
         self._is_claimed = threading.Lock()
         self._is_asleep, self._is_up, self._is_over = (threading.Lock() for _ in range(3))
+        # All are taken from the start: a lock that is freed once is a signal that is never lost.
         for lock in (self._is_asleep, self._is_up, self._is_over):
             lock.acquire()
 
@@ -101,6 +103,7 @@ class WorkerThread:
             self._is_up.release()
             while not self.words[_STOP]:
                 self._function(self._ticket, 0, 0)
+                # Asked again: `stop` may have come while native code looked for work.
                 if not self.words[_STOP]:
                     self._is_asleep.acquire()
                     self.words[_ASLEEP] = 0
@@ -109,11 +112,13 @@ class WorkerThread:
 
     def wake(self) -> None:
         """Let it look for executions again; it may have been waked and not have looked yet."""
+        # Freeing a lock that is free is an error, and two callers may wake the same worker.
         if self._is_asleep.locked():
             self._is_asleep.release()
 
     def stop(self) -> None:
         """Tell it to end."""
+        # The word first: a worker that is waked before it would go to sleep again.
         self.words[_STOP] = 1
         self.wake()
 
@@ -144,9 +149,11 @@ class Pool:
         self._arbiter_memory = aligned(core_arbiter.ARBITER_BYTES).view(np.int64)
         self._arbiter = self._arbiter_memory.data
         self.arbiter = address_of(self._arbiter_memory)
+        # Programs, not executions: threads that end between two calls would cost each call a start.
         self._num_holders = 0
         self._reset()
         if hasattr(os, "register_at_fork"):
+            # No thread survives in the child, and a lock may have been taken by one that did not.
             os.register_at_fork(after_in_child=self._reset)
 
     def _reset(self) -> None:
@@ -166,6 +173,7 @@ class Pool:
             self._look_at = now + LOOK_S
             num_cores = usable_cores()
             self._arbiter[core_arbiter.LIMIT] = num_cores
+            # One that is waked takes a while to come: cores would be idle with a seat for each.
             self._arbiter[core_arbiter.SEATS] = 2 * num_cores + 1
 
     @property
@@ -212,6 +220,7 @@ class Pool:
         int
             Threads that it wants: what is fair if other executions are under way.
         """
+        # Without the lock: a stale number makes an execution a little slower, never wrong.
         self._look()
         words = self._arbiter
         if is_limited:
@@ -219,6 +228,7 @@ class Pool:
         num_sharers = words[core_arbiter.ACTIVE] + words[core_arbiter.WAITING] + 1
         if time.perf_counter_ns() - words[core_arbiter.SINCE] < 2 * core_arbiter.WINDOW_NS:
             num_sharers = max(num_sharers, words[core_arbiter.CROWD], words[core_arbiter.PEAK])
+        # Native code decides for good; this only saves waking workers that would get nothing to do.
         if num_sharers > 1:
             num_threads = min(num_threads, words[core_arbiter.LIMIT] // num_sharers)
         # Somebody else may be starting workers, for which nobody waits. Workers cannot run no code.
@@ -252,6 +262,7 @@ class Pool:
         for number in range(len(self._workers), num_workers):
             ticket = self.tickets + 8 * LINE_WORDS * number
             line = slice(LINE_WORDS * number, LINE_WORDS * (number + 1))
+            # A worker that did not come up may have left its stop word here.
             self._memory[line] = 0
             worker = WorkerThread(function, ticket, self._words[line])
             # First of all, and wherever the last interrupt has come in between: there must not
@@ -263,6 +274,7 @@ class Pool:
                 is_up, reason = False, str(error)
             if not is_up:
                 self._retry_at = time.monotonic() + RETRY_S
+                # It may come up after all once there is memory: it must find that it has to end.
                 self._workers.pop().stop()
                 worker.join()
                 import logging  # noqa: PLC0415 - seldom needed, and slow to import
@@ -275,6 +287,7 @@ class Pool:
 
     def _stop(self) -> None:
         """End all workers."""
+        # All are told before any is waited for, so that they end side by side.
         for worker in self._workers:
             worker.stop()
         for worker in self._workers:

@@ -102,6 +102,7 @@ def _origin() -> str:
     digest = hashlib.sha256(sys.version.encode())
     for name in _DISTRIBUTIONS:
         digest.update(f"{name} {package_version(name)}\0".encode())
+    # An installation may be under way: sources can vanish while they are listed.
     try:
         files = [(path, os.stat(path)) for path in _source_files()]
         if not files or max(map(_changed_ns, (info for _, info in files))) > _IMPORTED_NS:

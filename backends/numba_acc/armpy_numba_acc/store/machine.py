@@ -49,6 +49,7 @@ def kept_model(entries: Entries) -> MachineModel | None:
         return None
     try:
         document = json.loads(bytes(parts[0]))
+        # Cache directories are shared between machines.
         if document["processor"] != processor():
             _log.info("the figures of another processor are not used here")
             return None
@@ -87,6 +88,7 @@ def kept_corrections(entries: Entries) -> dict[str, dict[str, float]]:
 
 def keep_corrections(entries: Entries, network: str, corrections: Corrections) -> None:
     """Keep what the measurements of a network have taught, in the place of what it had."""
+    # Read, changed and written again: two processes at once would lose what one has learnt.
     with entries.making(_CORRECTIONS, _key()):
         known = {**kept_corrections(entries)}
         known.pop(network, None)
@@ -131,6 +133,7 @@ def _model_of(document: Mapping[str, Any]) -> MachineModel:  # Any: JSON
     if not made["paces"] or len(made["levels"]) < 2 or not made["widths"]:
         raise ValueError("figures are missing")
     model = MachineModel(**made)
+    # What every choice asks for must be there: better an error here than in a lowering.
     model.finish("f32")
     model.pace("f32", 64)
     return model

@@ -47,6 +47,7 @@ def kernel_addresses(
         If a kernel is missing that cannot be compiled here.
     """
     with _LOCK:
+        # Under the lock: two threads that load one model would compile everything twice.
         missing = [k for k in dict.fromkeys(kernels) if (isa.key, k) not in _ADDRESSES]
         if missing:
             codes = object_codes(missing, isa, num_processes)
@@ -118,6 +119,7 @@ def _shared(
     """
     codes: dict[Kernel, bytes] = {}
     waiting: list[Kernel] = [*kernels]
+    # First those that are free, then those that another process has not finished.
     for is_last in (False, True):
         others: list[Kernel] = []
         for kernel in waiting:
@@ -152,6 +154,7 @@ def _kept_or_made(kernel: Kernel, isa: Isa, entries: Entries, key: str) -> bytes
     if parts := entries.read(_KIND, key):
         return bytes(parts[0])
     code = _compiled(kernel, isa)
+    # Sources that were changed meanwhile have other keys: this code is not theirs.
     if is_current():
         about = f"{kernel.symbol} for {isa.name}"
         entries.write(_KIND, key, [code], about, f"kernels for {isa.name}, of all models")

@@ -53,11 +53,13 @@ class CompileWorkers:
         """Start some, or as many as the system lets."""
         for number in range(1, count + 1):
             first = number * len(kernels) // (count + 1)
+            # Each begins elsewhere, so that they meet late and seldom wait for one kernel.
             turned = [*kernels[first:], *kernels[:first]]
             message = pickle.dumps([*map(str, sys.path)]) + pickle.dumps((isa, turned, work))
             try:
                 self._processes.append(_started())
                 _send(self._processes[-1], message)
+            # Limits on processes and memory are no reason to fail: this process compiles then.
             except OSError as error:
                 _log.info("kernels are compiled by fewer processes: %s", error)
                 return

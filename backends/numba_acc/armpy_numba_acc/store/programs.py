@@ -55,6 +55,7 @@ def compiled_program(
     key = program_key(view, isa, num_threads, model) if entries is not None else ""
     if entries is None or not key:
         return _lowered(view, isa, num_threads, model)
+    # Measured answers hold whatever the figures are, so their key has no model in it.
     measured = kept_choices(entries, program_key(view, isa, num_threads))
     if measured:
         key = tuned_key(key, measured)

@@ -27,6 +27,7 @@ def rescaled(value: int, multiplier: int, shift: int) -> int:
 @compiled
 def halved(value: int, exponent: int) -> int:
     """An int64 divided by a power of two, rounded half away from zero."""
+    # Negative numbers get one less, so that their ties go down as those of positive ones go up.
     half = (1 << exponent) >> 1
     return (value + half + ((value >> 63) if exponent > 0 else 0)) >> exponent
 

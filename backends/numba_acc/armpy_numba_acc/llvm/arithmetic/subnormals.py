@@ -76,6 +76,7 @@ def flushing(isa: Isa) -> Callable[[], int]:
             return code.integer(0)
         read, write, flags = switch
         modes = read(code)
+        # All other modes stay the caller's: how numbers are rounded, and which errors are masked.
         write(code, modes | flags)
         return modes
 

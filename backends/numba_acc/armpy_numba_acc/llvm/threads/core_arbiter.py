@@ -135,6 +135,7 @@ class _ArbiterWords:
         passed = now - self[SINCE]
 
         def begin_window() -> list[CodeValue]:
+            # A window without executions is forgotten, too: the peak is that of an older one.
             self[CROWD] = choose(passed >= 2 * WINDOW_NS, 0, self[PEAK])
             self[PEAK] = 0
             self[SINCE] = now
@@ -148,6 +149,7 @@ class _ArbiterWords:
         self[ACTIVE] = self[ACTIVE] + 1
         num_sharers = larger(larger(self[ACTIVE] + self[WAITING], self[CROWD]), self[PEAK])
         wanted, limit = execution.load(I64, _WANTED), self[LIMIT]
+        # Those that wait count as well: threads would have to be given back to them at once.
         fair = smaller(smaller(wanted, limit // num_sharers), limit - self[RUNNING])
         # Whoever is alone has what it was told to have, were it more than there are processors.
         granted = choose(num_sharers.equals(1), wanted, larger(fair, 1))
@@ -171,6 +173,7 @@ class _ArbiterWords:
             return can_enter, when(can_enter, take, lambda: [head, last])
 
         none = self.code.integer(0)
+        # They are woken once the arbiter is free again, as waking takes microseconds.
         head, last = loop_while(self.code, [none, none], turn)
         self[LAST] = choose(self[FIRST].equals(0), 0, self[LAST])
 
@@ -276,6 +279,7 @@ class _Visitor:
         """Wait no longer, unless somebody has just let the execution in; whether it is so."""
 
         def leave() -> list[CodeValue]:
+            # Under the lock: it is either in the queue or let in, and never both.
             has_waited = self.execution.load(I64, _GRANTED).equals(0)
 
             def take_out() -> list[CodeValue]:
@@ -290,11 +294,13 @@ class _Visitor:
     def share(self, num_threads: CodeValue) -> CodeValue:
         """See `share_cores`."""
         address = self.call.arbiter
+        # Without the lock: this is asked between any two commands, and may be late by one.
         num_sharers = address.load_shared(ACTIVE) + address.load_shared(WAITING)
         fair = larger(address.load(I64, LIMIT) // larger(num_sharers, 1), 1)
         has_surplus = (num_sharers > 1) & (num_threads > fair)
 
         def let_go() -> list[CodeValue]:
+            # Workers end their share first: a core is given away only when nobody computes on it.
             self._dismiss()
             self._give_back(num_threads - fair)
             # Also where none is left to invite: what workers have said must not be counted again.

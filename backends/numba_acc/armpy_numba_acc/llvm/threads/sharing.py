@@ -22,6 +22,7 @@ def share(count: int, thread: int, num_threads: int) -> tuple[int, int]:
 @inlined
 def share_items(count: int, thread: int, num_threads: int) -> tuple[int, int]:
     """The same for items that are a cache line or more each."""
+    # Multiplied before it is divided, so that shares differ by one item at most.
     return count * thread // num_threads, count * (thread + 1) // num_threads
 
 
@@ -49,6 +50,7 @@ def share_vectors(count: int, panel: int, thread: int, num_threads: int) -> tupl
         return 0, count
     first = (count * thread // num_threads + panel // 2) // panel * panel
     last = (count * (thread + 1) // num_threads + panel // 2) // panel * panel
+    # Rounding to whole panels may leave some over.
     if thread + 1 == num_threads:
         last = count
     return min(first, count), min(last, count)

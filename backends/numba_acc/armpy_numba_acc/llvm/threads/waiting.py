@@ -26,6 +26,7 @@ def compare_and_swap(
 
 def pause(code: Code, isa: Isa, spins: CodeValue) -> None:
     """Let a moment pass for a thread that waits, and has looked so often."""
+    # Spinning first: the system takes microseconds to switch, most waits are shorter.
     _relax(code, isa)
     when(spins >= SPINS, lambda: [_yield(code, isa)])
 

@@ -72,6 +72,7 @@ def _auxiliary(number: int) -> int:
     if not sys.platform.startswith("linux"):
         return 0
     read = getattr(ctypes.CDLL(None), "getauxval", None)
+    # Not every C library for Linux has it.
     if read is None:
         return 0
     read.restype, read.argtypes = ctypes.c_ulong, (ctypes.c_ulong,)

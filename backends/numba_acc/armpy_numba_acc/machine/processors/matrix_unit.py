@@ -58,5 +58,6 @@ def may_use_matrix_unit() -> bool:
     """
     if not sys.platform.startswith("linux"):
         return False
+    # A process has to ask, and keeps the permission, as do the threads that it starts.
     ask = ctypes.CDLL(None).syscall
     return bool(ask(_ARCH_PRCTL, _REQUEST_PERMISSION, _TILE_DATA) == 0)

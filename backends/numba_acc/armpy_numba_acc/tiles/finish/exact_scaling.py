@@ -105,6 +105,7 @@ class ExactScaling:
         if nudge is None:
             real = real.times_plus(scale, shift)
         elif self._rounding.has_negatives:
+            # With the sum's sign, as ties go away from zero.
             away = (total & _SIGN) | nudge.bits()
             real = real.times_plus(scale, away.as_float()) + shift
         else:
@@ -176,8 +177,10 @@ def _rounded_twice(total: CodeValue, factor: CodeValue) -> CodeValue:
         return factor.shifted_right(first) & ((1 << bits) - 1)
 
     multiplier, left, right = field(0, 32), field(32, 8), field(40, 7)
+    # Clamped ahead of the shift, which would overflow: what lies beyond saturates anyway.
     value = _bounded(total.signed(I64), left.like(1 << 31).shifted_right(left))
     product = (value << left) * multiplier
+    # Rounded here and again below, as TFLite does: rounding once gives other results at ties.
     high = (product + (1 << 30)) >> 31
     half = (right.like(1) << right).shifted_right(1)
     sign = choose(right.differs(0), high >> 63, 0)  # ties away from zero, if there is a shift
@@ -189,6 +192,7 @@ def _rounded_once(total: CodeValue, factor: CodeValue) -> CodeValue:
     value = total.converted("sitofp", F64) * factor.bitcast(F64)
     value = choose(value < float(_FAR), value, float(_FAR))
     value = choose(value > float(-_FAR), value, float(-_FAR))
+    # One half itself would make 1 of the largest number below one half, as the sum is rounded.
     half = math.nextafter(0.5, 0.0)
     away = choose(value < 0.0, value.like(-half), value.like(half))
     return (value + away).to_integer()

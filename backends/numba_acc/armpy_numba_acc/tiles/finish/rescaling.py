@@ -98,6 +98,7 @@ class WideFinish(Finish):
     ) -> CodeValue:
         factor, addend, shift, *rest = numbers
         value = total.signed(I64) * factor + addend
+        # What is negative gets `step` less, so that ties go away from zero on both sides.
         if rest:
             half, step = rest
             value = value + (half - ((value >> 63) & step))
