@@ -25,7 +25,7 @@ _KINDS = {
     "host": "features of the processor",
     "sources": "state of armpy's code",
     "machine": "speed of the machine",
-    "lessons": "what tuning has taught",
+    "corrections": "what tuning has taught",
     "models": "a start without preparing",
     "devices": "measured figures",
 }

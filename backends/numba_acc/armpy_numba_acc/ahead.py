@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from armpy.backend import NO_OPTIONS, OptionValues
 from armpy.graph import SubgraphView
+from armpy_numba_acc.machine.cost_model.figures import typical
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.kernel import Kernel
-from armpy_numba_acc.machine.model_figures import typical
-from armpy_numba_acc.machine.targets import HOST, PROCESSORS, Target, host_target, named_target
+from armpy_numba_acc.machine.processors.targets import (
+    HOST,
+    PROCESSORS,
+    Target,
+    host_target,
+    named_target,
+)
 from armpy_numba_acc.options import ResolvedOptions
 from armpy_numba_acc.program.program import Program
 from armpy_numba_acc.runtime.instance import needed_kernels

@@ -13,24 +13,27 @@ import numpy as np
 from armpy import __version__
 from armpy.backend.programs import IPrograms, ProgramCheck, ProgramFit, SavedProgram
 from armpy.errors import BackendUnavailableError, ParserError
+from armpy_numba_acc import native
+from armpy_numba_acc import program as programs
+from armpy_numba_acc.machine.compiler import missing_compiler
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.machine.processors.targets import HOST, PROCESSORS, Target, runs_on
 from armpy_numba_acc.native.image import Image, UnsupportedError, load_image
-from armpy_numba_acc.program.program import CommandInfo, Figures, Program, SizedInfos
+from armpy_numba_acc.program.program import CommandInfo, Figures, Program, ProgramTiming, SizedInfos
 from armpy_numba_acc.runtime import threads
+from armpy_numba_acc.runtime.instance import needed_kernels
 from armpy_numba_acc.runtime.loaded import LoadedProgram
 from armpy_numba_acc.runtime.workload import ProgramWorkload
 from armpy_numba_acc.store.abi import abi_digest
 
-# What saves programs, and what looks at processors, is not needed at every start.
+# What compiles is imported by what saves programs alone: starts from files do without.
 # ruff: noqa: PLC0415
 
 if TYPE_CHECKING:
     from armpy.backend import IWorkload, OptionValues, WorkloadInfo
     from armpy.graph import SubgraphView
     from armpy.ops.operation import Array
-    from armpy_numba_acc.machine.targets import Target
-    from armpy_numba_acc.program.program import ProgramTiming
 
 ISA_VARIABLE = "ARMPY_NUMBA_ISA"
 """Environment variable that names the instruction set to use."""
@@ -94,31 +97,27 @@ class NumbaPrograms(IPrograms):
 
     @property
     def targets(self) -> Sequence[str]:
-        """The host, and the processors of `armpy_numba_acc.machine.targets`."""
-        from armpy_numba_acc.machine.targets import HOST, PROCESSORS
-
+        """The host, and the processors of `armpy_numba_acc.machine.processors.targets`."""
         return (HOST, *PROCESSORS)
 
     def save(self, program: object, options: OptionValues) -> SavedProgram | None:
         """The program of this machine, with the code of its kernels."""
         if isinstance(program, LoadedProgram):
             return program.saved
-        from armpy_numba_acc.ahead import target
-        from armpy_numba_acc.machine.targets import HOST
+        from armpy_numba_acc import ahead
 
         assert isinstance(program, Program)
-        aim = target(HOST, {**options, "isa": program.isa})
+        aim = ahead.target(HOST, {**options, "isa": program.isa})
         return saved_program(program, aim, options)
 
     def save_for(
         self, view: SubgraphView, target: str, options: OptionValues
     ) -> SavedProgram | None:
         """The region compiled for another processor."""
-        from armpy_numba_acc.ahead import lower_for
-        from armpy_numba_acc.ahead import target as named
+        from armpy_numba_acc import ahead
 
-        aim = named(target, options)
-        return saved_program(lower_for(view, aim, options), aim, options)
+        aim = ahead.target(target, options)
+        return saved_program(ahead.lower_for(view, aim, options), aim, options)
 
     def check(self, about: Mapping[str, object], options: OptionValues) -> ProgramCheck:
         """Whether layouts, processor and options are those that the program is for."""
@@ -130,8 +129,6 @@ class NumbaPrograms(IPrograms):
         aim = _target_of(about)
         if aim is None:
             return _rebuild("what it says of itself cannot be understood")
-        from armpy_numba_acc.machine.targets import runs_on
-
         if reason := runs_on(aim):
             return ProgramCheck(ProgramFit.FOREIGN, reason)
         wanted = str(options.get("isa") or os.environ.get(ISA_VARIABLE, ""))
@@ -141,8 +138,6 @@ class NumbaPrograms(IPrograms):
             return _rebuild("fast_math_enabled is another than it was made with")
         num_threads = int(options.get("num_threads") or 0)
         if num_threads > aim.num_threads:
-            from armpy_numba_acc.machine.compiler import missing_compiler
-
             few = f"it is for {aim.num_threads} threads, and {num_threads} are wanted"
             return ProgramCheck(ProgramFit.ACCEPTED) if missing_compiler() else _rebuild(few)
         return ProgramCheck(ProgramFit.ACCEPTED)
@@ -195,22 +190,20 @@ def saved_program(program: Program, aim: Target, options: OptionValues) -> Saved
     SavedProgram or None
         None if its code cannot be linked here, or its constants are another program's as well.
     """
-    from armpy_numba_acc.ahead import objects_of, settings_for
-    from armpy_numba_acc.native.elf import link
-    from armpy_numba_acc.program.estimate import estimated_timing
+    from armpy_numba_acc import ahead
 
     if program.held:
         return None
-    settings = settings_for(aim, options)
-    codes = objects_of(program, settings.isa)
+    settings = ahead.settings_for(aim, options)
+    codes = ahead.objects_of(program, settings.isa)
     try:
-        image = link({kernel.symbol: code for kernel, code in codes.items()})
+        image = native.link({kernel.symbol: code for kernel, code in codes.items()})
     except UnsupportedError:
         return None
     own = dict.fromkeys(program.kernels)  # first, as commands have their numbers
     kernels = [*own, *[kernel for kernel in codes if kernel not in own]]
     figures = program.figures
-    timing = estimated_timing(figures, settings.isa, settings.model)
+    timing = programs.estimated_timing(figures, settings.isa, settings.model)
     about = {
         "abi": abi_digest(),
         "version": __version__,
@@ -247,8 +240,6 @@ def _flat(array: Array, dtype: str) -> Array:
 
 def _unpacked(saved: SavedProgram) -> tuple[Program, ProgramTiming, Image]:
     """The program, its timing and its code; raises whatever comes of what was not written here."""
-    from armpy_numba_acc.program.program import ProgramTiming
-
     about: Mapping[str, Any] = saved.about
     if _CODE not in saved.code:
         raise ValueError("its code is not said to be code, so that nobody has checked it")
@@ -287,8 +278,6 @@ def _size(given: object) -> int:
 
 def _addresses(program: Program, found: Mapping[str, int]) -> dict[Kernel, int]:
     """Addresses by kernel."""
-    from armpy_numba_acc.runtime.instance import needed_kernels
-
     needed = needed_kernels(program, program.num_threads)
     try:
         return {kernel: found[kernel.symbol] for kernel in needed}
@@ -298,8 +287,6 @@ def _addresses(program: Program, found: Mapping[str, int]) -> dict[Kernel, int]:
 
 def _target_of(about: Mapping[str, object]) -> Target | None:
     """What a saved program is for; None if it does not say so in a form that is understood."""
-    from armpy_numba_acc.machine.targets import Target
-
     fields, needs, count = about.get("isa"), about.get("needs"), about.get("threads")
     kinds = [str, str, str, str, int, int, str, bool, bool, bool, str, bool, bool, bool]
     if not isinstance(fields, list) or list(map(type, fields)) != kinds:

@@ -14,7 +14,7 @@ import pytest
 from armpy_numba_acc.llvm.host import host_isas
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.kernel import Kernel
-from armpy_numba_acc.machine.matrix_unit import may_use_matrix_unit
+from armpy_numba_acc.machine.processors.matrix_unit import may_use_matrix_unit
 from armpy_numba_acc.machine.space import Space
 from armpy_numba_acc.native import elf
 from armpy_numba_acc.passes.region import lower_region

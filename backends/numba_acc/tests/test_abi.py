@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from armpy_numba_acc.machine import execution, gate
+from armpy_numba_acc.machine import core_arbiter, execution
 from armpy_numba_acc.machine.space import Space
 from armpy_numba_acc.store import abi
 
@@ -47,7 +47,12 @@ def test_fields_of_records_belong_to_it(
 @pytest.mark.parametrize(
     ("module", "name"),
     [(execution, name) for name in ("SYNC_BYTES", "STAY", "ASLEEP", "CONTROL_LIMIT", "NOT_RUN")]
-    + [(gate, "CROWD"), (gate, "GATE_BYTES"), (abi, "PROTOCOL"), (abi, "HEADER_BYTES")],
+    + [
+        (core_arbiter, "CROWD"),
+        (core_arbiter, "ARBITER_BYTES"),
+        (abi, "PROTOCOL"),
+        (abi, "HEADER_BYTES"),
+    ],
 )
 def test_numbers_belong_to_it(module: object, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, name, getattr(module, name) + 8)

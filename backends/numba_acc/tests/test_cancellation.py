@@ -5,9 +5,9 @@ import threading
 import numpy as np
 import pytest
 from armpy_numba_acc.llvm.host import host_isas
+from armpy_numba_acc.machine.cost_model.figures import typical
 from armpy_numba_acc.machine.execution import Command
 from armpy_numba_acc.machine.layout import word_of
-from armpy_numba_acc.machine.model_figures import typical
 from armpy_numba_acc.machine.work import WorkKind
 from armpy_numba_acc.passes.region import lower_region
 from armpy_numba_acc.program.choices import Choices

@@ -7,8 +7,8 @@ import os
 
 import numpy as np
 import pytest
+from armpy_numba_acc.machine.cost_model.figures import ZEN4
 from armpy_numba_acc.machine.isa import Isa
-from armpy_numba_acc.machine.model_figures import ZEN4
 from armpy_numba_acc.passes.region import lower_region
 from armpy_numba_acc.program.choices import Choices
 from armpy_numba_acc.runtime.instance import Instance, LoadedCode

@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from armpy_numba_acc.machine.cores import usable_cores
+from armpy_numba_acc.machine.processors.cores import usable_cores
 
 
 def write(root: Path, files: dict[str, str]) -> Path:

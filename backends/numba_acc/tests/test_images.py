@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 import pytest
-from armpy_numba_acc.machine.model_figures import typical
+from armpy_numba_acc.machine.cost_model.figures import typical
 from armpy_numba_acc.passes.images import Images, images_of
 from armpy_numba_acc.passes.region import lower_region, prepared
 from armpy_numba_acc.program.program import Program

@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 from armpy_numba_acc.lowering.patches import Patches
 from armpy_numba_acc.lowering.tiles import F32, U8, Tile, tile_of
+from armpy_numba_acc.machine.cost_model.figures import BUILT_IN, SAPPHIRE_RAPIDS, ZEN4, typical
+from armpy_numba_acc.machine.cost_model.measured import ImplausibleError, measured_model
+from armpy_numba_acc.machine.cost_model.model import Level, MachineModel
+from armpy_numba_acc.machine.cost_model.trials import NUM_ACCESSES, NUM_TOTALS, TimedLoop, trials_of
 from armpy_numba_acc.machine.isa import Isa, make_isa
-from armpy_numba_acc.machine.measured import ImplausibleError, measured_model
 from armpy_numba_acc.machine.memory import Buffer
-from armpy_numba_acc.machine.model import Level, MachineModel
-from armpy_numba_acc.machine.model_figures import BUILT_IN, SAPPHIRE_RAPIDS, ZEN4, typical
 from armpy_numba_acc.machine.space import Space
-from armpy_numba_acc.machine.trials import NUM_ACCESSES, NUM_TOTALS, TimedLoop, trials_of
 from armpy_numba_acc.options import ResolvedOptions
 from armpy_numba_acc.program.choices import Choices
 from armpy_numba_acc.runtime import machine

@@ -13,7 +13,7 @@ from armpy_numba_acc.llvm.compiler import compile_assembly
 from armpy_numba_acc.llvm.host import host_isas
 from armpy_numba_acc.lowering import matrix_unit as lowering
 from armpy_numba_acc.machine.isa import Isa, make_isa
-from armpy_numba_acc.machine.matrix_unit import configuration
+from armpy_numba_acc.machine.processors.matrix_unit import configuration
 from armpy_numba_acc.options import ISA_VARIABLE, ResolvedOptions, matrix_unit_state
 from armpy_numba_acc.passes.region import lower_region
 
@@ -168,9 +168,9 @@ def test_code_has_the_unit_s_instructions_wherever_it_is_compiled() -> None:
 BROKEN = """
 import sys
 import numpy as np
-from armpy_numba_acc.llvm.matrix_emulation import Emulation
+from armpy_numba_acc.llvm.arithmetic.matrix_emulation import Emulation
 from armpy_numba_acc.lowering import matrix_unit as lowering
-from armpy_numba_acc.tiles.matrix_unit import MatrixProduct
+from armpy_numba_acc.tiles.products.matrix_unit import MatrixProduct
 from backends.numba_acc.tests.support import PRODUCT_ISAS, run_compiled
 from backends.numba_acc.tests.test_weighted_u8 import Case, convolution
 

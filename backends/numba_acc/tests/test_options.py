@@ -3,10 +3,10 @@ from __future__ import annotations
 import pytest
 from armpy_numba_acc import NumbaBackend
 from armpy_numba_acc.llvm.host import host_isas
-from armpy_numba_acc.machine.cores import usable_cores
+from armpy_numba_acc.machine.cost_model.figures import SAPPHIRE_RAPIDS
 from armpy_numba_acc.machine.isa import NAMES
-from armpy_numba_acc.machine.matrix_unit import may_use_matrix_unit
-from armpy_numba_acc.machine.model_figures import SAPPHIRE_RAPIDS
+from armpy_numba_acc.machine.processors.cores import usable_cores
+from armpy_numba_acc.machine.processors.matrix_unit import may_use_matrix_unit
 from armpy_numba_acc.options import ISA_VARIABLE, OPTIONS, ResolvedOptions
 
 from armpy import Runtime, RuntimeOptions

@@ -8,11 +8,11 @@ import sys
 from typing import Any
 
 import pytest
+from armpy_numba_acc import llvm
 from armpy_numba_acc.kernels import executor, loop
-from armpy_numba_acc.llvm import loader as llvm_loader
 from armpy_numba_acc.llvm.compiler import compile_assembly, compile_kernel
-from armpy_numba_acc.machine import arm
 from armpy_numba_acc.machine.isa import Host, Isa, isas_of, make_isa
+from armpy_numba_acc.machine.processors import arm
 from armpy_numba_acc.native import elf, loader
 from armpy_numba_acc.store import objects
 
@@ -76,7 +76,7 @@ def test_llvm_loads_objects_elsewhere(
 ) -> None:
     monkeypatch.setattr(sys, "platform", system)
     monkeypatch.setattr(platform, "machine", lambda: machine)
-    monkeypatch.setattr(llvm_loader, "load_by_llvm", lambda objects: dict.fromkeys(objects, 7))
+    monkeypatch.setattr(llvm, "load_by_llvm", lambda objects: dict.fromkeys(objects, 7))
     assert loader.load_objects({"kernel": b"whatever it is"}) == {"kernel": 7}
 
 
@@ -85,14 +85,14 @@ def test_networks_run_with_code_that_llvm_has_loaded(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loaded: list[str] = []
-    by_llvm = llvm_loader.load_by_llvm
+    by_llvm = llvm.load_by_llvm
 
     def load(codes: dict[str, bytes]) -> dict[str, int]:
         loaded.extend(codes)
         return by_llvm(codes)
 
     monkeypatch.setattr(elf, "can_load", lambda: False)
-    monkeypatch.setattr(llvm_loader, "load_by_llvm", load)
+    monkeypatch.setattr(llvm, "load_by_llvm", load)
     monkeypatch.setattr(objects, "_ADDRESSES", {})
     network, inputs = random_network(seed)
     check_against_reference(network, inputs, ISAS[0])

@@ -6,7 +6,7 @@ import threading
 import numpy as np
 import pytest
 from armpy_numba_acc.llvm.host import host_isas
-from armpy_numba_acc.machine.model_figures import ZEN4, typical
+from armpy_numba_acc.machine.cost_model.figures import ZEN4, typical
 from armpy_numba_acc.machine.work import WorkKind
 from armpy_numba_acc.program.program import CommandInfo
 from armpy_numba_acc.runtime.profiling import NumbaProfilingContext, Recorder, recorder_of

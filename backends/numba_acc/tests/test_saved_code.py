@@ -9,7 +9,7 @@ import pytest
 from armpy_numba_acc import ahead, backend, options
 from armpy_numba_acc.machine import compiler
 from armpy_numba_acc.machine.kernel import Kernel
-from armpy_numba_acc.machine.targets import Target
+from armpy_numba_acc.machine.processors.targets import Target
 from armpy_numba_acc.native import elf
 from armpy_numba_acc.program.program import Program
 from armpy_numba_acc.runtime.instance import PYTHON_CALL, Instance, LoadedCode

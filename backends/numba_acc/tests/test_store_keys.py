@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from armpy_numba_acc.llvm.host import host_isas
+from armpy_numba_acc.machine.cost_model.figures import typical
 from armpy_numba_acc.machine.isa import make_isa
 from armpy_numba_acc.machine.kernel import Kernel
-from armpy_numba_acc.machine.model_figures import typical
 from armpy_numba_acc.store import keys
 from armpy_numba_acc.store.keys import object_key, program_key
 

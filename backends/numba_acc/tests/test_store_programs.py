@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from armpy_numba_acc import passes
 from armpy_numba_acc.llvm.host import host_isas
 from armpy_numba_acc.machine.kernel import Kernel
-from armpy_numba_acc.passes import region as lowering
 from armpy_numba_acc.passes.region import lower_region
 from armpy_numba_acc.program.program import Program
 from armpy_numba_acc.store import keys, objects, programs
@@ -72,7 +72,7 @@ def lowered(monkeypatch: pytest.MonkeyPatch) -> list[SubgraphView]:
         seen.append(view)
         return lower_region(view, *arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(lowering, "lower_region", counted)
+    monkeypatch.setattr(passes, "lower_region", counted)
     return seen
 
 

@@ -13,10 +13,11 @@ import numpy as np
 import pytest
 from armpy_numba_acc import NumbaBackend, ahead
 from armpy_numba_acc.llvm.host import host_isas
-from armpy_numba_acc.machine import arm, matrix_unit, processor, targets
 from armpy_numba_acc.machine.isa import make_isa
-from armpy_numba_acc.machine.processor import Processor, this_processor
-from armpy_numba_acc.machine.targets import PROCESSORS, best_first, named_target, runs_on
+from armpy_numba_acc.machine.processors import arm, targets
+from armpy_numba_acc.machine.processors import features as processor
+from armpy_numba_acc.machine.processors.features import Processor, this_processor
+from armpy_numba_acc.machine.processors.targets import PROCESSORS, best_first, named_target, runs_on
 from armpy_numba_acc.native.object_file import BEGINNING
 from armpy_numba_acc.runtime.instance import Instance, LoadedCode
 
@@ -135,7 +136,7 @@ def test_it_is_said_why_a_processor_cannot_run_code(
 def test_the_matrix_unit_needs_the_systems_permission(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(targets, "this_processor", lambda: SAPPHIRE_RAPIDS)
     for allowed in (True, False):
-        monkeypatch.setattr(matrix_unit, "may_use_matrix_unit", lambda allowed=allowed: allowed)
+        monkeypatch.setattr(targets, "may_use_matrix_unit", lambda allowed=allowed: allowed)
         assert ("does not let" in runs_on(named_target("sapphirerapids"))) is not allowed
         assert runs_on(named_target("icelake-server")) == ""
 
@@ -199,8 +200,8 @@ def test_unknown_targets_are_refused_with_those_that_there_are(name: str, said: 
 
 def test_targets_are_known_without_numpy_llvm_and_the_rest_of_armpy() -> None:
     code = (
-        "import sys; from armpy_numba_acc.machine.targets import *; from armpy_numba_acc.machine "
-        "import targets; list(map(targets.named_target, targets.PROCESSORS)); "
+        "import sys; from armpy_numba_acc.machine.processors import targets; "
+        "list(map(targets.named_target, targets.PROCESSORS)); "
         "targets.best_first(map(targets.named_target, targets.PROCESSORS)); "
         "print(*sys.modules)"
     )

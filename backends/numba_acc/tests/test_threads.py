@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from armpy_numba_acc.llvm import fork_join
 from armpy_numba_acc.llvm.host import host_isas
-from armpy_numba_acc.machine import execution, gate
+from armpy_numba_acc.llvm.threads import fork_join
+from armpy_numba_acc.machine import core_arbiter, execution
 from armpy_numba_acc.passes.region import lower_region
 from armpy_numba_acc.runtime import threads
 from armpy_numba_acc.runtime.instance import Instance, LoadedCode
@@ -115,9 +115,9 @@ def test_workers_that_are_busy_are_not_waited_for() -> None:
     owner = threading.Event()  # anything that can be referred to
     workers_of_all.hold(owner)
     assert workers_of_all.engage(2, worker_code(), is_limited=False) == 2
-    workers_of_all._gate[gate.ACTIVE] = 2  # as executions' native code does
+    workers_of_all._arbiter[core_arbiter.ACTIVE] = 2  # as executions' native code does
     assert workers_of_all.engage(2, worker_code()) == 1
-    workers_of_all._gate[gate.ACTIVE] = 0
+    workers_of_all._arbiter[core_arbiter.ACTIVE] = 0
     assert workers_of_all.engage(3, worker_code(), is_limited=False) == 3
     assert workers_of_all.num_workers == 2
     del owner
@@ -191,7 +191,7 @@ def test_an_execution_runs_alone_if_others_took_the_workers_meanwhile() -> None:
     words[threads._OWNER] = 0
     assert taken == 1
     np.testing.assert_array_equal(alone, together)
-    assert pool()._gate[gate.RUNNING] == 0
+    assert pool()._arbiter[core_arbiter.RUNNING] == 0
 
 
 INTERRUPTED = """
@@ -200,7 +200,7 @@ import signal
 from contextlib import suppress
 
 import numpy as np
-from armpy_numba_acc.machine import gate
+from armpy_numba_acc.machine import core_arbiter
 from armpy_numba_acc.runtime import threads
 from backends.numba_acc.tests.networks import convolutions, image, runtime_of
 from backends.numba_acc.tests.test_threads import num_workers
@@ -218,7 +218,7 @@ with runtime_of(2) as runtime:
                     runtime.enqueue_workload(network, image(24, 16))
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
-    assert threads.pool()._gate[gate.ACTIVE] == 0
+    assert threads.pool()._arbiter[core_arbiter.ACTIVE] == 0
     (result,) = runtime.enqueue_workload(network, image(24, 16)).values()
     np.testing.assert_array_equal(result, alone)
 gc.collect()  # tracebacks refer to each other

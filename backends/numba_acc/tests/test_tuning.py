@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from armpy_numba_acc.lowering import tiles, weighted_real, winograd_f32
-from armpy_numba_acc.machine.lessons import corrections_of, lessons_of
-from armpy_numba_acc.machine.model_figures import typical
+from armpy_numba_acc.machine.cost_model.corrections import agreed_corrections, network_corrections
+from armpy_numba_acc.machine.cost_model.figures import typical
 from armpy_numba_acc.options import ResolvedOptions
 from armpy_numba_acc.passes.region import lower_region
 from armpy_numba_acc.program.choices import Choices, Option
@@ -26,7 +26,7 @@ from armpy_numba_acc.store import choices as kept
 from armpy_numba_acc.store import keys, machine
 from armpy_numba_acc.store.host import processor
 from armpy_numba_acc.store.keys import program_key
-from armpy_numba_acc.store.machine import keep_lessons, keep_model, kept_lessons
+from armpy_numba_acc.store.machine import keep_corrections, keep_model, kept_corrections
 from armpy_numba_acc.store.programs import compiled_program
 from armpy_numba_acc.store.settings import disk_entries, machine_entries
 from armpy_numba_acc.tuning import measuring, region
@@ -430,8 +430,8 @@ def test_what_two_networks_teach_changes_the_choice_for_another_one(
 def test_networks_teach_how_ways_compare() -> None:
     """By hand: ``a`` took four times as long as it should, the others twice."""
     ways = [("a", 10.0, 40.0), ("b", 10.0, 20.0), ("c", 5.0, 10.0)]
-    assert lessons_of([ways]) == pytest.approx({"a": 2.0, "b": 1.0, "c": 1.0})
-    assert lessons_of([ways, [("a", 1.0, 2.0), ("b", 1.0, 1.0), ("d", 1.0, 1.0)]])[
+    assert network_corrections([ways]) == pytest.approx({"a": 2.0, "b": 1.0, "c": 1.0})
+    assert network_corrections([ways, [("a", 1.0, 2.0), ("b", 1.0, 1.0), ("d", 1.0, 1.0)]])[
         "a"
     ] == pytest.approx(2.0)
 
@@ -450,18 +450,18 @@ def test_networks_teach_how_ways_compare() -> None:
 def test_what_networks_agree_on_is_corrected(
     taught: Sequence[float], correction: float | None
 ) -> None:
-    found = corrections_of([{"x": times} for times in taught])
+    found = agreed_corrections([{"x": times} for times in taught])
     assert found.get("x") == correction
     assert found.keys() <= {"x"}
 
 
 @pytest.mark.parametrize(
-    "contents", [b"", b"[]", b'{"processor": "other", "lessons": {"n": {"x": 2.0}}}', b"null"]
+    "contents", [b"", b"[]", b'{"processor": "other", "corrections": {"n": {"x": 2.0}}}', b"null"]
 )
-def test_lessons_that_are_damaged_or_anothers_are_not_used(contents: bytes) -> None:
+def test_corrections_that_are_damaged_or_anothers_are_not_used(contents: bytes) -> None:
     entries = machine_entries()
     assert entries is not None
-    keep_lessons(entries, "n", {"x": 2.0})
-    assert kept_lessons(entries) == {"n": {"x": 2.0}}
-    entries.write("lessons", machine._key(), [contents], "lessons", "armpy itself")
-    assert kept_lessons(entries) == {}
+    keep_corrections(entries, "n", {"x": 2.0})
+    assert kept_corrections(entries) == {"n": {"x": 2.0}}
+    entries.write("corrections", machine._key(), [contents], "corrections", "armpy itself")
+    assert kept_corrections(entries) == {}

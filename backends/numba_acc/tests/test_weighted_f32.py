@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from armpy_numba_acc.lowering.patches import Patches
 from armpy_numba_acc.lowering.tiles import F32, Tile, tile_of
+from armpy_numba_acc.machine.cost_model.figures import BUILT_IN, SAPPHIRE_RAPIDS, ZEN4
+from armpy_numba_acc.machine.cost_model.model import FinishCost, MachineModel
 from armpy_numba_acc.machine.isa import Isa, make_isa
 from armpy_numba_acc.machine.memory import Buffer
-from armpy_numba_acc.machine.model import FinishCost, MachineModel
-from armpy_numba_acc.machine.model_figures import BUILT_IN, SAPPHIRE_RAPIDS, ZEN4
 from armpy_numba_acc.machine.space import Space
 from armpy_numba_acc.packing.winograd import pack_winograd_f32
 from armpy_numba_acc.passes.region import lower_region

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 from armpy_numba_acc.kernels import convolution_u8
+from armpy_numba_acc.llvm.arithmetic.dots import ByteProducts
 from armpy_numba_acc.llvm.compiler import compile_assembly
-from armpy_numba_acc.llvm.dots import ByteProducts
 from armpy_numba_acc.llvm.values import CodeValue
 from armpy_numba_acc.machine.isa import Isa, make_isa
 from armpy_numba_acc.passes.region import lower_region

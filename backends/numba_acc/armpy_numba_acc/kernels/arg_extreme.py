@@ -16,7 +16,7 @@ from armpy_numba_acc.llvm.pointers import (
     store_i64,
 )
 from armpy_numba_acc.llvm.primitives import compiled
-from armpy_numba_acc.llvm.sharing import share_items
+from armpy_numba_acc.llvm.threads.sharing import share_items
 from armpy_numba_acc.machine.call import Pointer
 from armpy_numba_acc.machine.calls.rows import ArgExtreme
 from armpy_numba_acc.machine.isa import Isa

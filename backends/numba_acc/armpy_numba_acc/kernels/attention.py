@@ -9,7 +9,7 @@ import numpy as np
 from armpy_numba_acc.llvm.calls import reader
 from armpy_numba_acc.llvm.pointers import load_f32, load_u8, store_f32
 from armpy_numba_acc.llvm.primitives import compiled
-from armpy_numba_acc.llvm.sharing import share_items
+from armpy_numba_acc.llvm.threads.sharing import share_items
 from armpy_numba_acc.machine.call import Pointer
 from armpy_numba_acc.machine.calls.attention import KEYS_AT_ONCE, MOST_VECTORS, Attention
 from armpy_numba_acc.machine.isa import Isa

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from armpy_numba_acc.llvm.calls import reader
-from armpy_numba_acc.llvm.compiler import Linked
-from armpy_numba_acc.llvm.sharing import share
+from armpy_numba_acc.llvm.compiler import LinkedKernel
+from armpy_numba_acc.llvm.threads.sharing import share
 from armpy_numba_acc.machine.calls.elementwise import ByteLines
 from armpy_numba_acc.machine.isa import Isa
-from armpy_numba_acc.tiles.byte_lines import byte_lines_definition
-from armpy_numba_acc.tiles.elementwise import compute_rows
+from armpy_numba_acc.tiles.elementwise.byte_lines import byte_lines_definition
+from armpy_numba_acc.tiles.elementwise.loop import compute_rows
 
 _read = reader(ByteLines)
 
 
-def make(isa: Isa, stages: str, clamping: str) -> Linked:
+def make(isa: Isa, stages: str, clamping: str) -> LinkedKernel:
     """Make the kernel for some stages; threads share the bytes."""
-    return Linked(_byte_lines, byte_lines_definition(isa, stages, clamping))
+    return LinkedKernel(_byte_lines, byte_lines_definition(isa, stages, clamping))
 
 
 def _byte_lines(args: int, thread: int, num_threads: int) -> None:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from armpy_numba_acc.llvm.compiler import Linked
-from armpy_numba_acc.machine.calls.products import ConvolutionDynamicMatrix
+from armpy_numba_acc.llvm.compiler import LinkedKernel
+from armpy_numba_acc.machine.calls.products import ConvolutionDynamic
 from armpy_numba_acc.machine.isa import Isa
-from armpy_numba_acc.tiles.matrix_unit import MatrixProduct
-from armpy_numba_acc.tiles.matrix_walk import walk_matrix_tiles
-from armpy_numba_acc.tiles.real_finish import DynamicFinish
+from armpy_numba_acc.tiles.finish.real_finish import DynamicFinish
+from armpy_numba_acc.tiles.products.matrix_unit import MatrixProduct
+from armpy_numba_acc.tiles.products.matrix_walk import walk_matrix_tiles
 
 
-def make(isa: Isa, _rows: int, _vectors: int) -> Linked:
+def make(isa: Isa, _rows: int, _vectors: int) -> LinkedKernel:
     """Make the kernel."""
-    product = MatrixProduct(isa, ConvolutionDynamicMatrix, "bytes", DynamicFinish())
-    return Linked(walk_matrix_tiles, product.definitions())
+    product = MatrixProduct(isa, ConvolutionDynamic, "bytes", DynamicFinish())
+    return LinkedKernel(walk_matrix_tiles, product.definitions())

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from armpy_numba_acc.llvm.compiler import Linked
-from armpy_numba_acc.machine.calls.products import ConvolutionSumsMatrix
+from armpy_numba_acc.llvm.compiler import LinkedKernel
+from armpy_numba_acc.machine.calls.products import ConvolutionSums
 from armpy_numba_acc.machine.isa import Isa
-from armpy_numba_acc.tiles.byte_finish import SumsFinish
-from armpy_numba_acc.tiles.matrix_unit import MatrixProduct
-from armpy_numba_acc.tiles.matrix_walk import walk_matrix_tiles
+from armpy_numba_acc.tiles.finish.byte_finish import SumsFinish
+from armpy_numba_acc.tiles.products.matrix_unit import MatrixProduct
+from armpy_numba_acc.tiles.products.matrix_walk import walk_matrix_tiles
 
 
-def make(isa: Isa, _rows: int, _vectors: int, has_corrections: int) -> Linked:
+def make(isa: Isa, _rows: int, _vectors: int, has_corrections: int) -> LinkedKernel:
     """Make the kernel."""
     finish = SumsFinish(bool(has_corrections))
-    product = MatrixProduct(isa, ConvolutionSumsMatrix, "bytes", finish)
-    return Linked(walk_matrix_tiles, product.definitions())
+    product = MatrixProduct(isa, ConvolutionSums, "bytes", finish)
+    return LinkedKernel(walk_matrix_tiles, product.definitions())

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from armpy_numba_acc.llvm.compiler import Linked
-from armpy_numba_acc.machine.calls.products import ConvolutionU8Matrix
+from armpy_numba_acc.llvm.compiler import LinkedKernel
+from armpy_numba_acc.machine.calls.products import ConvolutionU8
 from armpy_numba_acc.machine.isa import Isa
-from armpy_numba_acc.tiles.byte_finish import ByteFinish
-from armpy_numba_acc.tiles.matrix_unit import MatrixProduct
-from armpy_numba_acc.tiles.matrix_walk import walk_matrix_tiles
+from armpy_numba_acc.tiles.finish.byte_finish import ByteFinish
+from armpy_numba_acc.tiles.products.matrix_unit import MatrixProduct
+from armpy_numba_acc.tiles.products.matrix_walk import walk_matrix_tiles
 
 
-def make(isa: Isa, _rows: int, _vectors: int, *flags: int) -> Linked:
+def make(isa: Isa, _rows: int, _vectors: int, *flags: int) -> LinkedKernel:
     """Make the kernel; flags as of `ByteFinish`."""
     finish = ByteFinish(*map(bool, flags))
-    product = MatrixProduct(isa, ConvolutionU8Matrix, "bytes", finish)
-    return Linked(walk_matrix_tiles, product.definitions())
+    product = MatrixProduct(isa, ConvolutionU8, "bytes", finish)
+    return LinkedKernel(walk_matrix_tiles, product.definitions())

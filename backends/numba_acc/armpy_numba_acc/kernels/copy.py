@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from armpy_numba_acc.llvm.calls import reader
 from armpy_numba_acc.llvm.pointers import load_u8, store_u8
-from armpy_numba_acc.llvm.sharing import share
+from armpy_numba_acc.llvm.threads.sharing import share
 from armpy_numba_acc.machine.calls.moves import Copy
 from armpy_numba_acc.machine.isa import Isa
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from armpy_numba_acc.llvm.calls import reader
-from armpy_numba_acc.llvm.compiler import Linked
+from armpy_numba_acc.llvm.compiler import LinkedKernel
 from armpy_numba_acc.llvm.pointers import load_i64
-from armpy_numba_acc.llvm.sharing import share
+from armpy_numba_acc.llvm.threads.sharing import share
 from armpy_numba_acc.machine.calls.elementwise import Elementwise
 from armpy_numba_acc.machine.isa import Isa
-from armpy_numba_acc.tiles.elementwise import compute_rows, elementwise_definition
+from armpy_numba_acc.tiles.elementwise.loop import compute_rows, elementwise_definition
 
 _read = reader(Elementwise)
 
 
-def make(isa: Isa, expression: str, formats: str, patterns: str) -> Linked:
+def make(isa: Isa, expression: str, formats: str, patterns: str) -> LinkedKernel:
     """Make the kernel for one expression; threads share the elements."""
-    return Linked(
+    return LinkedKernel(
         _elementwise, elementwise_definition(isa, expression, formats.split("x"), patterns)
     )
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from armpy_numba_acc.llvm.arithmetic.subnormals import flushing, restoring
 from armpy_numba_acc.llvm.calls import reader
-from armpy_numba_acc.llvm.compiler import Linked
-from armpy_numba_acc.llvm.fork_join import published, run_share, wait_for
-from armpy_numba_acc.llvm.gate import enter_gate, gate_definitions, leave_gate, share_gate
+from armpy_numba_acc.llvm.compiler import LinkedKernel
 from armpy_numba_acc.llvm.pointers import (
     atomic_load,
     atomic_store,
@@ -13,8 +12,14 @@ from armpy_numba_acc.llvm.pointers import (
     store_i64,
 )
 from armpy_numba_acc.llvm.primitives import inlined
-from armpy_numba_acc.llvm.subnormals import flushing, restoring
-from armpy_numba_acc.llvm.waiting import clock_of, pausing
+from armpy_numba_acc.llvm.threads.core_arbiter import (
+    arbiter_definitions,
+    claim_cores,
+    release_cores,
+    share_cores,
+)
+from armpy_numba_acc.llvm.threads.fork_join import published, run_share, wait_for
+from armpy_numba_acc.llvm.threads.waiting import clock_of, pausing
 from armpy_numba_acc.machine.call import Pointer
 from armpy_numba_acc.machine.execution import (
     CONTROL,
@@ -74,14 +79,14 @@ def following(sync: Pointer, cancel: Pointer, number: int) -> int:
     return said - 1
 
 
-def make(isa: Isa) -> Linked:
+def make(isa: Isa) -> LinkedKernel:
     """Make the executor: what the leading thread runs.
 
     Notes
     -----
-    In place of a call it is told an `ExecutionRecord`. It begins when the gate lets it, and has as
-    many workers then as are its fair share and free; when others wait, it lets workers go between
-    commands. The thread's floating-point modes are the caller's again whenever it returns.
+    In place of a call it is told an `ExecutionRecord`. It begins when the arbiter lets it in, and
+    has as many workers then as are its fair share and free; when others wait, it lets workers go
+    between commands. The thread's floating-point modes are the caller's again whenever it returns.
     """
     pause, clock_ns = pausing(isa), clock_of(isa)
     flush, restore = flushing(isa), restoring(isa)
@@ -93,7 +98,7 @@ def make(isa: Isa) -> Linked:
         # What the last execution has left here.
         atomic_store(sync + FAILURE, 0)
         store_i64(sync + CONTROL, CONTROL_NEXT, 0)
-        granted = 1 if call.gate == 0 else enter_gate(args)
+        granted = 1 if call.arbiter == 0 else claim_cores(args)
         if granted == 0:
             store_i64(args, _FINISHED, call.start)
             return
@@ -105,7 +110,7 @@ def make(isa: Isa) -> Linked:
             team = 1
             is_parallel = load_i64(commands, _COMMAND_WORDS * finished + _IS_PARALLEL)
             if granted > 1 and is_parallel != 0:
-                left = share_gate(args, granted)
+                left = share_cores(args, granted)
                 if left != granted:
                     granted, expected = left, 0
                 # Those who come later sit this command out: shares are cut for the team.
@@ -128,7 +133,7 @@ def make(isa: Isa) -> Linked:
             end_times(call.times, call.num_commands)
         restore(modes)
         store_i64(args, _FINISHED, finished)
-        if call.gate != 0:
-            leave_gate(args, granted)
+        if call.arbiter != 0:
+            release_cores(args, granted)
 
-    return Linked(executor, gate_definitions(isa))
+    return LinkedKernel(executor, arbiter_definitions(isa))

@@ -8,7 +8,7 @@ from numba import uint8
 
 from armpy_numba_acc.llvm.calls import reader
 from armpy_numba_acc.llvm.pointers import load_u8, store_u8
-from armpy_numba_acc.llvm.sharing import share
+from armpy_numba_acc.llvm.threads.sharing import share
 from armpy_numba_acc.machine.calls.elementwise import Flip
 from armpy_numba_acc.machine.isa import Isa
 

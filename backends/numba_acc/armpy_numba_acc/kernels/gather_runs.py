@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from armpy_numba_acc.llvm.calls import reader
 from armpy_numba_acc.llvm.pointers import load_i64
-from armpy_numba_acc.llvm.sharing import share_items
+from armpy_numba_acc.llvm.threads.sharing import share_items
 from armpy_numba_acc.machine.calls.gathering import GatherRuns
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.tiles.blocks import make_copy_run

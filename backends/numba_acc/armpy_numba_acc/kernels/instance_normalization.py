@@ -9,7 +9,7 @@ from numba import float64
 
 from armpy_numba_acc.llvm.calls import reader
 from armpy_numba_acc.llvm.pointers import load_f32, load_f64, store_f32, store_f64
-from armpy_numba_acc.llvm.sharing import share
+from armpy_numba_acc.llvm.threads.sharing import share
 from armpy_numba_acc.machine.calls.rows import InstanceNormalization
 from armpy_numba_acc.machine.isa import Isa
 

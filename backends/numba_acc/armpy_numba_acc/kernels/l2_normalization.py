@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from armpy_numba_acc.llvm.calls import reader
-from armpy_numba_acc.llvm.sharing import share_items
+from armpy_numba_acc.llvm.threads.sharing import share_items
 from armpy_numba_acc.llvm.values import CodeValue, larger
 from armpy_numba_acc.machine.calls.rows import L2Normalization
 from armpy_numba_acc.machine.isa import Isa

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from armpy_numba_acc.llvm.arithmetic.fixed_functions import inverse_square_root, multiplied_high
+from armpy_numba_acc.llvm.arithmetic.fixed_point import halved, limited
 from armpy_numba_acc.llvm.calls import reader
-from armpy_numba_acc.llvm.fixed_functions import inverse_square_root, multiplied_high
-from armpy_numba_acc.llvm.fixed_point import halved, limited
 from armpy_numba_acc.llvm.pointers import load_u8, store_u8
-from armpy_numba_acc.llvm.sharing import share_items
+from armpy_numba_acc.llvm.threads.sharing import share_items
 from armpy_numba_acc.machine.calls.rows import L2NormalizationBytes
 from armpy_numba_acc.machine.isa import Isa
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from armpy_numba_acc.llvm.calls import reader
 from armpy_numba_acc.llvm.pointers import load_f32, store_f32
-from armpy_numba_acc.llvm.sharing import share_items
+from armpy_numba_acc.llvm.threads.sharing import share_items
 from armpy_numba_acc.llvm.values import CodeValue
 from armpy_numba_acc.machine.calls.rows import LayerNormalization
 from armpy_numba_acc.machine.isa import Isa

@@ -5,21 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from armpy_numba_acc.llvm.calls import reader
-from armpy_numba_acc.llvm.compiler import Linked
+from armpy_numba_acc.llvm.compiler import LinkedKernel
 from armpy_numba_acc.llvm.pointers import INTEGERS
-from armpy_numba_acc.llvm.sharing import share
+from armpy_numba_acc.llvm.threads.sharing import share
 from armpy_numba_acc.machine.calls.elementwise import Lookup
 from armpy_numba_acc.machine.isa import Isa
-from armpy_numba_acc.tiles.byte_table import byte_table_definition
-from armpy_numba_acc.tiles.elementwise import compute_elements
+from armpy_numba_acc.tiles.elementwise.byte_table import byte_table_definition
+from armpy_numba_acc.tiles.elementwise.loop import compute_elements
 
 _read = reader(Lookup)
 
 
-def make(isa: Isa, index_bytes: int, entry_bytes: int) -> Linked | Callable[[int, int, int], None]:
+def make(
+    isa: Isa, index_bytes: int, entry_bytes: int
+) -> LinkedKernel | Callable[[int, int, int], None]:
     """Make the kernel; threads share the elements."""
     if index_bytes == entry_bytes == 1:
-        return Linked(_lookup_bytes, byte_table_definition(isa))
+        return LinkedKernel(_lookup_bytes, byte_table_definition(isa))
     load_index, (load, store) = INTEGERS[index_bytes][0], INTEGERS[entry_bytes]
     mask = (1 << 8 * index_bytes) - 1
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from armpy_numba_acc.llvm.calls import reader
 from armpy_numba_acc.llvm.pointers import load_i64, load_u8, store_i64
-from armpy_numba_acc.llvm.waiting import clock_of
+from armpy_numba_acc.llvm.threads.waiting import clock_of
 from armpy_numba_acc.machine.calls.loops import Loop
 from armpy_numba_acc.machine.execution import (
     CONTROL_DEPTH,

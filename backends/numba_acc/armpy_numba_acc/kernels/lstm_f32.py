@@ -11,12 +11,12 @@ import numpy as np
 from armpy_numba_acc.llvm.calls import reader
 from armpy_numba_acc.llvm.pointers import load_f32, store_f32
 from armpy_numba_acc.llvm.primitives import compiled
-from armpy_numba_acc.llvm.sharing import share_items
+from armpy_numba_acc.llvm.threads.sharing import share_items
 from armpy_numba_acc.machine.call import Pointer
 from armpy_numba_acc.machine.calls.recurrent import LstmF32
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.packing.recurrent import PANEL
-from armpy_numba_acc.tiles.activate import make_activate
+from armpy_numba_acc.tiles.elementwise.activation import make_activate
 from armpy_numba_acc.tiles.recurrent import make_product
 from armpy_numba_acc.tiles.reductions import add_in_any_order
 

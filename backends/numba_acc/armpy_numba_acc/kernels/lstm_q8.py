@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from numba import int32, int64
 
+from armpy_numba_acc.llvm.arithmetic.fixed_point import halved, limited, rescaled
 from armpy_numba_acc.llvm.calls import reader
-from armpy_numba_acc.llvm.fixed_point import halved, limited, rescaled
 from armpy_numba_acc.llvm.pointers import (
     load_i8,
     load_i16,

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from armpy_numba_acc.llvm.bfloat16 import add_pairs
+from armpy_numba_acc.llvm.arithmetic.bfloat16 import add_pairs
+from armpy_numba_acc.llvm.arithmetic.dots import dot_products
+from armpy_numba_acc.llvm.arithmetic.matrix_unit import Amx
 from armpy_numba_acc.llvm.calls import reader
 from armpy_numba_acc.llvm.control import repeat, when
-from armpy_numba_acc.llvm.dots import dot_products
-from armpy_numba_acc.llvm.matrix_unit import Amx
 from armpy_numba_acc.llvm.primitives import NOTHING, WORD, primitive
 from armpy_numba_acc.llvm.values import F32, I32, Code, CodeValue, vector
 from armpy_numba_acc.machine.calls.measuring import MachineTrial
-from armpy_numba_acc.machine.isa import Isa
-from armpy_numba_acc.machine.trials import (
+from armpy_numba_acc.machine.cost_model.trials import (
     CONFIGURATION_OFFSET,
     NUM_ACCESSES,
     NUM_TOTALS,
@@ -23,6 +22,7 @@ from armpy_numba_acc.machine.trials import (
     TimedLoop,
     trials_of,
 )
+from armpy_numba_acc.machine.isa import Isa
 
 _LINE_BYTES = 64
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from armpy_numba_acc.llvm.calls import reader
-from armpy_numba_acc.llvm.fork_join import fail
 from armpy_numba_acc.llvm.pointers import INTEGERS
-from armpy_numba_acc.llvm.sharing import share_items
+from armpy_numba_acc.llvm.threads.fork_join import fail
+from armpy_numba_acc.llvm.threads.sharing import share_items
 from armpy_numba_acc.machine.calls.gathering import MoveElements
 from armpy_numba_acc.machine.isa import Isa
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from armpy_numba_acc.llvm.calls import reader
-from armpy_numba_acc.llvm.sharing import share_items
+from armpy_numba_acc.llvm.threads.sharing import share_items
 from armpy_numba_acc.machine.calls.images import PadImage
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.tiles.blocks import make_copy_run, make_fill_run

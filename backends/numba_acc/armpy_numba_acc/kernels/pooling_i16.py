@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from armpy_numba_acc.llvm.calls import reader
-from armpy_numba_acc.llvm.compiler import Linked
+from armpy_numba_acc.llvm.compiler import LinkedKernel
 from armpy_numba_acc.llvm.pointers import store_i32
 from armpy_numba_acc.llvm.primitives import inlined
 from armpy_numba_acc.machine.call import Pointer
 from armpy_numba_acc.machine.calls.windows import PoolingI16
 from armpy_numba_acc.machine.isa import Isa
-from armpy_numba_acc.tiles.pooling import pooling_block_i16
-from armpy_numba_acc.tiles.windows import num_inside, tile_columns, window_kernel
+from armpy_numba_acc.tiles.windows.loop import num_inside, tile_columns, window_kernel
+from armpy_numba_acc.tiles.windows.pooling import pooling_block_i16
 
 _read = reader(PoolingI16)
 
@@ -24,6 +24,6 @@ def _prepare(args: int, factors: Pointer, y: int, x: int) -> None:
         store_i32(factors, 2 * j, num_inside(call.tiles, y, start, call.kernel_h, call.kernel_w))
 
 
-def make(isa: Isa, lanes: int, columns: int, algorithm: str) -> Linked:
+def make(isa: Isa, lanes: int, columns: int, algorithm: str) -> LinkedKernel:
     """Make the kernel for the record's parameters."""
-    return Linked(window_kernel(_prepare), pooling_block_i16(lanes, columns, algorithm))
+    return LinkedKernel(window_kernel(_prepare), pooling_block_i16(lanes, columns, algorithm))

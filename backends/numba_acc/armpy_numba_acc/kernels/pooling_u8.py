@@ -6,14 +6,14 @@ import numpy as np
 from numba import int32
 
 from armpy_numba_acc.llvm.calls import reader
-from armpy_numba_acc.llvm.compiler import Linked
+from armpy_numba_acc.llvm.compiler import LinkedKernel
 from armpy_numba_acc.llvm.pointers import store_f32, store_i32
 from armpy_numba_acc.llvm.primitives import inlined
 from armpy_numba_acc.machine.call import Pointer
 from armpy_numba_acc.machine.calls.windows import SMALL, PoolingU8
 from armpy_numba_acc.machine.isa import Isa
-from armpy_numba_acc.tiles.pooling import max_block_u8, mean_block_u8, small_mean_block_u8
-from armpy_numba_acc.tiles.windows import num_inside, tile_columns, window_kernel
+from armpy_numba_acc.tiles.windows.loop import num_inside, tile_columns, window_kernel
+from armpy_numba_acc.tiles.windows.pooling import max_block_u8, mean_block_u8, small_mean_block_u8
 
 _read = reader(PoolingU8)
 
@@ -40,10 +40,10 @@ def _prepare_small(args: int, factors: Pointer, y: int, x: int) -> None:
         store_i32(factors, 2 * j + 1, int32(-count * call.in_zero_point))
 
 
-def make(isa: Isa, width: int, columns: int, algorithm: str, has_words: int) -> Linked:
+def make(isa: Isa, width: int, columns: int, algorithm: str, has_words: int) -> LinkedKernel:
     """Make the kernel for the record's parameters."""
     if algorithm == "max":
-        return Linked(window_kernel(), max_block_u8(width, columns))
+        return LinkedKernel(window_kernel(), max_block_u8(width, columns))
     if has_words == SMALL:
-        return Linked(window_kernel(_prepare_small), small_mean_block_u8(width, columns))
-    return Linked(window_kernel(_prepare), mean_block_u8(width, columns, bool(has_words)))
+        return LinkedKernel(window_kernel(_prepare_small), small_mean_block_u8(width, columns))
+    return LinkedKernel(window_kernel(_prepare), mean_block_u8(width, columns, bool(has_words)))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from armpy_numba_acc.llvm.arithmetic.fixed_point import limited
 from armpy_numba_acc.llvm.calls import reader
-from armpy_numba_acc.llvm.fixed_point import limited
 from armpy_numba_acc.llvm.pointers import load_i16, load_i64, store_i16, store_i64
-from armpy_numba_acc.llvm.sharing import share_items
+from armpy_numba_acc.llvm.threads.sharing import share_items
 from armpy_numba_acc.machine.calls.products import ProductI16
 from armpy_numba_acc.machine.isa import Isa
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from armpy_numba_acc.llvm.calls import reader
 from armpy_numba_acc.llvm.pointers import INTEGERS
-from armpy_numba_acc.llvm.sharing import share
+from armpy_numba_acc.llvm.threads.sharing import share
 from armpy_numba_acc.machine.calls.gathering import PutRun
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.tiles.blocks import make_copy_run

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from armpy_numba_acc.llvm.calls import reader
-from armpy_numba_acc.llvm.compiler import Returning
+from armpy_numba_acc.llvm.compiler import KernelWithResult
 from armpy_numba_acc.llvm.pointers import call_address, call_kernel, load_i64, store_i64
 from armpy_numba_acc.machine.execution import NOT_RUN, ExecutionRecord, Slot
 from armpy_numba_acc.machine.isa import Isa
@@ -13,7 +13,7 @@ _FINISHED = word_of(ExecutionRecord, "finished")
 _SLOT_BYTES = 8 * num_words(Slot)
 
 
-def make(isa: Isa, header_bytes: int) -> Returning:
+def make(isa: Isa, header_bytes: int) -> KernelWithResult:
     """Make a function that CPython can call (``METH_FASTCALL``).
 
     Parameters
@@ -56,4 +56,4 @@ def make(isa: Isa, header_bytes: int) -> Returning:
         result: int = call_address(call.to_python, left)
         return result
 
-    return Returning(python_call)
+    return KernelWithResult(python_call)

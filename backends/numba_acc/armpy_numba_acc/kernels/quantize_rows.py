@@ -11,12 +11,12 @@ from numba import float64, int32, int64
 from armpy_numba_acc.llvm.calls import reader
 from armpy_numba_acc.llvm.pointers import bits_to_f32, load_i32, store_f32, store_i32
 from armpy_numba_acc.llvm.primitives import compiled
-from armpy_numba_acc.llvm.sharing import share, share_items
+from armpy_numba_acc.llvm.threads.sharing import share, share_items
 from armpy_numba_acc.llvm.values import CodeValue
 from armpy_numba_acc.machine.call import Pointer
 from armpy_numba_acc.machine.calls.products import QuantizeRows
 from armpy_numba_acc.machine.isa import Isa
-from armpy_numba_acc.tiles import functions as f
+from armpy_numba_acc.tiles.elementwise import functions as f
 from armpy_numba_acc.tiles.row_pass import make_row_pass
 
 Scalar = Any  # Any: a float32 or an int32 of Numba's

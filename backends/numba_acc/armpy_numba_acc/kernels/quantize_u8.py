@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from armpy_numba_acc.llvm.calls import reader
-from armpy_numba_acc.llvm.sharing import share
+from armpy_numba_acc.llvm.threads.sharing import share
 from armpy_numba_acc.machine.calls.rows import QuantizeU8
 from armpy_numba_acc.machine.isa import Isa
-from armpy_numba_acc.tiles.quantize_u8 import VECTORS, quantize_block
+from armpy_numba_acc.tiles.finish.quantize_u8 import VECTORS, quantize_block
 
 
 def make(isa: Isa) -> Callable[[int, int, int], None]:

@@ -10,7 +10,7 @@ import numpy as np
 from armpy_numba_acc.llvm.calls import reader
 from armpy_numba_acc.llvm.pointers import load_f32, load_i32, store_f32
 from armpy_numba_acc.llvm.primitives import compiled, inlined
-from armpy_numba_acc.llvm.sharing import share_items
+from armpy_numba_acc.llvm.threads.sharing import share_items
 from armpy_numba_acc.machine.call import Pointer
 from armpy_numba_acc.machine.calls.recurrent import RecurrentSequence
 from armpy_numba_acc.machine.isa import Isa

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from armpy_numba_acc.llvm.calls import reader
 from armpy_numba_acc.llvm.primitives import compiled
-from armpy_numba_acc.llvm.sharing import share_items
+from armpy_numba_acc.llvm.threads.sharing import share_items
 from armpy_numba_acc.machine.call import Pointer
 from armpy_numba_acc.machine.calls.rows import Reduce
 from armpy_numba_acc.machine.isa import Isa

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from armpy_numba_acc.kernels.resize_bilinear import FRACTION_BITS
 from armpy_numba_acc.llvm.calls import reader
 from armpy_numba_acc.llvm.pointers import load_i16, load_i32, load_i64, store_i16, store_i64
-from armpy_numba_acc.llvm.sharing import share_items
+from armpy_numba_acc.llvm.threads.sharing import share_items
 from armpy_numba_acc.machine.calls.images import Interpolation
 from armpy_numba_acc.machine.isa import Isa
 

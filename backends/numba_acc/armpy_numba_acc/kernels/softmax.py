@@ -8,11 +8,11 @@ from collections.abc import Callable
 import numpy as np
 
 from armpy_numba_acc.llvm.calls import reader
-from armpy_numba_acc.llvm.sharing import share_items
+from armpy_numba_acc.llvm.threads.sharing import share_items
 from armpy_numba_acc.llvm.values import CodeValue, larger
 from armpy_numba_acc.machine.calls.rows import Softmax
 from armpy_numba_acc.machine.isa import Isa
-from armpy_numba_acc.tiles import functions as f
+from armpy_numba_acc.tiles.elementwise import functions as f
 from armpy_numba_acc.tiles.row_pass import make_row_pass
 
 Pair = tuple[CodeValue | None, CodeValue | None]

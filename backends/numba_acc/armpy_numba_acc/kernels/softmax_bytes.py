@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from armpy_numba_acc.llvm.calls import reader
-from armpy_numba_acc.llvm.compiler import Linked
-from armpy_numba_acc.llvm.fixed_functions import (
+from armpy_numba_acc.llvm.arithmetic.fixed_functions import (
     leading_zeros,
     logarithm,
     multiplied_high,
     one_over_one_plus,
 )
-from armpy_numba_acc.llvm.fixed_point import halved, limited, rescaled
+from armpy_numba_acc.llvm.arithmetic.fixed_point import halved, limited, rescaled
+from armpy_numba_acc.llvm.calls import reader
+from armpy_numba_acc.llvm.compiler import LinkedKernel
 from armpy_numba_acc.llvm.pointers import load_i32, load_u8, store_i16, store_u8
 from armpy_numba_acc.llvm.primitives import compiled
-from armpy_numba_acc.llvm.sharing import share_items
+from armpy_numba_acc.llvm.threads.sharing import share_items
 from armpy_numba_acc.machine.call import Pointer
 from armpy_numba_acc.machine.calls.rows import SoftmaxBytes
 from armpy_numba_acc.machine.isa import Isa
-from armpy_numba_acc.tiles.byte_table import byte_table_definition
-from armpy_numba_acc.tiles.elementwise import compute_elements
+from armpy_numba_acc.tiles.elementwise.byte_table import byte_table_definition
+from armpy_numba_acc.tiles.elementwise.loop import compute_elements
 
 _SUM_INTEGER_BITS = 12
 _LOG_SHIFT = 22
@@ -46,7 +46,7 @@ def _total(row: Pointer, length: int, largest: int, summands: Pointer) -> int:
     return min(total, (1 << 31) - 1)
 
 
-def make(isa: Isa, function: str, written: str) -> Linked | Callable[[int, int, int], None]:
+def make(isa: Isa, function: str, written: str) -> LinkedKernel | Callable[[int, int, int], None]:
     """Make the kernel for the record's parameters; threads share the rows.
 
     References
@@ -99,4 +99,4 @@ def make(isa: Isa, function: str, written: str) -> Linked | Callable[[int, int, 
                     store_u8(table, byte, compute(largest - byte, values, factor, other))
                 compute_elements(source, table, 0, target, length, 0)
 
-    return Linked(softmax_bytes, byte_table_definition(isa))
+    return LinkedKernel(softmax_bytes, byte_table_definition(isa))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from armpy_numba_acc.llvm.arithmetic.fixed_point import limited, rescaled
 from armpy_numba_acc.llvm.calls import reader
-from armpy_numba_acc.llvm.fixed_point import limited, rescaled
 from armpy_numba_acc.llvm.pointers import load_i16, store_i16
 from armpy_numba_acc.llvm.primitives import compiled
-from armpy_numba_acc.llvm.sharing import share_items
+from armpy_numba_acc.llvm.threads.sharing import share_items
 from armpy_numba_acc.machine.call import Pointer
 from armpy_numba_acc.machine.calls.rows import SoftmaxI16
 from armpy_numba_acc.machine.isa import Isa

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 from numba import int32, int64
 
+from armpy_numba_acc.llvm.arithmetic.dots import spread_products
+from armpy_numba_acc.llvm.arithmetic.fixed_point import limited, rescaled, wrapped
 from armpy_numba_acc.llvm.calls import reader
-from armpy_numba_acc.llvm.dots import spread_products
-from armpy_numba_acc.llvm.fixed_point import limited, rescaled, wrapped
 from armpy_numba_acc.llvm.pointers import (
     load_f32,
     load_i8,
@@ -21,14 +21,14 @@ from armpy_numba_acc.llvm.pointers import (
     store_u8,
 )
 from armpy_numba_acc.llvm.primitives import compiled
-from armpy_numba_acc.llvm.sharing import share_items
+from armpy_numba_acc.llvm.threads.sharing import share_items
 from armpy_numba_acc.machine.call import Pointer
 from armpy_numba_acc.machine.calls.recurrent import Svdf
 from armpy_numba_acc.machine.isa import Isa
-from armpy_numba_acc.tiles.activate import make_activate
 from armpy_numba_acc.tiles.blocks import make_copy_run
+from armpy_numba_acc.tiles.elementwise.activation import make_activate
+from armpy_numba_acc.tiles.products.short_dots import make_line_dots, make_short_dot
 from armpy_numba_acc.tiles.reductions import add_in_any_order
-from armpy_numba_acc.tiles.short_dots import make_line_dots, make_short_dot
 
 _read = reader(Svdf)
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from armpy_numba_acc.llvm.compiler import Linked
+from armpy_numba_acc.llvm.compiler import LinkedKernel
 from armpy_numba_acc.machine.calls.vectors import VectorMatrixU8
 from armpy_numba_acc.machine.isa import Isa
-from armpy_numba_acc.tiles.vector_matrix import vector_kernel
-from armpy_numba_acc.tiles.vector_matrix_u8 import VectorByteFinish, VectorByteProducts
+from armpy_numba_acc.tiles.vector_matrix.engine import vector_kernel
+from armpy_numba_acc.tiles.vector_matrix.u8 import VectorByteFinish, VectorByteProducts
 
 
-def make(isa: Isa, *parameters: int | str) -> Linked:
+def make(isa: Isa, *parameters: int | str) -> LinkedKernel:
     """Make the kernel for the record's parameters."""
     return vector_kernel(
         isa, VectorMatrixU8.made_for(*parameters), VectorByteProducts, VectorByteFinish

@@ -8,7 +8,7 @@ from typing import Any
 from armpy_numba_acc.llvm.calls import reader
 from armpy_numba_acc.llvm.pointers import load_f32, store_f32
 from armpy_numba_acc.llvm.primitives import compiled
-from armpy_numba_acc.llvm.sharing import share, share_items
+from armpy_numba_acc.llvm.threads.sharing import share, share_items
 from armpy_numba_acc.machine.call import Pointer
 from armpy_numba_acc.machine.calls.rows import WindowSums
 from armpy_numba_acc.machine.isa import Isa

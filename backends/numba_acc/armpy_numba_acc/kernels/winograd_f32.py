@@ -7,12 +7,12 @@ from collections.abc import Callable
 from armpy_numba_acc.llvm.calls import reader
 from armpy_numba_acc.llvm.pointers import store_i64
 from armpy_numba_acc.llvm.primitives import inlined
-from armpy_numba_acc.llvm.sharing import share_items
+from armpy_numba_acc.llvm.threads.sharing import share_items
 from armpy_numba_acc.machine.call import Pointer
 from armpy_numba_acc.machine.calls.winograd import WinogradF32
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.packing.winograd import PAIRS
-from armpy_numba_acc.tiles.winograd_f32 import (
+from armpy_numba_acc.tiles.windows.winograd_f32 import (
     ahead_bytes,
     input_tile,
     output_tile,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from armpy_numba_acc.llvm.arithmetic.subnormals import flushing, restoring
 from armpy_numba_acc.llvm.calls import reader
-from armpy_numba_acc.llvm.fork_join import END, MOST_COMMANDS, MOST_THREADS, run_share
 from armpy_numba_acc.llvm.pointers import atomic_add, atomic_load, atomic_store
 from armpy_numba_acc.llvm.primitives import inlined
-from armpy_numba_acc.llvm.subnormals import flushing, restoring
-from armpy_numba_acc.llvm.waiting import compare_and_swap, pausing, relaxing
+from armpy_numba_acc.llvm.threads.fork_join import END, MOST_COMMANDS, MOST_THREADS, run_share
+from armpy_numba_acc.llvm.threads.waiting import compare_and_swap, pausing, relaxing
 from armpy_numba_acc.machine.execution import (
     ASLEEP,
     DONE,

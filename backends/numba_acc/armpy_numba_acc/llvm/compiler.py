@@ -26,7 +26,7 @@ _ARGUMENTS = (numba.int64, numba.int64, numba.int64)
 
 
 @dataclass(frozen=True, slots=True)
-class Linked:
+class LinkedKernel:
     """A kernel that calls functions which Numba does not see.
 
     Parameters
@@ -42,7 +42,7 @@ class Linked:
 
 
 @dataclass(frozen=True, slots=True)
-class Returning:
+class KernelWithResult:
     """A function that gives an integer to whoever calls it, which no kernel does.
 
     Parameters
@@ -53,7 +53,7 @@ class Returning:
     function: Callable[[int, int, int], int]
 
 
-Function: TypeAlias = Callable[[int, int, int], None] | Linked | Returning
+Function: TypeAlias = Callable[[int, int, int], None] | LinkedKernel | KernelWithResult
 """What a kernel is compiled from."""
 
 
@@ -69,7 +69,7 @@ def compile_kernel(function: Function, symbol: str, isa: Isa) -> bytes:
 
     Parameters
     ----------
-    function : callable, Linked or Returning
+    function : callable, LinkedKernel or KernelWithResult
         Takes three integers: the address of its arguments, the thread's number, and the
         number of threads. Uses `armpy_numba_acc.llvm.pointers` for memory, and raises
         nothing.
@@ -81,7 +81,7 @@ def compile_kernel(function: Function, symbol: str, isa: Isa) -> bytes:
     -------
     bytes
         An object file with one function ``void(int64, int64, int64)``, or ``int64(...)`` if it
-        is `Returning`.
+        is `KernelWithResult`.
     """
     module, machine = _module(function, symbol, isa)
     code: bytes = machine.emit_object(module)
@@ -99,9 +99,9 @@ def _module(function: Function, symbol: str, isa: Isa) -> tuple[_Llvm, _Llvm]:
     """The optimised module of a kernel, and the machine that it is for."""
     _initialize()
     machine = _machine(isa)
-    if isinstance(function, Linked):
+    if isinstance(function, LinkedKernel):
         return _linked(function, symbol, isa, machine), machine
-    if isinstance(function, Returning):
+    if isinstance(function, KernelWithResult):
         text = _wrapped(_unoptimized(function.function, numba.int64), symbol, "i64")
     else:
         text = _wrapped(_unoptimized(function), symbol)
@@ -144,7 +144,7 @@ def _optimize(module: _Llvm, machine: _Llvm) -> None:
     passes.getModulePassManager().run(module, passes)
 
 
-def _linked(function: Linked, symbol: str, isa: Isa, machine: _Llvm) -> _Llvm:
+def _linked(function: LinkedKernel, symbol: str, isa: Isa, machine: _Llvm) -> _Llvm:
     """The optimised module of a kernel and the functions that it calls.
 
     Notes

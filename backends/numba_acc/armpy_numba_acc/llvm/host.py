@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import llvmlite.binding as llvm
 
-from armpy_numba_acc.machine.arm import arm_features
 from armpy_numba_acc.machine.isa import Host, Isa, isas_of
+from armpy_numba_acc.machine.processors.arm import arm_features
 
 
 def read_host() -> Host:

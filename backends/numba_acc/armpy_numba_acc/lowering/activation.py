@@ -37,7 +37,7 @@ from armpy_numba_acc.packing.quantized import (
     zero_point_of,
 )
 from armpy_numba_acc.program.emitter import Emitter
-from armpy_numba_acc.program.registry import Lowering
+from armpy_numba_acc.program.registry import LoweringRule
 
 _WIDE = DataType.QSYMM_S16
 
@@ -274,8 +274,8 @@ def lower_l2_normalization(emit: Emitter, layer: Layer) -> None:
 
 
 LOWERINGS = {
-    Activation: Lowering(check_activation, lower_activation),
-    Softmax: Lowering(check_softmax, lower_softmax),
-    LogSoftmax: Lowering(check_log_softmax, lower_log_softmax),
-    L2Normalization: Lowering(check_l2_normalization, lower_l2_normalization),
+    Activation: LoweringRule(check_activation, lower_activation),
+    Softmax: LoweringRule(check_softmax, lower_softmax),
+    LogSoftmax: LoweringRule(check_log_softmax, lower_log_softmax),
+    L2Normalization: LoweringRule(check_l2_normalization, lower_l2_normalization),
 }

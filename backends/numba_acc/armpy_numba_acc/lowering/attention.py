@@ -19,7 +19,7 @@ from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.calls.attention import KEYS_AT_ONCE, MOST_VECTORS
 from armpy_numba_acc.machine.memory import Address, Buffer
 from armpy_numba_acc.program.emitter import Emitter
-from armpy_numba_acc.program.registry import Lowering
+from armpy_numba_acc.program.registry import LoweringRule
 
 _ALL = 1 << 30
 """A window that is wider than any sequence."""
@@ -147,4 +147,4 @@ def _mask(
     return kind, scratch, (pitches[0], pitches[1], turned.strides[2])
 
 
-LOWERINGS = {Attention: Lowering(check, lower)}
+LOWERINGS = {Attention: LoweringRule(check, lower)}

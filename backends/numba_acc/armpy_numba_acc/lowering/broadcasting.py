@@ -53,7 +53,7 @@ def emit_elementwise(
     ----------
     emit : Emitter
     expression : str
-        See `armpy_numba_acc.tiles.expressions`.
+        See `armpy_numba_acc.tiles.elementwise.expressions`.
     inputs : sequence of Value
     output : Value
     label : str

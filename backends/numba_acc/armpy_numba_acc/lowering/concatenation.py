@@ -15,7 +15,7 @@ from armpy_numba_acc.lowering.operands import expect, given
 from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.packing import tables
 from armpy_numba_acc.program.emitter import Emitter
-from armpy_numba_acc.program.registry import Lowering
+from armpy_numba_acc.program.registry import LoweringRule
 
 
 def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
@@ -77,4 +77,4 @@ def _requantized(
     return scratch
 
 
-LOWERINGS = {Concat: Lowering(check, lower_concat), Stack: Lowering(check, lower_stack)}
+LOWERINGS = {Concat: LoweringRule(check, lower_concat), Stack: LoweringRule(check, lower_stack)}

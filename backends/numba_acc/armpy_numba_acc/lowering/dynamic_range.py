@@ -95,10 +95,9 @@ def _emit_product(
     columns = len(weights)
     plan = plan_of(emit, DYNAMIC_MATRIX, DYNAMIC, patches, columns)
     if plan is None:
-        kind, call = DYNAMIC, calls.ConvolutionDynamic
-        tile = tile_of(emit.choices, DYNAMIC, patches, columns)
+        kind, tile = DYNAMIC, tile_of(emit.choices, DYNAMIC, patches, columns)
     else:
-        kind, call, tile = DYNAMIC_MATRIX, calls.ConvolutionDynamicMatrix, plan.tile(emit.isa)
+        kind, tile = DYNAMIC_MATRIX, plan.tile(emit.isa)
     panels = pack_weights_dynamic(
         emit.isa,
         weights.reshape(columns, len(patches.taps), patches.depth),
@@ -109,7 +108,7 @@ def _emit_product(
     )
     low, high = float_bounds(layer.operation.activation.bounds)  # type: ignore[attr-defined]
     record = partial(
-        call,
+        calls.ConvolutionDynamic,
         ranges=ranges,
         pixels_per_range=pixels_per_range,
         low=low,

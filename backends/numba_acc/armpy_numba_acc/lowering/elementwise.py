@@ -54,7 +54,7 @@ from armpy_numba_acc.packing.quantized import (
     stored_bounds,
 )
 from armpy_numba_acc.program.emitter import Emitter
-from armpy_numba_acc.program.registry import Check, Lowering
+from armpy_numba_acc.program.registry import Check, LoweringRule
 
 INTEGER_TYPES = (DataType.SIGNED32, DataType.SIGNED64)
 REAL_TYPES = (DataType.FLOAT32, *QUANTIZED_TYPES)
@@ -293,10 +293,10 @@ def lower_select(emit: Emitter, layer: Layer) -> None:
 
 
 LOWERINGS = {
-    ElementwiseBinary: Lowering(check_binary, lower_binary),
-    ElementwiseUnary: Lowering(check_unary, lower_unary),
-    Comparison: Lowering(check_comparison, lower_comparison),
-    LogicalBinary: Lowering(of_types(DataType.BOOLEAN), lower_logical),
-    Prelu: Lowering(of_types(*REAL_TYPES), lower_prelu),
-    Select: Lowering(check_select, lower_select),
+    ElementwiseBinary: LoweringRule(check_binary, lower_binary),
+    ElementwiseUnary: LoweringRule(check_unary, lower_unary),
+    Comparison: LoweringRule(check_comparison, lower_comparison),
+    LogicalBinary: LoweringRule(of_types(DataType.BOOLEAN), lower_logical),
+    Prelu: LoweringRule(of_types(*REAL_TYPES), lower_prelu),
+    Select: LoweringRule(check_select, lower_select),
 }

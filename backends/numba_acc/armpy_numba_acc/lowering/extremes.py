@@ -15,7 +15,7 @@ from armpy.types import DataType
 from armpy_numba_acc.lowering.operands import expect
 from armpy_numba_acc.machine import calls
 from armpy_numba_acc.program.emitter import Emitter
-from armpy_numba_acc.program.registry import Lowering
+from armpy_numba_acc.program.registry import LoweringRule
 
 _LONGEST_BLOCK = 1024
 
@@ -64,4 +64,4 @@ def lower(emit: Emitter, layer: Layer) -> None:
     emit(call, layer.name, num_operations=value.info.num_elements)
 
 
-LOWERINGS = {ArgMinMax: Lowering(check, lower)}
+LOWERINGS = {ArgMinMax: LoweringRule(check, lower)}

@@ -15,12 +15,12 @@ from armpy_numba_acc.lowering.operands import anything, expect
 from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.call import Call
 from armpy_numba_acc.program.emitter import Emitter
-from armpy_numba_acc.program.registry import Lowering
+from armpy_numba_acc.program.registry import LoweringRule
 
 
 @dataclass(frozen=True, slots=True)
 class _Lookup:
-    """Loops of a lookup; numbers as for `armpy_numba_acc.machine.calls.gathering.Gather`.
+    """Loops of a lookup; numbers as for `armpy_numba_acc.machine.calls.gathering.GatherCall`.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def _emit(emit: Emitter, layer: Layer, lookup: _Lookup) -> None:
         offsets = emit.constant(_offsets(indices.data.astype(np.int64), lookup, layer))
         call = calls.GatherRuns(*places, *numbers, offsets)
     else:
-        call = calls.GatherChecked(
+        call = calls.GatherByIndex(
             *places,
             *numbers,
             index_bytes=indices.info.data_type.size_bytes,
@@ -132,6 +132,6 @@ def _check_range(indices: Array, least: int, size: int, layer: Layer) -> None:
 
 
 LOWERINGS = {
-    Gather: Lowering(anything, lower_gather),
-    GatherNd: Lowering(anything, lower_gather_nd),
+    Gather: LoweringRule(anything, lower_gather),
+    GatherNd: LoweringRule(anything, lower_gather_nd),
 }

@@ -17,7 +17,7 @@ from armpy_numba_acc.lowering.operands import expect, given
 from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.program.emitter import Emitter
-from armpy_numba_acc.program.registry import Lowering
+from armpy_numba_acc.program.registry import LoweringRule
 
 MOST_LAYERS = 1024
 """Of a loop whose graphs lie in each other more than once: each is lowered as often."""
@@ -183,4 +183,4 @@ def _copy(emit: Emitter, layer: Layer, source: Buffer, target: Buffer, size: int
     emit(calls.Copy(source, target, size), f"{layer.name}: carry", part="carry")
 
 
-LOWERINGS = {While: Lowering(check, lower_while)}
+LOWERINGS = {While: LoweringRule(check, lower_while)}

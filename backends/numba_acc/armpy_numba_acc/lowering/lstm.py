@@ -14,7 +14,7 @@ from armpy_numba_acc.lowering.lstm_f32 import lower_f32
 from armpy_numba_acc.lowering.lstm_q8 import check_q8, lower_q8
 from armpy_numba_acc.lowering.operands import expect
 from armpy_numba_acc.program.emitter import Emitter
-from armpy_numba_acc.program.registry import Lowering
+from armpy_numba_acc.program.registry import LoweringRule
 
 
 def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
@@ -38,4 +38,4 @@ def lower(emit: Emitter, layer: Layer) -> None:
     (lower_f32 if is_float else lower_q8)(emit, layer)
 
 
-LOWERINGS = {UnidirectionalSequenceLstm: Lowering(check, lower)}
+LOWERINGS = {UnidirectionalSequenceLstm: LoweringRule(check, lower)}

@@ -14,7 +14,7 @@ from armpy.types import DataType
 from armpy_numba_acc.lowering.operands import expect
 from armpy_numba_acc.machine.calls import gathering
 from armpy_numba_acc.program.emitter import Emitter
-from armpy_numba_acc.program.registry import Lowering
+from armpy_numba_acc.program.registry import LoweringRule
 
 
 def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
@@ -42,4 +42,4 @@ def lower(emit: Emitter, layer: Layer) -> None:
     emit(call, layer.name)
 
 
-LOWERINGS = {OneHot: Lowering(check, lower)}
+LOWERINGS = {OneHot: LoweringRule(check, lower)}

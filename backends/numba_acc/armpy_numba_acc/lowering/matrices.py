@@ -11,10 +11,11 @@ from armpy.ops.operands import Operands
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
+from armpy_numba_acc import lowering
 from armpy_numba_acc.lowering.operands import expect
 from armpy_numba_acc.lowering.weighted_checks import LARGEST_FACTOR, WIDE
 from armpy_numba_acc.packing.quantized import QUANTIZED_TYPES, product_factor
-from armpy_numba_acc.program.registry import Lowering
+from armpy_numba_acc.program.registry import LoweringRule
 
 if TYPE_CHECKING:
     from armpy_numba_acc.program.emitter import Emitter
@@ -49,11 +50,8 @@ def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorIn
 
 
 def _lower(emit: Emitter, layer: Layer) -> None:
-    """See `lower_matrices`."""
-    # Of what it imports a start from kept programs needs nothing.
-    from armpy_numba_acc.lowering.matrices_layers import lower_matrices  # noqa: PLC0415
-
-    lower_matrices(emit, layer)
+    """See `lower_matrices`, which is imported when it is first needed."""
+    lowering.lower_matrices(emit, layer)
 
 
-LOWERINGS = {BatchMatMul: Lowering(check, _lower)}
+LOWERINGS = {BatchMatMul: LoweringRule(check, _lower)}

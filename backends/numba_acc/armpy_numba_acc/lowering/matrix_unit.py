@@ -11,7 +11,7 @@ from armpy_numba_acc.lowering.patches import Patches
 from armpy_numba_acc.lowering.tiles import ProductKind, Tile, fastest_ns
 from armpy_numba_acc.machine.calls.products import MatrixWalk
 from armpy_numba_acc.machine.isa import Isa
-from armpy_numba_acc.machine.matrix_unit import ROW_BYTES, ROWS, configuration
+from armpy_numba_acc.machine.processors.matrix_unit import ROW_BYTES, ROWS, configuration
 from armpy_numba_acc.machine.space import Space
 from armpy_numba_acc.packing.panels import with_depth
 from armpy_numba_acc.program.choices import Choices

@@ -22,7 +22,7 @@ from armpy_numba_acc.lowering.filling import emit_fill, stored_element
 from armpy_numba_acc.lowering.moves import Side, emit_move, stand_in
 from armpy_numba_acc.lowering.operands import anything, expect, needs
 from armpy_numba_acc.program.emitter import Emitter
-from armpy_numba_acc.program.registry import Lower, Lowering
+from armpy_numba_acc.program.registry import Lower, LoweringRule
 
 OperationT = TypeVar("OperationT", bound=Operation)
 
@@ -255,24 +255,24 @@ def _meeting(
     return image[tuple(in_image)], grid[tuple(in_grid)]
 
 
-LOWERINGS: Mapping[type[Operation], Lowering] = {
-    BatchToSpaceNd: Lowering(needs("block_shape", "crops"), lower_batch_to_space),
-    BroadcastTo: Lowering(anything, by_views(BroadcastTo, _broadcast)),
-    ChannelShuffle: Lowering(anything, by_views(ChannelShuffle, _shuffled)),
-    DepthToSpace: Lowering(anything, by_views(DepthToSpace, _spread)),
-    ExpandDims: Lowering(anything, lower_alias),
-    Fill: Lowering(anything, lower_fill),
-    Rank: Lowering(anything, lower_known),
-    Reshape: Lowering(anything, lower_alias),
-    ReverseV2: Lowering(needs("axes"), by_views(ReverseV2, _reversed)),
-    Shape: Lowering(anything, lower_known),
-    Slice: Lowering(needs("begin"), by_views(Slice, _sliced)),
-    SpaceToBatchNd: Lowering(needs("block_shape", "pad_list"), lower_space_to_batch),
-    SpaceToDepth: Lowering(anything, by_views(SpaceToDepth, _gathered)),
-    Splitter: Lowering(needs("axis"), lower_splitter),
-    Squeeze: Lowering(anything, lower_alias),
-    StridedSlice: Lowering(needs("begin", "end", "stride"), by_views(StridedSlice, _strided)),
-    Tile: Lowering(needs("multiples"), by_views(Tile, _tiled)),
-    Transpose: Lowering(needs("perm"), by_views(Transpose, _transposed)),
-    Unstack: Lowering(anything, lower_unstack),
+LOWERINGS: Mapping[type[Operation], LoweringRule] = {
+    BatchToSpaceNd: LoweringRule(needs("block_shape", "crops"), lower_batch_to_space),
+    BroadcastTo: LoweringRule(anything, by_views(BroadcastTo, _broadcast)),
+    ChannelShuffle: LoweringRule(anything, by_views(ChannelShuffle, _shuffled)),
+    DepthToSpace: LoweringRule(anything, by_views(DepthToSpace, _spread)),
+    ExpandDims: LoweringRule(anything, lower_alias),
+    Fill: LoweringRule(anything, lower_fill),
+    Rank: LoweringRule(anything, lower_known),
+    Reshape: LoweringRule(anything, lower_alias),
+    ReverseV2: LoweringRule(needs("axes"), by_views(ReverseV2, _reversed)),
+    Shape: LoweringRule(anything, lower_known),
+    Slice: LoweringRule(needs("begin"), by_views(Slice, _sliced)),
+    SpaceToBatchNd: LoweringRule(needs("block_shape", "pad_list"), lower_space_to_batch),
+    SpaceToDepth: LoweringRule(anything, by_views(SpaceToDepth, _gathered)),
+    Splitter: LoweringRule(needs("axis"), lower_splitter),
+    Squeeze: LoweringRule(anything, lower_alias),
+    StridedSlice: LoweringRule(needs("begin", "end", "stride"), by_views(StridedSlice, _strided)),
+    Tile: LoweringRule(needs("multiples"), by_views(Tile, _tiled)),
+    Transpose: LoweringRule(needs("perm"), by_views(Transpose, _transposed)),
+    Unstack: LoweringRule(anything, lower_unstack),
 }

@@ -24,7 +24,7 @@ from armpy_numba_acc.lowering.operands import expect
 from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.program.emitter import Emitter
-from armpy_numba_acc.program.registry import Lowering
+from armpy_numba_acc.program.registry import LoweringRule
 
 _POWERS = {0.5: "sqrt.div", 1.0: "div"}
 """Words that divide by a power more quickly than in general."""
@@ -145,8 +145,8 @@ def lower_by_row(emit: Emitter, layer: Layer) -> None:
 
 
 LOWERINGS = {
-    LayerNormalization: Lowering(check_by_row, lower_by_row),
-    RmsNormalization: Lowering(check_by_row, lower_by_row),
-    InstanceNormalization: Lowering(check, lower_by_image),
-    Normalization: Lowering(check, lower_by_neighbours),
+    LayerNormalization: LoweringRule(check_by_row, lower_by_row),
+    RmsNormalization: LoweringRule(check_by_row, lower_by_row),
+    InstanceNormalization: LoweringRule(check, lower_by_image),
+    Normalization: LoweringRule(check, lower_by_neighbours),
 }

@@ -14,7 +14,7 @@ from armpy_numba_acc.lowering.broadcasting import KINDS
 from armpy_numba_acc.lowering.operands import expect
 from armpy_numba_acc.machine import calls
 from armpy_numba_acc.program.emitter import Emitter
-from armpy_numba_acc.program.registry import Lowering
+from armpy_numba_acc.program.registry import LoweringRule
 
 _KINDS = ("f32", "i32", "i16", "u16", "i8", "u8")
 
@@ -51,4 +51,4 @@ def lower(emit: Emitter, layer: Layer) -> None:
     emit(call, layer.name, num_operations=value.info.num_elements)
 
 
-LOWERINGS = {TopkV2: Lowering(check, lower)}
+LOWERINGS = {TopkV2: LoweringRule(check, lower)}

@@ -21,7 +21,7 @@ from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.formats import FORMAT_BYTES
 from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.program.emitter import Emitter
-from armpy_numba_acc.program.registry import Lowering
+from armpy_numba_acc.program.registry import LoweringRule
 
 _MOST_WRAPS = 8
 """As often a tensor is repeated on each side of an axis; each takes a command."""
@@ -229,4 +229,4 @@ def _pieces(mode: PaddingMode, inside: slice, before: int, after: int) -> Iterat
     return (piece for piece in pieces if piece.count)
 
 
-LOWERINGS = {Pad: Lowering(check, lower)}
+LOWERINGS = {Pad: LoweringRule(check, lower)}

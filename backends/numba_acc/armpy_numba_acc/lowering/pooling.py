@@ -29,7 +29,7 @@ from armpy_numba_acc.program.choices import Choices
 from armpy_numba_acc.program.emitter import Emitter
 from armpy_numba_acc.program.fusion import float_bounds
 from armpy_numba_acc.program.limits import MOST_TAPS
-from armpy_numba_acc.program.registry import Lowering
+from armpy_numba_acc.program.registry import LoweringRule
 
 _NUDGE = np.float32(1 + 2.0**-21)
 """Makes up for rounding where a mean lies half-way between two integers."""
@@ -186,4 +186,4 @@ def _width(choices: Choices, windows: Windows) -> int:
     return best_width(choices, "pooling_u8", windows, costs) if costs else channels
 
 
-LOWERINGS = {Pooling2d: Lowering(check, lower)}
+LOWERINGS = {Pooling2d: LoweringRule(check, lower)}

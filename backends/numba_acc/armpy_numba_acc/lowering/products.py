@@ -86,6 +86,7 @@ def emit_product(
         if plan.gathers:
             scratch = emit.scratch(plan.gathered_bytes * emit.num_threads)
     call = record(
+        kernel_name=kind.name,
         source=patches.source,
         target=target,
         weights=weights.panels,

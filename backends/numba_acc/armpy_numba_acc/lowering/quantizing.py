@@ -34,7 +34,7 @@ from armpy_numba_acc.packing.quantized import (
     zero_point_of,
 )
 from armpy_numba_acc.program.emitter import Emitter
-from armpy_numba_acc.program.registry import Lowering
+from armpy_numba_acc.program.registry import LoweringRule
 
 FLOAT_CASTS = {
     (DataType.FLOAT16, DataType.FLOAT32): "half_to_float",
@@ -215,7 +215,7 @@ def _signed_source(emit: Emitter, value: Value, label: str) -> Buffer:
 
 
 LOWERINGS = {
-    Quantize: Lowering(check_quantize, lower_quantize),
-    Dequantize: Lowering(check_dequantize, lower_dequantize),
-    Cast: Lowering(check_cast, lower_cast),
+    Quantize: LoweringRule(check_quantize, lower_quantize),
+    Dequantize: LoweringRule(check_dequantize, lower_dequantize),
+    Cast: LoweringRule(check_cast, lower_cast),
 }

@@ -18,7 +18,7 @@ from armpy_numba_acc.lowering.recurrent_cells import Cell, emit_cell
 from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.program.emitter import Emitter
-from armpy_numba_acc.program.registry import Lowering
+from armpy_numba_acc.program.registry import LoweringRule
 
 _FUNCTIONS = (GateFunction.SIGMOID, GateFunction.TANH, GateFunction.RELU)
 _WEIGHTS = ("weights", "recurrent_weights", "bias", "recurrent_bias", "peephole")
@@ -89,4 +89,4 @@ def _state(emit: Emitter, layer: Layer, name: str, size: int) -> Buffer:
     return emit.constant(np.zeros(size, np.float32)) if value is None else emit.source(value)
 
 
-LOWERINGS = {RecurrentSequence: Lowering(check, lower)}
+LOWERINGS = {RecurrentSequence: LoweringRule(check, lower)}

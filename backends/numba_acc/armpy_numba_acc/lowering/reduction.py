@@ -19,7 +19,7 @@ from armpy_numba_acc.lowering.operands import expect
 from armpy_numba_acc.machine import calls
 from armpy_numba_acc.packing.quantized import QUANTIZED_TYPES, scale_of, zero_point_of
 from armpy_numba_acc.program.emitter import Emitter
-from armpy_numba_acc.program.registry import Lowering
+from armpy_numba_acc.program.registry import LoweringRule
 
 _LONGEST_BLOCK = 1024
 _MOST_REDUCED = {1: 1 << 23, 2: 1 << 16}
@@ -153,4 +153,4 @@ def _rescaling(
     return calls.Rescaling(multiplier, zero_point_of(info) * count, shift, zero_point_of(output))
 
 
-LOWERINGS = {Reduce: Lowering(check, lower)}
+LOWERINGS = {Reduce: LoweringRule(check, lower)}

@@ -16,7 +16,7 @@ from armpy.types import DataLayout, DataType
 from armpy_numba_acc.lowering.operands import expect
 from armpy_numba_acc.machine import calls
 from armpy_numba_acc.program.emitter import Emitter
-from armpy_numba_acc.program.registry import Lowering
+from armpy_numba_acc.program.registry import LoweringRule
 
 _KINDS = {
     DataType.FLOAT32: "f32",
@@ -122,4 +122,4 @@ def _weights_of(samples: numerics.resize.Samples) -> Array:
     return weights.astype(np.int32) if weights.dtype.kind == "i" else weights
 
 
-LOWERINGS = {Resize: Lowering(check, lower)}
+LOWERINGS = {Resize: LoweringRule(check, lower)}

@@ -17,7 +17,7 @@ from armpy_numba_acc.lowering.operands import expect
 from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.program.emitter import Emitter
-from armpy_numba_acc.program.registry import Lowering
+from armpy_numba_acc.program.registry import LoweringRule
 
 
 def check_elements(
@@ -89,7 +89,7 @@ def lower_scatter_nd(emit: Emitter, layer: Layer) -> None:
         for axis in range(places[-1])
     ]
     _copy(emit, layer)
-    call = calls.ScatterChecked(
+    call = calls.ScatterByIndex(
         index_bytes=indices.info.data_type.size_bytes,
         updates=emit.source(updates),
         target=emit.target(layer.output),
@@ -111,7 +111,7 @@ def _copy(emit: Emitter, layer: Layer) -> None:
 
 
 LOWERINGS = {
-    GatherElements: Lowering(check_elements, lower_gather_elements),
-    ScatterElements: Lowering(check_elements, lower_scatter_elements),
-    ScatterNd: Lowering(check_scatter, lower_scatter_nd),
+    GatherElements: LoweringRule(check_elements, lower_gather_elements),
+    ScatterElements: LoweringRule(check_elements, lower_scatter_elements),
+    ScatterNd: LoweringRule(check_scatter, lower_scatter_nd),
 }

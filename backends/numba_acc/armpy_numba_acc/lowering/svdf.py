@@ -22,7 +22,7 @@ from armpy_numba_acc.machine.space import Space
 from armpy_numba_acc.packing.quantized import zero_point_of
 from armpy_numba_acc.packing.weights_u8 import GROUP, lines_of_groups
 from armpy_numba_acc.program.emitter import Emitter
-from armpy_numba_acc.program.registry import Lowering
+from armpy_numba_acc.program.registry import LoweringRule
 
 _FORMATS = {
     DataType.FLOAT32: "f32",
@@ -154,4 +154,4 @@ class _Rescaling:
         )
 
 
-LOWERINGS = {Svdf: Lowering(check, lower)}
+LOWERINGS = {Svdf: LoweringRule(check, lower)}

@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from armpy.core.symbolic import computed, current, fixed, is_traced
 from armpy_numba_acc.lowering.patches import Patches
+from armpy_numba_acc.machine.cost_model.model import MachineModel
 from armpy_numba_acc.machine.isa import Isa
-from armpy_numba_acc.machine.model import MachineModel
 from armpy_numba_acc.program.choices import Choices
 
 

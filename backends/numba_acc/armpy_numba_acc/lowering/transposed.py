@@ -31,7 +31,7 @@ from armpy_numba_acc.lowering.weighted_checks import check_types, is_dynamic
 from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.program.emitter import Emitter
 from armpy_numba_acc.program.limits import MOST_PARTS, MOST_TAPS, GivenBackError
-from armpy_numba_acc.program.registry import Lowering
+from armpy_numba_acc.program.registry import LoweringRule
 
 
 def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
@@ -229,6 +229,6 @@ def _padded(emit: Emitter, layer: Layer, axes: Sequence[Sequence[_Phase]]) -> _P
 
 
 LOWERINGS = {
-    TransposeConvolution2d: Lowering(check, lower),
-    TransposeConvolution3d: Lowering(check, lower),
+    TransposeConvolution2d: LoweringRule(check, lower),
+    TransposeConvolution3d: LoweringRule(check, lower),
 }

@@ -147,7 +147,7 @@ def emit_real(
         )
     elif weights.kind is BF16_PAIRED:
         record = partial(
-            calls.ConvolutionBf16Paired,
+            calls.ConvolutionBf16Pairs,
             rest=patches.depth % BF16_PAIRED.group,
             residual_format=added,
             output_format=output.kind,

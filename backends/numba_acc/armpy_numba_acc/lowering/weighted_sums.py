@@ -53,15 +53,10 @@ def emit_filters_sums(
     columns, bias = len(weights), layer.constant("bias")
     largest_sums(layer, weights.reshape(columns, -1).T, chosen)
     plan = plan_of(emit, SUMS_MATRIX, SUMS, patches, columns)
-    call: type[calls.ConvolutionSums]
     if plan is None:
-        kind, call, tile = (
-            SUMS,
-            calls.ConvolutionSums,
-            tile_of(emit.choices, SUMS, patches, columns),
-        )
+        kind, tile = SUMS, tile_of(emit.choices, SUMS, patches, columns)
     else:
-        kind, call, tile = SUMS_MATRIX, calls.ConvolutionSumsMatrix, plan.tile(emit.isa)
+        kind, tile = SUMS_MATRIX, plan.tile(emit.isa)
     packed = pack_weights_sums(
         emit.isa,
         weights,
@@ -72,7 +67,7 @@ def emit_filters_sums(
         *([] if plan is None else [plan.arranged]),
     )
     record = partial(
-        call,
+        calls.ConvolutionSums,
         depth=patches.depth,
         correction=packed.correction,
         has_corrections=int(packed.correction != 0),

@@ -138,7 +138,7 @@ class _Scaling:
     factors : Factors
     zero_point, low, high : int
     has_negatives, has_bounds, has_large_scales, is_imprecise : bool
-        See `armpy_numba_acc.tiles.exact_scaling`.
+        See `armpy_numba_acc.tiles.finish.exact_scaling`.
     """
 
     factors: Factors
@@ -218,15 +218,13 @@ def emit_filters_u8(
     """
     columns, bias = len(weights), layer.constant("bias")
     plan = plan_of(emit, U8_MATRIX, U8, patches, columns)
-    call: type[calls.ConvolutionU8]
     if plan is None and emit.isa.has_paired_products and patches.num_pixels > 1:
-        kind, call = U8_PAIRED, calls.ConvolutionU8Paired
-        patches = with_room(emit, layer, patches, kind)
+        kind, patches = U8_PAIRED, with_room(emit, layer, patches, U8_PAIRED)
         tile = tile_of(emit.choices, kind, patches, columns)
     elif plan is None:
-        kind, call, tile = U8, calls.ConvolutionU8, tile_of(emit.choices, U8, patches, columns)
+        kind, tile = U8, tile_of(emit.choices, U8, patches, columns)
     else:
-        kind, call, tile = U8_MATRIX, calls.ConvolutionU8Matrix, plan.tile(emit.isa)
+        kind, tile = U8_MATRIX, plan.tile(emit.isa)
     scaling = _Scaling.of(layer, weights, chosen)
     pack = pack_weights_u8 if plan is None else partial(pack_weights_u8, arranged=plan.arranged)
     packed = pack(
@@ -240,7 +238,7 @@ def emit_filters_u8(
         group=kind.group,
     )
     record = partial(
-        call,
+        calls.ConvolutionU8,
         depth=patches.depth,
         correction=packed.correction,
         zero_point=scaling.zero_point,

@@ -32,15 +32,23 @@ Word: TypeAlias = Buffer | Address | int | float
 class Call(MemoryLayout):
     """One call of the kernel that is named like the record: ``MoveRuns`` of ``move_runs``.
 
+    Attributes
+    ----------
+    parameters : tuple of str
+        Fields that the kernel is made for; they are no words.
+    named_by : str
+        Field with the kernel's name, where several kernels have the same record; it is no word.
+    work : WorkKind
+
     Notes
     -----
     A record is a frozen dataclass whose fields are of type `Pointer`, ``int``, ``float``, or of a
     record that several kernels share, whose words stand in the field's place. The last one may be
-    ``tuple[float, ...]``, which becomes as many words as it has numbers. Fields that `parameters`
-    names are no words: the kernel is made for them.
+    ``tuple[float, ...]``, which becomes as many words as it has numbers.
     """
 
     parameters: ClassVar[tuple[str, ...]] = ()
+    named_by: ClassVar[str] = ""
     work: ClassVar[WorkKind] = WorkKind.FLOATS
 
     @classmethod
@@ -52,14 +60,17 @@ class Call(MemoryLayout):
     @classmethod
     def word_names(cls) -> tuple[str, ...]:
         """Names of the fields that are words, or records of words, in order."""
-        return tuple([f.name for f in dataclasses.fields(cls) if f.name not in cls.parameters])
+        others = (*cls.parameters, cls.named_by)
+        return tuple([f.name for f in dataclasses.fields(cls) if f.name not in others])
 
     @property
     def kernel(self) -> Kernel:
         """The kernel, made for the record's parameters."""
         # A kernel that is made for a size is made for that one alone.
         made_for = tuple(fixed(getattr(self, name)) for name in self.parameters)
-        return Kernel(_name_of(type(self).__name__), made_for)
+        record = type(self)
+        name = getattr(self, self.named_by) if self.named_by else _name_of(record.__name__)
+        return Kernel(name, made_for)
 
     @property
     def words(self) -> tuple[Word, ...]:

@@ -4,8 +4,8 @@ Notes
 -----
 One thread leads: the one that the application calls from. It forks and joins workers: for each
 command that is worth it, it publishes the command's number, does a share of its own, and waits
-until the others have done theirs (`armpy_numba_acc.llvm.fork_join`). What they tell each other is
-in the execution's `SYNC_BYTES`; how workers are found is in the process's tickets.
+until the others have done theirs (`armpy_numba_acc.llvm.threads.fork_join`). What they tell each
+other is in the execution's `SYNC_BYTES`; how workers are found is in the process's tickets.
 """
 
 from __future__ import annotations
@@ -47,8 +47,9 @@ class ExecutionRecord(MemoryLayout):
         is 0 if the program is too short for that.
     start : int
         The command to begin with: 0, or the one at which a loop has let Python look for interrupts.
-    gate : Pointer
-        The process's `armpy_numba_acc.machine.gate.Gate`; 0 if the program is too short for that.
+    arbiter : Pointer
+        The process's `armpy_numba_acc.machine.core_arbiter.CoreArbiter`; 0 if the program is too
+        short for that.
     is_patient : int
         Whether it waits for its turn. Otherwise it is counted there only.
     acquire, release : Pointer
@@ -76,7 +77,7 @@ class ExecutionRecord(MemoryLayout):
     let_others: Pointer
     take_back: Pointer
     start: int
-    gate: Pointer
+    arbiter: Pointer
     is_patient: int
     acquire: Pointer
     release: Pointer
@@ -127,8 +128,8 @@ LINE_BYTES = 64
 
 PUBLISHED, DONE, JOINED, FAILURE, CONTROL = (LINE_BYTES * line for line in range(5))
 """Offsets in the memory that threads share: command and number of threads, as
-`armpy_numba_acc.llvm.fork_join.published` puts them together; shares that workers have done;
-workers that have joined; which index was out of range; what loops need."""
+`armpy_numba_acc.llvm.threads.fork_join.published` puts them together; shares that workers have
+done; workers that have joined; which index was out of range; what loops need."""
 
 SYNC_BYTES = 5 * LINE_BYTES
 

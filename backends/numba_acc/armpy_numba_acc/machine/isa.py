@@ -28,7 +28,7 @@ class Isa(NamedTuple):
         Whether these may take the place of float32.
     matrix_unit : {"", "amx", "emulated"}
         Whether there are products of tiles of 16 by 64 bytes (AMX), or plain code in their place:
-        a process has to ask for the first, see `armpy_numba_acc.machine.matrix_unit`.
+        a process has to ask for the first, see `armpy_numba_acc.machine.processors.matrix_unit`.
     has_paired_products : bool
         Whether one instruction multiplies bytes of two rows with those of two columns (Arm's
         ``usmmla``), and, if there are dot products of bfloat16, these (``bfmmla``).

@@ -37,12 +37,14 @@ def link(objects: Mapping[str, bytes]) -> Image:
     """
     read = {name: ObjectFile(data) for name, data in objects.items()}
     architectures = {item.architecture for item in read.values()}
+    # One image runs on one processor: a mixture would fail at the first call, not here.
     if len(architectures) != 1:
         raise UnsupportedError("there are no objects, or of several architectures")
     (architecture,) = architectures
     end = 0
     for item in read.values():
         end = item.place(end)
+    # Aligned, as Arm's instructions and the addresses behind them have to be.
     jumps = _jumps(read.values(), end + -end % JUMP.size)
     size = max(jumps.values(), default=end) + JUMP.size
     if size > _MOST_BYTES:

@@ -78,6 +78,7 @@ def load_image(image: Image) -> dict[str, int]:
     """
     if image.architecture != _architecture():
         raise UnsupportedError(f"it is code for {image.architecture} on Linux")
+    # What comes from a file is checked before anything of it is written or run.
     size = len(image.code)
     inside = range(size - JUMP.size + 1)
     if not all(place in inside for place in image.jumps.values()):
@@ -85,6 +86,7 @@ def load_image(image: Image) -> dict[str, int]:
     if not all(0 <= place < size for place in image.functions.values()):
         raise UnsupportedError("a function lies outside of the code")
     addresses = {name: _library_address(name) for name in image.jumps}
+    # Written first and made executable then: memory that is both is refused by some systems.
     memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     memory[:] = image.code
     for name, place in image.jumps.items():
@@ -107,6 +109,7 @@ def _library_address(name: str) -> int:
 
 def _make_executable(start: int, size: int) -> None:
     """Let memory be run, and no longer be written."""
+    # Ahead of the change of rights, behind which nothing is written any more.
     if (flush := _flush_instructions()) is not None:
         flush(start, start + size)
     protect = ctypes.CDLL(None, use_errno=True).mprotect

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Mapping
 
 from armpy.errors import BackendUnavailableError
+from armpy_numba_acc import llvm
 from armpy_numba_acc.machine.compiler import missing_compiler
 from armpy_numba_acc.native import elf
 
@@ -47,7 +48,4 @@ def load_objects(objects: Mapping[str, bytes]) -> dict[str, int]:
                 where="NumbaAcc",
                 actual=f"{reason}; {missing_compiler()}",
             )
-        # Importing LLVM takes longer than loading the kernels of a model.
-        from armpy_numba_acc.llvm.loader import load_by_llvm  # noqa: PLC0415
-
-        return load_by_llvm(objects)
+        return llvm.load_by_llvm(objects)

@@ -121,6 +121,7 @@ class ObjectFile:
         if kind != _RELOCATABLE or machine not in ARCHITECTURES:
             raise UnsupportedError("it is no object for x86-64 or 64-bit Arm")
         self.architecture = ARCHITECTURES[machine]
+        # Every offset is checked before it is used, as files on disk can be damaged.
         if size != _SECTION.size or start + size * count > len(data) or names >= count:
             raise UnsupportedError("its table of sections is damaged")
         table = data[start : start + size * count]
@@ -134,6 +135,7 @@ class ObjectFile:
         for section in self._loaded.values():
             _check_loaded(section)
         tables = [section for section in self.sections if section.kind == _SYMBOLS]
+        # LLVM writes one; with several, indices of symbols would mean different things.
         if len(tables) != 1:
             raise UnsupportedError("it has no table of symbols, or several")
         self._names = self._checked_names(tables[0].link)

@@ -86,6 +86,7 @@ def new_lock() -> int:
     lock = _allocate_lock()
     if not lock:
         raise MemoryError("the interpreter has no room for a lock")
+    # It begins taken: who waits for it sleeps until somebody frees it.
     _acquire_lock(lock, 1)
     return int(lock)
 
@@ -103,6 +104,7 @@ def check_layout() -> None:
     BackendUnavailableError
         If not: this is no CPython, or an unknown NumPy.
     """
+    # A slice: its data does not begin where the memory does, so that a wrong offset shows.
     example: Array = np.arange(6, dtype=np.int16)[2:]
     is_known = sys.implementation.name == "cpython" and (
         _word(example, -8) == id(np.ndarray) and _word(example, 0) == example.ctypes.data

@@ -146,6 +146,7 @@ def relocate(
         raise UnsupportedError(f"a reference is of kind {kind}")
     _check_room(room, _WORD.size)
     (instruction,) = _WORD.unpack_from(code, place)
+    # Damaged code must not be patched: what is written is run.
     if instruction & field.mask != field.expected or place % _WORD.size:
         raise UnsupportedError("a reference does not lie in an instruction of its kind")
     kept = instruction & ~_ROOM.get(kind, _WITHIN)

@@ -23,7 +23,7 @@ def pack_weights_dynamic(
     width: int,
     arranged: Callable[[Array], Array] = lambda values: values,
 ) -> Array:
-    """Weights for `armpy_numba_acc.tiles.real_finish.DynamicFinish`.
+    """Weights for `armpy_numba_acc.tiles.finish.real_finish.DynamicFinish`.
 
     Parameters
     ----------

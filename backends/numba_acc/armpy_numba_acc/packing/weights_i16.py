@@ -31,7 +31,7 @@ class SumRescaling:
     Parameters
     ----------
     rounding : {"plain", "signed", "real"}
-        See `armpy_numba_acc.tiles.rescaling.WideFinish`.
+        See `armpy_numba_acc.tiles.finish.rescaling.WideFinish`.
     lines : ndarray, int64, shape (5, channels)
         Factor, addend, shift, half and step; or factor and addend as the bits of float64.
     """

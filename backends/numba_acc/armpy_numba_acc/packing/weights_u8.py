@@ -48,7 +48,7 @@ def pack_weights_u8(
     arranged: Callable[[Array], Array] = lambda values: values,
     group: int = GROUP,
 ) -> PackedWeights:
-    """Weights for `armpy_numba_acc.tiles.byte_finish`.
+    """Weights for `armpy_numba_acc.tiles.finish.byte_finish`.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def pack_weights_sums(
     width: int,
     arranged: Callable[[Array], Array] = lambda values: values,
 ) -> PackedWeights:
-    """Weights for `armpy_numba_acc.tiles.byte_finish.SumsFinish`; parameters as above.
+    """Weights for `armpy_numba_acc.tiles.finish.byte_finish.SumsFinish`; parameters as above.
 
     Returns
     -------

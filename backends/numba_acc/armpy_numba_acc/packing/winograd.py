@@ -13,7 +13,7 @@ Float64Array = npt.NDArray[np.float64]
 
 PAIRS: Mapping[int, tuple[float, ...]] = {1: (1.0,), 2: (0.75, 1.25)}
 """By their number, the numbers that lines are transformed for, with both signs; see
-`armpy_numba_acc.tiles.winograd_f32`. Those that are not 1 lose the least precision."""
+`armpy_numba_acc.tiles.windows.winograd_f32`. Those that are not 1 lose the least precision."""
 
 
 def pack_winograd_f32(

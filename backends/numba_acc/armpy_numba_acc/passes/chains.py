@@ -52,7 +52,7 @@ class ElementwiseChain:
     inputs : tuple of Value
         What they read, constants of one element left out.
     expression : str
-        See `armpy_numba_acc.tiles.expressions.expression_named`.
+        See `armpy_numba_acc.tiles.elementwise.expressions.expression_named`.
     parameters : tuple of float
         The expression's.
     """

@@ -29,7 +29,7 @@ from armpy.ops.reshaping import Reshape
 from armpy.ops.resizing import Resize
 from armpy.ops.transpose_convolution import TransposeConvolution2d
 from armpy.ops.volumes import Convolution3d, TransposeConvolution3d
-from armpy_numba_acc.machine.model import MachineModel
+from armpy_numba_acc.machine.cost_model.model import MachineModel
 
 _WITH_WEIGHTS = (
     Convolution2d,

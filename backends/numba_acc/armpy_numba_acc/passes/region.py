@@ -8,14 +8,13 @@ from typing import TypeAlias
 from armpy.graph import Layer, SubgraphView, Value
 from armpy_numba_acc.lowering.byte_lines import lower_as_lines
 from armpy_numba_acc.machine import calls
+from armpy_numba_acc.machine.cost_model.figures import typical
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.memory import Buffer
-from armpy_numba_acc.machine.model_figures import typical
 from armpy_numba_acc.passes.bfloat16 import find_bfloat16
 from armpy_numba_acc.passes.byte_chains import find_byte_chains
 from armpy_numba_acc.passes.byte_tables import find_byte_functions, lower_byte_function
 from armpy_numba_acc.passes.chains import find_chains, lower_chain
-from armpy_numba_acc.passes.empties import without_empties
 from armpy_numba_acc.passes.fusion import find_fusions
 from armpy_numba_acc.passes.grouping import with_depthwise
 from armpy_numba_acc.passes.images import Images, images_of, volumes_of
@@ -23,6 +22,7 @@ from armpy_numba_acc.passes.joining import find_joins
 from armpy_numba_acc.passes.pad_folding import with_folded_padding
 from armpy_numba_acc.passes.rewriting import rewritten
 from armpy_numba_acc.passes.views import find_views
+from armpy_numba_acc.passes.zero_sized import without_zero_sized
 from armpy_numba_acc.program.choices import Choices
 from armpy_numba_acc.program.emitter import Arrangement, Emitter
 from armpy_numba_acc.program.program import Program
@@ -150,7 +150,7 @@ def _lower_byte_chain(emitter: Emitter, chain: Sequence[Layer]) -> None:
 
 def prepared(view: SubgraphView) -> SubgraphView:
     """A region with the layers that are lowered; the same if it is one of those already."""
-    return with_folded_padding(with_depthwise(rewritten(without_empties(view))))
+    return with_folded_padding(with_depthwise(rewritten(without_zero_sized(view))))
 
 
 def _worthwhile_threads(choices: Choices, view: SubgraphView, num_threads: int) -> int:

@@ -33,6 +33,7 @@ from armpy.ops.transpose_convolution import TransposeConvolution2d
 from armpy.ops.volumes import Convolution3d, TransposeConvolution3d
 from armpy.tensor import TensorInfo
 from armpy.types import DataLayout, DataType
+from armpy_numba_acc.program.registry import refusal_of
 
 _WITH_IMAGES = (
     Convolution2d,
@@ -58,7 +59,7 @@ Permutation = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Rewriting:
+class Rewrite:
     """Another operation that does the same to changed tensors.
 
     Parameters
@@ -86,27 +87,27 @@ class Rewriting:
         return _transposed(info, self.permutation) if is_permuted else info
 
 
-def rewriting_of(
+def rewrite_of(
     operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
-) -> Rewriting | None:
+) -> Rewrite | None:
     """How a layer is written otherwise; None if there is no way."""
     rank = len(outputs[0].known_shape)
     if isinstance(operation, _WITH_IMAGES) and operation.data_layout in _CHANNELS_LAST:
         layout = _CHANNELS_LAST[operation.data_layout]
-        return Rewriting(replace(operation, data_layout=layout), (0, *range(2, rank), 1))
+        return Rewrite(replace(operation, data_layout=layout), (0, *range(2, rank), 1))
     if isinstance(operation, _WITH_ROWS) and rank and operation.axis % rank != rank - 1:
         axis = operation.axis % rank
         others = tuple(number for number in range(rank) if number != axis)
-        return Rewriting(replace(operation, axis=-1), (*others, axis))
+        return Rewrite(replace(operation, axis=-1), (*others, axis))
     if isinstance(operation, _OVER_AXES) and not any(inputs[1:]):
         axes = normalize_axes(operation.axes, rank)
         order = (*(axis for axis in range(rank) if axis not in axes), *axes)
         if order != tuple(range(rank)):
             last = tuple(range(rank - len(axes), rank))
-            return Rewriting(replace(operation, axes=last), order)
+            return Rewrite(replace(operation, axes=last), order)
     infos = [info for info in (*inputs, *outputs) if info is not None]
     if any(info.data_type is DataType.FLOAT16 for info in infos):
-        return Rewriting(operation)
+        return Rewrite(operation)
     return None
 
 
@@ -137,30 +138,27 @@ class _LayerRewriter:
 
     def add(self, layer: Layer) -> None:
         """Add a layer, or what it is written as."""
-        # The registry asks this module.
-        from armpy_numba_acc.program.registry import refusal_of  # noqa: PLC0415
-
         infos = layer.operation, layer.input_infos, layer.output_infos
-        rewriting = rewriting_of(*infos)
-        if rewriting is None or not refusal_of(*infos):
+        rewrite = rewrite_of(*infos)
+        if rewrite is None or not refusal_of(*infos):
             self.layers.append(layer)
             return
         inputs = tuple(
-            value and self._input(value, rewriting.permutation if index == 0 else None)
+            value and self._input(value, rewrite.permutation if index == 0 else None)
             for index, value in enumerate(layer.inputs)
         )
-        outputs = tuple(self._given(value, rewriting) for value in layer.outputs)
+        outputs = tuple(self._given(value, rewrite) for value in layer.outputs)
         self.layers.append(
-            replace(layer, operation=rewriting.operation, inputs=inputs, outputs=outputs)
+            replace(layer, operation=rewrite.operation, inputs=inputs, outputs=outputs)
         )
         for value, made in zip(layer.outputs, outputs, strict=True):
             if made is not value:
-                self._output(value, made, rewriting.permutation)
+                self._output(value, made, rewrite.permutation)
 
-    def _given(self, value: Value, rewriting: Rewriting) -> Value:
+    def _given(self, value: Value, rewrite: Rewrite) -> Value:
         """What the other operation gives: the graph's tensor, if it gives just that."""
-        info = rewriting.output_info(value.info)
-        is_same = rewriting.permutation is None and info == value.info
+        info = rewrite.output_info(value.info)
+        is_same = rewrite.permutation is None and info == value.info
         return value if is_same else self._value(info, value.name)
 
     def _input(self, value: Value, permutation: Permutation | None) -> Value:
@@ -216,7 +214,7 @@ def _needed(layers: Sequence[Layer], outputs: Sequence[Value]) -> tuple[Layer, .
     wanted = set(outputs)
     kept = []
     for layer in reversed(layers):
-        # What the rewriting adds has one output; all others were needed before.
+        # What the rewrite adds has one output; all others were needed before.
         is_added = layer.id < 0
         if not is_added or layer.outputs[0] in wanted:
             kept.append(layer)

@@ -8,7 +8,8 @@ from armpy.backend import ReasonCode, Support
 from armpy.ops import BinaryOperation, ElementwiseBinary, FusedActivation, Select, Softmax
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
-from armpy_numba_acc.passes.empties import (
+from armpy_numba_acc import passes
+from armpy_numba_acc.passes.zero_sized import (
     gives_nothing,
     has_empty,
     needed_inputs,
@@ -75,12 +76,9 @@ def _is_rewritten(
     operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
 ) -> bool:
     """Whether a layer can be lowered written otherwise."""
-    # Nearly all networks do without.
-    from armpy_numba_acc.passes.rewriting import rewriting_of  # noqa: PLC0415
-
-    rewriting = rewriting_of(operation, inputs, outputs)
-    if rewriting is None:
+    rewrite = passes.rewrite_of(operation, inputs, outputs)
+    if rewrite is None:
         return False
-    changed = [rewriting.input_info(info, index) for index, info in enumerate(inputs)]
-    results = [rewriting.output_info(info) for info in outputs]
-    return not refusal_of(rewriting.operation, changed, results)
+    changed = [rewrite.input_info(info, index) for index, info in enumerate(inputs)]
+    results = [rewrite.output_info(info) for info in outputs]
+    return not refusal_of(rewrite.operation, changed, results)

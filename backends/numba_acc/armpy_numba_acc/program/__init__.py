@@ -1,1 +1,11 @@
-"""Programs under construction: emitter, memory, choices, and which operations can be lowered."""
+"""Programs under construction: emitter, memory, choices, and which operations can be lowered.
+
+Notes
+-----
+What the package offers is imported when it is first asked for: a program from disk is neither
+chosen nor estimated again.
+"""
+
+from armpy.core.lazy import offer
+
+__getattr__, __dir__ = offer(__name__)

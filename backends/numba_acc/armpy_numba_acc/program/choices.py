@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from armpy.graph import Layer
+from armpy_numba_acc.machine.cost_model.model import MachineModel
 from armpy_numba_acc.machine.isa import Isa
-from armpy_numba_acc.machine.model import MachineModel
 
 if TYPE_CHECKING:  # saved programs run without graphs
     from armpy.graph import Layer

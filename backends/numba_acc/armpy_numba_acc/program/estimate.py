@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from armpy.core.symbolic import computed
+from armpy_numba_acc.machine.cost_model.model import MachineModel
 from armpy_numba_acc.machine.isa import Isa
-from armpy_numba_acc.machine.model import MachineModel
 from armpy_numba_acc.machine.work import WorkKind
 from armpy_numba_acc.program.program import CommandInfo, Figures, ProgramTiming
 

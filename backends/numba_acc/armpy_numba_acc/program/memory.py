@@ -53,6 +53,7 @@ def plan_arena(buffers: Sequence[Buffer]) -> int:
     used = [buffer for buffer in buffers if buffer.first >= 0]
     lifetimes = [(buffer.first, buffer.last) for buffer in used]
     near = neighbours(lifetimes)
+    # Looking at all pairs takes quadratic time, which large loops would feel at every load.
     if near is None:
         offsets = place_in_order(lifetimes, [_aligned(_reach(buffer)) for buffer in used])
         for buffer, offset in zip(used, offsets, strict=True):
@@ -90,6 +91,7 @@ def _reach(buffer: Buffer) -> int:
     a little behind it, what a command reads and what it writes would share few lines of the
     cache: depthwise convolutions take up to twice as long then.
     """
+    # Small buffers stay in a near cache anyway, and steps between them would waste it.
     if buffer.size_bytes < 8 * _PAGE_BYTES:
         return buffer.size_bytes
     return -(-buffer.size_bytes // _PAGE_BYTES) * _PAGE_BYTES + _STEP_BYTES

@@ -26,8 +26,8 @@ Lower: TypeAlias = Callable[["Emitter", Layer], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Lowering:
-    """Lowering of an operation.
+class LoweringRule:
+    """Rule by which an operation is lowered.
 
     Parameters
     ----------
@@ -44,10 +44,10 @@ class Lowering:
 _LOWERINGS = ModuleTables("armpy_numba_acc.lowering", "LOWERINGS")
 
 
-def lowering_of(operation: Operation) -> Lowering | None:
+def lowering_of(operation: Operation) -> LoweringRule | None:
     """How an operation is lowered; None if it is not. Imports what is needed for it alone."""
     kind = type(operation)
-    lowering: Lowering | None = _LOWERINGS.entry(kind, kind.__name__)
+    lowering: LoweringRule | None = _LOWERINGS.entry(kind, kind.__name__)
     return lowering
 
 

@@ -30,7 +30,7 @@ Numbers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Sized:
+class SymbolicNumbers:
     """Numbers of which some follow from sizes.
 
     Parameters
@@ -46,7 +46,7 @@ class Sized:
     sizes: Numbers
 
     @classmethod
-    def of(cls, numbers: Iterable[int | Size]) -> Sized:
+    def of(cls, numbers: Iterable[int | Size]) -> SymbolicNumbers:
         """Some numbers."""
         every = list(numbers)
         found = [(at, each.number) for at, each in enumerate(every) if isinstance(each, Size)]
@@ -94,7 +94,7 @@ class Arena:
         counts = np.array([len(place) for place in places], np.int64)
         self._place_of = np.repeat(np.arange(len(places)), counts)
         self._starts = np.cumsum(counts) - counts
-        self._sizes = Sized.of(buffer.size_bytes for buffer in ordered)
+        self._sizes = SymbolicNumbers.of(buffer.size_bytes for buffer in ordered)
 
     def for_sizes(self, numbers: npt.NDArray[np.float64]) -> tuple[Numbers, int]:
         """Where each buffer begins, by its number, and bytes of the whole arena."""
@@ -138,7 +138,7 @@ class ResizableProgram(IResizableProgram):
         arena: Arena,
     ) -> None:
         self._program = program
-        self._values = Sized.of(values)
+        self._values = SymbolicNumbers.of(values)
         found = [(at, arena.numbers[one]) for at, one in enumerate(buffers) if one is not None]
         self._in_arena, self._numbers = np.array(found, np.int64).reshape(-1, 2).T
         self._arena = arena
@@ -146,9 +146,9 @@ class ResizableProgram(IResizableProgram):
         self._infos = tuple(
             info._replace(num_bytes=0, num_operations=0, num_pieces=1) for info in infos
         )
-        self._num_bytes = Sized.of(info.num_bytes for info in infos)
-        self._num_operations = Sized.of(info.num_operations for info in infos)
-        self._num_pieces = Sized.of(info.num_pieces for info in infos)
+        self._num_bytes = SymbolicNumbers.of(info.num_bytes for info in infos)
+        self._num_operations = SymbolicNumbers.of(info.num_operations for info in infos)
+        self._num_pieces = SymbolicNumbers.of(info.num_pieces for info in infos)
         self._works = commands_by_work(infos)
         figures = (each for info in infos for each in _figures(info))
         every: Iterable[object] = (

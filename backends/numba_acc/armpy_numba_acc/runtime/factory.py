@@ -6,8 +6,8 @@ from armpy.backend import ICustomAllocator, IWorkload, IWorkloadFactory, Workloa
 from armpy.errors import UnimplementedError
 from armpy.ops import PreCompiled
 from armpy.ops.operation import Operation
+from armpy_numba_acc.machine.cost_model.model import MachineModel
 from armpy_numba_acc.machine.isa import Isa
-from armpy_numba_acc.machine.model import MachineModel
 from armpy_numba_acc.runtime.instance import LoadedCode
 from armpy_numba_acc.runtime.loaded import LoadedProgram
 from armpy_numba_acc.runtime.profiling import Recorder

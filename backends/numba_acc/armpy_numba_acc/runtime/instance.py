@@ -18,6 +18,9 @@ from armpy.errors import (
     ExecutionTimeoutError,
     InvalidArgumentError,
 )
+from armpy_numba_acc import program as programs
+from armpy_numba_acc import store
+from armpy_numba_acc.machine import cost_model
 from armpy_numba_acc.machine import execution as layout
 from armpy_numba_acc.machine.alignment import ALIGNMENT_BYTES, address_of, aligned, is_aligned
 from armpy_numba_acc.machine.execution import Command, ExecutionRecord, Slot
@@ -41,7 +44,7 @@ if TYPE_CHECKING:  # saved programs run without what estimates and compiles
     import numpy.typing as npt
 
     from armpy.ops.operation import Array
-    from armpy_numba_acc.machine.model import MachineModel
+    from armpy_numba_acc.machine.cost_model.model import MachineModel
     from armpy_numba_acc.program.program import ProgramTiming
 
 EXECUTOR = Kernel("executor")
@@ -101,7 +104,7 @@ class LoadedCode:
     is_long : bool
         Whether other Python threads are to run meanwhile.
     is_counted : bool
-        Whether it passes the process's gate.
+        Whether it asks the process's arbiter for cores.
     is_patient : bool
         Whether it waits there.
 
@@ -139,9 +142,7 @@ class LoadedCode:
         self.is_counted = self.is_long and (self.is_patient or self.num_threads > 1)
         needed = needed_kernels(program, self.num_threads)
         if addresses is None:
-            from armpy_numba_acc.store.objects import kernel_addresses  # noqa: PLC0415 - as above
-
-            addresses = kernel_addresses(needed, isa, program.num_threads)
+            addresses = store.kernel_addresses(needed, isa, program.num_threads)
         elif missing := [kernel.symbol for kernel in needed if kernel not in addresses]:
             raise BackendUnavailableError(
                 "a program came without the code of its kernels",
@@ -154,6 +155,7 @@ class LoadedCode:
         self.worker = addresses.get(WORKER, 0)
         self.kernels = [addresses[kernel] for kernel in program.kernels]
         self.constants = program.constants
+        # Constants of a file lie where the file has them, and vectors want cache lines.
         if not is_aligned(self.constants):
             self.constants = aligned(program.constants.nbytes, zeroed=False)
             self.constants[:] = program.constants
@@ -164,24 +166,18 @@ class LoadedCode:
 
     def take_all_threads(self) -> None:
         """Have as many threads as the program is for, whatever they are worth."""
-        from armpy_numba_acc.store.objects import kernel_addresses  # noqa: PLC0415 - as above
-
-        self.worker = kernel_addresses([WORKER], self.isa)[WORKER]
+        self.worker = store.kernel_addresses([WORKER], self.isa)[WORKER]
         self.num_threads = self.program.num_threads
         self.pool.hold(self)
 
     @property
     def model(self) -> MachineModel:
         """What things cost."""
-        from armpy_numba_acc.machine.model_figures import typical  # noqa: PLC0415 - as above
-
-        return self._model or typical(self.isa)
+        return self._model or cost_model.typical(self.isa)
 
     def timing(self) -> ProgramTiming:
         """How long its commands take, estimated by the model."""
-        from armpy_numba_acc.program.estimate import estimated_timing  # noqa: PLC0415 - as above
-
-        return estimated_timing(self.figures, self.isa, self.model)
+        return programs.estimated_timing(self.figures, self.isa, self.model)
 
 
 class Instance:
@@ -212,6 +208,7 @@ class Instance:
         program = code.program
         self._code = code
         self._arena = self._make_arena(program.arena_bytes, allocator)
+        # A copy for each instance: addresses of its own memory are added to it.
         self._arguments = program.argument_values.copy()
         bases = program.argument_bases
         self._arguments[bases == Space.ARENA] += address_of(self._arena)
@@ -239,6 +236,7 @@ class Instance:
             return aligned(size_bytes)
         arena = allocator.allocate(size_bytes, ALIGNMENT_BYTES)
         weakref.finalize(self, allocator.free, arena)
+        # What is left in the memory may be anything, and padding is read without being written.
         arena.fill(0)
         return arena
 
@@ -265,7 +263,7 @@ class Instance:
             let_others=address_of_interpreters("PyEval_SaveThread") if lets_others else 0,
             take_back=address_of_interpreters("PyEval_RestoreThread"),
             start=0,
-            gate=code.pool.gate if code.is_counted else 0,
+            arbiter=code.pool.arbiter if code.is_counted else 0,
             is_patient=int(code.is_patient),
             acquire=address_of_interpreters("PyThread_acquire_lock_timed"),
             release=address_of_interpreters("PyThread_release_lock"),
@@ -317,6 +315,7 @@ class Instance:
         is_tensor = bases >= Space.TENSORS
         numbers = bases[is_tensor] - Space.TENSORS
         self._arguments[is_tensor] = addresses[numbers] + program.argument_values[is_tensor]
+        # Native code is to expect no tensors, and to write no addresses over these.
         self._call[_NUM_TENSORS] = self._call[_NUM_SLOTS] = 0
 
     def bound_call(self, cancellation: Cancellation | None) -> Callable[[], None]:
@@ -379,6 +378,7 @@ class Instance:
                 expected=str(self._call[word_of(ExecutionRecord, "num_tensors")]),
                 actual=str(len(tensors)),
             )
+        # A failure is told before a cancellation: it says more, and both leave commands undone.
         if self._failure[0]:
             raise self._error(left)
         return left
@@ -415,6 +415,7 @@ class Instance:
                     raise self._timed_out(time_left_s)
                 call[_START] = call[_FINISHED]
         finally:
+            # Also behind an error: the next execution has to begin at the first command.
             call[_START] = 0
 
     def _timed_out(self, limit_s: float) -> ExecutionTimeoutError:
@@ -434,6 +435,7 @@ class Instance:
         try:
             left = self._run(tensors)
         finally:
+            # It may be gone before the next execution, in which native code would still ask it.
             self._call[_CANCEL] = self._never.address
         if left:
             self._explain(cancellation, left)
@@ -443,4 +445,5 @@ class Instance:
         if self._failure[0]:
             raise self._error(left)
         if self._control[layout.CONTROL_NEXT] != layout.STAY:
+            # Nothing failed, and no loop lets Python have its turn: it was cancelled.
             raise cancellation.error

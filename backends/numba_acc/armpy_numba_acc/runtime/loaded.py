@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from armpy_numba_acc.machine.cores import usable_cores
+from armpy_numba_acc.machine.processors.cores import usable_cores
 from armpy_numba_acc.runtime.instance import LoadedCode
 
 if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepared model

@@ -15,25 +15,25 @@ import numpy as np
 from armpy.backend import Progress, report_progress
 from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.alignment import address_of, aligned
-from armpy_numba_acc.machine.isa import Isa
-from armpy_numba_acc.machine.lessons import Lessons, corrections_of
-from armpy_numba_acc.machine.matrix_unit import configuration, may_use_matrix_unit
-from armpy_numba_acc.machine.measured import ImplausibleError, measured_model
-from armpy_numba_acc.machine.model import Level, MachineModel
-from armpy_numba_acc.machine.model_figures import typical
-from armpy_numba_acc.machine.trials import (
+from armpy_numba_acc.machine.cost_model.corrections import Corrections, agreed_corrections
+from armpy_numba_acc.machine.cost_model.figures import typical
+from armpy_numba_acc.machine.cost_model.measured import ImplausibleError, measured_model
+from armpy_numba_acc.machine.cost_model.model import Level, MachineModel
+from armpy_numba_acc.machine.cost_model.trials import (
     CONFIGURATION_OFFSET,
     MEMORY_BYTES,
     NUM_ACCESSES,
     TimedLoop,
     trials_of,
 )
+from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.machine.processors.matrix_unit import configuration, may_use_matrix_unit
 from armpy_numba_acc.runtime.threads import FUNCTION
 from armpy_numba_acc.store.host import known_isas
 from armpy_numba_acc.store.machine import (
-    keep_lessons,
+    keep_corrections,
     keep_model,
-    kept_lessons,
+    kept_corrections,
     kept_model,
     making_model,
 )
@@ -73,22 +73,24 @@ def this_machine() -> MachineModel:
     model = kept_model(entries)
     if model is None:
         with making_model(entries):  # processes that measure at the same time disturb each other
+            # Another process may have kept its figures while this one waited.
             model = kept_model(entries) or measure_anew()[0]
-    return model.corrected(corrections_of([*kept_lessons(entries).values()]))
+    return model.corrected(agreed_corrections([*kept_corrections(entries).values()]))
 
 
-def learn(network: str, lessons: Lessons) -> None:
+def learn(network: str, corrections: Corrections) -> None:
     """Keep what the measurements of a network teach; what networks agree on corrects the figures.
 
     Parameters
     ----------
     network : str
         Its key: what it has taught before is forgotten.
-    lessons : Lessons
+    corrections : Corrections
     """
     entries = machine_entries()
-    if entries is not None and lessons:
-        keep_lessons(entries, network, lessons)
+    if entries is not None and corrections:
+        keep_corrections(entries, network, corrections)
+        # The figures in memory are those from before.
         this_machine.cache_clear()
 
 
@@ -143,6 +145,7 @@ def _measured(isa: Isa) -> MachineModel:
     least: dict[object, int] = {size: size // per_turn for size in sizes}
     times_ns = _shortest(tasks, least)
     far_turns = _FAR_BYTES // per_turn
+    # Three are enough: a run through so much memory is long against what disturbs it.
     far_ns = min(run(number, far_turns, _FAR_BYTES - 1) for _ in range(3)) / far_turns
     rates = [per_turn / times_ns[size] for size in sizes] + [per_turn / far_ns]
     found = [
@@ -191,10 +194,12 @@ def _shortest(
     for number in range(_MOST_PASSES):
         for task in unsure:
             found[task] += [tasks[task](turns[task]) / turns[task] for _ in range(2)]
+        # Passes go through all trials in turn, so that a busy moment disturbs one run of each.
         if number + 1 >= _PASSES:
             unsure = [task for task in tasks if not _agree(found[task])]
         if not unsure:
             break
+    # A few that never agree are no reason to give all figures up.
     if len(unsure) > len(tasks) // 4:
         raise ImplausibleError(f"{len(unsure)} of {len(tasks)} trials differ from run to run")
     return {task: min(times) for task, times in found.items()}
@@ -226,6 +231,7 @@ def _levels(typical_levels: Sequence[Level]) -> list[Level]:
         found = {}
     if not {1, 2} <= found.keys():
         return [*typical_levels]
+    # The last level is shared by all cores; a share of it is what one thread can count on.
     last = min(found.get(3, 0) // (os.cpu_count() or 1), _MOST_LAST_BYTES)
     sizes = [found[1], found[2], *([last] if last > found[2] else [])]
     return [*(Level(size, 1.0) for size in sizes), Level(0, 1.0)]

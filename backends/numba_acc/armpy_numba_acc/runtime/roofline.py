@@ -8,8 +8,8 @@ Architectures", 2009.
 
 from __future__ import annotations
 
+from armpy_numba_acc.machine.cost_model.model import MachineModel
 from armpy_numba_acc.machine.isa import Isa
-from armpy_numba_acc.machine.model import MachineModel
 from armpy_numba_acc.machine.work import WorkKind
 from armpy_numba_acc.program.estimate import operations_per_us
 from armpy_numba_acc.program.program import CommandInfo

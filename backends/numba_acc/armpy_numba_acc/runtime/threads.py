@@ -4,7 +4,7 @@ Notes
 -----
 Workers are Python's threads that stay in native code, without the interpreter's lock, as long
 as there is something to do and a little longer; then they sleep. Executions share them as
-`armpy_numba_acc.machine.gate` says.
+`armpy_numba_acc.machine.core_arbiter` says.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from functools import cache
 
 import numpy as np
 
-from armpy_numba_acc.machine import gate
+from armpy_numba_acc.machine import core_arbiter
 from armpy_numba_acc.machine.alignment import address_of, aligned
-from armpy_numba_acc.machine.cores import usable_cores
 from armpy_numba_acc.machine.execution import ASLEEP, LINE_BYTES, OWNER, STOP
 from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.machine.processors.cores import usable_cores
 
 MOST_THREADS = 256
 """That one execution can have."""
@@ -76,8 +76,10 @@ class WorkerThread:
         self.words = words
         self.ident: int | None = None
         self.native_id: int | None = None
+        # Taken by the thread when it begins, or by who has given it up: never by both.
         self._is_claimed = threading.Lock()
         self._is_asleep, self._is_up, self._is_over = (threading.Lock() for _ in range(3))
+        # All are taken from the start: a lock that is freed once is a signal that is never lost.
         for lock in (self._is_asleep, self._is_up, self._is_over):
             lock.acquire()
 
@@ -101,6 +103,7 @@ class WorkerThread:
             self._is_up.release()
             while not self.words[_STOP]:
                 self._function(self._ticket, 0, 0)
+                # Asked again: `stop` may have come while native code looked for work.
                 if not self.words[_STOP]:
                     self._is_asleep.acquire()
                     self.words[_ASLEEP] = 0
@@ -109,11 +112,13 @@ class WorkerThread:
 
     def wake(self) -> None:
         """Let it look for executions again; it may have been waked and not have looked yet."""
+        # Freeing a lock that is free is an error, and two callers may wake the same worker.
         if self._is_asleep.locked():
             self._is_asleep.release()
 
     def stop(self) -> None:
         """Tell it to end."""
+        # The word first: a worker that is waked before it would go to sleep again.
         self.words[_STOP] = 1
         self.wake()
 
@@ -124,11 +129,11 @@ class WorkerThread:
 
 
 class Pool:
-    """Worker threads, as many as the largest execution so far has asked for, and the gate.
+    """Worker threads, as many as the largest execution so far has asked for, and the arbiter.
 
     Attributes
     ----------
-    tickets, gate : int
+    tickets, arbiter : int
         Addresses, for native code.
 
     Notes
@@ -141,12 +146,14 @@ class Pool:
         self._memory = aligned(8 * LINE_WORDS * MOST_THREADS).view(np.int64)
         self._words = self._memory.data
         self.tickets = address_of(self._memory)
-        self._gate_memory = aligned(gate.GATE_BYTES).view(np.int64)
-        self._gate = self._gate_memory.data
-        self.gate = address_of(self._gate_memory)
+        self._arbiter_memory = aligned(core_arbiter.ARBITER_BYTES).view(np.int64)
+        self._arbiter = self._arbiter_memory.data
+        self.arbiter = address_of(self._arbiter_memory)
+        # Programs, not executions: threads that end between two calls would cost each call a start.
         self._num_holders = 0
         self._reset()
         if hasattr(os, "register_at_fork"):
+            # No thread survives in the child, and a lock may have been taken by one that did not.
             os.register_at_fork(after_in_child=self._reset)
 
     def _reset(self) -> None:
@@ -155,7 +162,7 @@ class Pool:
         self._lock = threading.RLock()
         self._workers: list[WorkerThread] = []
         self._memory[:] = 0
-        self._gate_memory[:] = 0
+        self._arbiter_memory[:] = 0
         self._look_at = self._retry_at = -math.inf
         self._look()
 
@@ -165,8 +172,9 @@ class Pool:
         if now >= self._look_at:
             self._look_at = now + LOOK_S
             num_cores = usable_cores()
-            self._gate[gate.LIMIT] = num_cores
-            self._gate[gate.SEATS] = 2 * num_cores + 1
+            self._arbiter[core_arbiter.LIMIT] = num_cores
+            # One that is waked takes a while to come: cores would be idle with a seat for each.
+            self._arbiter[core_arbiter.SEATS] = 2 * num_cores + 1
 
     @property
     def num_workers(self) -> int:
@@ -176,7 +184,7 @@ class Pool:
     @property
     def num_cores(self) -> int:
         """Threads that compute at a time, if several executions are under way."""
-        return self._gate[gate.LIMIT]
+        return self._arbiter[core_arbiter.LIMIT]
 
     def hold(self, owner: object) -> None:
         """Let workers exist until an object is gone."""
@@ -212,15 +220,17 @@ class Pool:
         int
             Threads that it wants: what is fair if other executions are under way.
         """
+        # Without the lock: a stale number makes an execution a little slower, never wrong.
         self._look()
-        words = self._gate
+        words = self._arbiter
         if is_limited:
-            num_threads = min(num_threads, words[gate.LIMIT])
-        num_sharers = words[gate.ACTIVE] + words[gate.WAITING] + 1
-        if time.perf_counter_ns() - words[gate.SINCE] < 2 * gate.WINDOW_NS:
-            num_sharers = max(num_sharers, words[gate.CROWD], words[gate.PEAK])
+            num_threads = min(num_threads, words[core_arbiter.LIMIT])
+        num_sharers = words[core_arbiter.ACTIVE] + words[core_arbiter.WAITING] + 1
+        if time.perf_counter_ns() - words[core_arbiter.SINCE] < 2 * core_arbiter.WINDOW_NS:
+            num_sharers = max(num_sharers, words[core_arbiter.CROWD], words[core_arbiter.PEAK])
+        # Native code decides for good; this only saves waking workers that would get nothing to do.
         if num_sharers > 1:
-            num_threads = min(num_threads, words[gate.LIMIT] // num_sharers)
+            num_threads = min(num_threads, words[core_arbiter.LIMIT] // num_sharers)
         # Somebody else may be starting workers, for which nobody waits. Workers cannot run no code.
         if num_threads <= 1 or not worker or not self._lock.acquire(blocking=False):
             return 1
@@ -252,6 +262,7 @@ class Pool:
         for number in range(len(self._workers), num_workers):
             ticket = self.tickets + 8 * LINE_WORDS * number
             line = slice(LINE_WORDS * number, LINE_WORDS * (number + 1))
+            # A worker that did not come up may have left its stop word here.
             self._memory[line] = 0
             worker = WorkerThread(function, ticket, self._words[line])
             # First of all, and wherever the last interrupt has come in between: there must not
@@ -263,6 +274,7 @@ class Pool:
                 is_up, reason = False, str(error)
             if not is_up:
                 self._retry_at = time.monotonic() + RETRY_S
+                # It may come up after all once there is memory: it must find that it has to end.
                 self._workers.pop().stop()
                 worker.join()
                 import logging  # noqa: PLC0415 - seldom needed, and slow to import
@@ -271,16 +283,17 @@ class Pool:
                 log.warning("executions go on with %d threads: %s", 1 + number, reason)
                 break
             place_elsewhere(worker)
-        self._gate[gate.NUM_WORKERS] = len(self._workers)
+        self._arbiter[core_arbiter.NUM_WORKERS] = len(self._workers)
 
     def _stop(self) -> None:
         """End all workers."""
+        # All are told before any is waited for, so that they end side by side.
         for worker in self._workers:
             worker.stop()
         for worker in self._workers:
             worker.join()
         self._workers.clear()
-        self._gate[gate.NUM_WORKERS] = 0
+        self._arbiter[core_arbiter.NUM_WORKERS] = 0
         self._retry_at = -math.inf
 
 

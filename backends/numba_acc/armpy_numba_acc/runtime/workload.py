@@ -50,6 +50,7 @@ class ProgramWorkload(IWorkload):
         self._allocator = allocator
         self._timeout_s = loop_timeout_s()
         self._is_plain = not code.has_loops and recorder is None
+        # A deque, whose ends any thread may change without a lock.
         self._idle: deque[Instance] = deque(maxlen=_MOST_IDLE)
 
     def _new_instance(self) -> Instance:
@@ -92,6 +93,7 @@ class ProgramWorkload(IWorkload):
             else:
                 self._run(instance, tensors, current_cancellation())
         finally:
+            # Also behind an error: the next execution begins anew.
             self._idle.append(instance)
             for handle in opened:
                 handle.unmap()
@@ -122,6 +124,7 @@ class ProgramWorkload(IWorkload):
                 arrays.append(handle.array)
             elif handle is not None:
                 return super().bind(inputs, outputs)
+        # One that is never idle: its addresses are those of the bound arrays for good.
         instance = self._new_instance()
         instance.bind(arrays)
         cancellation = current_cancellation()

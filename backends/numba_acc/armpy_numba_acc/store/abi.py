@@ -15,7 +15,7 @@ import sys
 from functools import cache
 from types import ModuleType
 
-from armpy_numba_acc.machine import execution, gate
+from armpy_numba_acc.machine import core_arbiter, execution
 from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.machine.space import Space
 from armpy_numba_acc.native.python_function import HEADER_BYTES
@@ -25,7 +25,7 @@ PROTOCOL = 1
 """Raised where code and its callers come to mean something else by what is laid out as before."""
 
 _RECORDS = (
-    *(execution.ExecutionRecord, execution.Command, execution.Slot, gate.Gate),
+    *(execution.ExecutionRecord, execution.Command, execution.Slot, core_arbiter.CoreArbiter),
     *(Kernel, program.Program, program.CommandInfo),
 )
 """What native code reads or writes, and what saved programs are made of."""
@@ -48,7 +48,7 @@ def digest_of_layouts() -> str:
     agreed = {
         "protocol": PROTOCOL,
         "records": [[kind.__name__, _fields(kind)] for kind in _RECORDS],
-        "numbers": [_numbers(module) for module in (execution, gate)],
+        "numbers": [_numbers(module) for module in (execution, core_arbiter)],
         "spaces": {space.name: space.value for space in Space},
         "interpreter": [sys.implementation.name, HEADER_BYTES],
         "words": [sys.byteorder, sys.maxsize.bit_length() + 1],

@@ -39,6 +39,7 @@ def kept_choices(entries: Entries, key: str) -> dict[str, Option]:
         return {}
     try:
         document = json.loads(bytes(parts[0]))
+        # Cache directories are shared between machines, and tiles that are best differ.
         if document["processor"] != processor():
             _log.info("what was measured on another processor is not used here")
             return {}

@@ -6,10 +6,11 @@ import hashlib
 import json
 from functools import cache
 
-from armpy_numba_acc.machine.arm import arm_features
+from armpy_numba_acc import llvm
 from armpy_numba_acc.machine.compiler import missing_compiler
 from armpy_numba_acc.machine.isa import Host, Isa, isas_of
-from armpy_numba_acc.machine.processor import this_processor
+from armpy_numba_acc.machine.processors.arm import arm_features
+from armpy_numba_acc.machine.processors.features import this_processor
 from armpy_numba_acc.store.keys import package_version
 from armpy_numba_acc.store.settings import disk_entries
 
@@ -50,10 +51,7 @@ def known_isas() -> tuple[Isa, ...]:
 
 def _read_host() -> Host:
     """What LLVM says."""
-    # A process that has the backend and does not use it must not load LLVM.
-    from armpy_numba_acc.llvm.host import read_host  # noqa: PLC0415
-
-    return read_host()
+    return llvm.read_host()
 
 
 def _told_host() -> Host:

@@ -18,9 +18,9 @@ import numpy as np
 from armpy import __version__
 from armpy.graph import SubgraphView
 from armpy.store.digests import UnknownContentsError, digest_of
+from armpy_numba_acc.machine.cost_model.model import MachineModel
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.kernel import Kernel
-from armpy_numba_acc.machine.model import MachineModel
 from armpy_numba_acc.store.settings import disk_entries
 
 _IMPORTED_NS = time.time_ns()
@@ -102,6 +102,7 @@ def _origin() -> str:
     digest = hashlib.sha256(sys.version.encode())
     for name in _DISTRIBUTIONS:
         digest.update(f"{name} {package_version(name)}\0".encode())
+    # An installation may be under way: sources can vanish while they are listed.
     try:
         files = [(path, os.stat(path)) for path in _source_files()]
         if not files or max(map(_changed_ns, (info for _, info in files))) > _IMPORTED_NS:

@@ -13,14 +13,21 @@ from functools import cache
 from typing import Any
 
 from armpy.store.entries import Entries
-from armpy_numba_acc.machine.lessons import Lessons
-from armpy_numba_acc.machine.model import FinishCost, Level, MachineModel, Pace, Unit, Width
-from armpy_numba_acc.machine.model_figures import BUILT_IN
+from armpy_numba_acc.machine.cost_model.corrections import Corrections
+from armpy_numba_acc.machine.cost_model.figures import BUILT_IN
+from armpy_numba_acc.machine.cost_model.model import (
+    FinishCost,
+    Level,
+    MachineModel,
+    Pace,
+    Unit,
+    Width,
+)
 from armpy_numba_acc.store.host import processor
 from armpy_numba_acc.store.keys import package_version
 
 _KIND = "machine"
-_LESSONS = "lessons"
+_CORRECTIONS = "corrections"
 _MOST_NETWORKS = 64
 _FORMAT = 1
 """Raised where figures come to mean something else."""
@@ -42,6 +49,7 @@ def kept_model(entries: Entries) -> MachineModel | None:
         return None
     try:
         document = json.loads(bytes(parts[0]))
+        # Cache directories are shared between machines.
         if document["processor"] != processor():
             _log.info("the figures of another processor are not used here")
             return None
@@ -58,9 +66,9 @@ def keep_model(entries: Entries, model: MachineModel) -> None:
     entries.write(_KIND, _key(), [json.dumps(document).encode()], about, "armpy itself")
 
 
-def kept_lessons(entries: Entries) -> dict[str, dict[str, float]]:
+def kept_corrections(entries: Entries) -> dict[str, dict[str, float]]:
     """What measurements of networks have taught, by the key of each; none if they are damaged."""
-    parts = entries.read(_LESSONS, _key())
+    parts = entries.read(_CORRECTIONS, _key())
     if parts is None:
         return {}
     try:
@@ -68,24 +76,30 @@ def kept_lessons(entries: Entries) -> dict[str, dict[str, float]]:
         if document["processor"] != processor():
             return {}
         return {
-            str(network): {str(what): float(_positive(times)) for what, times in lessons.items()}
-            for network, lessons in document["lessons"].items()
+            str(network): {
+                str(what): float(_positive(times)) for what, times in corrections.items()
+            }
+            for network, corrections in document["corrections"].items()
         }
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         _log.info("what was learnt about this machine is not used: %r", error)
         return {}
 
 
-def keep_lessons(entries: Entries, network: str, lessons: Lessons) -> None:
+def keep_corrections(entries: Entries, network: str, corrections: Corrections) -> None:
     """Keep what the measurements of a network have taught, in the place of what it had."""
-    with entries.making(_LESSONS, _key()):
-        known = {**kept_lessons(entries)}
+    # Read, changed and written again: two processes at once would lose what one has learnt.
+    with entries.making(_CORRECTIONS, _key()):
+        known = {**kept_corrections(entries)}
         known.pop(network, None)
         latest = [*known.items()][1 - _MOST_NETWORKS :]
-        document = {"processor": processor(), "lessons": dict([*latest, (network, dict(lessons))])}
-        about = f"what tuning {len(document['lessons'])} networks has taught about this machine"
+        document = {
+            "processor": processor(),
+            "corrections": dict([*latest, (network, dict(corrections))]),
+        }
+        about = f"what tuning {len(document['corrections'])} networks has taught about this machine"
         contents = json.dumps(document).encode()
-        entries.write(_LESSONS, _key(), [contents], about, "armpy itself")
+        entries.write(_CORRECTIONS, _key(), [contents], about, "armpy itself")
 
 
 def making_model(entries: Entries) -> AbstractContextManager[bool]:
@@ -119,6 +133,7 @@ def _model_of(document: Mapping[str, Any]) -> MachineModel:  # Any: JSON
     if not made["paces"] or len(made["levels"]) < 2 or not made["widths"]:
         raise ValueError("figures are missing")
     model = MachineModel(**made)
+    # What every choice asks for must be there: better an error here than in a lowering.
     model.finish("f32")
     model.pace("f32", 64)
     return model

@@ -10,11 +10,12 @@ from collections.abc import Mapping, Sequence
 from armpy.backend import CacheUse, Progress, report_cache_use, report_progress
 from armpy.errors import BackendUnavailableError
 from armpy.store.entries import Entries
+from armpy_numba_acc import llvm, native
 from armpy_numba_acc.machine.compiler import missing_compiler
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.kernel import Kernel
-from armpy_numba_acc.store.companions import Companions, companions
 from armpy_numba_acc.store.keys import is_current, object_key
+from armpy_numba_acc.store.parallel_compile import CompileWorkers, compile_workers
 from armpy_numba_acc.store.settings import disk_entries
 
 _KIND = "object"
@@ -46,13 +47,11 @@ def kernel_addresses(
         If a kernel is missing that cannot be compiled here.
     """
     with _LOCK:
+        # Under the lock: two threads that load one model would compile everything twice.
         missing = [k for k in dict.fromkeys(kernels) if (isa.key, k) not in _ADDRESSES]
         if missing:
-            # A process that has the backend and does not use it must not load LLVM.
-            from armpy_numba_acc.native.loader import load_objects  # noqa: PLC0415
-
             codes = object_codes(missing, isa, num_processes)
-            addresses = load_objects({kernel.symbol: code for kernel, code in codes.items()})
+            addresses = native.load_objects({kernel.symbol: code for kernel, code in codes.items()})
             for kernel in missing:
                 _ADDRESSES[isa.key, kernel] = addresses[kernel.symbol]
         return {kernel: _ADDRESSES[isa.key, kernel] for kernel in kernels}
@@ -96,7 +95,7 @@ def object_codes(
         if all(keys.values()) and is_current():
             # Kernels of one name share what Numba translates: one process does most of them.
             absent.sort(key=lambda kernel: kernel.name)
-            with companions(absent, isa, num_processes, compile_free) as others:
+            with compile_workers(absent, isa, num_processes, compile_free) as others:
                 return codes | _shared(absent, isa, entries, keys, others)
     for number, kernel in enumerate(absent):
         _report(number, len(absent))
@@ -110,7 +109,7 @@ def _shared(
     isa: Isa,
     entries: Entries,
     keys: Mapping[Kernel, str],
-    fellows: Companions,
+    workers: CompileWorkers,
 ) -> dict[Kernel, bytes]:
     """Object code of kernels that are not on disk, each compiled by one process of many.
 
@@ -120,6 +119,7 @@ def _shared(
     """
     codes: dict[Kernel, bytes] = {}
     waiting: list[Kernel] = [*kernels]
+    # First those that are free, then those that another process has not finished.
     for is_last in (False, True):
         others: list[Kernel] = []
         for kernel in waiting:
@@ -132,7 +132,7 @@ def _shared(
                 codes[kernel] = _kept_or_made(kernel, isa, entries, keys[kernel])
         waiting = others
         if waiting:
-            fellows.finish()
+            workers.finish()
     _report(len(kernels), len(kernels))
     return codes
 
@@ -154,6 +154,7 @@ def _kept_or_made(kernel: Kernel, isa: Isa, entries: Entries, key: str) -> bytes
     if parts := entries.read(_KIND, key):
         return bytes(parts[0])
     code = _compiled(kernel, isa)
+    # Sources that were changed meanwhile have other keys: this code is not theirs.
     if is_current():
         about = f"{kernel.symbol} for {isa.name}"
         entries.write(_KIND, key, [code], about, f"kernels for {isa.name}, of all models")
@@ -162,10 +163,7 @@ def _kept_or_made(kernel: Kernel, isa: Isa, entries: Entries, key: str) -> bytes
 
 def _compiled(kernel: Kernel, isa: Isa) -> bytes:
     """A kernel's object code, made now."""
-    # Numba is slow to import, and not needed where everything is on disk.
-    from armpy_numba_acc.llvm.build import build_kernel  # noqa: PLC0415
-
-    return build_kernel(kernel, isa)
+    return llvm.build_kernel(kernel, isa)
 
 
 def _report(done: int, total: int) -> None:

@@ -14,10 +14,12 @@ from armpy.backend.control_flow import is_for_one_turn
 from armpy.graph import SubgraphView
 from armpy.ops.operation import Array
 from armpy.store.entries import Entries
+from armpy_numba_acc import passes
+from armpy_numba_acc import program as programs
+from armpy_numba_acc.machine.cost_model.figures import typical
+from armpy_numba_acc.machine.cost_model.model import MachineModel
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.kernel import Kernel
-from armpy_numba_acc.machine.model import MachineModel
-from armpy_numba_acc.machine.model_figures import typical
 from armpy_numba_acc.program.program import CommandInfo, Program
 from armpy_numba_acc.store.choices import kept_choices
 from armpy_numba_acc.store.keys import is_current, program_key, tuned_key
@@ -53,6 +55,7 @@ def compiled_program(
     key = program_key(view, isa, num_threads, model) if entries is not None else ""
     if entries is None or not key:
         return _lowered(view, isa, num_threads, model)
+    # Measured answers hold whatever the figures are, so their key has no model in it.
     measured = kept_choices(entries, program_key(view, isa, num_threads))
     if measured:
         key = tuned_key(key, measured)
@@ -102,11 +105,8 @@ def _lowered(
     measured: Mapping[str, tuple[int, ...]] = MappingProxyType({}),
 ) -> Program:
     """A program made now."""
-    # What makes programs is not needed where they are on disk.
-    from armpy_numba_acc.passes.region import lower_region  # noqa: PLC0415
-    from armpy_numba_acc.program.choices import Choices  # noqa: PLC0415
-
-    return lower_region(view, isa, num_threads, Choices(isa, model, measured))
+    choices = programs.Choices(isa, model, measured)
+    return passes.lower_region(view, isa, num_threads, choices)
 
 
 def packed(program: Program) -> list[bytes | Array]:

@@ -63,12 +63,14 @@ def _entries_of(folder: str, name: str) -> Entries | None:
             actual=_shortened(switch),
             fix="ARMPY_CACHE_DIR says where things are kept",
         )
+    # Also where nothing is kept: a wrong value is an error wherever it stands.
     limit_bytes = _limit_bytes()
     if switch == "off":
         return None
     try:
         return _entries_in(cache_directory() / folder, limit_bytes, name)
     except RuntimeError as error:
+        # Home directories can be missing or read-only; models have to load all the same.
         _log.info("nothing is kept on disk: %s", error)
         return None
 

@@ -20,8 +20,8 @@ from armpy_numba_acc.llvm.control import loop
 from armpy_numba_acc.llvm.primitives import FLOAT, NOTHING, WORD, Primitive, primitive
 from armpy_numba_acc.llvm.values import F32, I32, Code, CodeValue, choose, larger, vector
 from armpy_numba_acc.machine.isa import Isa
-from armpy_numba_acc.tiles import functions as f
-from armpy_numba_acc.tiles.elements import load_elements
+from armpy_numba_acc.tiles.elementwise import functions as f
+from armpy_numba_acc.tiles.elementwise.elements import load_elements
 
 LOWEST = -3.4028234663852886e38
 """What is below all scores that are seen."""

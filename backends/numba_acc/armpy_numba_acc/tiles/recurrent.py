@@ -11,7 +11,7 @@ from armpy_numba_acc.llvm.primitives import FLOAT, NOTHING, WORD, Primitive, pri
 from armpy_numba_acc.llvm.values import F32, Code, CodeValue, clamp, vector
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.packing.recurrent import PANEL
-from armpy_numba_acc.tiles import functions
+from armpy_numba_acc.tiles.elementwise import functions
 
 FUNCTIONS: Mapping[str, Callable[[CodeValue], CodeValue]] = {
     "SIGMOID": functions.sigmoid,

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numba import int32, int64
 
-from armpy_numba_acc.llvm.fixed_point import limited, rescaled
+from armpy_numba_acc.llvm.arithmetic.fixed_point import limited, rescaled
 from armpy_numba_acc.llvm.pointers import (
     bits_to_f64,
     load_bf16,

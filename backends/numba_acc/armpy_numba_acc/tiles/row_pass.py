@@ -9,7 +9,11 @@ from armpy_numba_acc.llvm.primitives import FLOAT, WORD, primitive
 from armpy_numba_acc.llvm.values import F32, Code, CodeValue, choose, vector
 from armpy_numba_acc.machine.call import Pointer
 from armpy_numba_acc.machine.isa import Isa
-from armpy_numba_acc.tiles.elements import for_each_vector, load_elements, store_elements
+from armpy_numba_acc.tiles.elementwise.elements import (
+    for_each_vector,
+    load_elements,
+    store_elements,
+)
 
 Compute = Callable[..., tuple[CodeValue | None, CodeValue | None]]
 """Takes elements and five parameters; gives what to write, and what to fold."""

@@ -14,8 +14,8 @@ from armpy.core import turns
 from armpy.graph import SubgraphView
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
+from armpy_numba_acc.machine.cost_model.model import MachineModel
 from armpy_numba_acc.machine.isa import Isa
-from armpy_numba_acc.machine.model import MachineModel
 from armpy_numba_acc.machine.space import Space
 from armpy_numba_acc.passes.region import lower_region
 from armpy_numba_acc.program.choices import Choices, Option

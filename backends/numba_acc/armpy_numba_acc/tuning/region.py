@@ -10,10 +10,10 @@ from dataclasses import dataclass, field, replace
 from armpy.backend import Progress, TunedChoice, TuningRequest, TuningResult, report_progress
 from armpy.graph import Layer, SubgraphView
 from armpy.ops import While
+from armpy_numba_acc.machine.cost_model.corrections import network_corrections
+from armpy_numba_acc.machine.cost_model.figures import typical
+from armpy_numba_acc.machine.cost_model.model import MachineModel
 from armpy_numba_acc.machine.isa import Isa
-from armpy_numba_acc.machine.lessons import lessons_of
-from armpy_numba_acc.machine.model import MachineModel
-from armpy_numba_acc.machine.model_figures import typical
 from armpy_numba_acc.passes.region import lower_region, prepared
 from armpy_numba_acc.program.choices import Choices, Decision, Option
 from armpy_numba_acc.runtime.machine import learn
@@ -86,7 +86,7 @@ def tune_region(
     keep_choices(entries, key, answers, f"tuned: {changed} changed, {what}")
     if kept_choices(entries, key) != answers:
         problem, after_us = "what was found could not be kept on disk", before_us
-    learn(key, lessons_of(search.tried))
+    learn(key, network_corrections(search.tried))
     request.add(TuningResult(_BACKEND, what, before_us, after_us, search.choices(), problem))
 
 
@@ -125,7 +125,7 @@ class _RegionSearch:
         What it says where the answer was looked for: other figures might say something else.
     found : list of _TunedDecision
     tried : list of list of (str, float, float)
-        What `armpy_numba_acc.machine.lessons.lessons_of` takes.
+        What `armpy_numba_acc.machine.cost_model.corrections.network_corrections` takes.
     """
 
     view: SubgraphView

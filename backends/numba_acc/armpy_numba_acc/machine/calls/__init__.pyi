@@ -10,13 +10,13 @@ from armpy_numba_acc.machine.calls.elementwise import (
     elementwise_in_order as elementwise_in_order,
 )
 from armpy_numba_acc.machine.calls.gathering import (
-    Gather as Gather,
-    GatherChecked as GatherChecked,
+    GatherByIndex as GatherByIndex,
+    GatherCall as GatherCall,
     GatherRuns as GatherRuns,
     MoveElements as MoveElements,
     OneHot as OneHot,
     PutRun as PutRun,
-    ScatterChecked as ScatterChecked,
+    ScatterByIndex as ScatterByIndex,
     TopK as TopK,
 )
 from armpy_numba_acc.machine.calls.images import (
@@ -38,20 +38,15 @@ from armpy_numba_acc.machine.calls.moves import (
 from armpy_numba_acc.machine.calls.products import (
     ConvolutionBf16 as ConvolutionBf16,
     ConvolutionBf16Matrix as ConvolutionBf16Matrix,
-    ConvolutionBf16Paired as ConvolutionBf16Paired,
+    ConvolutionBf16Pairs as ConvolutionBf16Pairs,
     ConvolutionDynamic as ConvolutionDynamic,
-    ConvolutionDynamicMatrix as ConvolutionDynamicMatrix,
     ConvolutionF32 as ConvolutionF32,
     ConvolutionI16 as ConvolutionI16,
     ConvolutionSums as ConvolutionSums,
-    ConvolutionSumsMatrix as ConvolutionSumsMatrix,
     ConvolutionU8 as ConvolutionU8,
-    ConvolutionU8Matrix as ConvolutionU8Matrix,
-    ConvolutionU8Paired as ConvolutionU8Paired,
     ProductCall as ProductCall,
     ProductI16 as ProductI16,
     QuantizeRows as QuantizeRows,
-    RealProductCall as RealProductCall,
 )
 from armpy_numba_acc.machine.calls.recurrent import (
     LstmF32 as LstmF32,

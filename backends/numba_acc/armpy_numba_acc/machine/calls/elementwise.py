@@ -25,7 +25,7 @@ class Elementwise(Call):
     Parameters
     ----------
     expression : str
-        See `armpy_numba_acc.tiles.expressions`.
+        See `armpy_numba_acc.tiles.elementwise.expressions`.
     formats : str
         How inputs and output are stored, with ``x`` in between.
     patterns : str

@@ -8,7 +8,7 @@ from armpy_numba_acc.machine.call import Call, Pointer
 
 
 @dataclass(frozen=True, slots=True)
-class Gather(Call):
+class GatherCall(Call):
     """Arguments at the head of all kernels that gather runs of `run` bytes.
 
     Notes
@@ -27,14 +27,14 @@ class Gather(Call):
 
 
 @dataclass(frozen=True, slots=True)
-class GatherRuns(Gather):
+class GatherRuns(GatherCall):
     """Gather by `offsets` in bytes, `count` of them per batch."""
 
     offsets: Pointer
 
 
 @dataclass(frozen=True, slots=True)
-class GatherChecked(Gather):
+class GatherByIndex(GatherCall):
     """Gather by indices that are known only when they are read.
 
     Parameters
@@ -59,7 +59,7 @@ class GatherChecked(Gather):
 
 
 @dataclass(frozen=True, slots=True)
-class ScatterChecked(Call):
+class ScatterByIndex(Call):
     """Write `count` runs of `run` bytes where indices say; `axes` and `failure` are a gather's."""
 
     parameters = ("index_bytes",)

@@ -14,7 +14,7 @@ class MachineTrial(Call):
     Parameters
     ----------
     memory : Pointer
-        As `armpy_numba_acc.machine.trials` lays it out.
+        As `armpy_numba_acc.machine.cost_model.trials` lays it out.
     number : int
         Of the trial, among those of the instruction set.
     repeats : int

@@ -15,6 +15,8 @@ class ProductCall(Call):
 
     Parameters
     ----------
+    kernel_name : str
+        A matrix unit and vector instructions, for example, have kernels with the same record.
     source, target : Pointer
         Elements that are multiplied, and those that are computed.
     weights : Pointer
@@ -47,7 +49,9 @@ class ProductCall(Call):
     """
 
     parameters: ClassVar[tuple[str, ...]] = ("tile_rows", "tile_vectors")
+    named_by: ClassVar[str] = "kernel_name"
 
+    kernel_name: str
     source: Pointer
     target: Pointer
     weights: Pointer
@@ -110,28 +114,14 @@ class MatrixWalk(Call):
 
 
 @dataclass(frozen=True, slots=True)
-class RealProductCall(ProductCall):
-    """Products that become floats: ``clamp(bias + sum + residual, low, high)``.
+class ConvolutionF32(ProductCall):
+    """Products of float32 that become floats: ``clamp(bias + sum + residual, low, high)``.
 
     Parameters
     ----------
     low, high : float
     residual, residual_pitch : Pointer, int
         What is added, if anything, and bytes from one pixel to the next.
-    """
-
-    low: float
-    high: float
-    residual: Pointer
-    residual_pitch: int
-
-
-@dataclass(frozen=True, slots=True)
-class ConvolutionF32(RealProductCall):
-    """Products of float32.
-
-    Parameters
-    ----------
     half_vectors : int
         Halves of registers of columns behind the whole ones.
     has_residual : int
@@ -144,16 +134,22 @@ class ConvolutionF32(RealProductCall):
         "has_residual",
     )
 
+    low: float
+    high: float
+    residual: Pointer
+    residual_pitch: int
     half_vectors: int
     has_residual: int
 
 
 @dataclass(frozen=True, slots=True)
-class ConvolutionBf16(RealProductCall):
+class ConvolutionBf16(ProductCall):
     """Products of bfloat16, two at a time, added up in float32.
 
     Parameters
     ----------
+    low, high, residual, residual_pitch : float, float, Pointer, int
+        As of `ConvolutionF32`.
     is_odd : int
         Whether each tap has one more element behind its pairs.
     residual_format, output_format : {"f32", "bf16", ""}
@@ -169,13 +165,17 @@ class ConvolutionBf16(RealProductCall):
     )
     work = WorkKind.PAIRS
 
+    low: float
+    high: float
+    residual: Pointer
+    residual_pitch: int
     is_odd: int
     residual_format: str
     output_format: str
 
 
 @dataclass(frozen=True, slots=True)
-class ConvolutionBf16Matrix(RealProductCall):
+class ConvolutionBf16Matrix(ProductCall):
     """The same by a matrix unit; parameters as of `ConvolutionBf16`."""
 
     parameters: ClassVar[tuple[str, ...]] = (
@@ -186,16 +186,22 @@ class ConvolutionBf16Matrix(RealProductCall):
     )
     work = WorkKind.PAIRS
 
+    low: float
+    high: float
+    residual: Pointer
+    residual_pitch: int
     residual_format: str
     output_format: str
 
 
 @dataclass(frozen=True, slots=True)
-class ConvolutionBf16Paired(RealProductCall):
+class ConvolutionBf16Pairs(ProductCall):
     """The same of two rows with two columns, four at a time: rows are even in number.
 
     Parameters
     ----------
+    low, high, residual, residual_pitch : float, float, Pointer, int
+        As of `ConvolutionF32`.
     rest : int
         How many elements each tap has behind its steps.
     residual_format, output_format : {"f32", "bf16", ""}
@@ -211,6 +217,10 @@ class ConvolutionBf16Paired(RealProductCall):
     )
     work = WorkKind.PAIRS
 
+    low: float
+    high: float
+    residual: Pointer
+    residual_pitch: int
     rest: int
     residual_format: str
     output_format: str
@@ -252,7 +262,7 @@ class ConvolutionI16(ProductCall):
         and sees no other.
     output_format : {"i32", "i16", "u8"}
     rounding : {"plain", "signed", "real"}
-        See `armpy_numba_acc.tiles.rescaling.Rescaling`.
+        See `armpy_numba_acc.tiles.finish.rescaling.Rescaling`.
     """
 
     parameters: ClassVar[tuple[str, ...]] = (
@@ -291,9 +301,9 @@ class ConvolutionU8(ProductCall):
         Of what is computed.
     residual, sum : Pointer
         Elements that are added, laid out as the target, and how: see
-        `armpy_numba_acc.tiles.residual.ResidualSum`.
+        `armpy_numba_acc.tiles.finish.residual.ResidualSum`.
     has_corrections, has_negatives, has_bounds, has_large_scales, is_imprecise : int
-        See `armpy_numba_acc.tiles.byte_finish.ByteFinish`.
+        See `armpy_numba_acc.tiles.finish.byte_finish.ByteFinish`.
     has_residual : int
         Whether there is a residual.
     """
@@ -341,26 +351,6 @@ class ConvolutionSums(ProductCall):
     depth: int
     correction: int
     has_corrections: int
-
-
-@dataclass(frozen=True, slots=True)
-class ConvolutionSumsMatrix(ConvolutionSums):
-    """The same by a matrix unit."""
-
-
-@dataclass(frozen=True, slots=True)
-class ConvolutionU8Paired(ConvolutionU8):
-    """The same two rows and two columns at a time: tiles have an even number of rows."""
-
-
-@dataclass(frozen=True, slots=True)
-class ConvolutionU8Matrix(ConvolutionU8):
-    """The same by a matrix unit."""
-
-
-@dataclass(frozen=True, slots=True)
-class ConvolutionDynamicMatrix(ConvolutionDynamic):
-    """The same by a matrix unit."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,13 +68,13 @@ class VectorMatrixU8(Call):
         How weights lie: see `armpy_numba_acc.packing.vector_matrix`.
     has_correction, has_nudges, has_large_scales : int
         Whether `correction` or any nudge is not 0; the third as for
-        `armpy_numba_acc.tiles.exact_scaling.ExactScaling`.
+        `armpy_numba_acc.tiles.finish.exact_scaling.ExactScaling`.
     matrix : VectorMatrix
     depth, correction : int
         The sum of the input's `depth` elements times `correction` is added to all sums.
     flip : Pointer
         A vector that the input's elements are changed by, see
-        `armpy_numba_acc.tiles.vector_matrix_u8.VectorByteProducts`.
+        `armpy_numba_acc.tiles.vector_matrix.u8.VectorByteProducts`.
     scales, nudges, exact : Pointer
         The columns' factors, see `armpy_numba_acc.packing.factors`.
     factor_step : int

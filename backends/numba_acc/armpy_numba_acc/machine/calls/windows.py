@@ -196,7 +196,7 @@ class DepthwiseU8(Call):
     has_words : int
         Whether weights are 16-bit integers.
     has_negatives, is_imprecise : int
-        As for `armpy_numba_acc.tiles.exact_scaling`.
+        As for `armpy_numba_acc.tiles.finish.exact_scaling`.
     tiles : Tiles
         Rows of the input come in groups of four, with four slots for each group and each column of
         the input that the tile reads.

@@ -1,0 +1,46 @@
+"""Writes runs of bytes where indices say that are known only when they are read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from armpy_numba_acc.llvm.calls import reader
+from armpy_numba_acc.llvm.pointers import INTEGERS, load_i64
+from armpy_numba_acc.llvm.threads.fork_join import fail
+from armpy_numba_acc.llvm.threads.sharing import share
+from armpy_numba_acc.machine.calls.gathering import ScatterByIndex
+from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.tiles.blocks import make_copy_run
+
+
+def make(isa: Isa, index_bytes: int) -> Callable[[int, int, int], None]:
+    """Make the kernel; threads share the bytes of each run, so that runs keep their order.
+
+    Notes
+    -----
+    Nothing is written where an index is out of range: the kernel ends there.
+    """
+    copy_run, read = make_copy_run(isa), reader(ScatterByIndex)
+    load_index, _ = INTEGERS[index_bytes]
+
+    def scatter_by_index(args: int, thread: int, num_threads: int) -> None:
+        call = read(args)
+        first, last = share(call.run, thread, num_threads)
+        if first >= last:
+            return
+        from_ = call.updates + first
+        for number in range(call.count):
+            to = call.target + first
+            for axis in range(call.depth):
+                index = load_index(call.indices, number * call.depth + axis)
+                size = load_i64(call.axes, 3 * axis)
+                if index < load_i64(call.axes, 3 * axis + 2) or index >= size:
+                    fail(call.failure, size, index)
+                    return
+                if index < 0:
+                    index += size
+                to += index * load_i64(call.axes, 3 * axis + 1)
+            copy_run(to, from_, last - first)
+            from_ += call.run
+
+    return scatter_by_index

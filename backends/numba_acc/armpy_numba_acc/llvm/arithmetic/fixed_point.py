@@ -1,0 +1,45 @@
+"""Fixed-point arithmetic of TFLite's reference kernels, for code that Numba compiles."""
+
+from __future__ import annotations
+
+from numba import int32, int64
+
+from armpy_numba_acc.llvm.primitives import compiled
+
+
+@compiled
+def rescaled(value: int, multiplier: int, shift: int) -> int:
+    """An int64 below 2**32 times ``multiplier * 2**(shift - 31)``, rounded twice.
+
+    Notes
+    -----
+    Left shifts of at most 30 bits are part of the first rounding, and overflow nothing.
+
+    References
+    ----------
+    TFLite ``MultiplyByQuantizedMultiplier``.
+    """
+    left = max(shift, 0)
+    high = (value * multiplier + (int64(1) << (30 - left))) >> (31 - left)
+    return halved(high, max(-shift, 0))
+
+
+@compiled
+def halved(value: int, exponent: int) -> int:
+    """An int64 divided by a power of two, rounded half away from zero."""
+    # Negative numbers get one less, so that their ties go down as those of positive ones go up.
+    half = (1 << exponent) >> 1
+    return (value + half + ((value >> 63) if exponent > 0 else 0)) >> exponent
+
+
+@compiled
+def wrapped(value: int) -> int:
+    """An int64 as an int32 holds it."""
+    result: int = int64(int32(value))
+    return result
+
+
+@compiled
+def limited(value: int, low: int, high: int) -> int:
+    """An int64 moved into a range."""
+    return min(max(value, low), high)

@@ -1,0 +1,1 @@
+"""Threads in generated code: shares of work, fork and join, waiting, and the cores' arbiter."""

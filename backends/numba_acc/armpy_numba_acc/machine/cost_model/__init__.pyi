@@ -1,0 +1,1 @@
+from armpy_numba_acc.machine.cost_model.figures import typical as typical

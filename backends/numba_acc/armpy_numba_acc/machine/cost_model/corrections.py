@@ -1,0 +1,65 @@
+"""Corrections of the cost model: what measurements of networks say of its figures."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+Corrections: TypeAlias = Mapping[str, float]
+"""How many times as long things take as the figures say, against each other, by what they are."""
+
+_LEAST_NETWORKS = 2
+"""That have to teach the same: one may be an exception."""
+
+_LEAST_ERROR = 0.03
+_MOST_FACTOR = 1.5
+_DIGITS = 2
+
+
+def network_corrections(
+    decisions: Sequence[Sequence[tuple[str, float, float]]],
+) -> dict[str, float]:
+    """What the decisions of one network teach.
+
+    Parameters
+    ----------
+    decisions : sequence of sequence of (str, float, float)
+        Of each decision the ways that were tried: what can be corrected, how long it takes as the
+        figures say, and how long it took.
+
+    Notes
+    -----
+    Only how ways compare with each other counts: the rest of what was measured is the same for all.
+    """
+    errors: dict[str, list[float]] = {}
+    for ways in decisions:
+        logs = [math.log(measured / modelled) for _, modelled, measured in ways]
+        middle = statistics.median(logs)
+        for (what, _, _), log in zip(ways, logs, strict=True):
+            errors.setdefault(what, []).append(log - middle)
+    return {what: math.exp(statistics.fmean(each)) for what, each in errors.items()}
+
+
+def agreed_corrections(networks: Sequence[Corrections]) -> dict[str, float]:
+    """What several networks agree on.
+
+    Parameters
+    ----------
+    networks : sequence of Corrections
+
+    Returns
+    -------
+    dict of str to float
+        For `armpy_numba_acc.machine.cost_model.model.MachineModel.corrected`.
+    """
+    found = {}
+    for what in sorted({what for corrections in networks for what in corrections}):
+        errors = [math.log(corrections[what]) for corrections in networks if what in corrections]
+        if len(errors) < _LEAST_NETWORKS or min(map(abs, errors)) < _LEAST_ERROR:
+            continue
+        if min(errors) > 0 or max(errors) < 0:
+            factor = math.exp(statistics.fmean(errors))
+            found[what] = round(min(max(factor, 1 / _MOST_FACTOR), _MOST_FACTOR), _DIGITS)
+    return found

@@ -1,0 +1,1 @@
+"""Processors: their features, cores and matrix unit, and those that can be compiled for."""

@@ -1,0 +1,114 @@
+"""Features of this processor, in LLVM's words, read without LLVM.
+
+Notes
+-----
+Kernels that were compiled elsewhere are only run where everything is there that they may use:
+what cannot be told is taken for absent.
+
+References
+----------
+Linux: ``arch/x86/include/asm/cpufeatures.h`` for the flags of ``/proc/cpuinfo``, which holds what
+the processor has, the hypervisor shows and the kernel lets processes use.
+"""
+
+from __future__ import annotations
+
+import platform
+import sys
+from functools import cache
+from typing import NamedTuple
+
+from armpy_numba_acc.machine.processors.arm import arm_features
+
+_DESCRIPTION = "/proc/cpuinfo"
+
+_ARCHITECTURES = {"amd64": "x86_64", "x86_64": "x86_64", "arm64": "aarch64", "aarch64": "aarch64"}
+"""LLVM's name of an architecture, by the operating system's."""
+
+_LINUX_X86 = {
+    "pni": "sse3",
+    "ssse3": "ssse3",
+    "sse4_1": "sse4.1",
+    "sse4_2": "sse4.2",
+    "sse4a": "sse4a",
+    "popcnt": "popcnt",
+    "cx16": "cx16",
+    "lahf_lm": "sahf",
+    "abm": "lzcnt",
+    "movbe": "movbe",
+    "bmi1": "bmi",
+    "bmi2": "bmi2",
+    "f16c": "f16c",
+    "fma": "fma",
+    "gfni": "gfni",
+    "avx": "avx",
+    "avx2": "avx2",
+    "avx_vnni": "avxvnni",
+    "avx_vnni_int8": "avxvnniint8",
+    "avx512f": "avx512f",
+    "avx512bw": "avx512bw",
+    "avx512cd": "avx512cd",
+    "avx512dq": "avx512dq",
+    "avx512vl": "avx512vl",
+    "avx512ifma": "avx512ifma",
+    "avx512vbmi": "avx512vbmi",
+    "avx512_vbmi2": "avx512vbmi2",
+    "avx512_vnni": "avx512vnni",
+    "avx512_bitalg": "avx512bitalg",
+    "avx512_vpopcntdq": "avx512vpopcntdq",
+    "avx512_bf16": "avx512bf16",
+    "avx512_fp16": "avx512fp16",
+    "amx_tile": "amx-tile",
+    "amx_int8": "amx-int8",
+    "amx_bf16": "amx-bf16",
+}
+"""LLVM's name of each feature that generated code may use, by the kernel's."""
+
+
+class Processor(NamedTuple):
+    """A processor, as far as the operating system tells.
+
+    Parameters
+    ----------
+    system : str
+        `sys.platform`.
+    architecture : str
+        As LLVM's triples begin: ``x86_64``, ``aarch64``; others as Python calls them.
+    features : frozenset of str
+        LLVM's names of those that generated code may use, beside what all processors of the
+        architecture have.
+    """
+
+    system: str
+    architecture: str
+    features: frozenset[str]
+
+
+def architecture_of(name: str) -> str:
+    """An architecture by its name, as `Processor` has it, from any that systems call it by."""
+    return _ARCHITECTURES.get(name, name)
+
+
+@cache
+def this_processor() -> Processor:
+    """The one that this process runs on."""
+    architecture = architecture_of(platform.machine().lower())
+    features = arm_features() if architecture == "aarch64" else _described()
+    return Processor(sys.platform, architecture, features)
+
+
+def _described() -> frozenset[str]:
+    """Features of x86-64 as the kernel describes the first processor; none if it does not."""
+    if sys.platform != "linux":
+        return frozenset()
+    try:
+        with open(_DESCRIPTION, encoding="utf-8", errors="replace") as file:
+            for line in file:
+                name, _, value = line.partition(":")
+                if name.strip() == "flags":
+                    return frozenset(
+                        _LINUX_X86[word] for word in value.split() if word in _LINUX_X86
+                    )
+    except OSError:
+        pass  # nothing is known, and nothing is taken to be there
+    return frozenset()

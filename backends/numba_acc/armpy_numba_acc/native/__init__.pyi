@@ -1,0 +1,2 @@
+from armpy_numba_acc.native.elf import link as link
+from armpy_numba_acc.native.loader import load_objects as load_objects

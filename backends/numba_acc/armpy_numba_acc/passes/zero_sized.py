@@ -1,0 +1,91 @@
+"""Empty tensors: leaves them out, as there is nothing to compute.
+
+Notes
+-----
+The kinds of layers that are asked for by name are imported when there is an empty tensor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from armpy import ops
+from armpy.graph import Layer, SubgraphView, Value
+from armpy.graph.nesting import graphs_of
+from armpy.ops.operation import OperandInfos, Operation
+from armpy.tensor import TensorInfo
+
+
+def has_empty(infos: OperandInfos) -> bool:
+    """Whether there are tensors without elements."""
+    return any(map(_is_empty, infos))
+
+
+def gives_nothing(
+    operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
+) -> bool:
+    """Whether there is nothing to compute for a layer, and nothing to check."""
+    checks_indices = isinstance(operation, ops.Gather | ops.GatherNd | ops.ScatterNd)
+    if checks_indices and not _is_empty(inputs[1]):
+        return False
+    # A graph within may look something up, or never come to its end.
+    return all(map(_is_empty, outputs)) and not any(graphs_of(operation))
+
+
+def needed_inputs(operation: Operation, inputs: OperandInfos) -> OperandInfos:
+    """What a layer is made of; all of it, but for what adds nothing to a longer tensor."""
+    if isinstance(operation, ops.Concat):
+        return tuple(info for info in inputs if not _is_empty(info))
+    return inputs
+
+
+def refusal_of_empty(
+    operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
+) -> str:
+    """Why a layer that has elements to compute cannot do without those that are not there."""
+    asks_shapes = isinstance(operation, ops.Rank | ops.Shape)
+    needed = () if asks_shapes else needed_inputs(operation, inputs)
+    made = () if isinstance(operation, ops.Splitter) else outputs
+    missing = [info for info in (*needed, *made) if _is_empty(info)]
+    return f"{missing[0]} has no elements" if missing else ""
+
+
+def without_zero_sized(view: SubgraphView) -> SubgraphView:
+    """A region without layers that have nothing to compute, and without what adds nothing.
+
+    Parameters
+    ----------
+    view : SubgraphView
+        Whose layers `armpy_numba_acc.passes.support.support` has taken.
+    """
+    if not any(has_empty((*layer.input_infos, *layer.output_infos)) for layer in view.layers):
+        return view
+    layers = [
+        _without_empty(layer)
+        for layer in view.layers
+        if not gives_nothing(layer.operation, layer.input_infos, layer.output_infos)
+    ]
+    return replace(view, layers=tuple(layers))
+
+
+def _without_empty(layer: Layer) -> Layer:
+    """A layer without those tensors that have no elements and that it can do without."""
+    inputs, outputs = layer.inputs, layer.outputs
+    if isinstance(layer.operation, ops.Concat):
+        inputs = tuple(value for value in inputs if _has_elements(value))
+    if isinstance(layer.operation, ops.Splitter):
+        outputs = tuple(value for value in outputs if _has_elements(value))
+    if (inputs, outputs) == (layer.inputs, layer.outputs):
+        return layer
+    return replace(layer, inputs=inputs, outputs=outputs)
+
+
+def _has_elements(value: Value | None) -> bool:
+    """Whether there is something in a tensor."""
+    return value is None or not _is_empty(value.info)
+
+
+def _is_empty(info: TensorInfo | None) -> bool:
+    """Whether a tensor, whose shape is known, has no elements."""
+    return info is not None and 0 in info.known_shape

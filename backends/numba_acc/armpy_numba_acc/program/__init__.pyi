@@ -1,0 +1,2 @@
+from armpy_numba_acc.program.choices import Choices as Choices
+from armpy_numba_acc.program.estimate import estimated_timing as estimated_timing

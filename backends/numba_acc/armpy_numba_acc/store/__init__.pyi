@@ -1,0 +1,1 @@
+from armpy_numba_acc.store.objects import kernel_addresses as kernel_addresses

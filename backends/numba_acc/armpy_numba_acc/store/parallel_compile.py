@@ -1,0 +1,154 @@
+"""Other processes that compile kernels at the same time, and leave them on disk."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import pickle
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import BinaryIO, TypeAlias
+
+from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.machine.processors.cores import usable_cores
+
+KERNELS_PER_PROCESS = 6
+"""As many have to be missing for each: to start one takes as long as to compile two or three."""
+
+_MOST = 3
+_END_S = 60.0
+"""How long one that is at its last kernel is waited for."""
+
+_CHILD = """\
+import pickle, sys
+sys.path[:] = pickle.load(sys.stdin.buffer)
+from armpy_numba_acc.store.parallel_compile import main
+main(sys.stdin.buffer)
+"""
+
+_log = logging.getLogger("armpy.NumbaAcc")
+
+Work: TypeAlias = Callable[[Sequence[Kernel], Isa], None]
+"""Compiles those kernels that nobody else is compiling; a function of a module."""
+
+
+class CompileWorkers:
+    """Processes that compile what nobody else is compiling, each from its own place in a list.
+
+    Notes
+    -----
+    They are new interpreters that import neither ``__main__`` nor anything of the application.
+    What they do is found on disk, and what they fail to do is done by whoever asked: nothing else
+    is heard of them.
+    """
+
+    def __init__(self) -> None:
+        self._processes: list[subprocess.Popen[bytes]] = []
+
+    def start(self, kernels: Sequence[Kernel], isa: Isa, count: int, work: Work) -> None:
+        """Start some, or as many as the system lets."""
+        for number in range(1, count + 1):
+            first = number * len(kernels) // (count + 1)
+            # Each begins elsewhere, so that they meet late and seldom wait for one kernel.
+            turned = [*kernels[first:], *kernels[:first]]
+            message = pickle.dumps([*map(str, sys.path)]) + pickle.dumps((isa, turned, work))
+            try:
+                self._processes.append(_started())
+                _send(self._processes[-1], message)
+            # Limits on processes and memory are no reason to fail: this process compiles then.
+            except OSError as error:
+                _log.info("kernels are compiled by fewer processes: %s", error)
+                return
+
+    def finish(self) -> None:
+        """Wait until they have nothing left to do."""
+        for process in self._processes:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(_END_S)
+
+    def stop(self) -> None:
+        """End those that are not at their end."""
+        for process in self._processes:
+            process.kill()
+            process.wait()
+            if process.stdin is not None:
+                with contextlib.suppress(OSError):  # it has ended before it had read all
+                    process.stdin.close()
+
+
+@contextlib.contextmanager
+def compile_workers(
+    kernels: Sequence[Kernel], isa: Isa, num_processes: int, work: Work
+) -> Iterator[CompileWorkers]:
+    """Have other processes compile a part of some kernels.
+
+    Parameters
+    ----------
+    kernels : sequence of Kernel
+        In an order in which neighbours have much in common; this process begins with the first.
+    isa : Isa
+    num_processes : int
+        Limit for all that compile, this one included.
+    work : callable
+        Done by the other processes.
+    """
+    made = CompileWorkers()
+    limit = min(num_processes, usable_cores(), 1 + _MOST, len(kernels) // KERNELS_PER_PROCESS)
+    try:
+        if limit > 1 and _is_python(sys.executable):
+            made.start(kernels, isa, limit - 1, work)
+        yield made
+    finally:
+        made.stop()
+
+
+def main(stream: BinaryIO) -> None:
+    """Compile kernels that nobody else is compiling, until the application ends or has all.
+
+    Parameters
+    ----------
+    stream : binary stream
+        Gives an instruction set, kernels and the work, pickled, and comes to its end with the
+        application.
+    """
+    isa, kernels, work = pickle.load(stream)
+    threading.Thread(target=_leave_with, args=(stream,), daemon=True).start()
+    try:
+        work(kernels, isa)
+    finally:
+        os._exit(0)  # without waiting for the thread that reads
+
+
+def _leave_with(stream: BinaryIO) -> None:
+    """End the process when the application has."""
+    stream.read()
+    os._exit(0)
+
+
+def _started() -> subprocess.Popen[bytes]:
+    """A process that waits for what it is to do."""
+    return subprocess.Popen(
+        [sys.executable, "-I", "-c", _CHILD],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,  # so that the terminal's interrupts are the application's
+        creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+    )
+
+
+def _send(process: subprocess.Popen[bytes], message: bytes) -> None:
+    """Tell a process what to do."""
+    if process.stdin is not None:
+        process.stdin.write(message)
+        process.stdin.flush()
+
+
+def _is_python(executable: str | None) -> bool:
+    """Whether an interpreter can be started anew: applications that embed one cannot."""
+    name = os.path.basename(executable or "").lower()
+    return name.startswith(("python", "pypy")) and not getattr(sys, "frozen", False)

@@ -1,0 +1,1 @@
+"""Elements one by one: expressions, functions, tables, and the loop over them."""

@@ -1,0 +1,1 @@
+"""Finishes of sums: scaling, rounding and residuals, and how elements are stored."""

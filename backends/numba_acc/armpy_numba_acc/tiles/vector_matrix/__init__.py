@@ -1,0 +1,1 @@
+"""A vector times a matrix, whose weights are read once."""

@@ -1,0 +1,1 @@
+"""Windows over an image: depthwise convolution, pooling, Winograd's algorithm."""
