@@ -90,6 +90,18 @@ class Table:
         """Each column's heading, and whether it holds numbers."""
         return [(column.rstrip(">"), column.endswith(">")) for column in self.columns]
 
+    @property
+    def cells(self) -> list[list[tuple[str, str]]]:
+        """Each row's texts, and how each is shown: ``n`` for numbers, and what marks it."""
+        sides = ["n" if is_number else "" for _, is_number in self.headings]
+        return [
+            [
+                (str(cell), f"{side} {cell.kind}".strip() if isinstance(cell, Mark) else side)
+                for cell, side in zip(row, sides, strict=True)
+            ]
+            for row in self.rows
+        ]
+
 
 @dataclass(frozen=True, slots=True)
 class Bar:
