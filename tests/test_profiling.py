@@ -6,7 +6,12 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from armpy.backend import IBackendProfilingContext, Measurement
+from armpy.backend import (
+    IBackendProfiling,
+    IBackendProfilingContext,
+    Measurement,
+    OptionValues,
+)
 from armpy.errors import BackendError
 from armpy.execution import Runtime
 from armpy.model import Model
@@ -42,8 +47,8 @@ class Measured(FakeBackend):
         self.context = context
         self.asked = 0
 
-    def create_backend_profiling_context(  # type: ignore[override]  # as before 1.6
-        self,
+    def create_backend_profiling_context(
+        self, options: OptionValues, profiling: IBackendProfiling
     ) -> IBackendProfilingContext | None:
         self.asked += 1
         return self.context

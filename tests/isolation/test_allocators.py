@@ -37,7 +37,7 @@ def test_isolated_backend_with_an_allocator_is_left_out_with_the_reason(
         np.testing.assert_array_equal(
             run(runtime, runtime.load_network(negation()), 0), negative(0)
         )
-    assert "cannot use the custom allocator: it has a process of its own" in caplog.text
+    assert "use_custom_memory_allocator: it has a process of its own" in caplog.text
 
 
 def test_isolated_backend_that_is_named_with_an_allocator_is_refused() -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pytest
 
+from armpy.backend import DeviceInfo
 from armpy.errors import BackendError, MemoryLimitError, ResultCode
 from armpy.nnapi import (
     Burst,
@@ -22,6 +23,7 @@ from armpy.nnapi import (
 )
 from armpy.nnapi.memory_domains.described_memory import DescribedMemory
 from armpy.ops import BinaryOperation
+from armpy.types import DeviceType
 from tests.support.buffer_device import BufferDevice
 from tests.support.fake_backends import FakeBackend
 from tests.support.nnapi_models import (
@@ -302,7 +304,8 @@ def test_memory_of_unknown_size_is_a_devices_or_nobodys(
 class OldDevice(BufferDevice):
     """A device of a feature level that knows no memory domains."""
 
-    feature_level = 29
+    def get_devices(self) -> Sequence[DeviceInfo]:
+        return (DeviceInfo(device_type=DeviceType.ACCELERATOR, feature_level=29),)
 
 
 def test_a_device_of_an_older_feature_level_is_not_asked_for_memory() -> None:

@@ -264,8 +264,8 @@ def test_a_backend_that_gives_impossible_events_is_named() -> None:
             return [Measurement("upload", 0, float("inf"))]
 
     class Measuring(FakeBackend):
-        def create_backend_profiling_context(  # type: ignore[override]  # as before 1.6
-            self,
+        def create_backend_profiling_context(
+            self, options: OptionValues, profiling: IBackendProfiling
         ) -> IBackendProfilingContext | None:
             return Wrong()
 
@@ -292,68 +292,50 @@ def test_threads_lose_no_counts() -> None:
     assert values(profiler) == {"bytes uploaded": 4000}
 
 
-def test_a_backend_of_1_1_is_told_before_its_factory_in_the_same_thread() -> None:
+def test_a_backend_is_told_before_its_factory_in_the_same_thread() -> None:
     begun = threading.local()
 
     class Context(IBackendProfilingContext):
         def enable_profiling(self, enabled: bool) -> None:
             begun.context = self if enabled else None
 
-    class Old(FakeBackend):
-        api_version = "1.1"
+    class Asked(FakeBackend):
         found: list[object] = []  # noqa: RUF012 - of one test
 
-        def create_backend_profiling_context(  # type: ignore[override]  # as before 1.6
-            self,
+        def create_backend_profiling_context(
+            self, options: OptionValues, profiling: IBackendProfiling
         ) -> IBackendProfilingContext | None:
             return Context()
 
-        def create_workload_factory(self, network: object) -> IWorkloadFactory:
+        def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
             self.found.append(getattr(begun, "context", None))
             begun.context = None
-            return super().create_workload_factory(network)  # type: ignore[arg-type]  # passed on
+            return super().create_workload_factory(network)
 
-    runtime = runtime_of(Old("Npu"), profiling=True)
+    runtime = runtime_of(Asked("Npu"), profiling=True)
     thread = threading.Thread(target=runtime.load_network, args=(diamond(),))
     thread.start()
     thread.join()
     runtime.load_network(diamond(), NetworkProperties(profiling=False))
-    first, second = Old.found
+    first, second = Asked.found
     assert isinstance(first, Context)
     assert second is None
 
 
-@pytest.mark.parametrize("takes", [0, 2])
-def test_the_older_method_is_given_options_and_profiling_if_it_takes_them(takes: int) -> None:
+def test_a_backend_is_given_its_options_and_the_networks_profile() -> None:
     given: list[object] = []
-
-    class Context(IBackendProfilingContext):
-        pass
 
     class With(FakeBackend):
         def create_backend_profiling_context(
             self, options: OptionValues, profiling: IBackendProfiling
         ) -> IBackendProfilingContext | None:
             given.extend((options, profiling))
-            return Context()
+            return None
 
-    class Without(FakeBackend):
-        def create_backend_profiling_context(  # type: ignore[override]  # as before 1.6
-            self,
-        ) -> IBackendProfilingContext | None:
-            given.append("asked")
-            return Context()
-
-    backend = With() if takes else Without()
-    registry = registry_of(backend)
-    assert registry.get("Fake") is backend
-    Model(diamond(), runtime_of(backend, profiling=True)).run(X)
-    if takes:
-        options, profiling = given
-        assert options == {}
-        assert isinstance(profiling, IBackendProfiling)
-    else:
-        assert given == ["asked"]
+    Model(diamond(), runtime_of(With(), profiling=True)).run(X)
+    options, profiling = given
+    assert options == {}
+    assert isinstance(profiling, IBackendProfiling)
 
 
 def test_a_method_with_other_parameters_is_refused() -> None:

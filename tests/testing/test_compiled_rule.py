@@ -110,19 +110,23 @@ def test_what_is_compiled_anew_passes(backend: Any) -> None:
 def change_compiling_again(
     backend: Any, change: Callable[[OptimizationViews], OptimizationViews]
 ) -> None:
-    """Change the answers about layers like those that were compiled before."""
-    compile_right = backend.optimize_subgraph_view
-    known = set()
+    """Change the answers about layers whose programs were written down before."""
+    compile_right, save_right = backend.optimize_subgraph_view, backend.get_programs().save
+    compiled: list[bytes] = []
+    written = set()
 
     def optimize(view: SubgraphView, request: PreparationRequest) -> OptimizationViews:
-        key = digest_of(view)
+        compiled.append(digest_of(view))
         views: OptimizationViews = compile_right(view, request)
-        if key in known:
-            return change(views)
-        known.add(key)
-        return views
+        return change(views) if compiled[-1] in written else views
+
+    def save(program: object, options: OptionValues) -> SavedProgram:
+        written.add(compiled[-1])
+        saved: SavedProgram = save_right(program, options)
+        return saved
 
     backend.optimize_subgraph_view = optimize
+    change_programs(backend, save=save)
 
 
 def test_a_backend_that_compiles_only_once_fails(backend: Any) -> None:

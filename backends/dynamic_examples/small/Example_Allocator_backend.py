@@ -24,6 +24,7 @@ from armpy.backend import (
     NetworkResources,
     WorkloadInfo,
 )
+from armpy.errors import BackendCapabilityError
 from armpy.ops.operation import Operation
 
 from .Example_common import ElementwiseBackend, ElementwiseWorkload, Floats
@@ -105,7 +106,9 @@ class AllocatorBackend(ElementwiseBackend):
 
     def use_custom_memory_allocator(self, allocator: ICustomAllocator) -> bool:
         """Any memory that the host can write to; nothing is kept here."""
-        return allocator.memory_source is MemorySource.MALLOC
+        if allocator.memory_source is MemorySource.MALLOC:
+            return True
+        raise BackendCapabilityError("only memory of the host can be used", where=BACKEND_ID)
 
     def get_default_allocator(self) -> ICustomAllocator:
         """What is used if the application says nothing, for tensors too."""

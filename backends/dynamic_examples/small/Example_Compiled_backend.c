@@ -34,7 +34,7 @@ static PyObject *get_backend_id(PyObject *module, PyObject *unused) {
 
 /* Second entry point: the version of armpy's contract that this was written for. */
 static PyObject *get_version(PyObject *module, PyObject *unused) {
-    return Py_BuildValue("(ii)", 1, 2);
+    return Py_BuildValue("(ii)", 2, 0);
 }
 
 /* Third entry point: from .Example_common import ...; ElementwiseBackend(id, operation, kernel). */
