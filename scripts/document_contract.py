@@ -24,11 +24,11 @@ from armpy.backend import (
     CacheUse,
     Cancellation,
     Capability,
-    CompiledFiles,
     Counter,
     CounterKind,
     DefaultAllocator,
     DeviceFigures,
+    DeviceInfo,
     DeviceMemoryRequest,
     DynamicTensorHandle,
     ExecutionTiming,
@@ -66,6 +66,7 @@ from armpy.backend import (
     MemoryRole,
     MemorySource,
     NetworkResources,
+    Numerics,
     OptimizationViews,
     OptionScope,
     PackingType,
@@ -106,15 +107,22 @@ HEAD = f"""# The backend contract, version {BACKEND_API_VERSION}
 
 Made from the docstrings in `armpy/backend/` by `scripts/document_contract.py`; do not edit.
 
-Everything that a backend's author needs is imported from `armpy.backend`; what reaches a backend is
-of `armpy.graph`, `armpy.tensor` and `armpy.ops` ([operations.md](operations.md)). What may change,
-and when, is said in [compatibility.md](compatibility.md). What the methods are called for is shown
-in [calls_in_order.md](calls_in_order.md); what arrives as a layer, and what as an attribute of one,
-in [layers_and_attributes.md](layers_and_attributes.md).
+Every name that a backend's author needs is imported from `armpy.backend`; what reaches a backend
+is of `armpy.graph`, `armpy.tensor` and `armpy.ops`. This page has all names; begin with
+[A backend on two screens](../tutorials/a_backend.md).
+
+| | |
+|---|---|
+| [Arm NN's names](arm_nn_names.md) | what each class and method of Arm NN is called here |
+| [Calls in order](calls_in_order.md) | when the core calls what |
+| [Layers and attributes](layers_and_attributes.md) | what arrives as a layer, what in one |
+| [Operations](operations.md) | operands, attributes and types of every operation |
+| [Compatibility](compatibility.md) | what stays as it is between versions |
 """
 
 CHAPTERS: dict[str, tuple[Any, ...]] = {  # Any: classes and functions
     "The backend": (IBackendInternal,),
+    "Devices": (DeviceInfo, DeviceFigures, PerformanceFigures, Numerics),
     "What it can run": (ILayerSupport, Support, ReasonCode),
     "Layers, prepared and executed": (
         NetworkResources,
@@ -138,7 +146,7 @@ CHAPTERS: dict[str, tuple[Any, ...]] = {  # Any: classes and functions
         ExtensionOperation,
         ExtensionOperand,
     ),
-    "Compiling": (PreparationRequest, OptimizationViews, Substitution, CompiledFiles),
+    "Compiling": (PreparationRequest, OptimizationViews, Substitution),
     "Graphs and their parts": (
         SubgraphView,
         Layer,
@@ -151,8 +159,6 @@ CHAPTERS: dict[str, tuple[Any, ...]] = {  # Any: classes and functions
     "Options": (BackendOption, OptionScope),
     "Capabilities": (
         Capability,
-        DeviceFigures,
-        PerformanceFigures,
         has_capability,
         has_matching_capability,
     ),
@@ -180,15 +186,12 @@ CHAPTERS: dict[str, tuple[Any, ...]] = {  # Any: classes and functions
         DeviceMemoryRequest,
         MemoryRole,
     ),
-    "Caches": (
+    "Programs in files": (IPrograms, SavedProgram, ProgramCheck, ProgramFit),
+    "Caches of its own": (
         IBackendCache,
         CacheEntry,
         GroupedCacheEntry,
         cache_directory,
-        IPrograms,
-        SavedProgram,
-        ProgramCheck,
-        ProgramFit,
         CacheUse,
         report_cache_use,
         model_name,

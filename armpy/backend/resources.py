@@ -22,13 +22,13 @@ class NetworkResources:
     model_options : mapping of str to value
         Every declared option of scope MODEL, checked; empty if the caller gave none.
     model_context : IBackendModelContext, optional
-        What `IBackendInternal.create_backend_model_context` returned.
+        What `IBackendInternal.create_backend_specific_model_context` returned.
     allocator : ICustomAllocator, optional
         The application's, for all working memory of this network on the backend.
     profiling : IBackendProfiling, optional
         Where measurements of this network go; None if it is not profiled.
     profiling_context : IBackendProfilingContext, optional
-        What `IBackendInternal.create_profiling_context` returned.
+        What `IBackendInternal.create_backend_profiling_context` returned.
     input_sources, output_sources : MemorySource
         Kinds of memory that the network's inputs and outputs are imported from.
     relaxed : bool

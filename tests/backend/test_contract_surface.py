@@ -87,16 +87,16 @@ def test_a_changed_surface_fails_with_what_to_do(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_version_without_a_record_fails_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(SURFACE["what_to_do"].__globals__, "BACKEND_API_VERSION", "1.999")
+    monkeypatch.setitem(SURFACE["what_to_do"].__globals__, "BACKEND_API_VERSION", "2.999")
     assert "there is no record" in SURFACE["what_to_do"]()
-    assert "1.999" in SURFACE["what_to_do"]()
+    assert "2.999" in SURFACE["what_to_do"]()
 
 
 def test_the_surface_holds_every_member_of_the_interface() -> None:
     members = SURFACE["surface"]()["IBackendInternal"]
-    assert members["create_workload_factory"].startswith("abstract method (self, memory_manager")
-    assert members["backend_id"] == "abstract property (self) -> 'BackendId'"
-    assert members["api_version"] == "attribute"
+    assert members["create_workload_factory"].startswith("abstract method (self, network")
+    assert members["get_id"] == "abstract method (self) -> 'BackendId'"
+    assert members["version"] == "property (self) -> 'str'"
     public = {name for name in vars(IBackendInternal) if not name.startswith("_")}
     assert set(members) == public | {""}
 
