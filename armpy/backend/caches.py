@@ -111,7 +111,7 @@ def model_named(name: str) -> Iterator[None]:
 
 
 def model_name() -> str:
-    """What the model that is being prepared is called, for `CacheEntry.group`; may be empty."""
+    """Name the model that is being prepared, for `CacheEntry.group`; may be empty."""
     return _MODEL_NAME.get()
 
 
@@ -126,21 +126,21 @@ class IBackendCache(ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """What it holds, unique in its backend: ``kernels``, ``models``."""
+        """Name of its contents, unique in its backend: ``kernels``, ``models``."""
 
     @property
     @abstractmethod
     def location(self) -> str:
-        """Where it is, for people: a folder as a rule; empty if nothing is kept at all."""
+        """Place, for people: a folder as a rule; empty if nothing is kept at all."""
 
     @property
     def limit_bytes(self) -> int:
-        """How large it may become before something is dropped; 0 if there is no limit."""
+        """Size that it may have before something is dropped; 0 if there is no limit."""
         return 0
 
     @abstractmethod
     def list_entries(self) -> Sequence[CacheEntry]:
-        """What is kept, the last used first, as far as that can be told quickly."""
+        """List what is kept, the last used first, as far as that can be told quickly."""
 
     @abstractmethod
     def verify(self) -> Sequence[CacheEntry]:

@@ -85,7 +85,7 @@ _current: ContextVar[Cancellation | None] = ContextVar("cancellation", default=N
 
 
 def current_cancellation() -> Cancellation | None:
-    """What stops the execution that this context belongs to; None if nothing does."""
+    """Give what stops the execution that this context belongs to; None if nothing does."""
     return _current.get()
 
 

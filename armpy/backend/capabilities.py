@@ -58,11 +58,11 @@ Capabilities: TypeAlias = Mapping[str, OptionValue]
 
 
 def has_capability(name: str, capabilities: Capabilities) -> bool:
-    """Whether a capability is listed, whatever its value."""
+    """Say whether a capability is listed, whatever its value."""
     return name in capabilities
 
 
 def has_matching_capability(name: str, value: OptionValue, capabilities: Capabilities) -> bool:
-    """Whether a capability is listed with this value, of this type."""
+    """Say whether a capability is listed with this value, of this type."""
     found = capabilities.get(name)
     return type(found) is type(value) and found == value

@@ -137,5 +137,5 @@ class IBackendProfilingContext:
         return {}
 
     def take_events(self) -> Sequence[Measurement]:
-        """What took time since the last call, one by one; then forget it."""
+        """Give what took time since the last call, one by one, and forget it."""
         return ()

@@ -23,7 +23,7 @@ is_for_one_turn = _is_for_one_turn.get
 
 
 def loop_timeout_s() -> float | None:
-    """How long control flow of the network that is being prepared may take.
+    """Give the seconds that control flow of the network that is being prepared may take.
 
     Returns
     -------
@@ -39,7 +39,7 @@ def loop_timeout_s() -> float | None:
 
 
 def control_flow_time_left_s(timeout_s: float | None) -> float:
-    """How long control flow that begins now may take.
+    """Give the seconds that control flow that begins now may take.
 
     Parameters
     ----------

@@ -63,7 +63,7 @@ class DeviceFigures:
 
 @dataclass(frozen=True, slots=True)
 class Numerics:
-    """Where a device's floating-point arithmetic is not that of IEEE 754 in the tensor's own type.
+    """Deviations of a device's floating-point arithmetic from IEEE 754 in the tensor's own type.
 
     Parameters
     ----------

@@ -78,7 +78,7 @@ class ILayerSupport(ABC):
     def is_layer_supported(
         self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
     ) -> Support:
-        """Whether one layer can run.
+        """Say whether one layer can run.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Compiled programs in prepared files: how a backend writes its own down, and takes them again."""
+"""Compiled programs in files: how a backend writes its own down, and reads them again."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class IPrograms(ABC):
 
     @abstractmethod
     def save(self, program: object, options: OptionValues) -> SavedProgram | None:
-        """What a program is in a file.
+        """Write a program down.
 
         Parameters
         ----------
@@ -106,7 +106,7 @@ class IPrograms(ABC):
 
     @abstractmethod
     def check(self, about: Mapping[str, object], options: OptionValues) -> ProgramCheck:
-        """Whether a saved program can be used here; nothing else of it has been read yet.
+        """Say whether a saved program can be used here; nothing else of it has been read yet.
 
         Parameters
         ----------
@@ -129,7 +129,7 @@ class IPrograms(ABC):
     def create_workload(
         self, program: object, info: WorkloadInfo, options: OptionValues
     ) -> IWorkload | None:
-        """The workload of a program on plain memory of the host; None to have the backend make it.
+        """Make a program's workload on plain host memory; None to have the backend make it.
 
         Parameters
         ----------
@@ -144,7 +144,7 @@ class IPrograms(ABC):
     def save_for(
         self, view: SubgraphView, target: str, options: OptionValues
     ) -> SavedProgram | None:
-        """What a subgraph becomes on another machine than this one.
+        """Compile a subgraph for another machine than this one.
 
         Parameters
         ----------

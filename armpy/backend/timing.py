@@ -52,7 +52,7 @@ leave_timing = _current.reset
 
 
 def current_timing() -> ExecutionTiming | None:
-    """Where to tell how long the execution that is under way takes on the device.
+    """Give the place to tell how long the execution under way takes on the device.
 
     Returns
     -------

@@ -92,7 +92,7 @@ class TuningRequest:
 
     @property
     def remaining_s(self) -> float:
-        """How long may be measured still; 0 if the time is over.
+        """Seconds that may be measured still; 0 if the time is over.
 
         Notes
         -----
@@ -149,5 +149,5 @@ def request_tuning(seconds: float) -> Iterator[TuningRequest]:
 
 
 def requested_tuning() -> TuningRequest | None:
-    """What a backend is asked for while it optimises a subgraph; None as a rule."""
+    """Tell a backend what it is asked to measure while it optimises a subgraph; None as a rule."""
     return _REQUEST.get()
