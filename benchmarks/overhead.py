@@ -21,7 +21,6 @@ import numpy as np
 import armpy
 from armpy import DataType, Network, TensorInfo, ops
 from armpy.core.turns import calls_in, take_turns, timed
-from armpy.execution.programs.working_memory import WorkingMemory
 from armpy.execution.programs.static_plan import StaticPlan
 from armpy.execution.programs.working_memory import WorkingMemory
 from armpy.ops.operation import Array

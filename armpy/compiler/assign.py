@@ -39,7 +39,7 @@ Exclusions = dict[tuple[int, BackendId], Support]
 
 
 @dataclass(frozen=True, slots=True)
-class Failed(Support):
+class FailedAnswer(Support):
     """No, as the backend has taken the layer and then failed at its work.
 
     Parameters
@@ -51,7 +51,7 @@ class Failed(Support):
     error: ArmpyError | None = None
 
     @classmethod
-    def by(cls, code: ReasonCode, text: str, error: ArmpyError) -> Failed:
+    def by(cls, code: ReasonCode, text: str, error: ArmpyError) -> FailedAnswer:
         """The refusal for what a backend raised."""
         # Tracebacks hold what was made until then, and refusals stay as long as the network.
         bare = copy(error)
@@ -307,7 +307,7 @@ def assign_backends(
                 result.backends[layer.id] = backend
                 break
             refusals.append(_refusal(layer, backend, answer))
-            if failure is None and isinstance(answer, Failed):
+            if failure is None and isinstance(answer, FailedAnswer):
                 failure = answer.error
         else:
             raise _unplaceable(layer, refusals) from failure

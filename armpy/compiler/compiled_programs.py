@@ -28,7 +28,7 @@ from armpy.types import BackendId
 
 
 class Programs:
-    """What a backend writes its programs down with.
+    """Writes the programs of a backend down, and reads them.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ from armpy.backend.caches import gathered_cache_uses
 from armpy.compiler.assign import (
     Assignment,
     Exclusions,
-    Failed,
+    FailedAnswer,
     SupportOracle,
     assign_backends,
 )
@@ -318,7 +318,7 @@ class _Rounds:
         self, backend: IBackendInternal, layers: Sequence[Layer], text: str, error: ArmpyError
     ) -> None:
         """Remember that a backend does not run some layers after all."""
-        support = Failed.by(ReasonCode.COMPILATION, text, error)
+        support = FailedAnswer.by(ReasonCode.COMPILATION, text, error)
         for layer in layers:
             self._excluded[layer.id, backend.get_id()] = support
 

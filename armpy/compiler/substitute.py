@@ -157,7 +157,7 @@ def _check_order(graph: Graph, view: SubgraphView, substitutions: Sequence[Subst
 
 
 @dataclass
-class Substituted:
+class SubstitutedGraph:
     """A graph after substitutions.
 
     Parameters
@@ -172,7 +172,7 @@ class Substituted:
 
 
 @phase("substitute")
-def apply_substitutions(graph: Graph, substitutions: Sequence[Substitution]) -> Substituted:
+def apply_substitutions(graph: Graph, substitutions: Sequence[Substitution]) -> SubstitutedGraph:
     """Build the graph in which every subgraph is exchanged for its replacement.
 
     Parameters
@@ -181,7 +181,7 @@ def apply_substitutions(graph: Graph, substitutions: Sequence[Substitution]) -> 
         Checked by `offer`, with no layer in two of them.
     """
     if not substitutions:
-        return Substituted(graph)
+        return SubstitutedGraph(graph)
     return _Substituter(graph, substitutions).run()
 
 
@@ -196,7 +196,7 @@ class _Substituter:
         self._next_id = max((layer.id for layer in graph.layers), default=-1) + 1
         self._made_from: dict[int, tuple[Layer, ...]] = {}
 
-    def run(self) -> Substituted:
+    def run(self) -> SubstitutedGraph:
         """Walk the units in an order in which they can run."""
         graph, net = self._graph, self._net
         for value, shape in zip(graph.inputs, graph.default_shapes, strict=True):
@@ -212,7 +212,7 @@ class _Substituter:
             net.output(name, self._mapped(value, self._known))
         for variable in graph.variables:
             net.assign(self._known[variable.value], self._mapped(variable.next_value, self._known))
-        return Substituted(net.build(), self._made_from)
+        return SubstitutedGraph(net.build(), self._made_from)
 
     def _ordered_units(self) -> list[Layer | Substitution]:
         """Units sorted topologically, in the layers' order where that leaves a choice."""
@@ -296,7 +296,7 @@ def _origins(layer: Layer, view: SubgraphView) -> tuple[str, ...]:
 
 
 def backends_after(
-    substituted: Substituted, backends: Mapping[int, IBackendInternal]
+    substituted: SubstitutedGraph, backends: Mapping[int, IBackendInternal]
 ) -> dict[int, IBackendInternal]:
     """Backend of each layer of the new graph, by layer id."""
     return {

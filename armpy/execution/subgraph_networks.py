@@ -13,7 +13,7 @@ from typing import Generic, Protocol, TypeVar
 
 from armpy.backend import ReasonCode, Support
 from armpy.compiler import Evaluator
-from armpy.compiler.assign import Exclusions, Failed
+from armpy.compiler.assign import Exclusions, FailedAnswer
 from armpy.core.logs import wants_traceback
 from armpy.errors import ArmpyError, InvalidArgumentError
 from armpy.execution.memory.allocators import UnseenAllocator
@@ -102,7 +102,7 @@ class SubgraphNetworks(Generic[NetworkT]):
         """Give no layers to a backend that has failed to execute one; whether that is news."""
         if backend_id in self._refusals:
             return False
-        self._refusals[backend_id] = Failed.by(
+        self._refusals[backend_id] = FailedAnswer.by(
             ReasonCode.EXECUTION, f"execution failed: {error}", error
         )
         return True

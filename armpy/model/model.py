@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Self
 
 from armpy.errors import InvalidArgumentError
-from armpy.execution.calls.run import read_inputs, run_by_name, run_in_order
 from armpy.execution.arrays.tensor_spec import TensorSpec, TensorSpecs
+from armpy.execution.calls.run import read_inputs, run_by_name, run_in_order
 from armpy.execution.exhaustion import tells_of_memory, without_memory
 from armpy.model import late
 from armpy.model.network_handle import NetworkHandle, closed_error
@@ -19,10 +19,10 @@ from armpy.types import Priority
 
 if TYPE_CHECKING:
     from armpy.compiler import OptimizedNetwork, Placement
-    from armpy.execution.calls.execution import Execution
-    from armpy.execution.loaded_network import LoadedNetwork
     from armpy.execution.arrays.imported_tensor import ImportedTensor
+    from armpy.execution.calls.execution import Execution
     from armpy.execution.calls.network_memory import NetworkMemory
+    from armpy.execution.loaded_network import LoadedNetwork
     from armpy.execution.properties import NetworkProperties
     from armpy.execution.runtime import Runtime
     from armpy.execution.scheduling.tasks import ExecutionFuture

@@ -10,9 +10,9 @@ from armpy.execution.calls.run import read_inputs, run_by_name
 from armpy.model import late
 
 if TYPE_CHECKING:
-    from armpy.execution.loaded_network import LoadedNetwork
-    from armpy.execution.calls.network_memory import NetworkMemory
     from armpy.execution.calls.debugged_network import DebuggedNetwork
+    from armpy.execution.calls.network_memory import NetworkMemory
+    from armpy.execution.loaded_network import LoadedNetwork
     from armpy.execution.wrappers.debugging import DebugCallback
     from armpy.ops.operation import Array
 

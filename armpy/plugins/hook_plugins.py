@@ -334,16 +334,18 @@ class HookPlugins:
         return guard
 
 
-class _Guarded:
+class _GuardedPlugin:
     """Holds a plugin's guarded implementations, as pluggy looks for them."""
 
     def __dir__(self) -> list[str]:
         return [*vars(self)]
 
 
-def _guarded(plugin: object, guard: Callable[[str, Callable[..., object]], object]) -> _Guarded:
+def _guarded(
+    plugin: object, guard: Callable[[str, Callable[..., object]], object]
+) -> _GuardedPlugin:
     """A plugin whose implementations are each behind a guard; errors as for `check_plugin`."""
-    shown = _Guarded()
+    shown = _GuardedPlugin()
     for name in check_plugin(plugin):
         setattr(shown, name, guard(name, getattr(plugin, name)))
     return shown

@@ -27,7 +27,7 @@ _LIBRARY = re.compile(r"([^\s:'\"]+\.(?:so|dylib|dll)[.\d]*)(?=: cannot open|'? 
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenedCandidate:
     """A candidate whose code was imported, before its backend is made.
 
     Parameters
@@ -66,7 +66,7 @@ class Failure:
 
 def open_candidate(
     candidate: Candidate, private_name: str, pinned: PinnedCode = NOT_PINNED
-) -> Opened:
+) -> OpenedCandidate:
     """Import a candidate's code; raises RejectionError or what that code raises.
 
     Parameters
@@ -86,12 +86,12 @@ def open_candidate(
             entry=candidate.entry,
             common=candidate.common,
         )
-        return Opened(module.backend_id, module.api_version, module.create)
+        return OpenedCandidate(module.backend_id, module.api_version, module.create)
     if pinned.module is not None:
         serve_distribution(pinned.module, candidate)
     loaded = load_reference(candidate.name)
     factory = loaded if callable(loaded) else lambda: loaded
-    return Opened(candidate.backend_id, "", factory)
+    return OpenedCandidate(candidate.backend_id, "", factory)
 
 
 def why_invalid_id(backend_id: BackendId) -> str:

@@ -24,7 +24,7 @@ from armpy.plugins.discovery.directories import SkippedPath, backend_paths, find
 from armpy.plugins.discovery.entry_points import find_entry_points, is_own
 from armpy.plugins.loading import (
     Failure,
-    Opened,
+    OpenedCandidate,
     attempt,
     check_invalid_id,
     leave_out,
@@ -53,7 +53,7 @@ class _CandidateRecord:
 
     candidate: Candidate
     private_name: str = ""
-    opened: Opened | None = None
+    opened: OpenedCandidate | None = None
     changes: list[Changes] = field(default_factory=list)
     checked: CheckedBackend | None = None
     has_passed_probe: bool = False
@@ -174,7 +174,7 @@ class BackendRegistry:
                 raise InvalidArgumentError(
                     f"backend '{backend_id}' cannot be registered", actual=record.candidate.reason
                 )
-            record.opened = Opened(backend_id, "", factory)
+            record.opened = OpenedCandidate(backend_id, "", factory)
 
     def deregister(self, backend_id: BackendId) -> None:
         """Take a backend out, with what a directory's module left in ``sys.modules``.

@@ -21,9 +21,9 @@ from pathlib import Path
 
 import armpy_numba_acc.backend as numba_backend
 import numpy as np
+from armpy_numba_acc.machine.cost_model.model import MachineModel
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.memory import Buffer
-from armpy_numba_acc.machine.cost_model.model import MachineModel
 from armpy_numba_acc.passes.region import lower_region
 from armpy_numba_acc.program import emitter, estimate
 from armpy_numba_acc.program.choices import Choices

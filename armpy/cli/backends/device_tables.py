@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
-from armpy.core.units import bytes_text
 from armpy.cli.printer import Printer
 from armpy.compiler.devices import FiguresStore, device_facts, machine_identity
 from armpy.compiler.devices.records import figures_fields
+from armpy.core.units import bytes_text
 from armpy.errors import ArmpyError
 from armpy.plugins.proxy.guard import BackendProxy
 

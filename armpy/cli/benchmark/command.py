@@ -14,7 +14,6 @@ from armpy.cli.options import (
     WRITABLE_FILE,
     json_option,
     loading_options,
-    request_of,
     seed_option,
     shapes_option,
     verbosity_options,

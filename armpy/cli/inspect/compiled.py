@@ -22,7 +22,7 @@ from armpy.cli.inspect.prepared_file import (
     PreparedContents,
     ProgramReport,
 )
-from armpy.cli.load_request import CliLoadRequest, registry_of, COMMAND_OPTIONS
+from armpy.cli.load_request import COMMAND_OPTIONS, CliLoadRequest, registry_of
 from armpy.cli.printer import Printer
 from armpy.compiler import OptimizedNetwork
 from armpy.compiler.files.reading import NetworkContents, read_contents

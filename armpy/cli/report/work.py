@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import sys
-from functools import partial
 import webbrowser
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 

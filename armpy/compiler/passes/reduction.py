@@ -212,7 +212,7 @@ def _retyped(graph: Graph, choose: Callable[[Layer], _Types | None]) -> Graph:
     types = {layer: types[layer] for layer in _connected(graph, types)}
     if not types:
         return graph
-    return _Retyping(graph, types).run()
+    return _TypeRewriter(graph, types).run()
 
 
 def _connected(graph: Graph, chosen: Mapping[Layer, _Types]) -> list[Layer]:
@@ -230,7 +230,7 @@ def _connected(graph: Graph, chosen: Mapping[Layer, _Types]) -> list[Layer]:
     return [layer for layer in chosen if layer in kept]
 
 
-class _Retyping:
+class _TypeRewriter:
     """Rebuilds a graph with conversions where a tensor is needed in another type."""
 
     def __init__(self, graph: Graph, types: Mapping[Layer, _Types]) -> None:

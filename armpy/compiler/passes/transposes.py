@@ -40,7 +40,7 @@ def cancel_transposes(graph: Graph, context: PassContext) -> Graph:
     Arm NN OptimizeInversePermutes, OptimizeInverseTransposes, MovePermuteUp, MoveTransposeUp.
     """
     if any(_follows_transpose(graph, layer) for layer in graph.layers):
-        graph = _Permuting(graph, {}).graph()
+        graph = _PermutationMover(graph, {}).graph()
     while (better := _better(graph, context)) is not None:
         graph = better
     return graph
@@ -52,9 +52,9 @@ def _better(graph: Graph, context: PassContext) -> Graph | None:
     together = {layer: permuted for choice in choices for layer, permuted in choice.items()}
     # Costs of a choice do not tell of transposes that read what others permute.
     for permuted_layers in (together, *choices) if len(choices) > 1 else choices:
-        made = _Permuting(graph, permuted_layers).graph()
+        made = _PermutationMover(graph, permuted_layers).graph()
         if any(_follows_transpose(made, layer) for layer in made.layers):
-            made = _Permuting(made, {}).graph()
+            made = _PermutationMover(made, {}).graph()
         (before, number), (after, fewer) = _transposed(graph), _transposed(made)
         if after < before and fewer <= number:
             return made
@@ -266,7 +266,7 @@ def _costs_of(graph: Graph, region: _Region, value: Value, perm: Permutation) ->
         yield Cost(weight, permuted_readers, ())
 
 
-class _Permuting:
+class _PermutationMover:
     """A graph in which some layers are computed with their axes in another order.
 
     Parameters

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from armpy.backend import CacheUse, ReasonCode
 from armpy.backend.caches import gathered_cache_uses, model_named
-from armpy.backend.control_flow import network_timeout
+from armpy.backend.execution.control_flow import network_timeout
 from armpy.compiler import OptimizedNetwork, optimize_graph, place_layers
-from armpy.compiler.assign import Exclusions, Failed
+from armpy.compiler.assign import Exclusions, FailedAnswer
 from armpy.compiler.compile_timeout import time_per_part
 from armpy.compiler.compiled_parts import given_parts
 from armpy.compiler.memory.memory_copies import ImportRefusals
@@ -250,7 +250,7 @@ class Planner:
             "they move" if len(failure.layers) > 1 else "it moves",
             exc_info=cause if wants_traceback(_log) else None,
         )
-        answer = Failed.by(ReasonCode.PREPARATION, f"preparation failed: {cause}", cause)
+        answer = FailedAnswer.by(ReasonCode.PREPARATION, f"preparation failed: {cause}", cause)
         for layer in failure.layers:
             for layer_id in network.origins.get(layer.id, (layer.id,)):
                 excluded[layer_id, failure.backend_id] = answer

@@ -19,7 +19,7 @@ from armpy.backend import (
     ReasonCode,
     has_matching_capability,
 )
-from armpy.compiler.assign import Failed
+from armpy.compiler.assign import FailedAnswer
 from armpy.compiler.memory.memory_copies import Factories, handle_factories
 from armpy.errors import ArmpyError, BackendError
 from armpy.execution.backend_contexts import close_context
@@ -108,7 +108,7 @@ class SessionError(Exception):
     def __init__(self, backend_id: BackendId, cause: ArmpyError) -> None:
         super().__init__(str(cause))
         self.backend_id = backend_id
-        self.answer = Failed.by(ReasonCode.DEVICE, str(cause), cause)
+        self.answer = FailedAnswer.by(ReasonCode.DEVICE, str(cause), cause)
 
 
 class Sessions(dict[BackendId, BackendSession]):

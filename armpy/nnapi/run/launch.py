@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from armpy.backend import ExecutionTiming, timed_by
 from armpy.errors import ExecutionTimeoutError, NnapiError, ResultCode
-from armpy.execution.programs.loop_timeout import UNSET, loop_timeout
 from armpy.execution.calls import async_execution
+from armpy.execution.programs.loop_timeout import UNSET, loop_timeout
 from armpy.execution.scheduling.deadlines import Watch, deadlines
 from armpy.execution.scheduling.stop_signal import deadline_in
 from armpy.nnapi.compile.compilation import Compilation

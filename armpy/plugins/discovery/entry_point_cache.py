@@ -71,8 +71,8 @@ class InstalledEntryPoint(NamedTuple):
     version: str
 
 
-class Installed(NamedTuple):
-    """Installed entry points and distributions.
+class InstalledEntryPoints(NamedTuple):
+    """InstalledEntryPoints entry points and distributions.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def installed_entry_points() -> tuple[InstalledEntryPoint, ...]:
     return installed().entry_points
 
 
-def installed() -> Installed:
+def installed() -> InstalledEntryPoints:
     """What is installed; nothing of it is imported.
 
     Notes
@@ -118,8 +118,8 @@ def installed() -> Installed:
     """
     state = _state()
     if state is None:
-        return Installed(_look_through(), _names_of_all())
-    return Installed(_entry_points(state), state.names)
+        return InstalledEntryPoints(_look_through(), _names_of_all())
+    return InstalledEntryPoints(_entry_points(state), state.names)
 
 
 def _entry_points(state: _InstalledState) -> tuple[InstalledEntryPoint, ...]:

@@ -46,7 +46,7 @@ def probe_candidates(
     Nothing is imported in this process. The child has the same ``sys.path`` and environment but
     none of Python's own environment variables, and no standard input.
     """
-    running = _Running()
+    running = _ProbeProcess()
 
     def probe_one(candidate: Candidate) -> ProbeResult:
         return _probe(candidate, timeout_s, examine, running)
@@ -61,7 +61,9 @@ def probe_candidates(
             raise
 
 
-def _probe(candidate: Candidate, timeout_s: float, examine: str, running: _Running) -> ProbeResult:
+def _probe(
+    candidate: Candidate, timeout_s: float, examine: str, running: _ProbeProcess
+) -> ProbeResult:
     """Recall the result for one candidate, or find it out."""
     if candidate.kind is CandidateKind.CODE:
         reason = "only what is found in a distribution or directory can be probed"
@@ -78,7 +80,9 @@ def _probe(candidate: Candidate, timeout_s: float, examine: str, running: _Runni
     return result
 
 
-def _run(candidate: Candidate, timeout_s: float, examine: str, running: _Running) -> ProbeResult:
+def _run(
+    candidate: Candidate, timeout_s: float, examine: str, running: _ProbeProcess
+) -> ProbeResult:
     """Load one candidate in a child process."""
     # No bytecode is written, so that looking at a folder does not change it.
     settings = WorkerSettings(writes_bytecode=False)
@@ -119,7 +123,7 @@ def _ask(worker: Worker, request: object, timeout_s: float) -> ProbeResult:
     return result or ProbeResult(ProbeOutcome.EXITED, "what its process said cannot be read")
 
 
-class _Running:
+class _ProbeProcess:
     """The processes of probes that are under way, which the user's interrupt ends."""
 
     def __init__(self) -> None:

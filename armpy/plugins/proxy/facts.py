@@ -49,7 +49,7 @@ _devices: weakref.WeakKeyDictionary[IBackendInternal, tuple[DeviceInfo, ...]] = 
 
 @dataclass(frozen=True, slots=True)
 class BackendFacts:
-    """What a backend says of itself.
+    """Facts that a backend states of itself.
 
     Parameters
     ----------

@@ -73,7 +73,7 @@ def parts_that_cannot_be_used_are_compiled_anew(subject: BackendUnderTest) -> No
                 check(not use.is_hit, f"what cannot be used was loaded: {use}")
 
 
-class _Refusing(IPrograms):
+class _RefusingPrograms(IPrograms):
     """Programs of a backend, none of which it takes any more."""
 
     def __init__(self, programs: IPrograms) -> None:
@@ -106,7 +106,7 @@ def _copy_that_refuses(raw: IBackendInternal) -> IBackendInternal:
 
     def get_programs() -> IPrograms | None:
         programs = raw.get_programs()
-        return None if programs is None else _Refusing(programs)
+        return None if programs is None else _RefusingPrograms(programs)
 
     def for_runtime(options: OptionValues) -> IBackendInternal:
         made = raw.for_runtime(options)

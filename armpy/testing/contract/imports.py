@@ -37,7 +37,7 @@ _DESCRIPTORS = Path("/proc/self/fd")
 _TIMES = 50
 
 
-class Lent:
+class LentMemory:
     """Memory that a tensor may lie in, with guards in front of it and behind.
 
     Parameters
@@ -116,7 +116,7 @@ def _drivens(subject: BackendUnderTest) -> Iterator[tuple[Driven, MemorySource]]
 def _is_imported(driven: Driven, source: MemorySource) -> bool:
     """Whether memory of a kind is imported for a network's first input."""
     value = next(iter(driven.sources.values()))
-    lent = Lent(source, value.info)
+    lent = LentMemory(source, value.info)
     answer = driven.factory.can_import(value.info, lent.memory)
     lent.close()
     return bool(answer)
@@ -127,7 +127,7 @@ def answers_are_kept(subject: BackendUnderTest) -> None:
     for driven, source in _drivens(subject):
         for value in (*driven.sources.values(), *driven.results.values()):
             for shift in (0, 1):
-                lent = Lent(source, value.info, shift)
+                lent = LentMemory(source, value.info, shift)
                 _check_answer(driven, value.info, lent.memory)
                 lent.close()
         if source is MemorySource.SHARED_MEMORY:
@@ -172,13 +172,13 @@ def _import(
     values: dict[str, Value],
     *,
     written: bool,
-) -> dict[str, Lent]:
+) -> dict[str, LentMemory]:
     """Put imported tensors in the place of the backend's own."""
     found = {}
     for name, value in values.items():
         if value not in memory.handles:  # a constant
             continue
-        found[name] = lent = Lent(source, value.info)
+        found[name] = lent = LentMemory(source, value.info)
         memory.handles[value] = driven.factory.import_memory(
             value.info, lent.memory, read=not written, write=written
         )
@@ -249,7 +249,7 @@ def memory_is_let_go(subject: BackendUnderTest) -> None:
 
 def _borrow(driven: Driven, source: MemorySource, info: TensorInfo) -> weakref.ref[Array]:
     """Import some memory and let go of it; what tells whether it is gone."""
-    lent = Lent(source, info)
+    lent = LentMemory(source, info)
     handle: ITensorHandle = driven.factory.import_memory(info, lent.memory, write=True)
     lent.close()
     handle.map(write=False)

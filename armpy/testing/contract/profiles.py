@@ -63,7 +63,7 @@ class Record(IBackendProfiling):
         raise InvalidArgumentError(problem, where="IBackendProfiling")
 
 
-class _Profiled:
+class _ProfiledNetwork:
     """A network that is profiled."""
 
     def __init__(self, subject: BackendUnderTest, number: int) -> None:
@@ -100,9 +100,9 @@ class _Profiled:
         return bool(self.events()) or any(durations.values()) or any(values[n] for n in totals)
 
 
-def _profiled(subject: BackendUnderTest, number: int = 0) -> _Profiled:
+def _profiled(subject: BackendUnderTest, number: int = 0) -> _ProfiledNetwork:
     """A network of which the backend measures anything."""
-    made = _Profiled(subject, number)
+    made = _ProfiledNetwork(subject, number)
     for _ in range(2):
         made.run("while it is profiled")
     if not made.has_measured() and not made.record.counters and not made.record.problems:

@@ -80,7 +80,7 @@ def _other_values(subject: BackendUnderTest) -> Iterator[tuple[BackendOption, ob
                 yield option, value
 
 
-class _Counting(DefaultAllocator):
+class _CountingAllocator(DefaultAllocator):
     """An allocator that knows what it has given."""
 
     def __init__(self) -> None:
@@ -105,7 +105,7 @@ class _Counting(DefaultAllocator):
 
 def allocators_give_and_get_back(subject: BackendUnderTest) -> None:
     """An arena of the backend's own comes from the allocator that it takes, and goes back there."""
-    allocator = _Counting()
+    allocator = _CountingAllocator()
     backend = _for_allocator(subject, allocator)
     for case in samples(subject):
         resources = NetworkResources(allocator=allocator)
@@ -129,7 +129,7 @@ def allocators_give_and_get_back(subject: BackendUnderTest) -> None:
 
 def allocators_do_not_stick(subject: BackendUnderTest) -> None:
     """A network without an allocator does not use that of another network."""
-    allocator = _Counting()
+    allocator = _CountingAllocator()
     backend = _for_allocator(subject, allocator)
     _run(subject, backend, "after an allocator was accepted")
     check(
@@ -138,7 +138,7 @@ def allocators_do_not_stick(subject: BackendUnderTest) -> None:
     )
 
 
-def _for_allocator(subject: BackendUnderTest, allocator: _Counting) -> BackendProxy:
+def _for_allocator(subject: BackendUnderTest, allocator: _CountingAllocator) -> BackendProxy:
     """The backend as it is for a runtime with an allocator."""
     backend = BackendProxy(subject.raw_backend).for_runtime(options_of(subject))
     try:

@@ -56,7 +56,7 @@ def drawn(template: CaseTemplate, seed: int) -> CaseTemplate:
     rule = RULES.get(type(operation))
     if rule is not None and all(0 < size <= _LARGEST for size in sizes):
         template = rule(draw, template)
-        template = _with_options(template, seed // _RANKS)
+        template = _options_of(template, seed // _RANKS)
     if getattr(operation, "power_of_two_scales", False):
         steps = (32.0, 32.0 * 2.0 ** -draw.size(11, 0))
         scales = tuple(Scale(step) for step in (steps if seed % 2 else steps[::-1]))
@@ -188,7 +188,7 @@ def _turns(template: CaseTemplate) -> tuple[list[str], list[tuple[object, ...]]]
     return names, list(itertools.product(*(_OPTIONS[name] for name in names)))
 
 
-def _with_options(template: CaseTemplate, number: int) -> CaseTemplate:
+def _options_of(template: CaseTemplate, number: int) -> CaseTemplate:
     """A line with the options whose turn it is."""
     names, turns = _turns(template)
     options = dict(zip(names, turns[number % len(turns)], strict=True))

@@ -1,0 +1,1 @@
+"""The execution that is under way: its cancellation, time limits, priority and device time."""
