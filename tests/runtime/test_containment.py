@@ -46,15 +46,11 @@ from tests.support.sabotage import (
 )
 
 NOT_CALLED = {
-    (IBackendInternal, "get_performance"),  # tests below ask for it
+    (IBackendInternal, "get_free_memory"),  # by the command line only
     (IBackendInternal, "allocate_device_memory"),  # for described memory: test_memory_domains
     *((IDeviceMemory, member) for member in members(IDeviceMemory)),
     (IBackendInternal, "get_caches"),  # by the command line only, which has tests of its own
-    (IBackendInternal, "get_device_figures"),  # for devices and placement: tests/devices
-    (IBackendInternal, "save_compiled"),  # if it keeps files; see tests/caching/test_compiled.py
-    (IBackendInternal, "load_compiled"),
-    (IBackendInternal, "get_programs"),  # with prepared files: tests/prepared/test_saved_parts.py
-    *((IPrograms, member) for member in members(IPrograms)),
+    *((IPrograms, member) for member in members(IPrograms)),  # see tests/caching/test_compiled.py
     *((IBackendCache, member) for member in members(IBackendCache)),
     (IBackendContext, "close"),  # when the runtime has gone; see test_lifetimes
     (ICustomAllocator, "allocate_external"),  # by backends, through what checks it
@@ -75,21 +71,17 @@ CALLED_BY: dict[tuple[type, str], str] = {
     (ITensorHandleFactory, "factory_id"): "register_tensor_handle_factories",
 }
 READ_ONCE = {
-    "api_version",
-    "backend_id",
-    "device_type",
+    "get_id",
+    "get_api_version",
+    "get_devices",
     "version",
     "options",
     "extensions",
     "supported_extensions",
-    "number_of_cache_files",
-    "number_of_data_cache_files",
-    "feature_level",
     "get_capabilities",
     "for_runtime",
     "create_backend_context",
     "use_custom_memory_allocator",
-    "can_use_allocator",
 }
 MEMBERS = [(k, m) for k in CONTRACT for m in members(k) if (k, m) not in NOT_CALLED]
 IDS = [f"{kind.__name__}.{member}" for kind, member in MEMBERS]
@@ -124,19 +116,13 @@ def options_for(sabotage: Sabotage, **given: object) -> RuntimeOptions:
     """Options that make the core call the sabotaged member."""
     member, kind = sabotage.member, sabotage.kind
     registry = registry_of(full_backend(sabotage), ReferenceBackend())
-    wants_model_options = (
-        member.endswith("_with_options")
-        or "model_context" in member
-        or kind is IBackendModelContext
-    )
+    wants_model_options = "model_context" in member or kind is IBackendModelContext
     return RuntimeOptions(
         registry=registry,
         profiling=True,
         backend_options={"Full": {"fast": True}} if wants_model_options else {},
         custom_allocators=(
-            {"Full": CustomAllocator()}
-            if member in ("use_custom_memory_allocator", "can_use_allocator")
-            else {}
+            {"Full": CustomAllocator()} if member == "use_custom_memory_allocator" else {}
         ),
         memory_strategies=(
             {"Full": sabotage.of(CustomStrategy)()} if kind is IMemoryOptimizerStrategy else {}
