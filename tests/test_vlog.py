@@ -88,7 +88,7 @@ def run(runtime: Runtime) -> None:
         ("compilation", ["Npu is offered 1 layers from", "'twice'"]),
         ("execution", ["begins with inputs (2,)", "ended after"]),
         ("manager", ["backend 'Npu' ", "backend 'CpuRef' ", "is set up"]),
-        ("driver", ["Npu / optimize_subgraph", "Npu / is_layer_supported", "create_workload"]),
+        ("driver", ["Npu / optimize_subgraph_view", "Npu / is_layer_supported", "create_workload"]),
     ],
 )
 def test_a_tag_tells_what_it_is_about(

@@ -78,7 +78,7 @@ class Numerics:
 
     Notes
     -----
-    Applications read it (``armpy backends --devices``).
+    Applications read it (``armpy backends --capabilities``).
     """
 
     keeps_nan: bool = True

@@ -114,7 +114,7 @@ class IBackendInternal(ABC):
 
         Notes
         -----
-        Shown by ``armpy backends --devices``, and in the error of a device that has too little.
+        Shown by ``armpy backends --capabilities``.
         """
         return None
 

@@ -13,6 +13,7 @@ from armpy_reference import ReferenceBackend
 from armpy.backend import (
     BackendOption,
     DeviceFigures,
+    DeviceInfo,
     ITensorHandle,
     IWorkload,
     IWorkloadFactory,
@@ -103,8 +104,8 @@ class Timed(FakeBackend):
         super().create_workload_factory(network)
         return TimedFactory(self._time, self._rates)
 
-    def get_device_figures(self) -> DeviceFigures | None:
-        return self.figures
+    def get_devices(self) -> Sequence[DeviceInfo]:
+        return (DeviceInfo(figures=self.figures),)
 
 
 @pytest.fixture

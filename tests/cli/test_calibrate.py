@@ -20,21 +20,21 @@ for library in ("click", "rich"):
     pytest.importorskip(library)
 
 DECLARING = """
-    from armpy.backend import DeviceFigures, PerformanceFigures
-    from armpy.types import DataType
+    from armpy.backend import DeviceFigures, DeviceInfo, PerformanceFigures
+    from armpy.types import DataType, DeviceType
 
 
-    def figures(self):
-        return DeviceFigures(
+    def devices(self):
+        figures = DeviceFigures(
             {DataType.FLOAT32: PerformanceFigures(FIGURE, 0.125)},
             extensions={"com.acme.math.QUANT64": PerformanceFigures(3.5, 4.5)},
         )
+        return [DeviceInfo("npu0", DeviceType.ACCELERATOR, 29, figures), DeviceInfo("npu1")]
 
 
-    Backend.get_device_figures = figures
-    Backend.feature_level = 29
-    Backend.number_of_cache_files = 3
-    Backend.number_of_data_cache_files = 2
+    Backend.get_devices = devices
+    Backend.get_free_memory = lambda self, device: 3 << 20
+    Backend.for_runtime = lambda self, options: self
 """
 
 
@@ -94,13 +94,18 @@ def test_declared_facts_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[
     devices = json.loads(capsys.readouterr().out)["devices"]
     (found,) = [device for device in devices if device["backend"] == "Declarer"]
     assert found["feature_level"] == 29
-    assert (found["num_cache_files"], found["num_data_cache_files"]) == (3, 2)
+    assert (found["num_cache_files"], found["num_data_cache_files"]) == (0, 0)
+    assert (found["device"], found["other_devices"]) == ("npu0", ["npu1"])
+    assert found["free_bytes"] == 3 << 20
+    assert found["numerics"]["keeps_nan"] is True
     assert found["figures_source"] == "declared"
     assert found["figures"]["tensors"]["FLOAT32"]["exec_time"] == 0.0625
     assert found["figures"]["extensions"]["com.acme.math.QUANT64"]["power_usage"] == 4.5
     assert main(["backends", "--capabilities", *options]) == 0
     shown = capsys.readouterr().out
-    assert "cache files: 3, of data: 2" in shown
+    assert "cache files: 0, of data: 0" in shown
+    assert "device npu0; others: npu1" in shown
+    assert "free memory: 3 MiB" in shown
     assert "com.acme.math.QUANT64" in shown
     assert "0.0625" in shown
 
@@ -112,7 +117,7 @@ def test_impossible_figures_are_not_shown(
     assert main(["backends", "--capabilities", *options]) == 0
     captured = capsys.readouterr()
     assert "nan" not in captured.out
-    assert "get_device_figures" in captured.err
+    assert "get_devices" in captured.err
 
 
 def test_a_backend_that_is_not_there_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:

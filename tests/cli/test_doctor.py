@@ -44,13 +44,13 @@ CAUSES = {
     "NullId": ("rejected", "its get_backend_id returned None"),
     "NullInstance": ("rejected", "its backend_factory returned None"),
     "OptimizeRaises": ("problem", r"ValueError\('the compiler does not know this pattern'\)"),
-    "OtherMajor": ("rejected", r"made for API version 0.7, which does not fit 1\."),
+    "OtherMajor": ("rejected", r"made for API version 1.5, which does not fit 2\.0\. The page"),
     "SegfaultAtImport": ("crashed", r"ended by SIGSEGV, at .*SegfaultAtImport_backend.py line \d+"),
     "SyntaxError": ("failed", r"SyntaxError: .*line 3\)"),
     "SystemExitAtImport": ("failed", "SystemExit: usage"),
     "UnknownId": ("rejected", "'Unknown' is not a valid backend id"),
     "UnwrittenOutput": ("problem", "addition failed: .* is not written completely: 1 of 2"),
-    "VersionTooNew": ("rejected", r"API version 1.999, which does not fit 1\."),
+    "VersionTooNew": ("rejected", r"API version 2.999, which does not fit 2\."),
     "WrongInstance": ("rejected", "its factory made object, not an IBackendInternal"),
     "WrongResults": ("problem", "addition failed: .* Expected 15 .*; got -5"),
     "WrongTypes": ("problem", "the answer has the wrong type"),
@@ -178,7 +178,7 @@ class Nothing(ILayerSupport):
         return Support.no(ReasonCode.DEVICE, "the device is shy")
 
 
-Backend.get_layer_support = lambda self: Nothing()
+Backend.get_layer_support = lambda self, request: Nothing()
 """
 
 

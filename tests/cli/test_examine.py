@@ -7,6 +7,7 @@ from armpy_reference import ReferenceBackend
 
 from armpy.backend import (
     DeviceFigures,
+    DeviceInfo,
     ILayerSupport,
     IWorkloadFactory,
     NetworkResources,
@@ -57,8 +58,9 @@ class Boastful(ReferenceBackend):
     def get_id(self) -> str:
         return "Boastful"
 
-    def get_device_figures(self) -> DeviceFigures:
-        return DeviceFigures({DataType.FLOAT32: PerformanceFigures(exec_time=-0.5)})
+    def get_devices(self) -> tuple[DeviceInfo, ...]:
+        figures = DeviceFigures({DataType.FLOAT32: PerformanceFigures(exec_time=-0.5)})
+        return (DeviceInfo(figures=figures),)
 
 
 def outcomes(found: dict[str, object]) -> set[tuple[str, str]]:
@@ -84,7 +86,7 @@ def test_figures_that_are_not_used_are_a_problem() -> None:
     assert outcomes(found) == {("ran", "ran")}
     problems: Any = found["problems"]
     (problem,) = problems
-    assert problem.startswith("Boastful / get_device_figures: tensors[DataType.FLOAT32].exec_time")
+    assert problem.startswith("Boastful / get_devices: tensors[DataType.FLOAT32].exec_time")
     assert "got -0.5" in problem
 
 

@@ -28,7 +28,7 @@ TUNER = """
     LONG = "many;names;that;a;converter;has;joined;as/it/does"
 
 
-    def optimize(self, view):
+    def optimize(self, view, asked):
         request = requested_tuning()
         if request is not None:
             assert 0 < request.remaining_s <= 7
@@ -42,10 +42,10 @@ TUNER = """
                 TunedChoice(LONG, "tile", "1x2"),
             ]
             request.add(TuningResult("Tuner", "a part", 100.0, AFTER, choices, PROBLEM))
-        return super(Backend, self).optimize_subgraph(view)
+        return super(Backend, self).optimize_subgraph_view(view, asked)
 
 
-    Backend.optimize_subgraph = optimize
+    Backend.optimize_subgraph_view = optimize
 """
 
 Tune = Callable[..., int]
@@ -171,15 +171,15 @@ GAUGE = """
         return {"Machine": "unknown" if parts is None else bytes(parts[0]).decode()}
 
 
-    def optimize(self, view):
+    def optimize(self, view, asked):
         if KEPT.read("speed", "key") is None:
             KEPT.write("speed", "key", [b"clock 3 GHz; memory 4 GB/s"], "")
-        return super(Backend, self).optimize_subgraph(view)
+        return super(Backend, self).optimize_subgraph_view(view, asked)
 
 
     Backend.get_caches = lambda self: (KEPT,)
     Backend.get_capabilities = figures
-    Backend.optimize_subgraph = optimize
+    Backend.optimize_subgraph_view = optimize
 """
 
 

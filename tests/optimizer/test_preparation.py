@@ -12,7 +12,6 @@ from armpy.backend import (
     NO_OPTIONS,
     IBackendInternal,
     OptimizationViews,
-    OptionValues,
     PreparationRequest,
 )
 from armpy.compiler import OptimizerOptions, optimize_graph
@@ -79,18 +78,6 @@ def test_without_options_there_is_no_deadline_and_nothing_is_preferred() -> None
     (request,) = backend.requests
     told = request.model_options, request.preference, request.priority, request.deadline_s
     assert told == expected
-
-
-def test_a_backend_of_an_older_contract_gets_its_old_call() -> None:
-    class Older(CompilingBackend):
-        def optimize_subgraph_with_options(
-            self, view: SubgraphView, model_options: OptionValues
-        ) -> OptimizationViews:
-            raise AssertionError("no model options were given")
-
-    backend = Older()
-    load(backend, preference=Preference.SUSTAINED, preparation_timeout_s=60.0)
-    assert [len(view.layers) for view in backend.offered] == [4]
 
 
 @pytest.mark.parametrize("timeout", [0, -1.0, float("nan")])

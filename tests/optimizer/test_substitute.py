@@ -358,7 +358,7 @@ def test_an_armpy_error_of_any_kind_keeps_its_kind_and_the_network_runs_elsewher
     model = Model(graph, runtime_of(compiler))
     assert model.placement is not None
     assert model.placement.layers_by_backend == {"CpuRef": 3}
-    assert "optimize_subgraph: too large" in model.placement.refusals[0].text
+    assert "optimize_subgraph_view: too large" in model.placement.refusals[0].text
 
 
 def test_deleted_layers_connect_what_was_before_and_behind_them() -> None:

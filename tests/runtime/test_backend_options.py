@@ -82,18 +82,18 @@ def run(backend: FakeBackend, **options: object) -> float:
     return float(result[0])
 
 
-def test_without_model_options_the_short_methods_are_called() -> None:
+def test_without_model_options_the_methods_are_told_of_none() -> None:
     backend = Telling()
     assert run(backend, backend_options={"Telling": {"power": "low"}}) == 3
     assert backend.calls == [
         ("context", {"num_threads": 0, "power": "low"}),
-        ("support", None),
-        ("optimize", None),
-        ("factory", None),
+        ("support", {}),
+        ("optimize", {}),
+        ("factory", {}),
     ]
 
 
-def test_model_options_are_completed_and_reach_the_methods_with_options() -> None:
+def test_model_options_are_completed_and_reach_the_methods() -> None:
     backend = Telling()
     assert run(backend, backend_options={"Telling": {"mode": "exact"}}) == 3
     complete = {"mode": "exact", "cache": True}
@@ -103,16 +103,6 @@ def test_model_options_are_completed_and_reach_the_methods_with_options() -> Non
         ("optimize", complete),
         ("model context", complete),
         ("factory", complete),
-    ]
-
-
-def test_methods_with_options_that_are_not_overridden_forward_to_the_short_ones() -> None:
-    backend = Telling()
-    assert run(backend, backend_options={"Telling": {"mode": "exact"}}) == 3
-    assert [call for call in backend.calls if call[1] is None] == [
-        ("support", None),
-        ("optimize", None),
-        ("factory", None),
     ]
 
 

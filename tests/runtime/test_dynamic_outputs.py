@@ -329,13 +329,3 @@ def test_a_variable_keeps_its_shape() -> None:
     with pytest.raises(InvalidArgumentError, match=r"variable 'state'.*Expected \(2,\); got \(3,"):
         model(X)
     np.testing.assert_array_equal(model(floats(1, 2, 0, 0, 0)), [1, 2])
-
-
-def test_a_backend_made_for_the_contract_before_these_runs_what_it_ran() -> None:
-    class OldBackend(FakeBackend):
-        api_version = "1.0"
-
-    model = Model(positives(), runtime_of(OldBackend("Old"), PositivesBackend()))
-    check(model(X), X)
-    assert model.placement is not None
-    assert model.placement.layers_by_backend == {"Old": 3, "Positive": 1}

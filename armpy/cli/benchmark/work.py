@@ -21,6 +21,7 @@ from armpy.cli.load_request import (
 from armpy.cli.options import (
     EXIT_PROBLEMS,
     check_outputs,
+    request_of,
 )
 from armpy.cli.printer import print_json
 from armpy.cli.values import Shapes
@@ -91,9 +92,7 @@ def subjects_of(
     variants: Sequence[str],
     peers: Sequence[str],
     inputs: Sequence[str],
-    backend_options: tuple[str, ...],
-    dynamic_backends_path: tuple[str, ...],
-    **loading: Any,  # Any: as they go to `CliLoadRequest`
+    **loading: Any,  # Any: as they go to `request_of`
 ) -> list[Subject]:
     """Every combination of what is to be measured.
 
@@ -105,12 +104,7 @@ def subjects_of(
         If a backend or front-end has no such option.
     """
     _check(models, backend_lists, batch, shape_sets, inputs)
-    request = CliLoadRequest(
-        models[0],
-        backend_options=backend_options,
-        dynamic_backends_path=dynamic_backends_path,
-        **loading,
-    )
+    request = request_of(models[0], **loading)
     arrays = _arrays(inputs)
     common = {"arrays": arrays, "load_options": _load_options(request)}
     shared = _ways(threads, callers, batch)

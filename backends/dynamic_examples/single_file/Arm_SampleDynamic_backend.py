@@ -45,7 +45,7 @@ def get_version() -> tuple[int, int]:
 
     Later minor versions of the core run it as it is.
     """
-    return 1, 0
+    return 2, 0
 
 
 def backend_factory() -> IBackendInternal:
