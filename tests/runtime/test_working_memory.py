@@ -21,7 +21,6 @@ from armpy.backend import (
     IWorkloadFactory,
     Lifetime,
     NetworkResources,
-    Support,
     TensorHandleFactoryRegistry,
 )
 from armpy.compiler import Placement
@@ -451,8 +450,8 @@ class Sharing(FakeBackend):
     def __init__(self) -> None:
         super().__init__("Sharing")
 
-    def can_use_allocator(self, allocator: ICustomAllocator) -> Support:
-        return Support.yes()
+    def use_custom_memory_allocator(self, allocator: ICustomAllocator) -> bool:
+        return True
 
 
 def models_from(allocator: Counting, *lengths: int) -> list[Model]:
