@@ -78,7 +78,8 @@ class Numerics:
 
     Notes
     -----
-    Applications read it (``armpy backends --capabilities``).
+    Applications read it (``armpy backends --capabilities``), and the conformance kit judges by it:
+    what is declared is allowed, and nothing else.
     """
 
     keeps_nan: bool = True

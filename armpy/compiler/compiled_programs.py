@@ -48,7 +48,7 @@ class Programs:
         Returns
         -------
         CompiledFiles or None
-            None if the backend keeps one of its programs not, if it has given layers back (which
+            None if the backend does not keep one of its programs, if it has given layers back (which
             may be otherwise the next time), or if it has put anything but programs in their place.
 
         Raises

@@ -160,7 +160,8 @@ def trial_of(subject: BackendUnderTest, case: Case, graph: Graph) -> Differentia
     labels = [_label(case, number) for number in range(len(graph.outputs))]
     num_layers = 1 + (case.front is not None) + (case.behind is not None)
     is_exact = num_layers == 1 and is_move(graph.layers[0])
-    return DifferentialRun(graph, both, expected, labels, is_exact, num_layers)
+    numerics = subject.backend.device.numerics
+    return DifferentialRun(graph, both, expected, labels, is_exact, num_layers, numerics)
 
 
 def _label(case: Case, number: int) -> str:

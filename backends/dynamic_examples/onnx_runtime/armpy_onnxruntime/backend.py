@@ -14,6 +14,7 @@ from armpy.backend import (
     IWorkload,
     IWorkloadFactory,
     NetworkResources,
+    Numerics,
     OptimizationViews,
     OptionScope,
     OptionValues,
@@ -63,7 +64,9 @@ class OnnxRuntimeBackend(IBackendInternal):
 
     def get_devices(self) -> Sequence[DeviceInfo]:
         """Compiled code on the CPU."""
-        return (DeviceInfo(device_type=DeviceType.CPU_COMPILED),)
+        # Its maxima drop NaN, as comparisons of the processor do.
+        numerics = Numerics(keeps_nan=False)
+        return (DeviceInfo(device_type=DeviceType.CPU_COMPILED, numerics=numerics),)
 
     @property
     def options(self) -> Sequence[BackendOption]:
