@@ -48,8 +48,8 @@ class Programs:
         Returns
         -------
         CompiledFiles or None
-            None if the backend does not keep one of its programs, if it has given layers back (which
-            may be otherwise the next time), or if it has put anything but programs in their place.
+            None if the backend does not keep one of its programs, has given layers back (which may
+            be otherwise the next time), or has put anything but programs in their place.
 
         Raises
         ------
