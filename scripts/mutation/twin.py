@@ -80,8 +80,7 @@ class Sources:
         class Twin(backend.ReferenceBackend):  # type: ignore[misc]  # as above
             """CpuRef under another id."""
 
-            @property
-            def backend_id(self) -> str:
+            def get_id(self) -> str:
                 """The twin's."""
                 return TWIN_ID
 

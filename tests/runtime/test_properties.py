@@ -22,7 +22,7 @@ from armpy.backend import (
     PreparationRequest,
     WorkloadInfo,
 )
-from armpy.errors import BackendError, InvalidArgumentError, MemoryLimitError
+from armpy.errors import InvalidArgumentError, MemoryLimitError
 from armpy.execution import NetworkProperties, Runtime, RuntimeOptions
 from armpy.model import Model
 from armpy.ops.operation import Operation
@@ -149,16 +149,6 @@ def test_model_options_that_would_be_ignored_are_errors(
     with pytest.raises(InvalidArgumentError, match=text):
         runtime.load_network(chain(), NetworkProperties(model_options=options))
     assert first_result(runtime) == 3
-
-
-def test_a_model_option_that_the_backend_never_asks_for_is_an_error() -> None:
-    class Deaf(FakeBackend):
-        options = (BackendOption("fast", False, "Be fast.", OptionScope.MODEL),)
-
-    runtime = runtime_of(Deaf("A"))
-    properties = NetworkProperties(model_options={"A": {"fast": True}})
-    with pytest.raises(BackendError, match=r"^A: the option 'fast' has no effect"):
-        runtime.load_network(chain(), properties)
 
 
 @pytest.mark.parametrize(

@@ -309,7 +309,7 @@ def test_constants_are_folded_by_the_reference_whatever_is_preferred() -> None:
     assert graph.layers == ()
 
 
-@pytest.mark.parametrize("reference", [None, FakeBackend("CpuRef", faults={"device_type": 5})])
+@pytest.mark.parametrize("reference", [None, FakeBackend("CpuRef", faults={"get_devices": 5})])
 def test_without_a_reference_backend_networks_run_unfolded(reference: FakeBackend | None) -> None:
     backends = [FakeBackend("A")] + ([reference] if reference else [])
     runtime = Runtime(RuntimeOptions(["A"], registry=registry_of(*backends)))

@@ -31,7 +31,9 @@ class Recorder:
             if issubclass(right, interface):
                 for name in members(interface):
                     found = inspect.getattr_static(right, name)
-                    if inspect.isfunction(found):
+                    # The core does not call this default, so that a class of its own must not count.
+                    is_default = found is ILayerSupport.is_layer_supported_in
+                    if inspect.isfunction(found) and not is_default:
                         methods[name] = self._written(f"{interface.__name__}.{name}", found)
         return type(right.__name__, (right,), methods)
 
