@@ -6,7 +6,7 @@ from armpy.backend.caches import (
     model_name as model_name,
     report_cache_use as report_cache_use,
 )
-from armpy.backend.execution.cancellation import (
+from armpy.backend.cancellation import (
     Cancellation as Cancellation,
     cancellable as cancellable,
     current_cancellation as current_cancellation,
@@ -24,7 +24,7 @@ from armpy.backend.context import (
     LayerMeasurement as LayerMeasurement,
     Measurement as Measurement,
 )
-from armpy.backend.execution.control_flow import (
+from armpy.backend.control_flow import (
     control_flow_time_left_s as control_flow_time_left_s,
     loop_timeout_s as loop_timeout_s,
 )
@@ -83,7 +83,7 @@ from armpy.backend.options import (
     OptionValues as OptionValues,
 )
 from armpy.backend.preparation import PreparationRequest as PreparationRequest
-from armpy.backend.execution.priority import current_priority as current_priority
+from armpy.backend.cancellation import current_priority as current_priority
 from armpy.backend.profiling import (
     Counter as Counter,
     CounterKind as CounterKind,
@@ -116,7 +116,7 @@ from armpy.backend.memory.tensor_handle_factory import (
     Lifetime as Lifetime,
     TensorHandleFactoryRegistry as TensorHandleFactoryRegistry,
 )
-from armpy.backend.execution.timing import (
+from armpy.backend.timing import (
     ExecutionTiming as ExecutionTiming,
     current_timing as current_timing,
     timed_by as timed_by,

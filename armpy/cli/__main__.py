@@ -13,7 +13,6 @@ from typing import TextIO
 
 from armpy.cli.quick_run import quick_run
 from armpy.cli.settings import CommandSettings
-from armpy.cli.text import printable
 from armpy.errors import ArmpyError, InvalidArgumentError
 
 LIBRARIES = ("click", "rich", "PIL")
@@ -108,6 +107,8 @@ def _describe(error: Exception, settings: CommandSettings) -> str:
 
 def _complain(text: str) -> None:
     """Print one line about an error."""
+    from armpy.cli.printer import printable  # noqa: PLC0415 - nothing goes wrong as a rule
+
     if sys.stderr is not None:
         print("armpy: error:", printable(" ".join(text.split())), file=sys.stderr)
 
@@ -156,6 +157,8 @@ class _LineFormatter(logging.Formatter):
         self._settings = settings
 
     def format(self, record: logging.LogRecord) -> str:
+        from armpy.cli.printer import printable  # noqa: PLC0415 - few runs have something to log
+
         message = printable(" ".join(record.getMessage().split()))
         text = f"armpy: {record.levelname.lower()}: {message}"
         if self._settings.debug and record.exc_info:

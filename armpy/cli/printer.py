@@ -10,8 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from typing import TYPE_CHECKING
 
-from armpy.cli.text import printable
-
 if TYPE_CHECKING:
     from armpy.cli.terminal import Terminal
 
@@ -152,3 +150,8 @@ def _terminal() -> Terminal:
     from armpy.cli.terminal import Terminal  # noqa: PLC0415
 
     return Terminal(_PIPE_WIDTH, _GAP)
+
+
+def printable(text: str) -> str:
+    """Text whose control characters are escaped; names in files may hold any."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -20,7 +20,6 @@ from armpy.errors import (
 from armpy.execution.arrays.imported_tensor import ImportedTensor
 from armpy.execution.calls.binding import Binding
 from armpy.execution.calls.execution import Execution
-from armpy.execution.calls.network_memory import NetworkMemory
 from armpy.execution.programs.bound_program import BoundProgram, PlanKey
 from armpy.execution.programs.dynamic_plan import DynamicPlan
 from armpy.execution.programs.held_memory import HeldMemory
@@ -38,7 +37,6 @@ from armpy.execution.steps.session import SessionError
 from armpy.execution.steps.step import PreparationError
 from armpy.execution.subgraph_networks import SubgraphNetworks
 from armpy.execution.wrappers.all_wrappers import ExecutionWrappers
-from armpy.execution.wrappers.debugging import DebugCallback, with_every_value
 from armpy.graph import Graph, graphs_of, nested_graphs, verify_graph
 from armpy.ops.operation import Array
 from armpy.plugins.proxy.guard import BackendProxy
@@ -48,6 +46,8 @@ from armpy.types import BackendId, Priority
 
 if TYPE_CHECKING:
     from armpy.execution.calls.debugged_network import DebuggedNetwork
+    from armpy.execution.calls.network_memory import NetworkMemory
+    from armpy.execution.wrappers.debugging import DebugCallback
 
 _DEBUG = "debug"
 """Begins the keys of plans in which every value is a result."""
@@ -388,6 +388,9 @@ class LoadedNetwork:
             key = tuple(shapes)
             plan = self._find(key).plan
             held = HeldMemory(plan)
+            # Few applications make working memory themselves.
+            from armpy.execution.calls.network_memory import NetworkMemory  # noqa: PLC0415 - as above
+
             made = NetworkMemory(self, self._prepared(key, plan, held), held)
             self._memories.add(made)
         return made
@@ -523,6 +526,8 @@ class LoadedNetwork:
         key = _DEBUG, shapes
         plan = self._plans.get(key)
         if plan is None:
+            from armpy.execution.wrappers.debugging import with_every_value  # noqa: PLC0415 - few debug
+
             plan = self._make_plan(with_every_value(graph))
         return self._keep(key, plan)
 

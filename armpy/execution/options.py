@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from armpy.backend import ICustomAllocator, IMemoryOptimizerStrategy
-from armpy.backend.execution.control_flow import DEFAULT_LOOP_TIMEOUT_S
+from armpy.backend.control_flow import DEFAULT_LOOP_TIMEOUT_S
 from armpy.compiler import OptimizerOptions
 from armpy.core.arguments import MOST_THREADS, check_positive, check_whole
 from armpy.errors import InvalidArgumentError

@@ -27,7 +27,6 @@ from armpy.execution.plugin_defaults import configured_setup
 from armpy.execution.properties import NetworkProperties
 from armpy.execution.scheduling.executors import Executors
 from armpy.execution.settings import NetworkSettings
-from armpy.execution.wrappers.logged import described_graph
 from armpy.graph import Graph
 from armpy.graph.network import Network
 from armpy.ops.composite import Composite
@@ -238,6 +237,8 @@ class Runtime:
 
         def make(network_id: int) -> LoadedNetwork:
             if is_on.model:
+                from armpy.execution.wrappers.logged import described_graph  # noqa: PLC0415 - few log
+
                 vlog("model", "network %d is loaded: %s", network_id, described_graph(graph))
             with profiled_by(settings.profiler), phase("load"):
                 return LoadedNetwork(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from armpy.backend import ICustomAllocator
-from armpy.backend.execution.control_flow import DEFAULT_LOOP_TIMEOUT_S
+from armpy.backend.control_flow import DEFAULT_LOOP_TIMEOUT_S
 from armpy.compiler import OptimizerOptions
 from armpy.compiler.compiled_parts import ArchivedParts
 from armpy.execution.backend_contexts import BackendContexts

@@ -11,7 +11,7 @@ import pytest
 from armpy.cli.__main__ import main
 from armpy.cli.inspect.describe import inspect_model, write_dot
 from armpy.cli.inspect.report import print_model
-from armpy.cli.text import printable
+from armpy.cli.printer import printable
 from armpy.graph.network import Network
 from armpy.model import Model
 from tests.support.networks import ADD, RELU, f32

@@ -17,8 +17,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from armpy.cli.printer import Printer
-from armpy.cli.text import printable
+from armpy.cli.printer import Printer, printable
 
 WIDE = "\u6f22\U0001f600e\u0301\u200b\u00e4"
 """Characters that take two columns, two and colour, none after another, none, and one."""

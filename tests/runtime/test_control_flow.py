@@ -21,7 +21,7 @@ from armpy.backend import (
     Support,
     WorkloadInfo,
 )
-from armpy.backend.execution.control_flow import is_for_one_turn
+from armpy.backend.control_flow import is_for_one_turn
 from armpy.compiler import OptimizedNetwork, optimize_graph
 from armpy.errors import (
     ArmpyError,

@@ -41,7 +41,7 @@ from armpy.backend import (
     WorkloadInfo,
     current_timing,
 )
-from armpy.backend.execution.control_flow import control_flow_time_left_s, loop_timeout_s
+from armpy.backend.control_flow import control_flow_time_left_s, loop_timeout_s
 from armpy.compiler import specialize
 from armpy.errors import ExecutionTimeoutError
 from armpy.graph import Graph, Layer, SubgraphView, Value

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from armpy.backend import ILayerSupport
 from tests.support.sabotage import CONTRACT, FullBackend, members
 
 T = TypeVar("T")
@@ -31,7 +32,7 @@ class Recorder:
             if issubclass(right, interface):
                 for name in members(interface):
                     found = inspect.getattr_static(right, name)
-                    # The core does not call this default, so that a class of its own must not count.
+                    # The core does not call this default, but would one in a class of its own.
                     is_default = found is ILayerSupport.is_layer_supported_in
                     if inspect.isfunction(found) and not is_default:
                         methods[name] = self._written(f"{interface.__name__}.{name}", found)

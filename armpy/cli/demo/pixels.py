@@ -12,7 +12,7 @@ import numpy.typing as npt
 from rich.console import Console
 from rich.text import Text
 
-from armpy.cli.text import printable
+from armpy.cli.printer import printable
 
 Piece: TypeAlias = tuple[str, str]
 """Text, and its style as rich understands it; empty for none."""

@@ -17,7 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from armpy.backend import Cancellation, current_cancellation
-from armpy.backend.execution.control_flow import (
+from armpy.backend.control_flow import (
     begin_control_flow,
     current_timeout_s,
     end_control_flow,

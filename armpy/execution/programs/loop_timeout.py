@@ -6,7 +6,7 @@ import enum
 import math
 from contextlib import AbstractContextManager
 
-from armpy.backend.execution.control_flow import execution_timeout
+from armpy.backend.control_flow import execution_timeout
 from armpy.errors import InvalidArgumentError
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from armpy.backend import CacheUse, ReasonCode
 from armpy.backend.caches import gathered_cache_uses, model_named
-from armpy.backend.execution.control_flow import network_timeout
+from armpy.backend.control_flow import network_timeout
 from armpy.compiler import OptimizedNetwork, optimize_graph, place_layers
 from armpy.compiler.assign import Exclusions, FailedAnswer
 from armpy.compiler.compile_timeout import time_per_part

@@ -16,7 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from armpy.backend import Capability, IResizableProgram, has_matching_capability
-from armpy.backend.execution.control_flow import for_one_turn
+from armpy.backend.control_flow import for_one_turn
 from armpy.compiler import Evaluator, OptimizedNetwork, optimize_graph, specialize
 from armpy.compiler.optimize import simplified
 from armpy.core.symbolic import Formula, Number, Size, SymbolicTrace

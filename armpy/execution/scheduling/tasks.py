@@ -11,7 +11,7 @@ from contextvars import Context, copy_context
 from typing import Generic, TypeVar
 
 from armpy.backend import cancellable
-from armpy.backend.execution.priority import enter_priority, leave_priority
+from armpy.backend.cancellation import enter_priority, leave_priority
 from armpy.errors import (
     ArmpyError,
     ExecutionCancelledError,

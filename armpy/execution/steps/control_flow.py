@@ -22,7 +22,7 @@ from armpy.backend import (
     WorkloadInfo,
     current_cancellation,
 )
-from armpy.backend.execution.control_flow import (
+from armpy.backend.control_flow import (
     begin_control_flow,
     current_timeout_s,
     end_control_flow,

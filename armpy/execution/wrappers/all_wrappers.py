@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from armpy.backend import Capability, has_matching_capability
 from armpy.core.vlog import is_on
@@ -20,14 +20,15 @@ from armpy.execution.programs.static_plan import StaticPlan
 from armpy.execution.programs.stepwise_plan import StepwisePlan
 from armpy.execution.settings import NetworkSettings
 from armpy.execution.steps.control_flow import Shapes
-from armpy.execution.wrappers.debugging import DebugCallback, DebugPlan
 from armpy.execution.wrappers.fallback import FallbackPlan, PlanSource
-from armpy.execution.wrappers.logged import logged_run
 from armpy.execution.wrappers.protected import binds_protected, check_plan, protected
 from armpy.execution.wrappers.state_runs import binds_plan, binds_run, observed, with_state
 from armpy.graph import Graph
 from armpy.ops.backend_internal import MemCopy
 from armpy.plugins.proxy.guard import BackendProxy
+
+if TYPE_CHECKING:
+    from armpy.execution.wrappers.debugging import DebugCallback
 
 
 def _refuse(*_: object) -> NoReturn:
@@ -106,6 +107,8 @@ class ExecutionWrappers:
             run, bound = again.run, bound and again
         result_infos = plan.result_infos
         if debug is not None:
+            from armpy.execution.wrappers.debugging import DebugPlan  # noqa: PLC0415 - few debug
+
             told = DebugPlan(debug[0], run, result_infos, debug[1])
             run, bound, result_infos, is_static = told.run, None, told.result_infos, False
         profiler, after_run = self._settings.profiler, self._settings.after_run
@@ -117,6 +120,8 @@ class ExecutionWrappers:
         if profiler is not None or after_run is not None:
             run = observed(run, profiler, after_run)
         if is_on.execution:
+            from armpy.execution.wrappers.logged import logged_run  # noqa: PLC0415 - few log
+
             run, bound = logged_run(run, self._number), None
         if bound is not None and memory is None and not self._graph.variables:
             bind = binds_plan(bound, profiler, after_run)

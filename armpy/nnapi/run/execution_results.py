@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from armpy.backend import ExecutionTiming
-from armpy.backend.execution.timing import enter_timing, leave_timing
+from armpy.backend.timing import enter_timing, leave_timing
 from armpy.errors import NnapiError, ResultCode
 from armpy.nnapi.codes import DurationCode
 from armpy.nnapi.compile.outputs import OutputShapes

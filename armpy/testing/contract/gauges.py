@@ -20,8 +20,8 @@ from armpy.backend import (
     PreparationRequest,
     TensorHandleFactoryRegistry,
 )
-from armpy.backend.execution.timing import ExecutionTiming, timed_by
 from armpy.backend.options import OptionScope, OptionValue
+from armpy.backend.timing import ExecutionTiming, timed_by
 from armpy.compiler import specialize
 from armpy.errors import ArmpyError
 from armpy.execution import Runtime

@@ -22,7 +22,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from armpy import Network, watch_progress
-from armpy.backend.execution.control_flow import for_one_turn
+from armpy.backend.control_flow import for_one_turn
 from armpy.graph import SubgraphView
 from armpy.ops import Convolution2d, FullyConnected
 from armpy.tensor import TensorInfo

@@ -10,7 +10,7 @@ from types import MappingProxyType
 import numpy as np
 
 from armpy.backend import CacheUse, model_name, report_cache_use
-from armpy.backend.execution.control_flow import is_for_one_turn
+from armpy.backend.control_flow import is_for_one_turn
 from armpy.graph import SubgraphView
 from armpy.ops.operation import Array
 from armpy.store.entries import Entries

@@ -1,4 +1,4 @@
-"""Stops executions that are under way."""
+"""The execution that is under way: what stops it, and how urgent it is."""
 
 from __future__ import annotations
 
@@ -8,6 +8,13 @@ from contextvars import ContextVar
 import numpy as np
 
 from armpy.errors import ArmpyError, ExecutionCancelledError, ExecutionTimeoutError
+from armpy.types import Priority
+
+_current_priority: ContextVar[Priority] = ContextVar("current_priority", default=Priority.MEDIUM)
+
+# What runs executions calls these, as a `with` statement takes as long as they do.
+enter_priority = _current_priority.set
+leave_priority = _current_priority.reset
 
 
 class Cancellation:
@@ -110,3 +117,14 @@ class cancellable:  # noqa: N801 - called like a function
 
     def __exit__(self, *exc_info: object) -> None:
         _current.reset(self._token)
+
+
+def current_priority() -> Priority:
+    """How urgent the execution is that is under way, against others of the application.
+
+    Notes
+    -----
+    To be asked while a workload is executed. `PreparationRequest.priority` says what the network
+    was prepared for; an execution may be started with another one.
+    """
+    return _current_priority.get()

@@ -1,1 +1,0 @@
-"""The execution that is under way: its cancellation, time limits, priority and device time."""
