@@ -34,7 +34,7 @@ def call_backend(
         If it raises; its own ArmpyErrors are raised as they are, with the backend's name.
     """
     where = f"{backend_id} / {_name(method)}"
-    # Every call of a backend comes here, so that nothing is formatted unless it is wanted.
+    # Every call of a backend comes here: without a log it costs one look.
     if is_on.driver:
         vlog("driver", "%s", where)
     try:
