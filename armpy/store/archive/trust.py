@@ -185,7 +185,6 @@ def _why_unsigned(signature: FileSignature, signer: str, *, has_keys: bool) -> s
     """Why a file counts as not signed."""
     if signature == (NO_KEY, NO_SIGNATURE):
         return "it is not signed"
-    # Another reason, as everybody can make keys: a signature alone says nothing.
     if not has_keys:
         return f"it is signed by {signer}, but no keys are trusted"
     return f"it is signed by {signer}, which is not one of the trusted keys"

@@ -104,7 +104,7 @@ class Words:
         self._is_short = array.dtype.itemsize == 1
         self._is_signed = array.dtype.kind == "i"
         if self._is_short:
-            # Wider, as what is added may be 256 and does not fit into a byte.
+            # Wider, as up to 255 is added, and a sum would not fit into a byte.
             array = array.astype(np.int16)
         elif layout.stored_bytes == 8:
             halves = np.ascontiguousarray(array).view("<u4").reshape(*array.shape, 2)
