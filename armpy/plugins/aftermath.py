@@ -24,6 +24,7 @@ class InterpreterState:
 
     def __init__(self) -> None:
         self._builtins = vars(builtins)
+        # Copies, as the dictionaries themselves are what a candidate changes.
         self._names = dict(self._builtins)
         self._modules = dict(sys.modules)
         self._places = [places[:] for places in _PLACES]
@@ -79,6 +80,7 @@ class Changes:
 
 def undo(changes: Sequence[Changes]) -> None:
     """Take changes back, the first of which is the latest."""
+    # Builtins first, those of all changes: whatever puts the rest back calls them.
     for one in changes:
         one.undo_names()
     for one in changes:
@@ -97,6 +99,7 @@ def _changed(
 def _restore(names: dict[str, object], changed: Mapping[str, tuple[object, object]]) -> None:
     """Put old values back where the new ones still are."""
     for name, (old, new) in changed.items():
+        # Whatever somebody else has put there since is not the candidate's, and stays.
         if names.get(name, _MISSING) is not new:
             continue
         if old is _MISSING:
@@ -107,8 +110,9 @@ def _restore(names: dict[str, object], changed: Mapping[str, tuple[object, objec
 
 def _restore_list(items: list[T], before: Sequence[T], after: Sequence[T]) -> None:
     """Take out what was put in, and put back what was taken out, in front if need be."""
+    # By identity: `==` would call methods of finders that the candidate has put there.
     if len(items) == len(after) and all(map(operator.is_, items, after)):
-        items[:] = before
+        items[:] = before  # nobody else has changed it: the order too
         return
     added, removed = _missing_from(before, after), _missing_from(after, before)
     items[:] = removed + _missing_from(added, items)

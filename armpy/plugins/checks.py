@@ -50,10 +50,12 @@ def check_backend(backend_id: BackendId, backend: object) -> CheckedBackend:
     if problem := why_misnamed(type(backend)):
         raise RejectionError(problem)
     for name, member in vars(IBackendInternal).items():
+        # Looked up on the class: on the backend itself it would run a property's code.
         if isinstance(member, property) and inspect.isroutine(getattr(type(backend), name)):
             raise RejectionError(f"its {name} is a method. Expected a property")
         if inspect.isfunction(member) and not name.startswith("_"):
             _check_method(backend, name, member)
+    # Of a subclass of `str` the text alone: the subclass may call itself equal to any id.
     if exact(backend.get_id()) != backend_id:
         raise RejectionError(f"it calls itself {describe(backend.get_id())}")
     version = exact(backend.get_api_version())
@@ -73,6 +75,7 @@ def _check_method(backend: IBackendInternal, name: str, contract: Callable[..., 
     own = getattr(type(backend), name)
     if own is contract:
         return
+    # Without `self`, as the contract's method is not bound and the backend's is.
     parameters = [*inspect.signature(contract).parameters][1:]
     expected = f"Expected {name}({', '.join(parameters)})"
     method = getattr(backend, name)

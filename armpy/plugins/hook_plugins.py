@@ -39,6 +39,7 @@ R = TypeVar("R")
 OWN = ("armpy", "armpy.frontends.own")
 """Name and module of the plugin that brings armpy's own front-ends."""
 
+# Reasons may differ from call to call, so that without a limit they would fill the memory.
 _MOST_PROBLEMS = 20
 """How many of a plugin's are kept and logged."""
 
@@ -107,10 +108,12 @@ class HookPlugins:
         specifications: Any = HookSpecifications()  # Any: not only modules and classes will do
         self._manager.add_hookspecs(specifications)
         self.around_calls: Callable[[], AbstractContextManager[object]] = nullcontext
+        # May be taken again by its own thread: a plugin may use armpy while it is imported.
         self._lock = threading.RLock()
         self._is_loading = False
         name, module = OWN
         own = _PluginRecord(Candidate(name, name, CandidateKind.CODE, name=module, is_plugin=True))
+        # First, so that no distribution takes its name.
         self._records = [own]
         for candidate in candidates:
             self._add(candidate)
@@ -147,6 +150,7 @@ class HookPlugins:
             if record.candidate.status is CandidateStatus.FOUND:
                 self._load(record)
             if record.candidate.status is not CandidateStatus.REGISTERED:
+                # The exception tells the caller; it is not to be listed as well.
                 self._records.remove(record)
                 reason = record.candidate.reason
                 raise InvalidArgumentError(f"plugin '{name}' cannot be registered", actual=reason)
@@ -172,6 +176,7 @@ class HookPlugins:
         """
         self.load()
         given: list[Answer[object]] = getattr(self._manager.hook, hook)(**arguments)
+        # pluggy calls first whoever was registered last.
         given.sort(key=lambda answer: self._position(answer.candidate))
         right: list[Answer[T]] = []
         for answer in given:
@@ -188,6 +193,7 @@ class HookPlugins:
     def complain(self, candidate: Candidate, hook: str, failure: Failure) -> None:
         """Keep and log what a plugin's hook has done wrong; each thing once."""
         problems = self._records[self._position(candidate)].problems
+        # Without addresses: the same mistake would count as another one for every object.
         key = hook, re.sub(_ADDRESS, "0x", failure.reason)
         with self._lock:
             if key in problems or len(problems) >= _MOST_PROBLEMS:
@@ -284,13 +290,16 @@ class HookPlugins:
         candidate = record.candidate
 
         def step() -> None:
+            # armpy's own has nothing to undo, and the copies would cost time in every registry.
             before = None if self.is_own(candidate) else InterpreterState()
             try:
                 with self.around_calls():
                     if record.plugin is None:
                         record.plugin = self._import(record)
                     guarded = _guarded(record.plugin, self._guard(record))
+                # A stand-in, as pluggy ends a hook for all plugins with the first exception of one.
                 self._manager.register(guarded, candidate.backend_id)
+            # An interrupt too: half a plugin must not stay in the interpreter.
             except BaseException:
                 if before is not None:
                     undo([before.changes()])
@@ -308,6 +317,7 @@ class HookPlugins:
         candidate = record.candidate
         if candidate.kind is CandidateKind.CODE:
             return importlib.import_module(candidate.name)
+        # Checked again: the files may have changed since they were found.
         return open_plugin(candidate, self._trust.check(candidate).module)
 
     def _guard(self, record: _PluginRecord) -> Callable[[str, Callable[..., object]], object]:
@@ -316,8 +326,10 @@ class HookPlugins:
         def guard(hook: str, function: Callable[..., object]) -> object:
             key = record.candidate.backend_id, hook
 
+            # Keeps the marks of `hookimpl`, and the parameters by which pluggy passes arguments.
             @wraps(function)
             def guarded(*arguments: object) -> Answer[object] | None:
+                # A hook that loads a model would be asked for that one as well, without end.
                 if key in _running.get():
                     return None
                 token = _running.set(_running.get() | {key})
@@ -338,6 +350,7 @@ class _GuardedPlugin:
     """Holds a plugin's guarded implementations, as pluggy looks for them."""
 
     def __dir__(self) -> list[str]:
+        # pluggy looks at everything that is listed; members of `object` are none of its business.
         return [*vars(self)]
 
 

@@ -23,6 +23,7 @@ from armpy.plugins.trust.pinned_code import NOT_PINNED, PinnedCode, Snapshot, se
 from armpy.types import INVALID_BACKEND_IDS, BackendId
 
 _log = logging.getLogger("armpy.plugins")
+# The loaders of Linux and macOS name the library in their text only; no field has it.
 _LIBRARY = re.compile(r"([^\s:'\"]+\.(?:so|dylib|dll)[.\d]*)(?=: cannot open|'? \(no such file)")
 
 
@@ -88,8 +89,10 @@ def open_candidate(
         )
         return OpenedCandidate(module.backend_id, module.api_version, module.create)
     if pinned.module is not None:
+        # Before the import, which then finds the bytes that were hashed.
         serve_distribution(pinned.module, candidate)
     loaded = load_reference(candidate.name)
+    # An entry point may also name a backend that is made already.
     factory = loaded if callable(loaded) else lambda: loaded
     return OpenedCandidate(candidate.backend_id, "", factory)
 
@@ -118,9 +121,11 @@ def attempt(
     """
     try:
         step()
+    # Without a traceback: a broken rule is told in words, and is no mistake inside the candidate.
     except RejectionError as error:
         return CandidateStatus.REJECTED, Failure(str(error), "")
     except BaseException as error:  # noqa: BLE001 - plugin boundary: recorded
+        # SystemExit counts as a failure, but the user's Ctrl-C is not the candidate's.
         let_user_interrupt(error)
         return CandidateStatus.FAILED, describe_failure(error, private_name, name)
     return None
@@ -153,6 +158,7 @@ def describe_failure(error: BaseException, private_name: str = "", name: str = "
     def public(text: str) -> str:
         if not private_name:
             return text
+        # Private names mean nothing to people, and are others in each registry.
         return text.replace(private_name, name).replace(f"{group_of(private_name)}.", "")
 
     missing_module = missing_library = ""
@@ -173,6 +179,7 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
     """An exception and what led to it."""
     seen: set[int] = set()
     cause: BaseException | None = error
+    # Causes are set by anybody's code, and may go round in a circle.
     while cause is not None and id(cause) not in seen:
         seen.add(id(cause))
         yield cause

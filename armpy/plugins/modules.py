@@ -40,6 +40,7 @@ from armpy.types import BackendId
 PRIVATE_PREFIX = "_armpy_dynamic_"
 """What the names of directories' modules in ``sys.modules`` begin with."""
 
+# Two registries may open one path, each with a module of its own.
 _counter = itertools.count(1)
 
 
@@ -154,6 +155,7 @@ def open_module(
     """
     install_finder()
     with _forgotten_on_error(name), _kept_sys_path():
+        # First, as a module inside a package is only imported once the package is there.
         _open_group(name, common, pinned)
         module = _import(path, name, pinned, is_library(os.path.basename(entry or path)))
         entries = [_entry_point(module, e) for e in _ENTRY_POINTS]
@@ -162,6 +164,7 @@ def open_module(
         if not isinstance(backend_id, str):
             raise RejectionError(f"its get_backend_id returned {describe(backend_id)}, not a str")
         version = get_version()
+        # Before the factory is called: code for another contract might do anything then.
         if reason := why_incompatible(version, core):
             raise RejectionError(reason)
         return DynamicBackend(name, backend_id, version_text(version), factory)
@@ -176,6 +179,7 @@ def install_finder() -> None:
     not to be undone with it.
     """
     if _FINDER not in sys.meta_path:
+        # In front: Python's own finder would find parts of packages too, with their bytecode.
         sys.meta_path.insert(0, _FINDER)
 
 
@@ -188,6 +192,7 @@ def forget_module(name: str) -> None:
     """
     _forget(name)
     group = group_of(name)
+    # A copy of the keys in one step, as other threads import meanwhile.
     parts = {key.split(".")[1] for key in [*sys.modules] if key.startswith(f"{group}.")}
     if all(is_common(part) for part in parts):
         _forget(group)
@@ -229,11 +234,13 @@ class _PrivateFinder:
         if path is None or not fullname.startswith(PRIVATE_PREFIX):
             return None
         module = ".".join(fullname.split(".")[:2])
+        # Before all else: of a pinned module nothing may come from what is on disk now.
         if finder := self.pinned.get(module):
             return finder.find_spec(fullname)
         if place := self.commons.get(fullname):
             return _spec(place, fullname, is_extension=init_file(place).endswith(_EXTENSIONS))
         kinds = (_LibraryLoader, EXTENSION_SUFFIXES), (SnapshotSourceLoader, SOURCE_SUFFIXES)
+        # A new finder each time: a kept one answers from its listing, which may be out of date.
         found = (FileFinder(location, *kinds).find_spec(fullname, target) for location in path)
         return next(filter(None, found), None)
 
@@ -260,6 +267,7 @@ class _LibraryLoader(ExtensionFileLoader):
             If there was another file when this process mapped it.
         """
         status = os.stat(self.path)
+        # Before it is mapped: a file that is put there meanwhile then counts as another one.
         now = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
         if _mapped.get(self.path, now) != now:
             raise RejectionError(
@@ -282,6 +290,7 @@ def _open_group(name: str, common: str, pinned: PinnedCode) -> None:
         return
     package = ModuleType(group)
     package.__spec__ = ModuleSpec(group, None, is_package=True)
+    # Empty, so that the directory's other modules are not found as parts of it.
     package.__path__ = []
     sys.modules[group] = package
     shared = f"{group}.{os.path.basename(common).partition('.')[0]}"
@@ -294,6 +303,7 @@ def _open_group(name: str, common: str, pinned: PinnedCode) -> None:
 def _import(path: str, name: str, pinned: PinnedCode, is_library: bool) -> ModuleType:
     """Import a file or a package's directory under a name."""
     if pinned.module is not None:
+        # Before the import, which loads libraries from where this puts them.
         pinned.module.use_libraries_beside(*filter(None, [pinned.common]))
         _FINDER.pinned[name] = SnapshotFinder(pinned.module, name)
         return importlib.import_module(name)
@@ -302,6 +312,7 @@ def _import(path: str, name: str, pinned: PinnedCode, is_library: bool) -> Modul
     if spec is None or spec.loader is None:  # pragma: no cover - not with a loader that is given
         raise ImportError(f"{path} cannot be imported")
     module = importlib.util.module_from_spec(spec)
+    # Before its code runs, as Python does it: a package imports its own parts by this name.
     sys.modules[name] = module
     spec.loader.exec_module(module)
     return module
@@ -343,9 +354,10 @@ def _forgotten_on_error(name: str) -> Iterator[None]:
 @contextmanager
 def _kept_sys_path() -> Iterator[None]:
     """Undo what a module does to ``sys.path`` while it is imported."""
+    # With a vendor's folder on it, the application would import the vendor's modules as its own.
     before = list(sys.path)
     try:
         yield
     finally:
         if sys.path != before:
-            sys.path[:] = before
+            sys.path[:] = before  # in place: others hold the list

@@ -46,8 +46,10 @@ class PluginOptions:
             if not isinstance(getattr(self, name), bool):
                 raise _wrong(name, "true or false", getattr(self, name))
         seconds = self.probe_timeout_s
+        # True is an int to `isinstance`, and would pass for a second.
         if isinstance(seconds, bool) or not isinstance(seconds, int | float):
             raise _wrong("probe_timeout_s", "a number of seconds", seconds)
+        # Without an end, a candidate that hangs would hang the application.
         if not 0 < seconds < float("inf"):
             raise _wrong("probe_timeout_s", "more than 0 seconds, and an end", seconds)
         if self.trust_file is not None and not _is_path(self.trust_file):

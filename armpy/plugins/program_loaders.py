@@ -14,6 +14,7 @@ from armpy.plugins.discovery.entry_point_cache import (
 )
 
 
+# Every part of a prepared file asks; what fails is not kept, and is tried again.
 @cache
 def announced_programs(backend_id: str) -> IPrograms | None:
     """What a distribution announces for a backend; None if there is nothing.
@@ -42,4 +43,5 @@ def announced_programs(backend_id: str) -> IPrograms | None:
 
 def has_plugins() -> bool:
     """Whether there are plugins, which may have a say in how models are loaded."""
+    # By the index alone: most processes have none, and need not import pluggy.
     return any(entry.group == PLUGINS_GROUP for entry in installed_entry_points())

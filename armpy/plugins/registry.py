@@ -114,10 +114,13 @@ class BackendRegistry:
         self._records: list[_CandidateRecord] = []
         self._owners: dict[BackendId, _CandidateRecord] = {}
         self._skipped: list[SkippedPath] = []
+        # May be taken again by its own thread: a backend may use armpy while it is imported.
         self._lock = threading.RLock()
         self._is_closed = False
         self._groups: dict[tuple[str, bool], str] = {}
         self._modules: set[str] = set()
+        # Holds the names and not the registry, which would then never be collected. Not at exit,
+        # when finalisers of runtimes may still need the modules.
         weakref.finalize(self, _forget_modules, self._modules).atexit = False
 
     @classmethod
@@ -170,6 +173,7 @@ class BackendRegistry:
             self._check_open()
             record = self._add(Candidate(backend_id, source), backend_id)
             if not record.is_open_question:
+                # The exception tells the caller; it is not to be listed as well.
                 self._records.remove(record)
                 raise InvalidArgumentError(
                     f"backend '{backend_id}' cannot be registered", actual=record.candidate.reason
@@ -247,6 +251,8 @@ class BackendRegistry:
             If there is none, or it cannot be loaded; the text says why.
         """
         owner = self._owners.get(backend_id)
+        # Without the lock, which is held for long while another backend is loaded. `checked` is
+        # read once, as another thread may clear it.
         if owner is not None and (checked := owner.checked) is not None:
             return checked.backend
         with self._lock:
@@ -310,12 +316,14 @@ class BackendRegistry:
             records = [r for r in self._records if r.candidate.backend_id not in without]
             self._probe_if_asked(records)
             self._look_into_directories(without=without)
+            # Ids are compared again: modules of directories have told theirs only now.
             found = [
                 self._load(record)
                 for record in self._records
                 if record.candidate.backend_id not in without
             ]
         made = [checked for checked in found if checked is not None]
+        # The order of discovery would change with what else is installed.
         made.sort(key=lambda checked: (checked.device_type, checked.backend_id))
         return [checked.backend for checked in made]
 
@@ -353,8 +361,10 @@ class BackendRegistry:
     def _claim(self, record: _CandidateRecord, backend_id: BackendId) -> None:
         """Give a candidate its id, unless another has it."""
         candidate = record.candidate
+        # Before the checks, so that messages about a refused one can name it.
         candidate.backend_id = backend_id
         check_invalid_id(backend_id)
+        # The application's own code decides for itself; the trust file is about what is found.
         if candidate.kind is not CandidateKind.CODE:
             self._trust.check_id(backend_id)
         owner = self._owners.setdefault(backend_id, record)
@@ -373,6 +383,7 @@ class BackendRegistry:
         ]
         self._probe_if_asked(records)
         for record in records:
+            # Importing runs code, so no more modules are imported than the search takes.
             if wanted is not None and wanted in self._owners:
                 break
             if record.is_open_question:
@@ -385,6 +396,7 @@ class BackendRegistry:
             return True
         record.private_name = self._private_name(record.candidate)
         if record.private_name:
+            # Before `_run` notes the interpreter's state: undoing a failure would take it out.
             install_finder()
 
         def step() -> None:
@@ -393,6 +405,7 @@ class BackendRegistry:
             pinned = self._trust.check(candidate)
             self._modules.add(record.private_name)
             record.opened = opened = open_candidate(candidate, record.private_name, pinned)
+            # The probe has judged another backend, then: what runs here was never tried.
             if candidate.backend_id not in ("", opened.backend_id):
                 raise RejectionError(
                     f"its get_backend_id returned '{opened.backend_id}', "
@@ -444,6 +457,8 @@ class BackendRegistry:
             record.changes.append(before.changes())
 
         self._attempt(record, contained)
+        # A duplicate is left out without an exception. After an interrupt the status is still
+        # FOUND, so that the candidate can be tried again.
         if record.candidate.status not in (CandidateStatus.FOUND, CandidateStatus.REGISTERED):
             record.undo()
             self._forget(record)
@@ -473,6 +488,7 @@ class BackendRegistry:
     def _probe_if_asked(self, records: Iterable[_CandidateRecord]) -> None:
         """Probe what is about to be loaded, if the options say so."""
         if self._options.probe:
+            # armpy's own are as trusted as the core, and a process for each would slow every start.
             self._probe([r for r in records if r.can_be_probed and not is_own(r.candidate)])
 
     def _probe(
@@ -496,6 +512,7 @@ class BackendRegistry:
         candidate.api_version = result.api_version
         candidate.device_type = result.device_type
         if result.passed:
+            # The id comes from the candidate's own code, and may be refused or taken.
             self._attempt(record, lambda: self._claim(record, result.backend_id))
             return
         candidate.backend_id = candidate.backend_id or result.backend_id
@@ -516,6 +533,7 @@ class BackendRegistry:
         self, backend_id: BackendId, record: _CandidateRecord | None
     ) -> BackendUnavailableError:
         """The error for a backend that cannot be had."""
+        # A duplicate's reason names the owner of the id, and without a record there is none now.
         lost = [
             c
             for c in self.candidates
@@ -526,6 +544,7 @@ class BackendRegistry:
             return BackendUnavailableError(
                 f"backend '{backend_id}' from {candidate.source} cannot be used: {candidate.reason}"
             )
+        # The id of one that could not be imported is not known: it may be the one that is wanted.
         unknown = [f"{c.source}: {c.reason}" for c in self.candidates if not c.backend_id]
         return BackendUnavailableError(
             f"there is no backend '{backend_id}'",

@@ -7,6 +7,7 @@ import re
 from armpy.backend import BACKEND_API_VERSION
 from armpy.plugins.proxy.guarded_call import describe, exact
 
+# Few digits, as `int` refuses texts of more than 4,300.
 _FORM = re.compile(r"(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})")
 """Of a version: two whole numbers, as everybody writes them, and nothing else."""
 
@@ -17,6 +18,7 @@ def version_text(version: object) -> str:
         return version
     if not isinstance(version, tuple | list) or len(version) != 2:
         return ""
+    # True and False are ints to `isinstance`, and no versions.
     if any(isinstance(part, bool) or not isinstance(part, int) for part in version):
         return ""
     return f"{version[0]}.{version[1]}"

@@ -121,6 +121,7 @@ class CompiledParts:
             if len(one.parts) < 2:
                 return LookedUp(None, "a file has another layout")
             contents, making, *payload = map(bytes, one.parts)
+            # The name may come from a token that the application uses for two models.
             if contents != key.contents:
                 return LookedUp(None, "it was made of something else, or for another machine")
             makings.add(making)
@@ -128,12 +129,14 @@ class CompiledParts:
         if missing:
             whole = len(missing) == len(_KINDS)
             return LookedUp(None, missing[0] if whole else f"a file is missing: {missing[0]}")
+        # Two processes may write the same part, and each have put one of its files last.
         if len(makings) != 1:
             return LookedUp(None, "its files were not written together")
         return LookedUp(CompiledFiles(*found), making=makings.pop())
 
     def keep(self, key: Key, files: CompiledFiles, description: str) -> bool:
         """Write the files of a part; whether both are kept now."""
+        # At random, as another process may write the same part at the same moment.
         making = os.urandom(_MAKING_BYTES)
         for kind, payload in zip(_KINDS, (files.model, files.data), strict=True):
             parts = [key.contents, making, *payload]
@@ -188,6 +191,7 @@ def compiled_cache(backend_id: BackendId = "") -> Entries | None:
     return Entries(*place, NAME, prefix_of(backend_id) if backend_id else "")
 
 
+# One for the process, or each compilation would begin to count anew; few folders are in use.
 @lru_cache(maxsize=8)
 def _entries_in(folder: Path, limit_bytes: int) -> Entries:
     """The entries of a folder, which remember how much was written since they listed it."""

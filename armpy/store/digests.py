@@ -63,6 +63,7 @@ class _DigestWriter:
 
     def _words(self, *words: str) -> None:
         """Texts, each told from the next one."""
+        # With lengths, so that no two lists of texts run together to the same bytes.
         texts = "".join([f"{len(word)}:{word}" for word in words])
         self._digest.update(texts.encode(errors="surrogatepass"))
 
@@ -87,6 +88,7 @@ class _DigestWriter:
             self._sequence(value)
         elif isinstance(value, Mapping):
             self._words("mapping", str(len(value)))
+            # The order in which a mapping was filled says nothing about what it holds.
             for name in sorted(value):
                 self._words(name)
                 self.value(value[name])
@@ -98,6 +100,7 @@ class _DigestWriter:
             for name in names:
                 self.value(getattr(value, name))
         else:
+            # An error and no guess: a wrong hit would run the wrong code.
             raise UnknownContentsError(f"what a {kind.__name__} holds cannot be told")
 
     def _sequence(self, items: tuple[object, ...] | list[object]) -> None:
@@ -115,6 +118,7 @@ class _DigestWriter:
 
     def _array(self, array: np.ndarray[Any, Any]) -> None:  # Any: of every shape and type
         """An array's elements."""
+        # Its bytes are addresses, which differ from process to process.
         if array.dtype.hasobject:
             raise UnknownContentsError("an array holds objects")
         self._words("array", array.dtype.str, str(array.shape))
@@ -142,6 +146,7 @@ class _DigestWriter:
         for value in values:
             if value is None:
                 self._words("none")
+            # Once in full: a constant may be large, and several layers may read it.
             elif value in self._numbers:
                 self._words(str(self._numbers[value]))
             else:

@@ -32,6 +32,7 @@ _MAGIC = b"armpyca1"
 _HEAD = struct.Struct("<8s32sQQ8x")
 """Magic; SHA-256 of all that follows; bytes of the file; bytes of the JSON that is next."""
 _FIRST_CHECKED = 40
+# So much is read to list an entry, however large it is.
 _LONGEST_JSON = 1 << 16
 _LONGEST_DESCRIPTION = 100
 _SUFFIX = ".entry"
@@ -121,6 +122,7 @@ class Entries(IForgettingCache):
         self._name = name
         self._prefix = prefix
         self._limit_bytes = limit_bytes
+        # At random, or of many processes that write little, none would ever list the folder.
         self._unlisted_bytes = limit_bytes // _SLACK * os.urandom(1)[0] // 256
 
     @property
@@ -152,6 +154,7 @@ class Entries(IForgettingCache):
         path = self._path(kind, key)
         try:
             header, parts = _parsed(_contents(path, self._limit_bytes))
+            # Somebody may have given another entry's file this name.
             if (header.kind, header.key) != (kind, key):
                 refuse("it is another entry")
         except FileNotFoundError:
@@ -161,6 +164,7 @@ class Entries(IForgettingCache):
             _log.info("%s is not used: %s", path, reason)
             return LookupResult(None, reason)
         with contextlib.suppress(OSError):  # where nothing can be written, nothing is dropped
+            # Says when it was used last: many systems keep no time of reading.
             os.utime(path)
         return LookupResult(parts)
 
@@ -236,6 +240,7 @@ class Entries(IForgettingCache):
         arrays = [np.frombuffer(part, np.uint8) for part in parts]
         pieces = _pieces(header, arrays)
         size = sum(map(len, pieces))
+        # Before anything is written: what has no room must not drop others.
         if size > self._limit_bytes or not self._has_room(path, header, size):
             return 0
         self._make_folder()
@@ -248,6 +253,7 @@ class Entries(IForgettingCache):
 
     def _has_room(self, path: Path, header: _Header, size: int) -> bool:
         """Whether a model may have one more entry, for which what it no longer uses is dropped."""
+        # For small ones the folder is not listed here: `_make_room` does it in its turn.
         if not header.group or size <= self._limit_bytes // _SLACK:
             return True
         others = [
@@ -262,6 +268,7 @@ class Entries(IForgettingCache):
             excess -= info.st_size
             with contextlib.suppress(OSError):
                 other.unlink(missing_ok=True)
+        # The only entry of its part is kept however large: without it every start would compile.
         if excess > 0 and twins:
             _log.info("%s is not kept: '%s' has its share of the cache", path, header.group)
             return False
@@ -319,6 +326,7 @@ class Entries(IForgettingCache):
                 if item.name.endswith(suffix):
                     with contextlib.suppress(OSError):  # another process may have dropped it
                         found.append((Path(item.path), item.stat(follow_symlinks=False)))
+        # Of equal times by name, so that all processes would drop the same ones.
         return sorted(found, key=lambda pair: (-pair[1].st_mtime_ns, pair[0]))
 
     def _check(self, path: Path) -> _Header:
@@ -354,6 +362,7 @@ def _pieces(header: _Header, parts: Sequence[Array]) -> list[bytes | memoryview]
     for part in parts:
         body += [part.data, _padding(part.size)]
     size = _HEAD.size + sum(map(len, body))
+    # The lengths are under the checksum too: they say where parts begin.
     lengths = _HEAD.pack(b"", b"", size, len(text))[_FIRST_CHECKED:]
     digest = hashlib.sha256(lengths)
     for piece in body:
@@ -377,6 +386,7 @@ def _contents(path: Path, largest: int) -> Array:
         contents = _aligned(size)
         with open(handle, "rb", buffering=0, closefd=False) as file:
             view, count = contents.data, 0
+            # The system may give less than was asked for.
             while count < size and (more := file.readinto(view[count:])):
                 count += more
         if count < size:

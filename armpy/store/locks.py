@@ -67,6 +67,7 @@ def _acquired(path: Path, limit_s: float) -> int | None:
     while True:
         try:
             flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+            # Not for programs that are started: they would hold the lock as long as they run.
             handle = os.open(path, flags | getattr(os, "O_CLOEXEC", 0), 0o600)
         except OSError as error:
             _log.info("%s cannot be locked: %s", path, error)
@@ -79,6 +80,8 @@ def _acquired(path: Path, limit_s: float) -> int | None:
                 _log.info("%s cannot be locked: %s", path, error)
                 return None
         else:
+            # Between opening and locking, the holder may have taken the file away: a lock of
+            # that one keeps out nobody, as whoever comes next makes a new file.
             if _is_current(handle, path):
                 return handle
             os.close(handle)  # whoever held it has taken it away
@@ -95,6 +98,7 @@ def _try_lock(handle: int) -> None:
     if sys.platform == "win32":
         msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
     else:
+        # `flock` and not `lockf`, whose locks count per process and would not keep out threads.
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 

@@ -38,10 +38,12 @@ def opened(path: str | os.PathLike[str]) -> Iterator[int]:
         If it cannot be opened; a symbolic link cannot.
     """
     flags = os.O_RDONLY
+    # No links, which others may have put there; no waiting for a pipe; no line ends of Windows.
     for name in ("O_NOFOLLOW", "O_CLOEXEC", "O_NONBLOCK", "O_BINARY"):
         flags |= getattr(os, name, 0)
     handle = os.open(path, flags)
     try:
+        # Of what was opened: the path may lead to another file by now.
         info = os.fstat(handle)
         if not stat.S_ISREG(info.st_mode):
             refuse("it is no regular file")
@@ -76,6 +78,7 @@ def write_whole(
     """
     import tempfile  # noqa: PLC0415 - not needed to read
 
+    # In the same folder, as a file is only renamed at once within one file system.
     handle, unfinished = tempfile.mkstemp(suffix=suffix, dir=os.path.dirname(path))
     try:
         with open(handle, "wb") as file:

@@ -21,6 +21,7 @@ TOKEN_BYTES = 32
 """Length of an application's token."""
 
 _DEFAULT_LIMIT_MB = 1024
+# Enough for every disk, and `int` refuses texts of more than 4,300 digits.
 _MOST_DIGITS = 12
 
 
@@ -99,6 +100,7 @@ class CompilationCaching:
                 actual=repr(switch[:40]),
                 fix="ARMPY_CACHE_DIR says where things are kept",
             )
+        # With a token the folder is the application's, and so is the decision.
         if not self.enabled or (switch == "off" and self.token is None):
             return None
         limit_bytes = self.limit_bytes or _limit_bytes(variables)

@@ -120,6 +120,7 @@ def is_common(name: str) -> bool:
 
 def why_invalid(path: str) -> str:
     """Why a directory cannot be looked into; empty if it can."""
+    # In Arm NN's order, so that a path with two faults has the same reason there.
     if not path:
         return "the path is empty"
     if not os.path.exists(path):
@@ -166,6 +167,7 @@ def find_modules(paths: Iterable[str]) -> FoundModules:
     skipped: list[SkippedPath] = []
     for directory in paths:
         try:
+            # The file system lists in an order of its own, and the first of two equal ids counts.
             names = sorted(os.listdir(directory))
         except OSError as error:
             skipped.append(_skip(directory, f"it cannot be read: {error.strerror}"))
@@ -178,8 +180,10 @@ def find_modules(paths: Iterable[str]) -> FoundModules:
             module = module_name(name)
             taken.add(module)
             file = ModuleFile(module, path, directory, entry, _common_beside(entry))
+            # The first directory counts: one file must not become two backends.
             modules.setdefault(path, file)
         for name in names:
+            # Other files are nobody's mistake, and would fill the log.
             if reasons[name] and "backend" in name.lower():
                 is_spare = module_name(name) in taken and is_library(name)
                 entry = os.path.join(directory, name)
@@ -239,9 +243,11 @@ def init_file(path: str) -> str:
 def _walk(path: str) -> Iterator[tuple[str, list[str]]]:
     """Each directory of a package with the names of its files; links are followed once."""
 
+    # Otherwise a folder that cannot be read is passed over, and no digest would cover it.
     def fail(error: OSError) -> None:
         raise error
 
+    # Links may lead round in a circle.
     seen = set()
     for folder, subfolders, names in os.walk(path, followlinks=True, onerror=fail):
         seen.add(os.path.realpath(folder))

@@ -41,10 +41,13 @@ FOLDER = "installed"
 _SETTLED_NS = 2_000_000_000
 """What has changed so recently may change once more without another time: FAT counts in 2 s."""
 
+# Environments come and go, and nothing tells which of them are gone.
 _MOST_FILES = 32
+# Room for thousands of announcements; of a damaged file no more is read.
 _LARGEST_BYTES = 1 << 20
 _VERSION = "armpy installed 1"
 _INFOS = (".dist-info", ".egg-info")
+# A look-up of four letters spares each of a folder's thousands of names the real check.
 _ENDS = frozenset(map("".join, itertools.product("iI", "nN", "fF", "oO")))
 """Of their names, and of few others."""
 
@@ -149,6 +152,7 @@ def _look_through() -> tuple[InstalledEntryPoint, ...]:
     found = []
     for group in GROUPS:
         for entry in announced.select(group=group):
+            # The entry points keep them alive, so that no identity is given twice.
             identity = id(entry.dist)
             if identity not in known:  # to read it takes as long as to find it
                 known[identity] = _described(entry.dist)
@@ -230,6 +234,7 @@ class _Seen:
         try:
             # As it is listed: of two distributions of one name, the first counts.
             names = [n for n in os.listdir(place) if n[-4:] in _ENDS and _is_info(n)]
+        # An archive, which distributions may be in: it changes as a whole.
         except NotADirectoryError:
             self._file(place)
             return
@@ -258,8 +263,10 @@ class _Seen:
         try:
             info = os.stat(path)
         except OSError:
+            # That there is none counts: it may appear.
             self.facts.append(None)
             return 0
+        # Both times: tools can set the first one back, but not the second.
         changed_ns = (info.st_mtime_ns, info.st_ctime_ns)
         self.facts.append((info.st_dev, info.st_ino, info.st_size, *changed_ns))
         self.latest_ns = max(self.latest_ns, *changed_ns)
@@ -279,6 +286,7 @@ def _digest(parts: Sequence[object]) -> str:
 def _recall(path: str, state: _InstalledState) -> tuple[InstalledEntryPoint, ...] | None:
     """What was kept of this state; None if there is nothing that can be believed."""
     with (
+        # Whatever is wrong with the file, looking through the distributions is the answer.
         suppress(OSError, UnusableError, ValueError, TypeError, RecursionError),
         opened(path) as handle,
     ):
@@ -294,6 +302,7 @@ def _recall(path: str, state: _InstalledState) -> tuple[InstalledEntryPoint, ...
 def _remember(path: str, state: _InstalledState, found: tuple[InstalledEntryPoint, ...]) -> None:
     """Keep what was found, if that can be done; few files are kept."""
     text = json.dumps([state.all, found]).encode()
+    # Another process may tidy up at the same time, and without the file nothing is lost but time.
     with suppress(OSError):
         folder = os.path.dirname(path)
         make_own_folder(folder)

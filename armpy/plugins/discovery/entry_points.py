@@ -24,6 +24,7 @@ def find_entry_points() -> tuple[list[Candidate], list[Candidate]]:
     found = installed_entry_points()
     backends = [_candidate(entry) for entry in found if entry.group == BACKENDS_GROUP]
     plugins = [_candidate(entry) for entry in found if entry.group == PLUGINS_GROUP]
+    # The order of `sys.path` would make the winner of two equal ids depend on the installation.
     return sorted(backends, key=_order), sorted(plugins, key=_order)
 
 

@@ -46,6 +46,7 @@ def environment_digest() -> bytes:
 
 def _facts() -> Iterator[object]:
     """Everything that counts."""
+    # The user counts, as what is trusted depends on who owns it.
     yield "armpy environment 1", sys.version, getattr(os, "geteuid", int)()
     found = installed()
     yield found
@@ -63,6 +64,7 @@ def _module(reference: str) -> object:
     if spec is None:
         return reference, None
     places = list(spec.submodule_search_locations or filter(None, [spec.origin]))
+    # Their version says what they are, and starts would pay for hundreds of looks at files.
     if is_own_file(spec.origin):
         return reference, places
     return reference, [_tree(place) for place in places]
@@ -115,6 +117,7 @@ def _state(path: str) -> object:
 def _owner(path: str) -> object:
     """Who can change a file, a folder or a link."""
     try:
+        # Of a link itself: whoever owns it decides where it leads.
         info = os.lstat(path)
     except OSError:
         return None

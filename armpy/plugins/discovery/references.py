@@ -48,6 +48,7 @@ def find_top_module(reference: str) -> ModuleSpec | None:
     """Where that module would be imported from; None if it cannot be found."""
     name = top_module(reference)
     try:
+        # Of the outermost one only: to find a part of a package, Python would import the package.
         return importlib.util.find_spec(name)
     except Exception as error:  # noqa: BLE001 - finders are anybody's code
         _log.debug("module '%s' cannot be found: %s", name, error)
@@ -56,6 +57,7 @@ def find_top_module(reference: str) -> ModuleSpec | None:
 
 def is_own_file(path: str | None) -> bool:
     """Whether a package's first file is of the running armpy, or one of its backends."""
+    # By its real place: in a checkout, packages may be linked.
     return path is not None and os.path.realpath(path) in _own_files()
 
 

@@ -35,6 +35,7 @@ def _guarded(answer: Answer[CustomOperator]) -> CustomConverter:
     def convert(parts: OperatorParts) -> Value | Sequence[Value]:
         try:
             return answer.value.convert(parts)
+        # What armpy itself refuses in there is told in its own words.
         except ArmpyError:
             raise
         except Exception as error:

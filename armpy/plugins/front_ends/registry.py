@@ -106,6 +106,7 @@ class FrontEnds:
             for magic in front_end.magic
             if magic.fits(file.data)
         ]
+        # By the key alone: of two that fit as well, the first stays.
         return max(fitting, key=lambda pair: pair[0])[1] if fitting else None
 
     def _by_contents(self, file: ModelFile) -> FrontEndProxy | None:
@@ -297,6 +298,7 @@ class FrontEndProxy:
             if self._hint and isinstance(error, ParserError):
                 error.fix = ". ".join(filter(None, [error.fix.rstrip("."), self._hint]))
             raise error
+        # A copy, as the plugin may raise one object again and again.
         named = named_error(f"{file.label} / {self.where}", error)
         if isinstance(named, ParserError):
             raise named from error.__cause__
@@ -322,6 +324,7 @@ class FrontEndProxy:
 
 def _facts(given: Mapping[str, str]) -> dict[str, str]:
     """What a front-end tells of a file, as plain text."""
+    # Inside the guarded call: the texts may be of classes whose methods are code.
     return {plain_text(str(name)): plain_text(str(fact)) for name, fact in given.items()}
 
 

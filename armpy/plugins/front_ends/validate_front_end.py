@@ -41,6 +41,7 @@ def _plain_options(given: FrontEnd) -> tuple[BackendOption, ...]:
     """Options of one name each, which are checked by armpy's own code and have defaults."""
     options = tuple(given.options)
     for option in options:
+        # Exactly: the check of a subclass would be the plugin's code, run at each load.
         if type(option) is not BackendOption:
             raise InvalidArgumentError(
                 "an option has the wrong type", expected="BackendOption", actual=describe(option)
@@ -73,11 +74,13 @@ def checked_graph(network: object, memory_limit_bytes: int) -> Graph:
             expected="Network or Graph",
             actual=describe(network),
         )
+    # The class's method: an object may have another one of this name.
     built = Network.build(network) if isinstance(network, Network) else network
     assert isinstance(built, Graph)
     graph = _plain_graph(built)
     variable_bytes = 0
     for part in (graph, *nested_graphs(graph)):
+        # First: all checks behind it call methods of these parts.
         _check_parts(part)
         verify_graph(part)
         _check_names(part)
@@ -87,7 +90,9 @@ def checked_graph(network: object, memory_limit_bytes: int) -> Graph:
             check_attributes(layer.operation)
         for value in part.values():
             if value.info.is_fully_shaped:
+                # A small file can claim tensors of any size.
                 _check_size(f"tensor '{value.name}'", value.info.size_bytes, memory_limit_bytes)
+        # Together, as all of them take memory as long as the network.
         variable_bytes += sum(variable.initial.nbytes for variable in part.variables)
     _check_size("all variables together", variable_bytes, memory_limit_bytes)
     return graph

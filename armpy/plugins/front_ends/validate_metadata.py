@@ -51,6 +51,7 @@ def _number(given: object) -> float:
 
 def _items(make: Callable[[object], Any], given: object) -> tuple[Any, ...]:  # Any: by field
     """A list of things of one kind."""
+    # A text can be gone through as well, letter by letter, and is no list of texts.
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise _wrong("a list", given)
     return tuple(make(item) for item in given)

@@ -47,6 +47,7 @@ def _graph(given: FileGraph, num_graphs: int) -> FileGraph:
 
 def _operator(given: FileOperator, num_tensors: int, num_graphs: int) -> FileOperator:
     """An operator of plain parts."""
+    # Gone through once: it may be an iterator.
     runs = [(plain_text(name), place) for name, place in given.graphs]
     places = _places([place for _, place in runs], num_graphs, 0)
     return FileOperator(
@@ -66,6 +67,7 @@ def _tensor(given: FileTensor) -> FileTensor:
         plain_text(given.name),
         None if shape is None else tuple(None if dim is None else int(dim) for dim in shape),
         plain_text(given.type),
+        # Not by `bool`, which would run the code of other objects.
         given.is_constant is True,
         given.is_parameter is True,
         None if given.size_bytes is None else int(given.size_bytes),

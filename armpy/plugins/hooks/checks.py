@@ -50,6 +50,7 @@ def _hook_options(plugin: object, name: str) -> dict[str, object] | None:
     """What `hookimpl` has noted on a member; None if it has not marked it."""
     if name.startswith("__"):
         return None
+    # Statically: to look at a plugin's properties would run them.
     member = inspect.getattr_static(plugin, name, None)
     member = getattr(member, "__func__", member)  # of a static method
     options = getattr(member, f"{PROJECT}_impl", None) if inspect.isfunction(member) else None

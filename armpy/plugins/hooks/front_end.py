@@ -41,6 +41,7 @@ class Magic:
     def __post_init__(self) -> None:
         if not isinstance(self.pattern, bytes) or not self.pattern:
             raise _wrong("magic", "bytes, at least one", self.pattern)
+        # Exactly int: True is one to `isinstance`.
         if type(self.offset) is not int or self.offset < 0:
             raise _wrong("magic", "an offset of 0 or more", self.offset)
 

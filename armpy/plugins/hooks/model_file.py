@@ -54,6 +54,7 @@ class ModelFile:
         -----
         What is made of the model later on is refused if one of its files has changed by then.
         """
+        # The first state counts, as the parser may have read the file by the second call.
         self.others.setdefault(os.path.abspath(path), FileStamp.of(os.stat(path)))
 
     @property
@@ -94,11 +95,13 @@ def _map_file(path: Path) -> mmap.mmap | bytes:
     would have to wait for the interpreter's lock to unmap it, and CPython 3.11 waits for ever.
     """
     try:
+        # Before it is opened: to open a pipe would wait for somebody who writes to it.
         mode = path.stat().st_mode
         if not stat.S_ISREG(mode):
             kind = "a directory" if stat.S_ISDIR(mode) else "no regular file"
             raise ParserError("not a model file", where=str(path), actual=kind)
         with path.open("rb") as file:
+            # The system maps no empty file.
             if os.fstat(file.fileno()).st_size == 0:
                 return b""
             if not _is_main_interpreter():

@@ -31,6 +31,7 @@ class ReportSection:
     rows: Iterable[Sequence[object]]
 
     def __post_init__(self) -> None:
+        # Made text here, inside the plugin's guarded call: its cells may be code.
         columns = tuple(str(column) for column in self.columns)
         rows = tuple(tuple(str(cell) for cell in row) for row in self.rows)
         for row in rows:

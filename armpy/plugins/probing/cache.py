@@ -22,6 +22,7 @@ from armpy.plugins.probing.result import ProbeResult, result_from
 from armpy.plugins.trust.digests import file_digest, read_regular
 from armpy.plugins.trust.policy import why_insecure
 
+# To hash a library of some hundred MiB would take as long as the probe.
 _LARGEST_HASHED_BYTES = 16 << 20
 """Of larger files only the size and the time of the last change count."""
 
@@ -81,6 +82,7 @@ def recall(candidate: Candidate, state: str) -> ProbeResult | None:
         return None
     path = _cache_file(candidate)
     try:
+        # Whoever can write it could have a deadly backend pass.
         if reason := why_insecure(str(path)):
             raise OSError(reason)
         fields = json.loads(read_regular(str(path)))
@@ -102,6 +104,7 @@ def remember(candidate: Candidate, state: str, result: ProbeResult) -> None:
     unfinished = ""
     try:
         make_own_folder(path.parent)
+        # Put in place whole, as other processes read and write it at the same time.
         handle, unfinished = tempfile.mkstemp(dir=path.parent)
         with open(handle, "w") as file:
             file.write(fields)
@@ -118,6 +121,7 @@ def _cache_file(candidate: Candidate) -> Path:
         [
             candidate.is_plugin,
             candidate.kind.value,
+            # Not the contents: a new result takes the old one's place, and few files are kept.
             candidate.path or [candidate.backend_id, candidate.name],
         ]
     )

@@ -43,10 +43,12 @@ class Prober:
         candidate, examine, folder, dump_after_s = request
         # What is left there goes with it: nothing is tidied up at the end of this process.
         tempfile.tempdir = folder
+        # The only word of one that hangs: the process that asks kills it.
         faulthandler.dump_traceback_later(dump_after_s)
         try:
             return load_and_describe(candidate, examine).as_fields()
         finally:
+            # Now, as the process may be ended without a chance to write what is still held back.
             for stream in (sys.stdout, sys.stderr):
                 with suppress(Exception):  # the backend may have closed or replaced it
                     stream.flush()
@@ -56,9 +58,11 @@ def load_and_describe(candidate: Candidate, examine: str) -> ProbeResult:
     """Load a candidate and say what came of it."""
     private = private_name(candidate.path, candidate.entry)
     try:
+        # Read again here, as the bytes that were hashed are in the other process.
         pinned = pinned_code(candidate)
         make = _make_plugin if candidate.is_plugin else _make_backend
         details = _examiner(examine)(make(candidate, private, pinned))
+        # Tried here, so that what cannot be sent is this candidate's failure.
         json.dumps(details)
     except RejectionError as error:
         return _result(ProbeOutcome.REJECTED, candidate, reason=str(error))

@@ -14,6 +14,7 @@ from armpy.plugins.discovery.candidate import Candidate, CandidateKind
 from armpy.plugins.probing.cache import fingerprint, recall, remember
 from armpy.plugins.probing.result import ProbeOutcome, ProbeResult, result_from
 
+# Each imports a backend and all that it needs: more would wait for processors and memory.
 _MAX_AT_ONCE = 8
 _DUMP_AFTER = 0.6
 """Part of the time limit after which the child writes down where it is."""
@@ -53,9 +54,11 @@ def probe_candidates(
 
     if not candidates:
         return []
+    # Threads are enough, as all they do is to wait for processes.
     with ThreadPoolExecutor(min(len(candidates), _MAX_AT_ONCE), "armpy-probe") as pool:
         try:
             return list(pool.map(probe_one, candidates))
+        # The user's interrupt: the pool waits for its threads, and they for the processes.
         except BaseException:
             running.stop()
             raise
@@ -75,6 +78,7 @@ def _probe(
     start = time.monotonic()
     result = _run(candidate, timeout_s, examine, running)
     result = replace(result, duration_s=round(time.monotonic() - start, 3))
+    # One that was killed for the user's interrupt says nothing about the candidate.
     if not running.is_stopped:
         remember(candidate, state, result)
     return result
@@ -86,6 +90,7 @@ def _run(
     """Load one candidate in a child process."""
     # No bytecode is written, so that looking at a folder does not change it.
     settings = WorkerSettings(writes_bytecode=False)
+    # What the candidate leaves there may be anything, even what cannot be deleted.
     with TemporaryDirectory(prefix="armpy-probe-", ignore_cleanup_errors=True) as folder:
         try:
             worker = Worker(_HANDLER, settings, where=candidate.label)
@@ -99,12 +104,14 @@ def _run(
         finally:
             worker.stop()
             running.discard(worker)
+        # After the process has ended, when all of its output is there.
         return replace(result, output=worker.output())
 
 
 def _ask(worker: Worker, request: object, timeout_s: float) -> ProbeResult:
     """What a worker finds out, or how it ends instead."""
     try:
+        # In its own time, as on a busy machine a sound candidate would seem to hang.
         result = result_from(worker.request(request, timeout_s=timeout_s, is_own_time=True))
     except DeadObjectError:
         code = worker.exit_code
@@ -133,6 +140,7 @@ class _ProbeProcess:
     def add(self, worker: Worker) -> None:
         """Note that one is under way."""
         self._workers.add(worker)
+        # It may have been started while the others were killed.
         if self.is_stopped:
             worker.kill("the probe was stopped")
 
@@ -143,5 +151,6 @@ class _ProbeProcess:
     def stop(self) -> None:
         """End all of them."""
         self.is_stopped = True
+        # A copy, as the threads take theirs out meanwhile.
         for worker in [*self._workers]:
             worker.kill("the probe was stopped")

@@ -113,6 +113,7 @@ def result_from(fields: object) -> ProbeResult | None:
     except (KeyError, TypeError, ValueError):
         return None
     numbers = result.exit_code, result.duration_s
+    # From a file or from a process in which the candidate's code ran: either may say anything.
     is_sound = (
         all(isinstance(getattr(result, name), str) for name in _TEXTS)
         and all(number is None or type(number) in (int, float) for number in numbers)

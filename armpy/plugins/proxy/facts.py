@@ -40,6 +40,7 @@ T = TypeVar("T")
 DEVICE_OPTION = "device"
 """Option by which an application chooses one of several devices."""
 
+# Weak, as a backend is not to live on because it was asked once.
 _devices: weakref.WeakKeyDictionary[IBackendInternal, tuple[DeviceInfo, ...]] = (
     weakref.WeakKeyDictionary()
 )
@@ -110,8 +111,10 @@ def entries_of(backend_id: BackendId, owner: object, member: str, kind: type[T])
         found = found() if callable(found) else found
         # A string is a sequence too, but not of what was asked for.
         is_list = isinstance(found, Sequence) and not isinstance(found, (str, bytes))
+        # Gone through here, inside the guarded call: the iterator may be the backend's code.
         return tuple(found) if is_list else found
 
+    # Messages name the contract's member by this.
     entries.__name__ = member
     items = ask_backend(backend_id, tuple, entries)
     for item in items:
@@ -130,6 +133,7 @@ def _read_devices(backend_id: BackendId, backend: IBackendInternal) -> tuple[Dev
     try:
         known = _devices.get(backend)
         if known is None:
+            # Of two threads that ask at once, both get the answer that was there first.
             known = _devices.setdefault(backend, _asked_devices(backend_id, backend))
     except TypeError:  # nothing can refer to it weakly, or tell it from others
         return _asked_devices(backend_id, backend)
@@ -140,6 +144,7 @@ def _asked_devices(backend_id: BackendId, backend: IBackendInternal) -> tuple[De
     """What a backend says of its devices, copied."""
     said = entries_of(backend_id, backend, "get_devices", DeviceInfo)
 
+    # Called as this in messages, and guarded, as fields of the answer may be code.
     def get_devices() -> tuple[DeviceInfo, ...]:
         return tuple(_checked_device(backend_id, device) for device in said)
 
@@ -161,6 +166,7 @@ def _checked_device(backend_id: BackendId, device: DeviceInfo) -> DeviceInfo:
     kinds = {"name": str, "device_type": DeviceType, "feature_level": int, "numerics": Numerics}
     for name, kind in kinds.items():
         value = getattr(device, name)
+        # True is an int to `isinstance`, and no feature level.
         if not is_a(value, kind) or isinstance(value, bool):
             raise BackendError(
                 f"{name} of a device has the wrong type",
@@ -169,6 +175,7 @@ def _checked_device(backend_id: BackendId, device: DeviceInfo) -> DeviceInfo:
                 actual=describe(value),
             )
     for name in Numerics.__slots__:
+        # Exactly bool: to ask anything else whether it is true runs its code.
         if type(value := getattr(device.numerics, name)) is not bool:
             raise BackendError(
                 f"{name} of a device has the wrong type",
@@ -188,6 +195,7 @@ def _checked_device(backend_id: BackendId, device: DeviceInfo) -> DeviceInfo:
         try:
             figures = call_backend(backend_id, get_devices)
         except ArmpyError as error:
+            # Networks run without them: figures only help to choose among backends.
             _log.warning("figures are not used: %s", error)
     return DeviceInfo(
         str.__str__(device.name),
@@ -203,6 +211,7 @@ def _read_capabilities(backend_id: BackendId, backend: IBackendInternal) -> Capa
 
     def get_capabilities() -> object:
         found: object = backend.get_capabilities()
+        # Copied inside the guarded call, as reading a mapping of another class runs its code.
         if isinstance(found, Mapping):
             return dict(found)
         are_pairs = isinstance(found, Sequence) and not isinstance(found, (str, bytes))
@@ -219,6 +228,7 @@ def _read_options(
     """The declared options, if they can be used, and the choice of the device."""
     declared = entries_of(backend_id, backend, "options", BackendOption)
 
+    # Guarded, as an option's own check may be the backend's code.
     def options() -> str:
         return next(filter(None, map(_why_unusable, declared)), "")
 
@@ -261,6 +271,7 @@ def _read_extensions(backend_id: BackendId, backend: IBackendInternal) -> tuple[
         raise BackendError("two extensions have the same name", where=where, actual=str(names))
 
     def guarded(operation: ExtensionOperation) -> ExtensionOperation:
+        # Behind the boundary as well: it is called much later, when models are built.
         def create(
             inputs: Sequence[ExtensionOperand], outputs: Sequence[ExtensionOperand]
         ) -> Operation:

@@ -94,6 +94,7 @@ def check_figure(figure: object, name: str, where: str) -> float:
     BackendError
         If it is no number above 0 and below a thousand million.
     """
+    # True is an int to `isinstance`, and no figure.
     is_number = isinstance(figure, int | float) and not isinstance(figure, bool)
     if not (is_number and math.isfinite(figure) and 0 < figure < _LARGEST):  # type: ignore[arg-type,operator]  # checked first
         raise BackendError(

@@ -47,6 +47,7 @@ def _asks(method: MethodT, *kinds: type) -> MethodT:
     def asked(self: BackendProxy, *args: object) -> object:
         return ask_method(self.facts.backend_id, kinds, self.wrapped, name, *args)
 
+    # Help shows the contract's text, as if the method were written out.
     asked.__name__, asked.__doc__ = name, method.__doc__
     return asked  # type: ignore[return-value]  # which it is called like
 
@@ -120,6 +121,7 @@ class BackendProxy(IBackendInternal):
 
     def for_runtime(self, options: OptionValues) -> BackendProxy:
         made = ask_method(self.get_id(), IBackendInternal, self.wrapped, "for_runtime", options)
+        # What the backend says of itself is known already, and is not asked for again.
         proxy = self if made is self.wrapped else BackendProxy(made)
         proxy.runtime_options = options
         return proxy
@@ -160,6 +162,7 @@ class BackendProxy(IBackendInternal):
 
 def overrides(backend: IBackendInternal, name: str) -> bool:
     """Whether a backend has a method of its own in the place of the contract's."""
+    # A proxy itself has every method of the contract; the backend behind it is asked.
     if isinstance(backend, BackendProxy):
         return backend.overrides(name)
     method = getattr(backend, name, None)
@@ -173,6 +176,7 @@ def device_of(backend: IBackendInternal) -> DeviceInfo:
 
 def keeps_programs(backend: IBackendInternal) -> bool:
     """Whether the core keeps what a backend has compiled, in its cache and in NNAPI's files."""
+    # Its programs would lie on the disk twice.
     if has_matching_capability(Capability.OWN_CACHE, True, backend.get_capabilities()):
         return False
     return backend.get_programs() is not None

@@ -18,6 +18,7 @@ from armpy.types import BackendId
 P = ParamSpec("P")
 T = TypeVar("T")
 
+# A list or an array may print as megabytes, and would drown the message.
 LONGEST_DESCRIPTION = 300
 """Characters of an object's `repr` that a message shows."""
 
@@ -33,14 +34,17 @@ def call_backend(
         If it raises; its own ArmpyErrors are raised as they are, with the backend's name.
     """
     where = f"{backend_id} / {_name(method)}"
+    # Every call of a backend comes here: without a log it costs one look.
     if is_on.driver:
         vlog("driver", "%s", where)
     try:
         return method(*args, **kwargs)
     except ArmpyError as error:
+        # Its own cause stays the cause; the error that it is a copy of would tell nothing more.
         raise named_error(where, error) from error.__cause__
     except BaseException as error:
         let_user_interrupt(error)
+        # A backend's SystemExit is no reason for the application to end.
         raise BackendError(f"the backend raised {describe(error)}", where=where) from error
 
 
@@ -150,7 +154,9 @@ def named_error(where: str, error: ArmpyError) -> ArmpyError:
     trace = error.__traceback__
     try:
         named = located(lambda: where, copy(error))
+        # Tried here: a text that cannot be read would fail later, in whoever prints it.
         str(named)
+        # The base class's own method, as a subclass may have another one.
         BaseException.with_traceback(error, None)
         BaseException.with_traceback(named, trace)
     except BaseException as damage:  # noqa: BLE001 - plugin boundary: an odd subclass's own code
@@ -176,6 +182,7 @@ def exact(answer: object) -> object:
     -----
     An instance of a subclass of `str` may be equal to whatever it is compared with.
     """
+    # By `type`, which cannot be made to lie as `__class__` can.
     return str.__str__(answer) if issubclass(type(answer), str) else answer
 
 

@@ -38,6 +38,7 @@ class HandleFactoryProxy(ITensorHandleFactory):
     def __init__(self, backend_id: BackendId, factory: ITensorHandleFactory) -> None:
         self._backend_id = backend_id
         self._factory = factory
+        # Read once: a property is the backend's code, and could say something else later.
         self._factory_id = read_backend(backend_id, factory, "factory_id", str)
         self._imports = read_backend(backend_id, factory, "import_sources", MemorySource)
         self._exports = read_backend(backend_id, factory, "export_sources", MemorySource)
@@ -90,6 +91,7 @@ class HandleFactoryProxy(ITensorHandleFactory):
     ) -> ITensorHandle:
         """Ask the factory."""
 
+        # Not by `ask_method`, which passes by place what the contract passes by name.
         def import_memory() -> object:
             return self._factory.import_memory(info, memory, read=read, write=write)
 
@@ -104,6 +106,7 @@ class HandleFactoryProxy(ITensorHandleFactory):
         return isinstance(other, HandleFactoryProxy) and other._factory is self._factory
 
     def __hash__(self) -> int:
+        # By identity, as `__eq__` is: the factory's own `__hash__` would be the backend's code.
         return id(self._factory)
 
 

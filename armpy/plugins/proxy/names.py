@@ -51,6 +51,7 @@ References
 Arm NN backend developer guide; IBackendInternal.hpp, ITensorHandleFactory.hpp, IWorkload.hpp.
 """
 
+# Weak, so that classes of a module from a directory can go with their registry.
 _found: weakref.WeakKeyDictionary[type, str] = weakref.WeakKeyDictionary()
 """By class, as each is looked at once."""
 
@@ -83,12 +84,14 @@ def _look_at(kind: type) -> Iterator[str]:
     }
     known = {name for name, _ in members.values()}
     for base in kind.__mro__:
+        # armpy's own classes may have more than the contract names.
         if base is ABC or _module(base).partition(".")[0] in ("armpy", "builtins", "typing"):
             continue
         for name, member in vars(base).items():
             if name.startswith("_") or name in known:
                 continue
             meant = otherwise.get(_plain(name), "")
+            # A vendor's own constants may be called anything.
             if not meant and (_is_method(member) or isinstance(member, property)):
                 meant = _nearest(_plain(name), members, _is_method(member))
             if meant:

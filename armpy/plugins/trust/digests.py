@@ -30,6 +30,7 @@ def open_regular(path: str) -> io.BufferedReader:
     """
     # Without waiting: opening a pipe to which nobody writes would take for ever.
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    # Of what was opened, not of the path, which may be another file by now.
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise OSError(f"{path} is not a regular file")
@@ -74,6 +75,7 @@ def files_digest(files: Iterable[tuple[str, str]]) -> str:
     RejectionError
         If a name cannot be told from several lines.
     """
+    # In the form of `sha256sum`, so that a pin can be checked by hand.
     lines = hashlib.sha256()
     for name, path in files:
         lines.update(digest_line(file_digest(path), name))
@@ -124,6 +126,7 @@ def distribution_digest(name: str) -> str:
 
 def _counts(path: PurePosixPath) -> bool:
     """Whether a file that a RECORD lists is part of the wheel rather than of its installation."""
+    # Scripts have the interpreter's path in their first line, which differs by installation.
     is_script = ".." in path.parts and path.parent.name in ("bin", "Scripts")
     is_note = path.parent.suffix == ".dist-info" and path.name in _BOOKKEEPING
     return not (path.suffix == ".pyc" or is_script or is_note)

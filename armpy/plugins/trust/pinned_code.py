@@ -97,6 +97,7 @@ class Snapshot:
         lines = hashlib.sha256()
         digest = ""
         for name, path in files:
+            # Read once: between two readings somebody could put another file there.
             content = read_regular(path)
             digest = hashlib.sha256(content).hexdigest()
             lines.update(digest_line(digest, name))
@@ -116,6 +117,7 @@ class Snapshot:
         for ending in [*(f"/{_INIT}{suffix}" for suffix in suffixes), *suffixes]:
             for name in self._paths:
                 stem = f"/{name}".removesuffix(ending)
+                # With a dot left over it is for another Python, or cannot be imported.
                 if stem != f"/{name}" and "." not in stem:
                     found.setdefault(stem.strip("/").replace("/", "."), name)
         return found
@@ -140,6 +142,7 @@ class Snapshot:
         if _is_source(name):
             loader = SnapshotSourceLoader(fullname, path, self._contents)
         else:
+            # The system loads libraries by path, so that the bytes have to be in a file again.
             path = os.path.join(self._libraries, *PurePosixPath(name).parts)
             loader = ExtensionFileLoader(fullname, path)
         return spec_from_file_location(
@@ -169,6 +172,7 @@ class Snapshot:
         snapshots of the same bytes: the interpreter never unloads a library, and the system
         loads each file once.
         """
+        # Most modules are sources alone, and need no folder.
         if not self.has_libraries:
             return
         # The digest of a module in one file says nothing about its name.
@@ -197,10 +201,12 @@ class Snapshot:
     @cached_property
     def _libraries(self) -> str:
         """The folder with a copy of each shared library."""
+        # This puts the folder in the place of this property.
         self.use_libraries_beside()
         return self._libraries
 
 
+# For the process, as what was mapped once stays mapped.
 _folders: dict[tuple[tuple[str, ...], ...], str] = {}
 """Where libraries were copied to, by the digests and names of what they belong to."""
 
@@ -208,6 +214,7 @@ _folders: dict[tuple[tuple[str, ...], ...], str] = {}
 def _new_folder() -> str:
     """A folder that only this process's user can look into, until the process ends."""
     folder = tempfile.mkdtemp(prefix="armpy-pinned-")
+    # Not before the end: libraries may load others from beside them at any time.
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
 
@@ -274,6 +281,7 @@ class SnapshotFinder:
             module = fullname.removeprefix(self.package).removeprefix(".")
         spec = self.snapshot.spec(fullname, module)
         if spec is None:
+            # Not None, or the next finder would import a file of this name that nobody has hashed.
             raise ModuleNotFoundError(
                 f"No module named '{fullname}' is among the files that its pin covers",
                 name=fullname,
@@ -313,15 +321,19 @@ def serve_distribution(snapshot: Snapshot, candidate: Candidate) -> None:
         If one of them was imported before in another way.
     """
     finder = SnapshotFinder(snapshot)
+    # Another registry may have served the same bytes before.
     same = [f for f in sys.meta_path if _serves(f, snapshot.digest)]
     top = top_module(candidate.name)
     loaded = [name for name in sys.modules if name in finder.roots or _inside(name, finder.roots)]
+    # What is in `sys.modules` is not imported again, so the pin would say nothing about it.
     if loaded and not same:
         raise RejectionError(
             f"its module '{top}' was imported before its pin was checked. "
             "Make the Runtime before anything of a pinned distribution is imported"
         )
     if not same:
+        # In front, or Python's own finder would read the files that are there now. It stays,
+        # as parts may be imported at any time.
         sys.meta_path.insert(0, finder)
 
 

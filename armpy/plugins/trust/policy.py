@@ -79,6 +79,7 @@ class Trust:
         RejectionError
             If it may not be loaded.
         """
+        # The application's own code decides for itself; it was not found anywhere.
         if candidate.kind is CandidateKind.CODE:
             return NOT_PINNED
         try:
@@ -138,6 +139,7 @@ class Trust:
             raise RejectionError("the trust file has no pin for it, and requires one")
         if candidate.common:
             candidate.common_pin = self.files.get(os.path.realpath(candidate.common), "")
+            # The module imports it, so that code without a pin would run in a pinned backend.
             if candidate.pin and not candidate.common_pin:
                 raise RejectionError(
                     f"the trust file has a pin for it, but none for {candidate.common}, "
@@ -175,6 +177,7 @@ def pinned_snapshot(candidate: Candidate) -> Snapshot:
         raise RejectionError(
             f"its SHA-256 is {snapshot.digest}, but the trust file pins {candidate.pin}"
         )
+    # Another module of the same name may come first on `sys.path`.
     if candidate.kind is CandidateKind.ENTRY_POINT:
         _check_covered(candidate)
     return snapshot
@@ -222,6 +225,7 @@ def read_trust(options: PluginOptions) -> Trust:
 def _trust(path: str, fields: Mapping[str, object], insecure_paths: bool) -> Trust:
     """What a trust file's contents say."""
     for key in fields:
+        # An error, as a misspelt key would protect nothing in silence.
         if key not in _KEYS:
             import difflib  # noqa: PLC0415 - for the message only
 
@@ -234,6 +238,7 @@ def _trust(path: str, fields: Mapping[str, object], insecure_paths: bool) -> Tru
         raise _malformed(path, f"has require_pins = {require_pins!r}", "true or false")
     files = _pins(path, fields, "files")
     for name in files:
+        # A relative one would pin another file in every working directory.
         if not os.path.isabs(name):
             raise _malformed(path, f"pins '{name}'", "an absolute path")
     distributions = _pins(path, fields, "distributions")
@@ -241,6 +246,7 @@ def _trust(path: str, fields: Mapping[str, object], insecure_paths: bool) -> Tru
         allow,
         plugins,
         require_pins,
+        # Candidates are known by canonical paths; a pin may name a link to one.
         {os.path.realpath(name): digest for name, digest in files.items()},
         {_normalized(name): digest for name, digest in distributions.items()},
         insecure_paths,
@@ -326,6 +332,7 @@ def why_links_insecure(path: str, owners: frozenset[int] | None = None) -> str:
         return ""
     trusted = _trusted(owners)
     places = module_places(os.path.realpath(path))
+    # Whoever can change a link chooses the module, whoever owns what it leads to now.
     for link in sorted({link for place in (path, *places) for link in links_to(place)}):
         folder = os.path.dirname(link)
         reason = why_foreign(os.lstat(link), f"link {link}", trusted) or _first_reason(

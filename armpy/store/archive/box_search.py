@@ -23,6 +23,7 @@ Integers: TypeAlias = "npt.NDArray[np.int64]"
 Bools: TypeAlias = "npt.NDArray[np.bool_]"
 Unsigned: TypeAlias = "npt.NDArray[np.uint32]"
 
+# Limits of the work, whatever is looked for: an array that is not found is written as it is.
 _NUM_TRIALS = 1024
 _MOST_STARTS = 4
 _MOST_LINES = 24
@@ -33,6 +34,7 @@ _MOST_VOTES = 1 << 9
 _LONGEST_AXIS = 1 << 15
 _MOST_SPLITS = 3
 _MOST_REPAIRS = 2
+# Not more, as a part of an array may lie elsewhere, and is cut off and looked for again.
 _LEAST_RIGHT = 0.3
 
 
@@ -82,6 +84,7 @@ class BoxSearch:
         self._index = index
         self._layout = layout
         self._shift = shift
+        # The same numbers every time, so that the same model gives the same file.
         self._random = np.random.default_rng(0)
 
     def parts(self, array: Array) -> tuple[int, list[Recipe]]:
@@ -177,6 +180,7 @@ class BoxSearch:
         numbers = self._some_of(np.moveaxis(is_telling, axis, -1)[..., start[axis]], _NUM_TRIALS)
         numbers = np.unique(numbers)
         found = self._index.places(lines[numbers, start[axis]], _MOST_PLACES + 1, low, high)
+        # It is at more places than are looked at, and tells nothing.
         found[found[:, -1] >= 0] = -1
         firsts, copies = np.nonzero(found >= 0)
         fewest = np.argsort((found >= 0).sum(axis=1)[firsts], kind="stable")
@@ -256,6 +260,7 @@ class BoxSearch:
                 break
             other = box._replace(axes=[*box.axes[:axis], table, *box.axes[axis + 1 :]])
             compared = self._compared(other, array)
+            # Only what makes it better is kept: the rules may be guessed wrongly as well.
             if compared is None or compared.sum() >= is_wrong.sum():
                 break
             box, is_wrong = other, compared

@@ -27,6 +27,7 @@ SETTLED_NS = 2_000_000_000
 """How old a state has to be before it is remembered: file systems tell times apart by at most two
 seconds."""
 
+# A record has some hundred bytes; of a damaged one no more is read.
 _LARGEST = 4096
 
 
@@ -76,6 +77,7 @@ def content_digest(path: str) -> str:
     now = time.time_ns()  # as in `check_once`
     with open(path, "rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
+        # Of what was read: another file may have come in the path's place since.
         stamp = FileStamp.of(os.fstat(file.fileno()))
     latest_ns = max(stamp.changed_ns, stamp.status_ns)
     if place is not None and latest_ns < now - SETTLED_NS and stamp == FileStamp.of(info):
@@ -91,6 +93,7 @@ def _place(path: str) -> str | None:
         folder = os.path.join(cache_folder(), FOLDER)
     except RuntimeError:
         return None
+    # By the path alone: a file that changes leaves no old record behind.
     name = hashlib.sha256(os.fsencode(os.path.abspath(path))).hexdigest()[:32]
     return os.path.join(folder, f"{name}.json")
 
@@ -100,6 +103,7 @@ def _read(place: str) -> object:
     try:
         with opened(place) as handle:
             return json.loads(os.read(handle, _LARGEST))
+    # Whatever is wrong with it, the file itself is checked then.
     except (OSError, UnusableError, ValueError, RecursionError):
         return None
 

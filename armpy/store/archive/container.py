@@ -46,6 +46,7 @@ _SIGNED = struct.Struct("<8sIIQQ32s")
 the manifest. This is what a signature is over."""
 _KEY = slice(64, 96)
 _SIGNATURE = slice(96, 160)
+# A damaged file must not take memory without end before its checksums are looked at.
 _LARGEST_MANIFEST = 1 << 26
 _LARGEST_DOCUMENT = 1 << 26
 _LARGEST_COUNT = 1 << 20
@@ -107,6 +108,7 @@ class Container:
         self.key, self.signature = header[_KEY], header[_SIGNATURE]
         self.signed = header[: _SIGNED.size]
         text = data[HEADER_BYTES : HEADER_BYTES + num_manifest].tobytes()
+        # Before it is parsed, so that JSON's reader is given only what was written.
         if hashlib.sha256(text).digest() != self.digest:
             self.refuse("the manifest's checksum is wrong")
         self.manifest: dict[str, Any] = self._manifest(text)
@@ -144,6 +146,7 @@ class Container:
 
         inflater = zlib.decompressobj()
         try:
+            # With a limit, as a few bytes can inflate to any number.
             text = inflater.decompress(self.checked(name), _LARGEST_DOCUMENT)
         except zlib.error as error:
             raise ParserError(
@@ -169,6 +172,7 @@ class Container:
         """
         others, end = set(leave_out), self._begin
         for name, section in self.sections.items():
+            # No checksum covers what lies between, so that nothing may lie there.
             if self.data[end : section.offset].any():
                 self.refuse(f"there is something between its sections, before '{name[:80]}'")
             end = section.offset + section.size
@@ -188,6 +192,7 @@ class Container:
     def _json(self, text: bytes, what: str) -> Any:  # Any: whatever JSON holds
         """Read JSON, in which no name comes twice and every number is one."""
         try:
+            # Of a name that comes twice, one reader would take the first and another the last.
             return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_number)
         except (ValueError, RecursionError) as error:
             raise ParserError(
@@ -222,6 +227,7 @@ class Container:
     def _row(self, row: object) -> tuple[str, FileSection]:
         """A row of the table: name, offset, size, SHA-256 in hexadecimal digits."""
         kinds = (str, int, int, str)
+        # By exact type: JSON's true is an int to `isinstance`.
         if not isinstance(row, list) or tuple(map(type, row)) != kinds:
             self.refuse("a row of the table of sections is of another form")
         name, offset, size, digits = row
@@ -272,6 +278,7 @@ def open_container(source: Source, where: str = "") -> Container:
     if not isinstance(source, str | os.PathLike):
         return Container(_copied(source), where or "a prepared file in memory")
     where = where or os.fspath(source)
+    # Without waiting, as opening a pipe to which nobody writes would take for ever.
     flags = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
     try:
         handle = os.open(source, flags | getattr(os, "O_BINARY", 0))
@@ -279,6 +286,7 @@ def open_container(source: Source, where: str = "") -> Container:
         reason = getattr(error, "strerror", error)
         raise ParserError(f"the file cannot be read: {reason}", where=where) from error
     try:
+        # Of what was opened: the path may lead to another file by now.
         info = os.fstat(handle)
         if not stat.S_ISREG(info.st_mode):
             raise ParserError("it is no regular file", where=where)
@@ -288,6 +296,7 @@ def open_container(source: Source, where: str = "") -> Container:
     except (OSError, ValueError) as error:  # the latter if it has become empty meanwhile
         raise ParserError(f"the file cannot be mapped: {error}", where=where) from error
     finally:
+        # The mapping lives without it.
         os.close(handle)
     return Container(np.frombuffer(mapped, np.uint8), where, info, os.fspath(source))
 
@@ -295,6 +304,7 @@ def open_container(source: Source, where: str = "") -> Container:
 def _copied(source: bytes | bytearray | memoryview | mmap.mmap) -> Bytes:
     """A copy of bytes that begins at a multiple of the alignment."""
     given = np.frombuffer(source, np.uint8)
+    # Copied, as whoever gave the bytes may change them, and kernels count on the alignment.
     memory = np.empty(given.size + ALIGNMENT_BYTES, np.uint8)
     skip = -int(memory.ctypes.data) % ALIGNMENT_BYTES
     copied = memory[skip : skip + given.size]
@@ -308,6 +318,7 @@ def _checked_header(header: bytes, size: int, where: str) -> tuple[int, bytes]:
     if not header.startswith(MAGIC):
         raise ParserError("it is no prepared file", where=where)
     version = int.from_bytes(header[8:12], "little")
+    # Before all else: what follows may lie elsewhere in another version.
     if len(header) >= _SIGNED.size and version != VERSION:
         raise ParserError(
             "the prepared file is of a version that is not read",
@@ -378,6 +389,7 @@ def write_container(
             where=target,
             fix="Give the name of a file, or one that is not taken",
         )
+    # In the same folder, as a file is only renamed at once within one file system.
     unfinished = f"{target}.{os.getpid()}.{os.urandom(4).hex()}{_UNFINISHED}"
     try:
         with open(unfinished, "xb") as file:
@@ -424,4 +436,5 @@ def _laid_out(
         ).encode()
         if len(text) <= room:
             return text.ljust(room), places
+        # Some more, as larger offsets have more digits, and the text would be too long again.
         room = len(text) + ALIGNMENT_BYTES

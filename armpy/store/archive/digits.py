@@ -13,6 +13,7 @@ Integers: TypeAlias = "npt.NDArray[np.int64]"
 Bools: TypeAlias = "npt.NDArray[np.bool_]"
 PlainSegment: TypeAlias = "list[int | list[list[int]]]"
 
+# Recipes are text that is read and checked at every load, and have to stay short.
 _MOST_SEGMENTS = 64
 _PERIODS = (*range(1, 8), *range(8, 65, 8), *range(80, 257, 16), 384, 512, 1024)
 """Of panels and groups: few, as each is tried where something is missing."""

@@ -127,12 +127,14 @@ def read_view(recipe: Recipe, blob: Bytes) -> Array:
         If the recipe is of another form, reads outside the bytes, or makes more of them than there
         are.
     """
+    # Checked as a whole, before memory is taken for anything that it says.
     view = checked(recipe, blob.size)
     if view.is_plain:
         pieces = list(_pieces(view.parts[0], view.stored, blob))
         stored = pieces[0][1]
     else:
         stored = _put_together(view, blob)
+    # What NumPy does with other bytes in a bool is not defined.
     if view.dtype.kind == "b" and (stored > 1).any():
         _refuse("bytes of 0 and 1", "others")
     found: Array = stored.view(view.dtype).reshape(view.shape)
@@ -192,6 +194,7 @@ def checked(recipe: object, size_bytes: int) -> PackedView:
     if type(name) is not str or name not in DTYPES:
         _refuse(f"one of {', '.join(DTYPES)}", name)
     dtype = np.dtype(name).newbyteorder("<")
+    # By exact type here and below: JSON's true is an int to `isinstance`.
     if type(stored_bytes) is not int or stored_bytes not in (1, 2, 4, 8):
         _refuse("1, 2, 4 or 8 bytes of an element", stored_bytes)
     if stored_bytes < dtype.itemsize:
@@ -208,6 +211,7 @@ def checked(recipe: object, size_bytes: int) -> PackedView:
     if len(sides) != 1:
         _refuse("parts that lie side by side", sides)
     num_elements = sum(math.prod(part.shape) for part in parts)
+    # Strides of 0 could make an array of any size out of few bytes.
     if num_elements != math.prod(shape) or num_elements * stored_bytes > size_bytes:
         limit = f"{math.prod(shape)} elements, in {size_bytes} bytes"
         _refuse(limit, f"{num_elements} of {stored_bytes} bytes each")

@@ -37,6 +37,7 @@ NO_KEY = bytes(KEY_BYTES)
 NO_SIGNATURE = bytes(SIGNATURE_BYTES)
 """Stands in a file that is not signed."""
 
+# In front of every message, so that a signature for something else is none for a file.
 _PURPOSE = b"armpy prepared file 2\0"
 _TEXT = "ed25519:"
 _PUBLIC_SUFFIX = ".pub"
@@ -154,6 +155,7 @@ def generate_keys(path: str | os.PathLike[str], password: bytes | None = None) -
     encoding = serialization.Encoding.PEM
     secret = private.private_bytes(encoding, serialization.PrivateFormat.PKCS8, cipher)
     known = public.public_bytes(encoding, serialization.PublicFormat.SubjectPublicKeyInfo)
+    # The private one first: if its name is taken, nothing has been written.
     _write_new(name, secret, 0o600)
     try:
         _write_new(name + _PUBLIC_SUFFIX, known, 0o644)
@@ -206,6 +208,7 @@ def read_public_key(source: KeySource) -> bytes:
             expected=f"a PEM file's path, {KEY_BYTES} bytes, or the text {_TEXT}BASE64",
             actual=repr(source)[:80],
         )
+    # Zeros stand in files that are not signed, and must not be anybody's key.
     if len(key) != KEY_BYTES or key == NO_KEY:
         raise InvalidArgumentError(
             "this is no Ed25519 public key",
@@ -240,6 +243,7 @@ def _read_public_file(path: str) -> bytes:
 
     try:
         with open(path, "rb") as file:
+            # Of what was opened and is read, not of what the path may lead to a moment later.
             reason = why_exposed(path, os.fstat(file.fileno()))
             text = file.read()
     except OSError as error:
@@ -291,6 +295,7 @@ def _private_key(path: str | os.PathLike[str], password: bytes | None) -> Ed2551
 def _write_new(path: str, contents: bytes, mode: int) -> None:
     """Write a file that is not there yet."""
     try:
+        # With its mode from the beginning: a later chmod would leave a moment for others to read.
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
         with open(handle, "wb") as file:
             file.write(contents)

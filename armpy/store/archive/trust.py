@@ -119,6 +119,7 @@ def open_judged(
     what a signature is over.
     """
     container = open_container(source)
+    # Before it may be read anew from memory, which nobody owns.
     exposed = _why_exposed(container)
     if exposed and container.path is not None and container.key in trusted_keys and code != NEVER:
         container = open_container(container.data.data, container.where)
@@ -150,6 +151,7 @@ def _judged(
         return CodeVerdict(False, "code is not wanted (code='never')")
     signature = FileSignature(container.key, container.signature)
     signer = key_text(signature.public_key)
+    # The signature first: a wrong one by a trusted key is refused wherever the file lies.
     if signature.public_key in trusted_keys:
         try:
             verify(container.signed, signature)

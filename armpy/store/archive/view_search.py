@@ -87,6 +87,7 @@ class _Searcher:
         if (bits == bits.flat[0]).all():
             return self._repeated(constant, bits.flat[0])
         layouts = list(layouts_of(bits.shape, size))
+        # A model's arrays are packed alike as a rule, so what has worked is tried first.
         layouts.sort(key=lambda one: self._keys.index(one.key) if one.key in self._keys else 99)
         for layout in layouts[: None if self._num_failed < _MOST_FAILED else _FEW_LAYOUTS]:
             boxed = bits.reshape(layout.shape)
@@ -121,6 +122,7 @@ class _Searcher:
         except ParserError:  # an array of truths that are neither 0 nor 1
             return False
         is_alike = found.shape == wanted.shape and found.dtype == wanted.dtype
+        # By bits, as NaN is not equal to itself and -0 is equal to 0.
         return is_alike and found.tobytes() == wanted.tobytes()
 
     def _shift_of(self, words: Words) -> int | None:

@@ -28,6 +28,7 @@ class WordIndex:
     def __init__(self, blob: Bytes) -> None:
         self.blob = blob
         words = blob[: len(blob) // 4 * 4].view("<u4")
+        # Word and place in one number: one sort, and places of equal words are in order.
         keys = words.astype(np.uint64) << np.uint64(32)
         keys |= np.arange(len(words), dtype=np.uint64)
         keys.sort()

@@ -21,6 +21,7 @@ WORD_BYTES = 4
 _GROUPS = {1: (((0, 1, 2, 3),),), 2: (((0, 1),), ((0, 2), (1, 3))), 4: (((0,),),), 8: (((0,),),)}
 """By bytes of a stored element: which neighbours along an axis become the words of a group."""
 
+# Each axis more doubles the ways in which neighbours can be taken together.
 _MOST_AXES = 5
 
 
@@ -103,6 +104,7 @@ class Words:
         self._is_short = array.dtype.itemsize == 1
         self._is_signed = array.dtype.kind == "i"
         if self._is_short:
+            # Wider, as up to 255 is added, and a sum would not fit into a byte.
             array = array.astype(np.int16)
         elif layout.stored_bytes == 8:
             halves = np.ascontiguousarray(array).view("<u4").reshape(*array.shape, 2)
