@@ -121,6 +121,7 @@ class ArchivedParts:
             return None, self.problem
         pieces, left = _pieces(view, parts)
         kept = self.kept.get(backend.get_id(), frozenset())
+        # What the backend left uncompiled when the file was written is not missing from it.
         if not pieces or not all(layer.id in kept for layer in left):
             return None, "it has no program of these layers"
         views = OptimizationViews()
@@ -146,6 +147,7 @@ _Pieces: TypeAlias = list[tuple[SubgraphView, list[ArchivedPart]]]
 
 def _pieces(view: SubgraphView, parts: Sequence[ArchivedPart]) -> tuple[_Pieces, list[Layer]]:
     """What of a part there are programs of, each with these, and the layers without any."""
+    # By contents and not by ids: a network that is specialised again has other layers' ids.
     digest = part_digest(view)
     whole = [part for part in parts if part.digest == digest]
     if whole:
@@ -153,10 +155,12 @@ def _pieces(view: SubgraphView, parts: Sequence[ArchivedPart]) -> tuple[_Pieces,
     by_id = {layer.id: layer for layer in view.layers}
     candidates: dict[tuple[int, ...], list[ArchivedPart]] = {}
     for part in parts:
+        # Ids tell at once what cannot be meant; a digest reads every weight.
         if part.layers and by_id.keys() >= set(part.layers):
             candidates.setdefault(part.layers, []).append(part)
     found: _Pieces = []
     for ids, of_layers in candidates.items():
+        # A piece that was found before may have taken some of them.
         if by_id.keys() >= set(ids):
             piece = view.part([by_id[number] for number in ids])
             same = [part for part in of_layers if part.digest == part_digest(piece)]
@@ -217,6 +221,7 @@ def part_digest(view: SubgraphView) -> str:
         return ""
 
 
+# In the context: plans that a load prepares deep inside must find them, other threads' not.
 _CURRENT: ContextVar[ArchivedParts | None] = ContextVar("saved parts", default=None)
 
 

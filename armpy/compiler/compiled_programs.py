@@ -57,6 +57,8 @@ class Programs:
             If what it writes cannot be kept.
         """
         if self._programs is None or views.failed:
+            # Layers that were given back now may be taken the next time, so that this is no final
+            # answer.
             return None
         positions = {layer: number for number, layer in enumerate(view.layers)}
         pieces, code, data = [], [], []
@@ -132,6 +134,7 @@ class Programs:
         ask = (self._backend_id, ProgramCheck, programs, "check")
         check = ask_method(*ask, saved.about, self._options)
         if check.fit is not ProgramFit.ACCEPTED:
+            # The type of the answer was checked at the boundary, the types of its fields were not.
             fit = check.fit.value if isinstance(check.fit, ProgramFit) else describe(check.fit)
             raise BackendCapabilityError(f"{fit}: {check.reason}", where=self._backend_id)
         return loaded_program(self._backend_id, programs, saved)
@@ -186,12 +189,14 @@ def _compiled_of(replacement: Graph) -> PreCompiled | None:
     operation = layer.operation
     if not is_plain or not isinstance(operation, PreCompiled):
         return None
+    # Exactly integers: what was compiled for a traced size is no program for any one of its values.
     is_shaped = all(type(size) is int for shape in operation.output_shapes for size in shape)
     return operation if is_shaped else None
 
 
 def _array(part: bytes) -> np.ndarray[Any, np.dtype[np.uint8]]:  # Any: of one dimension
     """A part of a program as `IPrograms.load` is given it: read-only, at a multiple of 64 bytes."""
+    # NumPy promises less alignment than programs may rely on, so the array begins further inside.
     raw = np.empty(len(part) + 63, np.uint8)
     start = -raw.ctypes.data % 64
     array = raw[start : start + len(part)]

@@ -78,6 +78,7 @@ def simplified(
     is_asked = options.passes or options.reduce_fp32_to_fp16 or options.reduce_fp32_to_bf16
     if not is_asked and not worthwhile(graph):
         return graph
+    # Most graphs need no pass, and a start is not to pay for importing them.
     from armpy.compiler.passes.pipeline import run_passes  # noqa: PLC0415
 
     return run_passes(graph, backends, options)
@@ -137,6 +138,7 @@ def optimize_graph(
     bridged = bridge(substituted.graph, by_layer, factories, refused_imports)
     dump(options, "bridged", bridged.graph, bridged.backend_ids)
     memory = MemoryPlan()
+    # Offsets need sizes: a graph with open shapes is planned once these are known.
     if bridged.graph.is_fully_shaped:
         strategies = options.memory_strategies
         ids, made_by = bridged.backend_ids, bridged.factory_ids
@@ -187,6 +189,8 @@ def place_layers(
     """
     options = options or OptimizerOptions()
     oracle = SupportOracle(backends, options)
+    # Nothing is offered for compiling, and no memory planned: both need the shapes that are
+    # missing.
     assignment = assign_backends(graph, oracle, excluded or {})
     ids = _ids(assignment)
     parts = [SubgraphView.of(graph, [layer]) for layer in graph.layers]
@@ -232,6 +236,7 @@ class _Rounds:
                 self._wanted,
                 asks_all_before=self._options.preference is not Preference.ORDER,
             )
+            # In front of the offers: what such a backend compiled now would be thrown away.
             if self._exclude_all_or_nothing(assignment):
                 continue
             backends = assignment.backends
@@ -240,23 +245,29 @@ class _Rounds:
             substitutions: list[Substitution] = []
             for part in parts:
                 substitutions += self._offer(backends[part.layers[0].id], part)
+            # Where a part has failed, its neighbours may belong together otherwise: all parts are
+            # cut anew.
             if len(self._excluded) == refused_before:
                 return assignment, parts, substitutions
 
     def _exclude_all_or_nothing(self, assignment: Assignment) -> bool:
         """Take a backend out that wants all layers and refuses one; whether there was any."""
+        # Reversed, so that of each backend the first refusal is left, which is the one that is
+        # told.
         refused = {r.backend: r for r in reversed(assignment.refusals)}
         for backend in self._oracle.backends:
             refusal = refused.get(backend.get_id())
             wants_all = has_matching_capability(
                 Capability.ALL_OR_NOTHING, True, backend.get_capabilities()
             )
+            # One that takes nothing is out already; excluding it again would never end.
             takes_some = any(b is backend for b in assignment.backends.values())
             if refusal is not None and wants_all and takes_some:
                 text = f"it runs all layers or none; {refusal.operation} '{refusal.layer}': "
                 for layer in self._graph.layers:
                     key = (layer.id, backend.get_id())
                     support = Support.no(ReasonCode.OTHER, text + refusal.text)
+                    # A pair that has failed before keeps its own reason.
                     self._excluded.setdefault(key, support)
                 return True
         return False
@@ -265,6 +276,7 @@ class _Rounds:
         """Offer one part; what the backend cannot take is excluded from it."""
         key = (backend.get_id(), tuple(layer.id for layer in part.layers))
         if key not in self._answers:
+            # The time of a part begins with its own offer, not with the network's.
             request = self._options.request_for(backend, next_deadline())
             prepare = self._preparation(backend, part, request)
             try:
@@ -273,6 +285,8 @@ class _Rounds:
                     vlog("compilation", "%s is offered %s", backend.get_id(), about)
                 with phase("compile", backend.get_id(), about):
                     views = in_time(backend.get_id(), request.deadline_s, prepare)
+            # Whatever a backend raises has become one of these at the boundary, and costs it this
+            # part only.
             except ArmpyError as error:
                 # Sizes are traced as a trial: nothing falls back where that comes to nothing.
                 is_trial = any(is_traced(*value.info.known_shape) for value in part.inputs)
@@ -353,6 +367,7 @@ def _report(
     for backend in assignment.backends.values():
         shares[backend.get_id()] += 1
     first = backends[0].get_id()
+    # Control flow that the core runs has not fallen back: it is nobody else's to run.
     fallbacks = len(assignment.backends) - shares[first] - shares[HOST]
     if not by_order:  # what runs elsewhere because it is cheaper there has not fallen back
         fallbacks = len({r.layer_id for r in assignment.refusals if r.backend == first})
@@ -409,6 +424,7 @@ def _act_on_fallback(
         f"{placement.fallbacks} layers do not run on {backends[0].get_id()}: "
         + "; ".join(
             f"{r.operation} '{r.layer}' refused by {r.backend}: {r.text}"
+            # A large model can have thousands, which nobody reads in an error.
             for r in placement.refusals[:10]
         ),
         where="on_fallback='error'",
