@@ -17,6 +17,7 @@ VARIABLE = "ARMPY_DUMP_GRAPHS"
 """Environment variable that names the folder, where the options name none."""
 
 _log = logging.getLogger("armpy.compiler")
+# Counting is one step under the interpreter's lock, so that threads get numbers of their own.
 _numbers = count()
 
 
@@ -52,6 +53,7 @@ def dump(
     from armpy.graph.dump import to_dot  # noqa: PLC0415 - few draw
 
     name = re.sub(r"[^A-Za-z0-9]+", "_", stage).strip("_")
+    # Several processes may write to one folder.
     path = Path(folder) / f"{os.getpid()}-{next(_numbers):04}-{name}.dot"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

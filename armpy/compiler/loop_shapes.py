@@ -61,9 +61,11 @@ def with_fixed_shapes(loop: While, inputs: Sequence[Value | None], specialize: S
     shapes = [info.known_shape for info in infos]
     try:
         condition = specialize(condition, shapes, bound)
+        # A constant in the place of the input would hide that no turn changes it.
         body = _handing_on(specialize(body, shapes, bound), bound)
         fixed = While(condition, body)
         if not _is_fixed(fixed, infos):
+            # Only a loop whose turns can be counted has a counter with known bounds.
             turns = counted(fixed, inputs)
             if turns is None:
                 return loop
@@ -160,6 +162,8 @@ def _exchange(body: Graph, layer: Layer, turns: LoopCount) -> tuple[Value, Value
         return None
     number = body.inputs.index(index)
     shape = whole.info.known_shape
+    # A choice between elements equals the join only where the counter stays within the list, the
+    # lengths agree, and nothing is requantised on the way.
     fits = (
         number in turns.counters
         and turns.counters[number].start >= 0

@@ -62,6 +62,7 @@ def choices_of(
     }
     for backend in oracle.backends:
         name, capabilities = backend.get_id(), backend.get_capabilities()
+        # Known here, or the optimiser would take such a backend out behind the decision.
         wants_all = has_matching_capability(Capability.ALL_OR_NOTHING, True, capabilities)
         if wants_all and not all(name in ids for ids in taken.values()):
             taken = {key: tuple(i for i in ids if i != name) for key, ids in taken.items()}

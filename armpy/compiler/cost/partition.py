@@ -97,6 +97,7 @@ class _Way:
 
     cost: float
     backend: BackendId
+    # Linked and not copied: hundreds of ways have the same beginning.
     before: _Way | None
 
 
@@ -139,6 +140,7 @@ class _Partitioner:
             way = way.before
         ids = [layer.id for layer in self._graph.layers]
         backends = dict(zip(ids, reversed(chosen), strict=True))
+        # Added up anew in the order of all others, as placements are compared by exact sums.
         total = cost_of(self._graph, backends, self._costs)
         return Partition(backends, total, self._is_cheapest)
 
@@ -168,6 +170,8 @@ class _Partitioner:
                     if backend_id != home and backend_id not in others:
                         cost += self._crossing(value, home, backend_id)
                         reached[place] = home, others | {backend_id}
+                # Ways that have the same tensors in the same places cost the same from here on, so
+                # that the cheapest of them stands for all.
                 key = (*(reached[place] for place in step.kept), *made)
                 known = found.get(key)
                 if known is None or cost < known.cost:
@@ -176,10 +180,13 @@ class _Partitioner:
 
     def _thinned(self, ways: dict[_Holders, _Way], alive: Sequence[Value]) -> dict[_Holders, _Way]:
         """Ways without those that cannot become the cheapest, and at most as many as allowed."""
+        # The cheapest way can be continued as any other, for at most what handing on everything
+        # alive costs: whatever costs more by now cannot win.
         limit = min(way.cost for way in ways.values()) + sum(self._worst[v] for v in alive)
         left = {holders: way for holders, way in ways.items() if way.cost <= limit}
         if len(left) <= self._width:
             return left
+        # What is dropped now might have won.
         self._is_cheapest = False
         best = sorted(left.items(), key=lambda item: item[1].cost)
         return dict(best[: self._width])

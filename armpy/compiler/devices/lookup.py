@@ -90,6 +90,7 @@ def costs_of(
     store = store or FiguresStore()
     record = store.read(backend.get_id(), backend.version)
     is_reference = backend.get_id() == REFERENCE_BACKEND_ID
+    # CpuRef's are 1 by definition and say nothing of this machine.
     figures = None if is_reference else declared_figures(backend)
     if figures is not None:
         reference = _reference_costs(store)

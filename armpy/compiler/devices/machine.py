@@ -46,6 +46,7 @@ def _processor() -> dict[str, str]:
     """How the kernel describes the first processor."""
     try:
         with open(_PROCESSORS, encoding="utf-8", errors="replace") as file:
+            # Up to the first empty line: the processors behind it are alike and may be hundreds.
             lines = [*iter(lambda: file.readline().rstrip("\n"), "")]
     except OSError:
         return {"model name": platform.processor()}
