@@ -64,6 +64,7 @@ def readers_of(network: OptimizedNetwork, source: Value) -> tuple[BackendId, ...
 def writer_of(network: OptimizedNetwork, result: Value) -> tuple[Value, BackendId]:
     """What a layer writes for an output, before it is copied to the caller, and whose layer."""
     layer = _layers_by_output(network.graph).get(result)
+    # One step is enough: copies are made from where a value was written, never of copies.
     if layer is not None and isinstance(layer.operation, MemCopy):
         result = layer.inputs[0]  # type: ignore[assignment]  # a copy has an input
         layer = _layers_by_output(network.graph).get(result)
@@ -156,6 +157,7 @@ class _ImportRewriter:
                 self._add(layer)
             elif layer.inputs[0] in self._source_of:
                 self._source_of[layer.outputs[0]] = self._source_of[layer.inputs[0]]
+            # A copy that was for an imported output alone is what importing saves.
             elif layer.id in needed:
                 self._add(layer)
         self._add_results()

@@ -141,6 +141,7 @@ class Placement:
         """One report for two parts of a network."""
         first = self.num_partitions
         moved = (
+            # Copies are -1, in no partition of either report.
             replace(layer, partition=layer.partition + first) if layer.partition >= 0 else layer
             for layer in other.layers
         )

@@ -94,6 +94,7 @@ def _located(name: str) -> Iterator[None]:
         if not error.where.startswith(name):
             error.where = f"{name} / {error.where}" if error.where else name
         raise
+    # Types in each other are read by recursion, and a file says how deep.
     except (ArmpyError, RecursionError) as error:
         raise ParserError(f"the file is damaged: {error}", where=name) from error
 
@@ -122,6 +123,7 @@ class _GraphReader(Generic[NetworkT]):
         for number, graph in enumerate(self._graphs):
             verify_graph(graph)
             kinds = PreCompiled | MemCopy
+            # The executed graph is only looked at; any other may be run, and these layers cannot.
             is_whole = number == record.loaded or number != executed
             if is_whole and any(isinstance(x.operation, kinds) for x in graph.layers):
                 raise ParserError("what was compiled cannot be loaded", where="graphs")
@@ -182,6 +184,7 @@ class _GraphReader(Generic[NetworkT]):
 
     def _elements(self, number: int, info: TensorInfo, where: str) -> Array:
         """Elements of a constant, in place; one array for all that are the same."""
+        # With type and shape, as an array of the same bytes can stand for several constants.
         key = (number, info.data_type, info.shape)
         if key not in self._arrays:
             record = _at(self._records, number, where)
@@ -203,6 +206,7 @@ class _GraphReader(Generic[NetworkT]):
                 actual=f"{size} bytes at {begin}",
             )
         stored = data[begin : begin + size]
+        # NumPy relies on it that truth values have no other bytes.
         if info.data_type is DataType.BOOLEAN and size and stored.max() > 1:
             raise ParserError("a truth value is neither 0 nor 1", where=where)
         dtype = info.data_type.dtype
@@ -237,6 +241,7 @@ class _GraphReader(Generic[NetworkT]):
     def _operation(self, record: LayerRecord, where: str) -> Operation:
         """An operation of armpy's own."""
         name = record.operation
+        # A file names what is public, not whatever the package holds.
         kind = getattr(armpy.ops, name, None) if name in armpy.ops.__all__ else None
         if not isinstance(kind, type) or not issubclass(kind, Operation):
             raise ParserError(f"there is no operation '{name[:80]}'", where=where)
@@ -284,6 +289,7 @@ def _viewed(view: object, data: Array, info: TensorInfo, where: str) -> Array:
 
 def _at(items: Sequence[T], number: object, where: str) -> T:
     """An item by its number."""
+    # True is an int as well, and numbers below 0 would count from the end.
     if type(number) is not int or not 0 <= number < len(items):
         raise ParserError(
             "the file is damaged",

@@ -150,6 +150,7 @@ class ArrayStore:
         pieces = []
         for number, array in enumerate(self._arrays):
             if number not in self._views:
+                # Little-endian on every machine, as files travel.
                 stored = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
                 pieces.append(stored.reshape(-1).view(np.uint8))
                 pieces.append(np.zeros(-array.nbytes % ALIGNMENT_BYTES, np.uint8))
@@ -195,6 +196,7 @@ class NetworkWriter:
 
     def _number(self, graph: Graph) -> int:
         """The number of a graph, recorded behind those that it runs."""
+        # Inner graphs first, so that a reader has made each before a layer needs it.
         for part in (*nested_graphs(graph), graph):
             if part not in self._graphs:
                 self._records.append(self._graph(part))
@@ -249,6 +251,7 @@ class NetworkWriter:
     def _layer(self, layer: Layer, numbers: dict[Value, int]) -> LayerRecord:
         """A layer with its operation's attributes."""
         operation = layer.operation
+        # By class, as a vendor's operation may have a name of armpy's and would be read as that.
         if getattr(armpy.ops, operation.name, None) is not type(operation):
             raise UnimplementedError(
                 "only armpy's own operations can be saved",
@@ -288,6 +291,7 @@ class NetworkWriter:
 
 def _described(where: str, program: object) -> str:
     """What a backend's program says of itself."""
+    # It is for people alone: a program that cannot tell is no reason not to save.
     try:
         return ask_backend(where, str, str, program)
     except ArmpyError:
@@ -298,4 +302,5 @@ def _is_plain_key(key: Hashable) -> bool:
     """Whether a variable's key is equal to itself once it has been read again."""
     if isinstance(key, tuple):
         return all(map(_is_plain_key, key))
+    # Of exactly these types: True is an int here and none in the file.
     return key is None or type(key) in (str, int)

@@ -209,6 +209,7 @@ def _without_guard(graph: Graph, layer: Layer) -> tuple[tuple[Layer, ...], Layer
         number_of(layer["lhs"]) == 0
         and different is not None
         and different.operation == Comparison(ComparisonOperation.NOT_EQUAL)
+        # Only NaN differs from itself.
         and different["lhs"] is different["rhs"] is value
     )
     if not is_guard or different is None:
@@ -219,6 +220,7 @@ def _without_guard(graph: Graph, layer: Layer) -> tuple[tuple[Layer, ...], Layer
 def _scores(graph: Graph, value: Value, depth: int) -> _Scores | None:
     """How a softmax's input is computed, if it is scores of attention."""
     layer = graph.producers.get(value)
+    # A sum can be followed on both sides, so that ways double with every layer.
     if layer is None or depth == 0:
         return None
     if isinstance(layer.operation, BatchMatMul):
@@ -228,6 +230,7 @@ def _scores(graph: Graph, value: Value, depth: int) -> _Scores | None:
         if inner.info.shape != value.info.shape:
             continue
         found = _scores(graph, inner, depth - 1)
+        # A factor behind a term multiplies the term as well, which attention does not.
         if found is None or (factor != 1 and found.terms):
             continue
         terms = found.terms if term is None else (*found.terms, term)

@@ -112,6 +112,7 @@ def _folded(graph: Graph, layer: Layer) -> _FoldedNorm | None:
     terms = np.zeros(weights.shape[axis]) if given is None else given.astype(np.float64)
     folded = _FoldedNorm((), weights.astype(np.float64), terms, FusedActivation.NONE)
     value = layer.output
+    # Behind a clamp, factors and terms are no longer those of the sum.
     while folded.activation is FusedActivation.NONE:
         following = only_reader(graph, value)
         step = None if following is None else _step(layer, following, value, len(terms))
@@ -150,6 +151,7 @@ def _step(
         return ones, numbers
     if kind is BinaryOperation.SUB:
         return (ones, -numbers) if is_left else (-ones, numbers)
+    # By 0 it gives infinities and NaN, which no weights give for all inputs.
     if kind is BinaryOperation.DIV and is_left and np.all(numbers != 0):
         return 1 / numbers, zeros
     return None

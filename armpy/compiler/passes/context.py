@@ -89,6 +89,7 @@ def layer_like(
         infos = operation.infer([v.info if v is not None else None for v in inputs], outputs)
     except LayerValidationError:
         return None
+    # Below 0 are ids of no graph.
     made = tuple(Value(-1 - i, info, layer.name) for i, info in enumerate(infos))
     return Layer(layer.id, layer.name, operation, tuple(inputs), made)
 

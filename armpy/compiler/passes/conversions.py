@@ -115,6 +115,7 @@ def move_conversions(graph: Graph, context: PassContext) -> Graph:
         info = layer.output.info if chain else None
         if info is None or not _is_movable(info):
             continue
+        # In front of a slice, also what is cut off would be converted.
         grows = chain[-1]["input"].info.num_elements <= info.num_elements
         if grows and all(_stays(context, one, info) for one in chain):
             early[layer] = chain[::-1]
@@ -122,8 +123,10 @@ def move_conversions(graph: Graph, context: PassContext) -> Graph:
     for layer in graph.layers:
         below = _chain_below(graph, layer) if isinstance(layer.operation, Dequantize) else []
         source = layer["input"].info if below else None
+        # A movement between both conversions goes with the first of them that has it.
         if source is None or not _is_movable(source) or taken.intersection(below):
             continue
+        # Behind a broadcast, each element would be converted many times.
         shrinks = below[-1].output.info.num_elements <= source.num_elements
         if shrinks and all(_stays(context, one, source) for one in below):
             late[layer] = below
@@ -216,6 +219,7 @@ def _gives_back(first: Layer, last: Layer, is_moved: bool) -> bool:
     is_quantized = before.data_type.is_quantized and isinstance(first.operation, Dequantize)
     if not is_quantized or not isinstance(last.operation, Quantize):
         return False
+    # Scales of an axis would have to move with it.
     return _has_fine_scales(before) and not (is_moved and before.has_per_axis_quantization)
 
 

@@ -58,6 +58,7 @@ def join_written_out(graph: Graph, context: PassContext) -> Graph:
     """
     taken: set[Layer] = set()
     joined: dict[Layer, _FusedLayer] = {}
+    # Patterns are known by their last layer: from the end, a long one comes before what is in it.
     for layer in reversed(graph.layers):
         if layer in taken:
             continue
@@ -229,6 +230,7 @@ def _squared(graph: Graph, value: Value, root: Value) -> Layer | None:
     return pair[0] if is_square else None
 
 
+# The longest first: the sum that ends a normalisation could pass for a bias.
 _FINDERS: tuple[Callable[[Graph, Layer], _FusedLayer | None], ...] = (
     _find_layer_norm,
     _find_gelu,

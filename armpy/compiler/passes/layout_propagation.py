@@ -82,6 +82,7 @@ def permuted_from_input(layer: Layer, perm: Permutation) -> PermutedLayer | None
     if kind not in CARRYING or not layer.inputs:
         return None
     values = [value for value in (*layer.inputs, *layer.outputs) if value is not None]
+    # Scales of an axis would have to move with it.
     if any(value.info.has_per_axis_quantization for value in values):
         return None
     if kind in ELEMENTWISE:
@@ -150,6 +151,7 @@ Block = tuple[tuple[int, ...], tuple[int, ...]]
 
 def _blocks(before: Sequence[int], after: Sequence[int]) -> list[Block] | None:
     """The smallest blocks of neighbouring axes that a reshape makes of each other."""
+    # Products with 0 are all alike, and tell no axes apart.
     if 0 in (*before, *after) or not before or not after:
         return None
     blocks: list[Block] = []
@@ -224,6 +226,7 @@ def _per_axis(*names: str) -> Callable[[Layer, Permutation], PermutedLayer | Non
 def _permuted_strided_slice(layer: Layer, perm: Permutation) -> PermutedLayer | None:
     """One entry per axis, and one bit of each mask."""
     attributes = layer.operation.attributes()
+    # With these, entries are not one for each axis.
     if any(attributes[f"{mask}_mask"] for mask in ("shrink_axis", "ellipsis", "new_axis")):
         return None
     permuted = _per_axis("begin", "end", "stride")(layer, perm)
@@ -252,6 +255,7 @@ def _permuted_reduce(layer: Layer, perm: Permutation) -> PermutedLayer | None:
     axes = attributes["axes"]
     gone = sorted({axis % rank for axis in (range(rank) if axes is None else axes)})
     moved = [index for index, axis in enumerate(perm) if axis in gone]
+    # Sums of floats are to be added up in the order in which they were.
     if [perm[index] for index in moved] != gone:
         return None
     operation = layer.operation.with_attributes(axes=tuple(moved))

@@ -48,6 +48,7 @@ def cheapest(costs: Sequence[Cost]) -> frozenset[Hashable]:
         start: Hashable = ("any", index) if cost.chosen else _SOURCE
         end: Hashable = ("all", index) if cost.other else _SINK
         for layer in cost.chosen:
+            # Uncuttable edges tie a group to its node: one chosen layer is enough to pay, once.
             join(layer, start, float("inf"))
         join(start, end, cost.weight)
         for layer in cost.other:
@@ -58,6 +59,7 @@ def cheapest(costs: Sequence[Cost]) -> frozenset[Hashable]:
             room[start][end] -= flow
             room[end][start] += flow
     layers = frozenset(layer for cost in costs for layer in (*cost.chosen, *cost.other))
+    # With no path left, what is reached from the source is one side of a cheapest cut.
     return layers.intersection(_reached(room))
 
 

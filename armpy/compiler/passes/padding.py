@@ -100,11 +100,13 @@ def _is_neutral(graph: Graph, pad: Layer, operation: _Windows) -> bool:
     if not isinstance(operation, Pooling2d):
         if info.data_type.is_quantized:
             return int(element) == info.zero_point
+        # A negative zero can come out as one, which a layer's own padding never does.
         return element == 0 and not np.signbit(element)
     if operation.algorithm is not PoolingAlgorithm.MAX:
         return False
     if info.data_type.is_quantized:
         return int(element) <= _least_stored(graph, pad["input"])
+    # Elements may be -infinity themselves, and then any number that is added would be the maximum.
     return bool(element == -np.inf)
 
 
@@ -154,5 +156,6 @@ def _padded(
         own = resolve_padding(operation.padding, before[axis], *numbers)
         total.append((around[a][0] + own[0], around[a][1] + own[1]))
         same.append(resolve_padding(Padding.SAME, after[axis], *numbers))
+    # Backends may take SAME and refuse amounts.
     padding = Padding.SAME if total == same else tuple(total)
     return replace(operation, padding=padding)

@@ -57,6 +57,7 @@ class Rebuild:
 
     def constant(self, data: Array, info: TensorInfo, name: str) -> Value:
         """A constant of the new graph, with the type and quantisation of an info."""
+        # NumPy makes a vector of a scalar here, hence the shape once more.
         elements = np.ascontiguousarray(data, info.data_type.dtype).reshape(data.shape)
         known = TensorInfo(data.shape, info.data_type, info.quantization, is_constant=True)
         return self._value(known, name, elements)
@@ -68,6 +69,7 @@ class Rebuild:
     def keep(self, layer: Layer) -> Layer:
         """Add a layer as it is; what it reads may have been replaced."""
         inputs = [None if value is None else self.mapped(value) for value in layer.inputs]
+        # The same object: answers of backends are remembered by layers.
         if all(map(is_, inputs, layer.inputs)):
             self._layers.append(layer)
             return layer
@@ -102,6 +104,7 @@ class Rebuild:
         declared = layer.output_infos if outputs is None else outputs
         infos = self._infer(layer.where, operation, inputs, declared)
         made = tuple(
+            # The same value where possible, or every layer behind it would be made anew.
             old if info == old.info else self._value(info, old.name)
             for info, old in zip(infos, layer.outputs, strict=True)
         )

@@ -194,6 +194,7 @@ def _data(value: Value, kind: DataType | None) -> Array | None:
 
 def _converted(data: Array, old: DataType, new: DataType) -> Array:
     """Floats in another type, rounded to nearest, ties to even."""
+    # Infinities come out of infinities only: constants that do not fit have been refused.
     with np.errstate(over="ignore"):
         return data.astype(new.dtype)
 
@@ -252,6 +253,7 @@ class _TypeRewriter:
             made = rebuild.replace(layer, layer.operation, inputs, infos)
             for old, new in zip(layer.outputs, made.outputs, strict=True):
                 self._made[old, new.info.data_type] = new
+        # One tensor may be several results.
         for value in dict.fromkeys(graph.results):
             rebuild.alias(value, self._value(value, value.info.data_type))
         return rebuild.finish()

@@ -41,6 +41,7 @@ def cancel_transposes(graph: Graph, context: PassContext) -> Graph:
     """
     if any(_follows_transpose(graph, layer) for layer in graph.layers):
         graph = _PermutationMover(graph, {}).graph()
+    # It ends, as each round is cheaper than the last one, in whole numbers.
     while (better := _better(graph, context)) is not None:
         graph = better
     return graph
@@ -108,6 +109,7 @@ def _choices(graph: Graph, context: PassContext) -> list[dict[Layer, PermutedLay
             if (value, perm) in tried:
                 continue
             region = _region(graph, context, value, perm)
+            # From any of these the same region would be found again.
             tried.update(region.orders.items())
             costs = list(_costs(graph, region))
             layers = cheapest(costs)
@@ -168,6 +170,7 @@ def _region(graph: Graph, context: PassContext, value: Value, perm: Permutation)
             orders = _orders(layer, permuted)
             if orders is None or orders.get(value) != perm:
                 continue
+            # A value of two orders in a region would be transposed within it.
             if any(region.orders.get(one, order) != order for one, order in orders.items()):
                 continue
             if _stays(context, layer, permuted):
@@ -213,6 +216,7 @@ def _weight(info: TensorInfo, perm: Permutation) -> int:
     if identity(perm):
         return 0
     axes = [axis for axis in perm if info.known_shape[axis] != 1]
+    # One more than the elements, so that of equal ways the one with fewer transposes wins.
     return 1 if axes == sorted(axes) else 1 + info.num_elements
 
 
