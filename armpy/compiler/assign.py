@@ -147,7 +147,7 @@ class SupportOracle:
 
     def _ask(self, backend: IBackendInternal, layer: Layer) -> Support:
         """Put the question to the backend."""
-        # What can be judged by declarations is, in front of the backend: it may rely on them.
+        # Declared levels and capabilities come first: a backend may rely on them when it is asked.
         missing = self._missing_level(backend, layer)
         if missing is None:
             missing = _missing_capability(backend, layer)

@@ -109,7 +109,7 @@ def in_time(backend_id: BackendId, deadline_s: float | None, prepare: Callable[[
     thread = threading.Thread(target=run, name=f"armpy prepares for {backend_id}", daemon=True)
     try:
         thread.start()
-    # That is what Python raises where the system gives no more threads.
+    # Python raises this if the system gives no more threads.
     except RuntimeError as error:
         raise QueueFullError(
             f"nobody can prepare and keep the deadline: {error}",

@@ -144,7 +144,7 @@ class _Part:
             programs = Programs(self.backend, self.request)
             views = programs.views_of(found.files, self.view)
             return check_answer(self.graph, f"{backend_id} / load", self.view, views)
-        # What is in files can cost a compilation, but no network: it is made anew.
+        # A bad file costs a compilation and no network: the part is made anew.
         except ArmpyError as error:
             _log.info("%s; the part is prepared anew", error)
             self.reason = f"the backend does not take what was kept: {error}"

@@ -121,7 +121,7 @@ class ArchivedParts:
             return None, self.problem
         pieces, left = _pieces(view, parts)
         kept = self.kept.get(backend.get_id(), frozenset())
-        # What the backend left uncompiled when the file was written is not missing from it.
+        # Layers that the backend left uncompiled when the file was written are not missing from it.
         if not pieces or not all(layer.id in kept for layer in left):
             return None, "it has no program of these layers"
         views = OptimizationViews()
@@ -155,7 +155,7 @@ def _pieces(view: SubgraphView, parts: Sequence[ArchivedPart]) -> tuple[_Pieces,
     by_id = {layer.id: layer for layer in view.layers}
     candidates: dict[tuple[int, ...], list[ArchivedPart]] = {}
     for part in parts:
-        # Ids tell at once what cannot be meant; a digest reads every weight.
+        # Ids are compared first: they cost nothing, and a digest reads every weight.
         if part.layers and by_id.keys() >= set(part.layers):
             candidates.setdefault(part.layers, []).append(part)
     found: _Pieces = []

@@ -189,7 +189,7 @@ def _compiled_of(replacement: Graph) -> PreCompiled | None:
     operation = layer.operation
     if not is_plain or not isinstance(operation, PreCompiled):
         return None
-    # Exactly integers: what was compiled for a traced size is no program for any one of its values.
+    # Exactly integers: a program for a traced size has formulas in it, which files do not keep.
     is_shaped = all(type(size) is int for shape in operation.output_shapes for size in shape)
     return operation if is_shaped else None
 

@@ -103,7 +103,7 @@ class Evaluator:
         results = [
             HostTensorHandle(o, np.empty(o.known_shape, o.data_type.dtype))
             if o.is_fully_shaped
-            # No size was known to be checked, so the handle refuses what is too large.
+            # Its size could not be checked beforehand, so the handle has the limit.
             else DynamicTensorHandle(o, allowed_bytes)
             for o in outputs
         ]

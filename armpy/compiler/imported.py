@@ -157,7 +157,7 @@ class _ImportRewriter:
                 self._add(layer)
             elif layer.inputs[0] in self._source_of:
                 self._source_of[layer.outputs[0]] = self._source_of[layer.inputs[0]]
-            # A copy that was for an imported output alone is what importing saves.
+            # Importing an output saves exactly this copy, unless somebody else reads it.
             elif layer.id in needed:
                 self._add(layer)
         self._add_results()

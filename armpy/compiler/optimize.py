@@ -236,7 +236,7 @@ class _Rounds:
                 self._wanted,
                 asks_all_before=self._options.preference is not Preference.ORDER,
             )
-            # In front of the offers: what such a backend compiled now would be thrown away.
+            # In front of the offers, as programs of such a backend would be thrown away.
             if self._exclude_all_or_nothing(assignment):
                 continue
             backends = assignment.backends
@@ -285,8 +285,7 @@ class _Rounds:
                     vlog("compilation", "%s is offered %s", backend.get_id(), about)
                 with phase("compile", backend.get_id(), about):
                     views = in_time(backend.get_id(), request.deadline_s, prepare)
-            # Whatever a backend raises has become one of these at the boundary, and costs it this
-            # part only.
+            # The boundary has turned every exception of a backend into one of these.
             except ArmpyError as error:
                 # Sizes are traced as a trial: nothing falls back where that comes to nothing.
                 is_trial = any(is_traced(*value.info.known_shape) for value in part.inputs)

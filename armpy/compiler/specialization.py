@@ -93,7 +93,7 @@ class _Specializer:
         for variable in graph.variables:
             self._known[variable.value] = net.variable_like(variable)
         for layer in graph.layers:
-            # What no result needs is neither checked nor folded: it may not even fit these shapes.
+            # A dead layer is neither checked nor folded: it may not even fit these shapes.
             if layer in self._live:
                 try:
                     self._layer(layer)
@@ -103,8 +103,7 @@ class _Specializer:
             net.output(name, self._mapped(value))
         for variable in graph.variables:
             net.assign(self._known[variable.value], self._mapped(variable.next_value))
-        # Once more: operands that became attributes, and what was folded, leave their makers
-        # unread.
+        # Once more: folding, and operands that became attributes, leave some makers unread.
         return remove_dead(net.build())
 
     def _layer(self, layer: Layer) -> None:
@@ -177,8 +176,8 @@ class _Specializer:
         self._known.update((inner, value) for inner, value in pairs if value is not None)
         for inner in graph.layers:
             name = f"{layer.name}/{inner.name}"
-            # The If stays their origin: what is declared by a layer's name holds for what was in
-            # it.
+            # The If stays their origin: feature levels by layer name hold for the inner layers,
+            # too.
             self._layer(replace(inner, id=self._new_id(), name=name, origins=(layer.name,)))
         return [self._mapped(value) for value in graph.outputs]
 

@@ -66,7 +66,7 @@ def check_answer(
         return _checked(graph, view, views)
     except BackendError as error:
         raise located(lambda: where, error) from error.__cause__
-    # The answer's lists and fields may be objects of the vendor's, whose methods run only now.
+    # The answer's lists and fields may be a vendor's objects, and their methods run only now.
     except BaseException as error:
         let_user_interrupt(error)
         text = f"the answer cannot be read: {describe(error)}"

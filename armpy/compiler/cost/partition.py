@@ -180,13 +180,13 @@ class _Partitioner:
 
     def _thinned(self, ways: dict[_Holders, _Way], alive: Sequence[Value]) -> dict[_Holders, _Way]:
         """Ways without those that cannot become the cheapest, and at most as many as allowed."""
-        # The cheapest way can be continued as any other, for at most what handing on everything
-        # alive costs: whatever costs more by now cannot win.
+        # The cheapest way can copy the rest of any other, for at most the price of handing on all
+        # tensors alive: a way above that sum cannot win.
         limit = min(way.cost for way in ways.values()) + sum(self._worst[v] for v in alive)
         left = {holders: way for holders, way in ways.items() if way.cost <= limit}
         if len(left) <= self._width:
             return left
-        # What is dropped now might have won.
+        # One of the dropped ways might have won.
         self._is_cheapest = False
         best = sorted(left.items(), key=lambda item: item[1].cost)
         return dict(best[: self._width])

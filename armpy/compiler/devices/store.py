@@ -25,7 +25,7 @@ MOST_ANSWERS = 1000
 
 _FIGURES, _ANSWERS = "figures", "answers"
 _FORMAT = 1
-# Records take kilobytes; what has grown beyond this is damaged and must not fill memory.
+# Records take kilobytes: a file beyond this is damaged, and must not fill memory.
 _LARGEST_BYTES = 4 << 20
 
 _log = logging.getLogger("armpy.compiler.devices")

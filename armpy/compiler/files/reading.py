@@ -94,7 +94,7 @@ def _located(name: str) -> Iterator[None]:
         if not error.where.startswith(name):
             error.where = f"{name} / {error.where}" if error.where else name
         raise
-    # Types in each other are read by recursion, and a file says how deep.
+    # Nested types are read by recursion, and a damaged file may nest them without end.
     except (ArmpyError, RecursionError) as error:
         raise ParserError(f"the file is damaged: {error}", where=name) from error
 
@@ -241,7 +241,7 @@ class _GraphReader(Generic[NetworkT]):
     def _operation(self, record: LayerRecord, where: str) -> Operation:
         """An operation of armpy's own."""
         name = record.operation
-        # A file names what is public, not whatever the package holds.
+        # Public names only: the package holds more than operations.
         kind = getattr(armpy.ops, name, None) if name in armpy.ops.__all__ else None
         if not isinstance(kind, type) or not issubclass(kind, Operation):
             raise ParserError(f"there is no operation '{name[:80]}'", where=where)

@@ -76,7 +76,7 @@ def _by_size(
     """Offsets of blocks that are placed in an order, each into the smallest gap that fits."""
     offsets = [-1] * len(sizes)
     for number in order:
-        # Only what shares a step counts: all other blocks may have the same bytes.
+        # Only blocks that share a step count: all others may have the same bytes.
         placed = sorted((offsets[n], sizes[n]) for n in near[number] if offsets[n] >= 0)
         offsets[number] = _smallest_gap(placed, sizes[number])
     return offsets
@@ -238,12 +238,11 @@ class StrategyValidator(IMemoryOptimizerStrategy):
             index = bisect_left(living, used)
             if is_single and living:
                 return True
-            # It takes no byte, and within a larger block it would break the order of what lives.
+            # It takes no byte, and within a larger block it would break the order of `living`.
             if not is_single and not block.size_bytes:
                 continue
             if not is_single and any(
-                # What lives does not overlap so far, so that only the neighbours in order can be
-                # met.
+                # Living blocks do not overlap so far, so that only the two neighbours can be hit.
                 used[0] < other[1] and other[0] < used[1]
                 for other in living[max(0, index - 1) : index + 1]
             ):
@@ -326,7 +325,7 @@ def pack(
             offsets[block.index] = begin + block.offset
         # A strategy's bins may end anywhere; the offsets in the next one count from its beginning.
         begin += _aligned(bin_.size_bytes)
-    # Kernels read arenas by whole vectors, whoever has packed them.
+    # Kernels may load whole vectors, so this holds for every strategy, armpy's own too.
     if any(offset % ALIGNMENT_BYTES for offset in offsets):
         raise MemoryValidationError(
             "an offset is not aligned",

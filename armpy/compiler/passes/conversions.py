@@ -115,7 +115,7 @@ def move_conversions(graph: Graph, context: PassContext) -> Graph:
         info = layer.output.info if chain else None
         if info is None or not _is_movable(info):
             continue
-        # In front of a slice, also what is cut off would be converted.
+        # In front of a slice, more elements would be converted than are kept.
         grows = chain[-1]["input"].info.num_elements <= info.num_elements
         if grows and all(_stays(context, one, info) for one in chain):
             early[layer] = chain[::-1]

@@ -58,7 +58,7 @@ def join_written_out(graph: Graph, context: PassContext) -> Graph:
     """
     taken: set[Layer] = set()
     joined: dict[Layer, _FusedLayer] = {}
-    # Patterns are known by their last layer: from the end, a long one comes before what is in it.
+    # Patterns are known by their last layer: from the end, long ones come before their own parts.
     for layer in reversed(graph.layers):
         if layer in taken:
             continue

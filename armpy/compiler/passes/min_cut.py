@@ -59,7 +59,7 @@ def cheapest(costs: Sequence[Cost]) -> frozenset[Hashable]:
             room[start][end] -= flow
             room[end][start] += flow
     layers = frozenset(layer for cost in costs for layer in (*cost.chosen, *cost.other))
-    # With no path left, what is reached from the source is one side of a cheapest cut.
+    # With no path left, the nodes within reach of the source are one side of a cheapest cut.
     return layers.intersection(_reached(room))
 
 

@@ -39,7 +39,7 @@ _MODULES = MappingProxyType(
 )
 """Where the function of each pass is, which has its name."""
 
-# Behind the reductions, which make what it looks at.
+# Behind the reductions, which make the float16 layers that it looks at.
 _LAST = "fall_back_to_float32"
 
 

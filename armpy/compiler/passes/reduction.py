@@ -194,7 +194,7 @@ def _data(value: Value, kind: DataType | None) -> Array | None:
 
 def _converted(data: Array, old: DataType, new: DataType) -> Array:
     """Floats in another type, rounded to nearest, ties to even."""
-    # Infinities come out of infinities only: constants that do not fit have been refused.
+    # Only infinities become infinities: constants that do not fit have been refused.
     with np.errstate(over="ignore"):
         return data.astype(new.dtype)
 
