@@ -137,6 +137,7 @@ class ArchivedParts:
             if left:
                 views.untouched.append(view.part(left))
             return check_answer(graph, f"{backend.get_id()} / load", view, views), ""
+        # A saved program can cost a compilation, but no load.
         except ArmpyError as error:
             _log.warning("%s", error, exc_info=wants_traceback(_log))
             return None, str(error)
@@ -217,6 +218,7 @@ def part_digest(view: SubgraphView) -> str:
     """What names a part by its contents; empty if it cannot be told what it consists of."""
     try:
         return digest_of(view).hex()
+    # Nothing is saved under an empty name, so it matches no part.
     except UnknownContentsError:
         return ""
 

@@ -61,6 +61,7 @@ class Programs:
             # answer.
             return None
         positions = {layer: number for number, layer in enumerate(view.layers)}
+        # Code and data apart, as NNAPI's cache has files for each.
         pieces, code, data = [], [], []
         for substitution in views.substitutions:
             piece: dict[str, object] = {"layers": _numbers(substitution.subgraph, positions)}
@@ -148,6 +149,7 @@ def check_saved(backend_id: BackendId, saved: SavedProgram) -> None:
     BackendError
         If it cannot.
     """
+    # While it is written: later, nobody could say whose fault it is.
     if problem := _why_unkept(saved):
         raise BackendError(
             f"what it writes down of a program cannot be kept: {problem}",
@@ -160,6 +162,7 @@ def _why_unkept(saved: SavedProgram) -> str:
     if not isinstance(saved.about, Mapping) or not isinstance(saved.parts, Mapping):
         return f"about and parts are {describe(saved[:2])}, no mappings"
     try:
+        # Tried out, as a mapping can have anything deep inside.
         json.dumps(dict(saved.about))
     except (TypeError, ValueError) as error:
         return f"about has what JSON has not: {error}"

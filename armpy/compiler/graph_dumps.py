@@ -58,5 +58,6 @@ def dump(
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(to_dot(graph, backends), encoding="utf-8")
+    # A drawing is no reason for a load to fail.
     except OSError as error:
         _log.warning("the graph is not written down: %s", error)

@@ -146,6 +146,8 @@ class _ImportRewriter:
         for value, shape in zip(graph.inputs, graph.default_shapes, strict=True):
             if value in self._inputs:
                 for place in self._inputs[value]:
+                    # A source for each backend, as each has a handle of its own over the same
+                    # memory.
                     self._at[value, place] = net.input(f"{value.name} at {place}", value.info)
             else:
                 self._new[value] = net.input(value.name, value.info, default_shape=shape)
@@ -162,6 +164,7 @@ class _ImportRewriter:
                 self._add(layer)
         self._add_results()
         built = net.build()
+        # Planned anew: imported tensors need no place in an arena, and new copies do.
         memory = plan_memory(built, self._ids, strategies, self._factory_ids)
         layers = self._placed(built)
         placement = replace(
@@ -252,6 +255,7 @@ class _ImportRewriter:
         if (source, place) in self._at:
             return self._at[source, place]
         for lender, factory in self._inputs[source].items():
+            # The handle of another backend saves a copy.
             if self._shares(factory, place):
                 return self._at[source, lender]
         lender = next(iter(self._inputs[source]))

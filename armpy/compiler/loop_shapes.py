@@ -72,6 +72,7 @@ def with_fixed_shapes(loop: While, inputs: Sequence[Value | None], specialize: S
             fixed = While(condition, specialize(_with_exchanges(body, turns), shapes, ()))
     except ArmpyError:
         return loop
+    # Half known is of no use: a backend takes a loop with all its graphs, or not at all.
     return fixed if _is_fixed(fixed, infos) else loop
 
 

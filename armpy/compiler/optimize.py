@@ -125,6 +125,7 @@ def optimize_graph(
     excluded = {} if excluded is None else excluded
     oracle = SupportOracle(backends, options)
     rounds = _Rounds(graph, oracle, excluded, options, wanted)
+    # Both go by context: backends are called, and report caches, from deep below.
     with time_per_part(options.preparation_timeout_s), gathered_cache_uses() as uses:
         assignment, partitions, substitutions = rounds.run()
     dump(options, "assigned", graph, _ids(assignment))
@@ -357,6 +358,7 @@ def _report(
             layer.name,
             layer.operation.name,
             backend_ids[layer.id],
+            # Copies stand for no layer of the model, and so are in no partition.
             partition_of[origins[layer.id][0]] if layer.id in origins else -1,
             layer.origins,
         )

@@ -196,6 +196,7 @@ class Placement:
         reasons = Counter((r.operation, r.backend, r.text) for r in self.refusals)
         parts = [
             f"{operation} x{count} refused by {backend} ({text})"
+            # The text is one line of a log.
             for (operation, backend, text), count in reasons.most_common(3)
         ]
         if len(reasons) > len(parts):

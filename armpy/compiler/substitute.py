@@ -126,10 +126,12 @@ def _check_substitution(graph: Graph, substitution: Substitution) -> None:
                 expected=str([str(value.info) for value in old]),
                 actual=str([str(value.info) for value in new]),
             )
+    # Only the core keeps state, so that it can follow a network to other plans and backends.
     if replacement.variables:
         raise BackendError("the replacement has variables of its own")
     try:
         verify_graph(replacement)
+        # Declared shapes decide on memory, so they are not taken on trust.
         for layer in replacement.layers:
             layer.operation.infer(layer.input_infos, layer.output_infos)
     except ArmpyError as error:

@@ -128,6 +128,7 @@ class Candidates:
 
     def _add(self, name: str, backends: Mapping[int, BackendId]) -> None:
         """Add a placement; backends that get nothing give it no name."""
+        # In the order of the layers, so that equal placements are one candidate.
         key = tuple(backends.values())
         is_named = name == MIXED or name in key or set(key) <= {HOST}
         if key not in self._found and is_named:

@@ -65,6 +65,7 @@ class PlacementDecision:
         try:
             backends = {int(key): str(name) for key, name in kept["backends"].items()}
             alternatives = tuple(Alternative(**fields) for fields in kept["alternatives"])
+        # The file can hold any JSON, and its checksum does not tell its form.
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"this is no decision: {error!r}") from error
         return cls(backends, preference, REMEMBERED, alternatives)

@@ -81,6 +81,7 @@ class FiguresStore:
             What was measured of another one does not count; of any if left out.
         """
         record = self._read(_FIGURES, backend_id, record_from)
+        # Another version of a backend can be any faster or slower.
         if record is None or version not in (None, record.version):
             return None
         if record.backend != backend_id:

@@ -121,6 +121,7 @@ class _GraphReader(Generic[NetworkT]):
             self._graphs.append(self._graph(one, f"graphs[{number}]"))
         executed = None if record.plan is None else record.plan.executed
         for number, graph in enumerate(self._graphs):
+            # Checksums say that a file is as it was written, not by whom.
             verify_graph(graph)
             kinds = PreCompiled | MemCopy
             # The executed graph is only looked at; any other may be run, and these layers cannot.
@@ -198,6 +199,7 @@ class _GraphReader(Generic[NetworkT]):
             return _viewed(record.view, data, info, where)
         begin, size = record.begin, record.size
         fits = info.is_fully_shaped and info.size_bytes == size
+        # Python's integers do not wrap around, so no hostile place gets past the sum.
         if not fits or begin < 0 or begin % ALIGNMENT_BYTES or begin + size > data.size:
             raise ParserError(
                 "the elements do not lie in the file",
@@ -211,6 +213,7 @@ class _GraphReader(Generic[NetworkT]):
             raise ParserError("a truth value is neither 0 nor 1", where=where)
         dtype = info.data_type.dtype
         elements = stored.view(dtype.newbyteorder("<")).reshape(info.known_shape)
+        # Copied on big-endian machines only; elsewhere constants stay in the file's memory.
         return elements.astype(dtype, copy=False)
 
     def _layer(self, record: LayerRecord, values: Sequence[Value], where: str) -> Layer:
@@ -226,6 +229,7 @@ class _GraphReader(Generic[NetworkT]):
         )
         try:
             check_attributes(layer.operation)
+            # Kernels rely on inferred shapes, so a file's own are held against these.
             inferred = layer.operation.infer(layer.input_infos, layer.output_infos)
         except ArmpyError as error:
             raise ParserError(f"the layer cannot be: {error}", where=where) from error
@@ -246,6 +250,7 @@ class _GraphReader(Generic[NetworkT]):
         if not isinstance(kind, type) or not issubclass(kind, Operation):
             raise ParserError(f"there is no operation '{name[:80]}'", where=where)
         declared = declared_types(kind)
+        # None may be missing, as defaults can change between versions.
         if record.attributes.keys() != declared.keys():
             raise ParserError(
                 "the operation has other attributes",
@@ -253,6 +258,7 @@ class _GraphReader(Generic[NetworkT]):
                 expected=", ".join(declared) or "none",
                 actual=", ".join(record.attributes)[:80] or "none",
             )
+        # Nothing in a file becomes an object that a backend would run.
         if kind is PreCompiled and not isinstance(record.attributes["program"], str):
             raise ParserError("a program is more than its description", where=where)
         attributes = {

@@ -118,6 +118,7 @@ class ArrayStore:
         if id(array) not in self._numbers:
             self._kept.append(array)
             plain_bytes = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+            # By contents: graphs of one model have equal constants in different objects.
             key = array.dtype.str, hashlib.sha256(plain_bytes.data).digest()
             number = self._by_contents.setdefault(key, len(self._arrays))
             if number == len(self._arrays):
@@ -142,6 +143,7 @@ class ArrayStore:
                 found.append(ArrayRecord(section, 0, 0, view))
                 continue
             found.append(ArrayRecord(CONSTANTS, begin, array.nbytes, None))
+            # Aligned, so that constants can be used where a mapped file has them.
             begin += array.nbytes + -array.nbytes % ALIGNMENT_BYTES
         return tuple(found)
 

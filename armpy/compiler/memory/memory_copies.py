@@ -217,6 +217,7 @@ class _Bridger:
             new = net.input(value.name, value.info, default_shape=shape)
             self._homes[value] = [_Home(HOST, host, new)]
         for variable in graph.variables:
+            # State lies with the host, as the next execution may run on other backends.
             self._homes[variable.value] = [_Home(HOST, host, net.variable_like(variable))]
         for layer in graph.layers:
             place = ids[layer.id]
@@ -270,6 +271,7 @@ class _Bridger:
             return True
         for reader in self._factories[place]:
             source = imported_source(writer, reader)
+            # By name, as the plan after a refusal is made of other values.
             if source and (value.name, place) not in self._refused:
                 return PlannedImport(reader.factory_id, source)
             if hands_on(writer, reader):

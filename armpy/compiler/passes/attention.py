@@ -266,12 +266,14 @@ def _scaled(graph: Graph, value: Value) -> tuple[Value, float] | None:
         return None
     if pair[0].operation == ElementwiseBinary(BinaryOperation.MUL):
         return sides[0], number
+    # A number divided by scores is no multiple of them.
     return (sides[0], 1 / number) if pair[2] is sides[1] else None
 
 
 def _unscaled(graph: Graph, product: Layer, name: str) -> tuple[Value, float, tuple[Layer, ...]]:
     """What an operand of a product is a multiple of, the factor, and the layers."""
     value, factor, layers = product[name], 1.0, [product]
+    # A product that others read stays in any case, and joining it would save nothing.
     while only_reader(graph, value) is layers[-1]:
         scaled = _scaled(graph, value)
         if scaled is None or scaled[0].info.shape != value.info.shape:
@@ -308,6 +310,7 @@ def _seen(
             continue
         is_only = len(scores.terms) == 1
         last_seen = _last_seen(elements, shape, _HIDING if is_only else -math.inf)
+        # The attribute has room for one diagonal; a second mask stays an operand.
         if last_seen is None or (operation.is_causal and last_seen < shape[-1] - 1):
             kept.append(term)
         elif last_seen < shape[-1] - 1:
@@ -318,6 +321,7 @@ def _seen(
 def _last_seen(elements: Array, shape: Sequence[int], hiding: float) -> int | None:
     """The last key that the first query sees, if each one sees one more; None otherwise."""
     queries, keys = shape[-2:]
+    # The attribute holds for all batches and heads alike.
     if math.prod(elements.shape[:-2]) != 1:
         return None
     rows = np.broadcast_to(elements.reshape(elements.shape[-2:]), (queries, keys))
@@ -331,6 +335,7 @@ def _last_seen(elements: Array, shape: Sequence[int], hiding: float) -> int | No
 def _can_join(graph: Graph, context: PassContext, found: _FoundAttention) -> bool:
     """Whether nothing else reads what lies between, and the backend takes the layer."""
     last, layers = found.layers[0], set(found.layers)
+    # Inner layers go, so nobody else may read their outputs.
     for layer in layers - {last}:
         readers = graph.consumers.get(layer.output, ())
         if layer.output in graph.result_set or not layers.issuperset(readers):
@@ -417,6 +422,7 @@ def _replace(rebuild: Rebuild, found: _FoundAttention, mask: Value | None) -> No
             value = rebuild.insert(Reshape(_four(operand.shape)), [value], name).output
         inputs.append(value)
     operands = (*inputs, mask) if mask is not None else tuple(inputs)
+    # Found from the end, and told in order of execution.
     origins = found.layers[::-1]
     shape = last.output.info.known_shape
     if len(shape) == 4:

@@ -62,6 +62,7 @@ class PassContext:
         if changed is None:
             return False
         for backend in self.backends:
+            # In this order: a backend that takes both keeps the change.
             if self.takes(backend, changed):
                 return True
             if self.takes(backend, layer):

@@ -87,6 +87,7 @@ def cancel_conversions(graph: Graph, context: PassContext) -> Graph:
         if layer in moved:
             source = layer["input"]
             producer = graph.producers.get(source)
+            # The first movement of a chain reads past the conversion; all others read movements.
             is_first = producer is not None and producer not in moved
             value = producer["input"] if is_first and producer is not None else source
             _add_moved(rebuild, layer, rebuild.mapped(value))
@@ -215,6 +216,7 @@ def _gives_back(first: Layer, last: Layer, is_moved: bool) -> bool:
     if not same or between.data_type is not DataType.FLOAT32:
         return False
     if before.data_type in _HALVES:
+        # Every half is a number of float32, so rounding gives it back.
         return isinstance(last.operation, Cast)
     is_quantized = before.data_type.is_quantized and isinstance(first.operation, Dequantize)
     if not is_quantized or not isinstance(last.operation, Quantize):

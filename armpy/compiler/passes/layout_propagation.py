@@ -107,6 +107,7 @@ def permuted_from_output(layer: Layer, perm: Permutation) -> PermutedLayer | Non
     elif kind_of(layer) not in ELEMENTWISE and first.info.rank != len(perm):
         return None
     permuted = permuted_from_input(layer, source)
+    # The way back from an output is a guess; going forward from there proves it.
     return permuted if permuted is not None and permuted.outputs[0] == perm else None
 
 
@@ -124,8 +125,10 @@ def _permuted_elementwise(layer: Layer, perm: Permutation) -> PermutedLayer | No
         return None
     orders: list[Permutation | None] = []
     for value in layer.inputs:
+        # One element is broadcast alike in every order.
         if value is None or (value.info.rank != len(perm) and value.info.num_elements == 1):
             orders.append(None)
+        # A computed operand of fewer axes would need a reshape of its own first.
         elif value.data is None and value.info.rank != len(perm):
             return None
         else:

@@ -42,6 +42,7 @@ def cheapest(costs: Sequence[Cost]) -> frozenset[Hashable]:
 
     def join(start: Hashable, end: Hashable, capacity: float) -> None:
         room[start][end] = room[start].get(end, 0) + capacity
+        # The way back is there from the beginning, so that later paths can undo flow.
         room[end].setdefault(start, 0)
 
     for index, cost in enumerate(costs):

@@ -77,6 +77,7 @@ def _folded(graph: Graph, layer: Layer) -> _FoldedPadding | None:
         return None
     value = layer["input"]
     pad = graph.producers.get(value)
+    # With other readers the padding would stay, and be done twice.
     if pad is None or not isinstance(pad.operation, Pad) or only_reader(graph, value) is None:
         return None
     pads = pad.operation.pad_list
@@ -84,6 +85,7 @@ def _folded(graph: Graph, layer: Layer) -> _FoldedPadding | None:
     if pads is None or not is_constant or pad["input"].info.quantization != value.info.quantization:
         return None
     axes = operation.data_layout.spatial_axes
+    # Windows pad along height and width alone.
     if any(any(pair) for axis, pair in enumerate(pads) if axis not in axes):
         return None
     if not _is_neutral(graph, pad, operation):
@@ -125,6 +127,7 @@ def _element(pad: Layer) -> np.generic | None:
         return None
     stored = info.zero_point + float(numerics.round_half_away(operation.pad_value / info.scale))
     low, high = info.data_type.integer_range
+    # Clamped, as Pad itself stores it.
     return np.int64(min(max(stored, low), high))
 
 

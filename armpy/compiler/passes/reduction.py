@@ -85,6 +85,7 @@ def reduce_fp32_to_bf16(graph: Graph, context: PassContext) -> Graph:
         inputs = [None if value is None else rebuild.mapped(value) for value in layer.inputs]
         for index, value in enumerate(layer.inputs[:2]):
             assert value is not None
+            # Once per tensor, however many products read it.
             if value not in rounded:
                 rounded[value] = _rounded(rebuild, value)
             inputs[index] = rounded[value]
@@ -101,6 +102,7 @@ def _rounds_operands(layer: Layer, context: PassContext) -> bool:
         return False
     backend = next((one for one in context.backends if context.takes(one, layer)), None)
     short = Value(-1, _info(value.info, DataType.BFLOAT16), value.name)
+    # Both directions are asked about, as each tensor goes there and back.
     casts = (
         layer_like(layer, Cast(), [value], [short.info]),
         layer_like(layer, Cast(), [short], [value.info]),
@@ -129,6 +131,7 @@ def fall_back_to_float32(graph: Graph, context: PassContext) -> Graph:
 
     def choose(layer: Layer) -> _Types | None:
         types = _renamed(layer, DataType.FLOAT16, DataType.FLOAT32)
+        # A Cast is about its types: in others it would be another layer.
         if types is None or isinstance(layer.operation, Cast):
             return None
         wide = _layer_of(layer, types)

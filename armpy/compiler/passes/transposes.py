@@ -39,6 +39,7 @@ def cancel_transposes(graph: Graph, context: PassContext) -> Graph:
     ----------
     Arm NN OptimizeInversePermutes, OptimizeInverseTransposes, MovePermuteUp, MoveTransposeUp.
     """
+    # Neighbours first: joining them needs no choice, and leaves fewer regions to look at.
     if any(_follows_transpose(graph, layer) for layer in graph.layers):
         graph = _PermutationMover(graph, {}).graph()
     # It ends, as each round is cheaper than the last one, in whole numbers.
@@ -117,6 +118,7 @@ def _choices(graph: Graph, context: PassContext) -> list[dict[Layer, PermutedLay
                 value for one in region.permuted_layers if one in layers for value in _values(one)
             }
             (less, fewer), (most, number) = total(costs, layers), total(costs, frozenset())
+            # Two choices about one tensor were counted apart, and need not go together.
             if less < most and fewer <= number and taken.isdisjoint(values):
                 taken |= values
                 choices.append(
@@ -333,6 +335,7 @@ class _PermutationMover:
             return self._rebuild.constant(permuted.data, permuted.info, value.name)
         producer = self._graph.producers.get(value)
         above = _perm(producer)
+        # From in front of that transpose, so that none reads another.
         if producer is not None and above is not None:
             return self._in_order(producer["input"], composed(above, perm), layer)
         given, order = self._given.get(value) or (
@@ -342,6 +345,7 @@ class _PermutationMover:
         rest = composed(inverse(order), perm)
         if identity(rest):
             return given
+        # Once for all readers that want this order.
         if (value, perm) not in self._made:
             operation = Transpose(rest)
             if layer is not None:
