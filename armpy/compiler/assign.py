@@ -170,6 +170,7 @@ class SupportOracle:
         """A backend's answer about a layer; what it raises becomes a refusal."""
         try:
             return ask_backend(backend.get_id(), Support, question)
+        # A backend that fails at a question is out for this layer; the next one is asked.
         except ArmpyError as error:
             _log.warning("%s, asked about %s", error, layer.where, exc_info=wants_traceback(_log))
             return Support.no(ReasonCode.OTHER, str(error))
@@ -254,6 +255,7 @@ def is_dynamic(layer: Layer) -> bool:
         layer.operation.has_data_dependent_outputs
         and all(info.is_fully_shaped for info in inputs)
         and not all(info.is_fully_shaped for info in layer.output_infos)
+        # An operand that decides becomes an attribute later, and then the shapes are known.
         and not any(
             value is not None and layer.operation.decides(index)
             for index, value in enumerate(layer.inputs)

@@ -132,6 +132,7 @@ class _Part:
     def look_up(self, key: Key) -> LookedUp:
         """Its files, as they are now."""
         found = self.parts.look_up(key)
+        # The first reason is told: the second look, under the lock, finds less.
         self.reason = self.reason or found.reason
         return found
 

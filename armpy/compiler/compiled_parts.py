@@ -183,6 +183,7 @@ def _compiled(
     for part in candidates:
         ask = (backend_id, ProgramCheck, programs, "check")
         try:
+            # The description first: it is small, and reading a program checks all of its bytes.
             check = ask_method(*ask, part.about, request.model_options)
             if check.fit is ProgramFit.ACCEPTED:
                 program = loaded_program(backend_id, programs, part.read())

@@ -53,6 +53,7 @@ def readers_of(network: OptimizedNetwork, source: Value) -> tuple[BackendId, ...
     for layer in network.graph.layers:
         if not copies.isdisjoint(layer.inputs):
             if isinstance(layer.operation, MemCopy):
+                # A reader behind a copy reads the same input, and may import it itself.
                 copies.update(layer.outputs)
             else:
                 found[network.backend_ids[layer.id]] = None

@@ -131,6 +131,7 @@ def optimize_graph(
     dump(options, "assigned", graph, _ids(assignment))
     substituted = apply_substitutions(graph, substitutions)
     by_layer = backends_after(substituted, assignment.backends)
+    # Asked of backends with layers alone: making factories can take a device's memory.
     if factories is None:
         used = {backend.get_id(): backend for backend in by_layer.values()}
         factories = {name: handle_factories(backend)[0] for name, backend in used.items()}
@@ -364,6 +365,7 @@ def _report(
         )
         for layer in graph.layers
     )
+    # Zeros first, so that the report has the backends in the caller's order.
     shares = {name: 0 for name in (*(backend.get_id() for backend in backends), HOST)}
     for backend in assignment.backends.values():
         shares[backend.get_id()] += 1

@@ -87,8 +87,7 @@ class _Specializer:
             )
             data = values[index] if index < len(values) else None
             if data is not None:
-                # The input stays as well, read by nobody, so that callers find the inputs that they
-                # know.
+                # The input stays as well, read by nobody: callers find the inputs that they know.
                 self._known[value] = self._constant(data, info, value.name)
         for variable in graph.variables:
             self._known[variable.value] = net.variable_like(variable)
@@ -176,8 +175,7 @@ class _Specializer:
         self._known.update((inner, value) for inner, value in pairs if value is not None)
         for inner in graph.layers:
             name = f"{layer.name}/{inner.name}"
-            # The If stays their origin: feature levels by layer name hold for the inner layers,
-            # too.
+            # The If stays their origin: feature levels by name hold for inner layers, too.
             self._layer(replace(inner, id=self._new_id(), name=name, origins=(layer.name,)))
         return [self._mapped(value) for value in graph.outputs]
 

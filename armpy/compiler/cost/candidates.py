@@ -99,6 +99,7 @@ class Candidates:
         self._costs = costs
         self._choices = choices
         self._found: dict[tuple[BackendId, ...], PlacementCandidate] = {}
+        # In the caller's order: of equal costs the first candidate wins.
         for backend in backends:
             self._add_first(backend.get_id())
 

@@ -174,13 +174,15 @@ class _Partitioner:
                 # that the cheapest of them stands for all.
                 key = (*(reached[place] for place in step.kept), *made)
                 known = found.get(key)
+                # Less, not equal: choices come in order of preference, and the first of equals
+                # stays.
                 if known is None or cost < known.cost:
                     found[key] = _Way(cost, backend_id, way)
         return found
 
     def _thinned(self, ways: dict[_Holders, _Way], alive: Sequence[Value]) -> dict[_Holders, _Way]:
         """Ways without those that cannot become the cheapest, and at most as many as allowed."""
-        # The cheapest way can copy the rest of any other, for at most the price of handing on all
+        # The cheapest way can go on as any other does, for at most the price of handing on all
         # tensors alive: a way above that sum cannot win.
         limit = min(way.cost for way in ways.values()) + sum(self._worst[v] for v in alive)
         left = {holders: way for holders, way in ways.items() if way.cost <= limit}

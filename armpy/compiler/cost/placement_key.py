@@ -51,6 +51,7 @@ def question_of(
             [
                 b.get_id(),
                 b.version,
+                # In order, as equal options may have been given in another one.
                 sorted(map(repr, model_options.get(b.get_id(), {}).items())),
             ]
             for b in backends
@@ -88,6 +89,7 @@ def _texts(graph: Graph) -> Iterable[str | bytes]:
     for value in graph.sources:
         yield f"source {_number(numbers, value)} {value.info}"
     for layer in graph.layers:
+        # With ids, as a decision names its layers by them.
         yield f"layer {layer.id} {type(layer.operation).__module__} {layer.operation.name}"
         for name, attribute in layer.operation.attributes().items():
             yield name

@@ -130,6 +130,7 @@ def _declared_costs(
         key: _scaled(rate, by_name.get(key.partition("/")[0]) or _of_class(key, by_class))
         for key, rate in {**known, **reference.rates}.items()
     }
+    # Declared figures say nothing of copies.
     copies = measured or BackendCosts(
         backend_id,
         FigureSource.DECLARED,

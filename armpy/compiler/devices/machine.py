@@ -49,6 +49,7 @@ def _processor() -> dict[str, str]:
             # Up to the first empty line: the processors behind it are alike and may be hundreds.
             lines = [*iter(lambda: file.readline().rstrip("\n"), "")]
     except OSError:
+        # Only Linux has the file.
         return {"model name": platform.processor()}
     fields = (line.split(":", 1) for line in lines if ":" in line)
     return {name.strip(): value.strip() for name, value in fields if name.strip() in _MODEL}

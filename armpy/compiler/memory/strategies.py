@@ -59,8 +59,7 @@ class GreedyBySize(IMemoryOptimizerStrategy):
         else:
             order = sorted(
                 range(len(blocks)),
-                # Equal sizes go by time and number, so that a model has the same plan in every
-                # process.
+                # Equal sizes go by time and number: a model has one plan in all processes.
                 key=lambda n: (-blocks[n].size_bytes, blocks[n].start, blocks[n].index),
             )
             offsets = _by_size(order, near, sizes)

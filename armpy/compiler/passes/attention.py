@@ -227,6 +227,7 @@ def _scores(graph: Graph, value: Value, depth: int) -> _Scores | None:
         product = _product(layer)
         return None if product is None else _Scores(product, 1.0, (), (layer,))
     for inner, factor, term in _steps(graph, layer):
+        # Of a sum, only a side with its shape can be the scores; the other one is broadcast.
         if inner.info.shape != value.info.shape:
             continue
         found = _scores(graph, inner, depth - 1)
@@ -430,4 +431,5 @@ def _replace(rebuild: Rebuild, found: _FoundAttention, mask: Value | None) -> No
         return
     name = f"{last.name}/attention"
     output = rebuild.insert(found.operation, operands, name, origins=origins).output
+    # The reshape gets id and name, as it gives the tensor that others read.
     rebuild.replace(last, Reshape(shape), [output])

@@ -173,6 +173,7 @@ def _names(layers: Sequence[Layer]) -> tuple[str, ...]:
 def only_reader(graph: Graph, value: Value) -> Layer | None:
     """The only layer that reads a value, once; None if others do or it is a result."""
     readers = graph.consumers.get(value, ())
+    # Read twice by one layer, a value cannot be replaced for one operand alone.
     if len(readers) != 1 or value in graph.result_set or readers[0].inputs.count(value) != 1:
         return None
     return readers[0]

@@ -112,6 +112,7 @@ def _rounds_operands(layer: Layer, context: PassContext) -> bool:
 
 def _rounded(rebuild: Rebuild, value: Value) -> Value:
     """A tensor whose elements are numbers of bfloat16."""
+    # A constant is rounded once, now, and no execution converts it.
     if value.data is not None:
         return rebuild.constant(bfloat16_values(bfloat16_bits(value.data)), value.info, value.name)
     source, name = rebuild.mapped(value), value.name
@@ -136,6 +137,7 @@ def fall_back_to_float32(graph: Graph, context: PassContext) -> Graph:
             return None
         wide = _layer_of(layer, types)
         for backend in context.backends:
+            # The most preferred backend that takes either form decides.
             if context.takes(backend, layer):
                 return None
             if wide is not None and context.takes(backend, wide):
@@ -213,6 +215,7 @@ def _fits(value: Value | None, kind: DataType | None) -> bool:
 def _retyped(graph: Graph, choose: Callable[[Layer], _Types | None]) -> Graph:
     """The graph with some layers computed in other types."""
     types = {layer: chosen for layer in graph.layers if (chosen := choose(layer)) is not None}
+    # Moving alone gains nothing in a short type, and would cost two conversions.
     types = {layer: types[layer] for layer in _connected(graph, types)}
     if not types:
         return graph

@@ -237,6 +237,7 @@ def _costs_of(graph: Graph, region: _Region, value: Value, perm: Permutation) ->
     Whoever writes it gives it in one order; it is transposed at most once for those who read it
     in the other one. A transpose reads whichever there is.
     """
+    # Callers read results in the order that they know.
     readers, is_plain, is_permuted = [], value in graph.result_set, False
     producer = graph.producers.get(value)
     is_inside = producer in region.permuted_layers
