@@ -91,6 +91,7 @@ def in_time(backend_id: BackendId, deadline_s: float | None, prepare: Callable[[
     if deadline_s is None:
         return prepare()
     started_s = time.perf_counter()
+    # No thread is started for an answer that is late already.
     if started_s >= deadline_s:
         raise PreparationTimeoutError(
             "the deadline has passed before the preparation began", where=backend_id

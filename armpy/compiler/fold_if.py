@@ -21,6 +21,7 @@ def chosen(operation: If, inputs: Sequence[Value | None]) -> Graph | None:
     if condition is None or condition.data is None or None in inputs:
         return None
     (_, then), (_, other) = graphs_of(operation)
+    # A condition has one element and any rank.
     graph = then if condition.data.reshape(-1)[0] else other
     return None if graph.variables else graph
 

@@ -225,6 +225,7 @@ class _Substituter:
 
     def _ordered_units(self) -> list[Layer | Substitution]:
         """Units sorted topologically, in the layers' order where that leaves a choice."""
+        # In order of their first layers, so that a graph comes out the same every time.
         units = list(dict.fromkeys(self._owner.get(layer, layer) for layer in self._graph.layers))
         producer = {
             value: self._owner.get(layer, layer)

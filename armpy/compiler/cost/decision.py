@@ -47,6 +47,7 @@ class PlacementDecision:
     def to_json(self) -> dict[str, object]:
         """What is kept of a decision, as a JSON object."""
         return {
+            # JSON has texts alone as keys.
             "backends": {str(key): name for key, name in self.backends.items()},
             "alternatives": [
                 {name: getattr(one, name) for name in _FIELDS} for one in self.alternatives

@@ -68,6 +68,7 @@ class FiguresStore:
         RuntimeError
             If nothing says where caches are; see `armpy.backend.cache_directory`.
         """
+        # Asked late: without a folder for caches a store can still be made, and has nothing.
         root = self._root if self._root is not None else cache_directory() / "devices"
         return root / self._machine
 
@@ -210,6 +211,7 @@ class FiguresStore:
             with open(handle, "wb") as file:
                 file.write(_sealed(body, self._machine, key))
             os.replace(unfinished, path)
+        # Nothing depends on it: where nothing can be kept, the next process measures again.
         except (OSError, RuntimeError) as error:
             _log.warning("%s cannot be kept: %s", _subject(kind, key), error)
             if unfinished:

@@ -262,6 +262,7 @@ class NetworkWriter:
                 fix=_GIVE_SIZES if isinstance(operation, Composite) else "",
             )
         attributes = operation.attributes()
+        # A program is its backend's to write; here it is named for people.
         if isinstance(operation, PreCompiled):
             attributes = attributes | {"program": _described(layer.where, operation.program)}
         found = {

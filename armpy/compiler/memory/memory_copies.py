@@ -96,7 +96,9 @@ def handle_factories(
     # A factory may be named twice, and one that was never registered is passed over.
     wanted = [registry.get_factory(factory_id) for factory_id in dict.fromkeys(preferences)]
     found = [factory for factory in wanted if factory is not None]
+    # A backend without a factory to prefer works on plain memory of the host.
     chosen: list[ITensorHandleFactory] = found or [registry.first_of(())]
+    # Factories are a backend's code, so each is called through a proxy.
     factories = tuple([HandleFactoryProxy(backend_id, factory) for factory in chosen])
     return factories, registry.memory_managers
 

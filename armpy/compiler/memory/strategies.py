@@ -172,6 +172,7 @@ class StrategyValidator(IMemoryOptimizerStrategy):
 
     def __init__(self, strategy: IMemoryOptimizerStrategy) -> None:
         self._strategy = strategy
+        # Read once: a property is the strategy's code, and could answer otherwise later.
         self._name = read_backend("memory strategy", strategy, "name", str)
         self._where = f"memory strategy {self._name}"
         self._packing_type = read_backend(self._where, strategy, "packing_type", PackingType)

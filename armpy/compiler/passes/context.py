@@ -27,6 +27,7 @@ class PassContext:
     def __init__(self, options: OptimizerOptions, backends: Sequence[IBackendInternal]) -> None:
         self.options = options
         self.backends = tuple(backends)
+        # One for all passes, which ask about the same layers again and again.
         self._oracle = SupportOracle(backends, options)
 
     def takes(self, backend: IBackendInternal, layer: Layer) -> bool:

@@ -49,6 +49,7 @@ class Rebuild:
         self._layers: list[Layer] = []
         self._known: dict[Value, Value] = {}
         self._next_layer = max((layer.id for layer in graph.layers), default=-1) + 1
+        # Behind the old ids, as kept and new layers share one graph.
         self._next_value = max((value.id for value in graph.values()), default=-1) + 1
 
     def mapped(self, value: Value) -> Value:

@@ -226,6 +226,7 @@ def _costs(graph: Graph, region: _Region) -> Iterator[Cost]:
     """What has to be transposed, by the layers of a region that are permuted."""
     for value, perm in region.orders.items():
         costs = _costs_of(graph, region, value, perm)
+        # A cost on nobody's choice is paid in any case, and only makes the search longer.
         yield from (one for one in costs if one.weight and (one.chosen or one.other))
 
 
