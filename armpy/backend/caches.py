@@ -73,6 +73,7 @@ class CacheUse:
         return f"{self.backend_id}: {self.what}: {'hit' if self.is_hit else 'miss'}{reason}"
 
 
+# In the context: backends report from deep inside, and other threads load, too.
 _USES: ContextVar[list[CacheUse] | None] = ContextVar("cache uses", default=None)
 _MODEL_NAME: ContextVar[str] = ContextVar("model name", default="")
 

@@ -65,6 +65,7 @@ def control_flow_time_left_s(timeout_s: float | None) -> float:
     2.0
     """
     end_s = _end_s.get()
+    # Inner control flow has the time of the outermost: a limit for each would multiply.
     if end_s is not None:
         return end_s - time.perf_counter()
     limit_s = current_timeout_s(timeout_s)
@@ -104,6 +105,7 @@ def end_control_flow(token: Token[float | None] | None) -> None:
 @contextmanager
 def execution_timeout(timeout_s: float | None) -> Iterator[None]:
     """Let control flow that begins in this context take so long; None for no limit."""
+    # In a tuple, as None is an answer here, and nothing set is another one.
     token = _execution_timeout_s.set((timeout_s,))
     try:
         yield

@@ -206,6 +206,7 @@ def check_extension_name(name: object) -> None:
 
 def _checked(extension: str, what: str, kind: type[_Entry], entries: object) -> tuple[_Entry, ...]:
     """The entries of an extension, if each is of its kind and has a number of its own."""
+    # A copy, as an extension is frozen and a list could change under it.
     given = tuple(entries) if isinstance(entries, Sequence) else ()
     if not isinstance(entries, Sequence) or not all(isinstance(e, kind) for e in given):
         raise InvalidArgumentError(
@@ -239,4 +240,5 @@ def _check_id(number: object, where: str) -> None:
 
 def _is_integer(value: object) -> bool:
     """Whether a value is a plain integer."""
+    # A truth value is an int in Python, and no number of a type.
     return isinstance(value, int) and not isinstance(value, bool)

@@ -100,9 +100,11 @@ class BackendOption:
             If type or value are not allowed.
         """
         wanted = type(self.default)
+        # A truth value is an int in Python, and no number to a user.
         if wanted is float and isinstance(value, int) and not isinstance(value, bool):
             with contextlib.suppress(OverflowError):  # then it stays an int, which is refused
                 value = float(value)
+        # Exactly the type: a subclass could bring code of its own to a backend.
         is_bad = type(value) is not wanted or (bool(self.choices) and value not in self.choices)
         if not is_bad and isinstance(value, (int, float)):
             low, high = self.minimum, self.maximum
@@ -127,8 +129,10 @@ class BackendOption:
         try:
             return self.check(wanted(text), where)
         except ValueError as error:
+            # It is a ValueError, too, and says more than one.
             if isinstance(error, InvalidArgumentError):
                 raise
+            # The text itself is refused, in the words for every wrong value.
             return self.check(text, where)
 
 
@@ -174,4 +178,5 @@ def check_options(
     for option in declared:
         value = given.get(option.name, option.default)
         values[option.scope][option.name] = option.check(value, where)
+    # Read-only, as several backends' methods are handed the same mapping.
     return {scope: MappingProxyType(found) for scope, found in values.items()}

@@ -56,6 +56,7 @@ def watch_progress(callback: ProgressCallback) -> Iterator[None]:
     ...     report_progress(Progress("SomeBackend", "compiling kernels", 1, 12))
     compiling kernels 1 of 12
     """
+    # Several threads may begin and end watching at a time.
     with _LOCK:
         _WATCHERS.append(callback)
     try:
@@ -67,6 +68,7 @@ def watch_progress(callback: ProgressCallback) -> Iterator[None]:
 
 def report_progress(progress: Progress) -> None:
     """Tell everyone who watches; for backends that have something to do that takes seconds."""
+    # A copy without the lock: a callback may end watching, and must not wait for itself.
     for callback in tuple(_WATCHERS):
         try:
             callback(progress)

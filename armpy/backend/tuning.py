@@ -99,6 +99,7 @@ class TuningRequest:
         The time begins when a backend first asks: to parse and compile the network comes on top.
         """
         if self._end_s is None:
+            # It begins with the first question, or parsing would use up the time to measure.
             self._end_s = time.monotonic() + self._seconds
         return max(self._end_s - time.monotonic(), 0.0)
 
@@ -114,6 +115,7 @@ class TuningRequest:
         self.results.append(result)
 
 
+# In the context, so that the core knows nothing of tuning between the application and a backend.
 _REQUEST: ContextVar[TuningRequest | None] = ContextVar("armpy tuning request", default=None)
 
 
@@ -145,6 +147,7 @@ def request_tuning(seconds: float) -> Iterator[TuningRequest]:
         yield request
     finally:
         _REQUEST.reset(token)
+        # After an exception as well: some choices may have been kept by then.
         mark_choices()
 
 

@@ -98,6 +98,8 @@ class SupportOracle:
         self._options = options or OptimizerOptions()
         self._feature_levels = self._options.feature_levels
         self._supports: dict[BackendId, ILayerSupport | Support] = {}
+        # By layer and not by its id: graphs of control flow have ids of their own, which are the
+        # same.
         self._answers: dict[tuple[Layer, BackendId, Graph | None], Support] = {}
         self._host = HostBackend()
         self._resolved: dict[Graph, Graph] = {}
@@ -105,6 +107,7 @@ class SupportOracle:
     def candidates(self, layer: Layer) -> tuple[IBackendInternal, ...]:
         """Who is asked about a layer, most preferred first."""
         is_control_flow = isinstance(layer.operation, ControlFlow)
+        # Behind all others: the core runs only the control flow that nobody takes.
         return (*self.backends, self._host) if is_control_flow else self.backends
 
     def ask(self, backend: IBackendInternal, layer: Layer, graph: Graph | None = None) -> Support:
@@ -121,6 +124,7 @@ class SupportOracle:
         answer = self._answers.get(key)
         if answer is None:
             is_alone = graph is None
+            # The layer's own answer is kept apart, as passes ask for it without neighbours.
             answer = self._ask(backend, layer) if is_alone else self.ask(backend, layer)
             if answer and graph is not None:
                 answer = self._ask_beside(backend, layer, graph)
@@ -131,6 +135,8 @@ class SupportOracle:
         """Whether a backend that takes a layer takes it beside its neighbours."""
         support = self._support_of(backend)
         method = type(support).is_layer_supported_in if isinstance(support, ILayerSupport) else None
+        # Only those who override it are asked: nearly nobody looks at neighbours, and a call costs
+        # time.
         if method is None or method is ILayerSupport.is_layer_supported_in:
             return Support.yes()
 
@@ -141,6 +147,7 @@ class SupportOracle:
 
     def _ask(self, backend: IBackendInternal, layer: Layer) -> Support:
         """Put the question to the backend."""
+        # Declared levels and capabilities come first: a backend may rely on them when it is asked.
         missing = self._missing_level(backend, layer)
         if missing is None:
             missing = _missing_capability(backend, layer)
@@ -163,6 +170,7 @@ class SupportOracle:
         """A backend's answer about a layer; what it raises becomes a refusal."""
         try:
             return ask_backend(backend.get_id(), Support, question)
+        # A backend that fails at a question is out for this layer; the next one is asked.
         except ArmpyError as error:
             _log.warning("%s, asked about %s", error, layer.where, exc_info=wants_traceback(_log))
             return Support.no(ReasonCode.OTHER, str(error))
@@ -171,6 +179,7 @@ class SupportOracle:
         """The refusal of what a backend has too low a feature level for."""
         if not self._feature_levels:
             return None
+        # By names, which survive every pass; ids of new layers say nothing.
         names = layer.origins or (layer.name,)
         needed = max(self._feature_levels.get(name, 0) for name in names)
         level = device_of(backend).feature_level
@@ -181,10 +190,13 @@ class SupportOracle:
 
     def _ask_about_graphs(self, backend: IBackendInternal, layer: Layer) -> Support:
         """Whether a backend that takes a layer also takes all that the layer's graphs hold."""
+        # The core runs each graph as a network of its own, whose layers are placed for themselves.
         if backend is self._host:
             return Support.yes()
         for name, graph in graphs_of(layer.operation, layer.where):
             if graph not in self._resolved:
+                # No backend sees a composite, so graphs are expanded before their layers are asked
+                # about.
                 self._resolved[graph] = specialize(graph)
             for inner in self._resolved[graph].layers:
                 answer = self.ask(backend, inner, self._resolved[graph])
@@ -202,6 +214,7 @@ class SupportOracle:
                 self._supports[backend_id] = ask_method(*ask, self._options.request_for(backend))
             except ArmpyError as error:
                 _log.warning("%s", error, exc_info=wants_traceback(_log))
+                # Kept as well: a backend that fails here is not asked again for every layer.
                 self._supports[backend_id] = Support.no(ReasonCode.OTHER, str(error))
         return self._supports[backend_id]
 
@@ -210,6 +223,7 @@ def _plain(answer: object) -> object:
     """An answer without anything of the backend's own in it, if it is one."""
     if not isinstance(answer, Support):
         return answer
+    # A subclass could run the backend's code later, outside the boundary, so fields are copied.
     if not isinstance(answer.is_supported, bool):
         raise BackendError("the answer is neither yes nor no", actual=describe(answer.is_supported))
     code = answer.code if isinstance(answer.code, ReasonCode) else ReasonCode.OTHER
@@ -241,6 +255,7 @@ def is_dynamic(layer: Layer) -> bool:
         layer.operation.has_data_dependent_outputs
         and all(info.is_fully_shaped for info in inputs)
         and not all(info.is_fully_shaped for info in layer.output_infos)
+        # An operand that decides becomes an attribute later, and then the shapes are known.
         and not any(
             value is not None and layer.operation.decides(index)
             for index, value in enumerate(layer.inputs)
@@ -300,6 +315,8 @@ def assign_backends(
             if candidates[0].get_id() != wanted_id:
                 refusals.append(_absence(layer, wanted_id))
             elif asks_all_before:
+                # Cost has chosen past these backends, and only their refusals tell a fallback from
+                # a choice.
                 refusals += _refusals_before(wanted_id, layer, graph, oracle, excluded)
         for backend in candidates:
             answer = _answer(backend, layer, graph, oracle, excluded)
@@ -349,6 +366,7 @@ def _asked_first(
     wanted_id: BackendId, candidates: Sequence[IBackendInternal]
 ) -> tuple[IBackendInternal, ...]:
     """Some backends in their order, but one of them first."""
+    # Sorting is stable, so that all others keep the caller's order.
     return tuple(sorted(candidates, key=lambda backend: backend.get_id() != wanted_id))
 
 

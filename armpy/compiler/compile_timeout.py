@@ -27,12 +27,14 @@ class _Allowance:
 
 
 _UNLIMITED = _Allowance()
+# In the context, as preparations lie in each other: control flow loads networks within others'.
 _ALLOWANCE: ContextVar[_Allowance] = ContextVar("allowance", default=_UNLIMITED)
 
 
 @contextmanager
 def time_per_part(timeout_s: float | None) -> Iterator[None]:
     """Let backends take so long for each part while a block runs; None for as long as they like."""
+    # The deadline for all stays: time for a part never makes it later.
     token = _ALLOWANCE.set(_Allowance(timeout_s, _ALLOWANCE.get().deadline_s))
     try:
         yield
@@ -85,14 +87,17 @@ def in_time(backend_id: BackendId, deadline_s: float | None, prepare: Callable[[
     price of a thread that may go on computing. Backends have to expect calls from several threads
     anyway.
     """
+    # The usual case costs no thread and keeps the caller's traceback whole.
     if deadline_s is None:
         return prepare()
     started_s = time.perf_counter()
+    # No thread is started for an answer that is late already.
     if started_s >= deadline_s:
         raise PreparationTimeoutError(
             "the deadline has passed before the preparation began", where=backend_id
         )
     done: Future[T] = Future()
+    # A new thread has an empty context, in which profiles and reports of caches would be lost.
     context = copy_context()
 
     def run() -> None:
@@ -101,15 +106,18 @@ def in_time(backend_id: BackendId, deadline_s: float | None, prepare: Callable[[
         except BaseException as error:  # noqa: BLE001  # raised again, in the thread that asked
             done.set_exception(error)
 
+    # Of no pool, which would never get a stuck thread back; a daemon, so that the process can end.
     thread = threading.Thread(target=run, name=f"armpy prepares for {backend_id}", daemon=True)
     try:
         thread.start()
+    # Python raises this if the system gives no more threads.
     except RuntimeError as error:
         raise QueueFullError(
             f"nobody can prepare and keep the deadline: {error}",
             where=backend_id,
             fix="Let the process have more threads (ulimit -u), or prepare without a deadline",
         ) from error
+    # Python refuses to wait for longer than TIMEOUT_MAX with an OverflowError.
     if not wait([done], min(deadline_s - started_s, threading.TIMEOUT_MAX)).done:
         raise PreparationTimeoutError(
             "the preparation takes too long and is no longer waited for",

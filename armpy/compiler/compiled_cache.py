@@ -97,9 +97,11 @@ def prepare(
     about = _Part(graph, backend, view, request, parts)
     try:
         key = key_of(graph, backend, view, request, token)
+    # Without a name nothing can be found again, which is a miss and no error.
     except UnknownContentsError as error:
         about.report_miss(str(error))
         return offer(graph, backend, view, request)
+    # Without the lock at first: where all is kept already, nobody waits for anybody.
     found = about.look_up(key)
     if (views := about.loaded(found)) is not None:
         about.report_hit()
@@ -130,6 +132,7 @@ class _Part:
     def look_up(self, key: Key) -> LookedUp:
         """Its files, as they are now."""
         found = self.parts.look_up(key)
+        # The first reason is told: the second look, under the lock, finds less.
         self.reason = self.reason or found.reason
         return found
 
@@ -142,6 +145,7 @@ class _Part:
             programs = Programs(self.backend, self.request)
             views = programs.views_of(found.files, self.view)
             return check_answer(self.graph, f"{backend_id} / load", self.view, views)
+        # A bad file costs a compilation and no network: the part is made anew.
         except ArmpyError as error:
             _log.info("%s; the part is prepared anew", error)
             self.reason = f"the backend does not take what was kept: {error}"
@@ -151,6 +155,7 @@ class _Part:
         """Keep what the backend writes down; why nothing is kept, or empty."""
         try:
             files = Programs(self.backend, self.request).files_of(views, self.view)
+        # The program itself is fine and runs; the next process compiles it again.
         except ArmpyError as error:
             _log.warning("%s; nothing is kept", error)
             return f"it is not kept: {error}"
@@ -200,10 +205,12 @@ def key_of(
     options = backend.runtime_options if isinstance(backend, BackendProxy) else NO_OPTIONS
     told = (request.preference.value, int(request.priority), request.relaxed)
     machine = machine_identity(), backend.get_id(), backend.version, __version__
+    # An application may give one token to two models, so that a name alone proves nothing.
     contents = digest_of(view, options, request.model_options, *told, *machine)
     if token is None:
         return Key(hashlib.sha256(b"armpy compiled part" + contents).digest(), contents)
     chain = hashlib.sha256(token)
+    # A network that is one part has NNAPI's plain name; of several, each needs a name of its own.
     if len(view.layers) < len(graph.layers):
         for layer in view.layers:
             chain.update(struct.pack("<q", layer.id))

@@ -121,6 +121,7 @@ class ArchivedParts:
             return None, self.problem
         pieces, left = _pieces(view, parts)
         kept = self.kept.get(backend.get_id(), frozenset())
+        # Layers that the backend left uncompiled when the file was written are not missing from it.
         if not pieces or not all(layer.id in kept for layer in left):
             return None, "it has no program of these layers"
         views = OptimizationViews()
@@ -136,6 +137,7 @@ class ArchivedParts:
             if left:
                 views.untouched.append(view.part(left))
             return check_answer(graph, f"{backend.get_id()} / load", view, views), ""
+        # A saved program can cost a compilation, but no load.
         except ArmpyError as error:
             _log.warning("%s", error, exc_info=wants_traceback(_log))
             return None, str(error)
@@ -146,6 +148,7 @@ _Pieces: TypeAlias = list[tuple[SubgraphView, list[ArchivedPart]]]
 
 def _pieces(view: SubgraphView, parts: Sequence[ArchivedPart]) -> tuple[_Pieces, list[Layer]]:
     """What of a part there are programs of, each with these, and the layers without any."""
+    # By contents and not by ids: a network that is specialised again has other layers' ids.
     digest = part_digest(view)
     whole = [part for part in parts if part.digest == digest]
     if whole:
@@ -153,10 +156,12 @@ def _pieces(view: SubgraphView, parts: Sequence[ArchivedPart]) -> tuple[_Pieces,
     by_id = {layer.id: layer for layer in view.layers}
     candidates: dict[tuple[int, ...], list[ArchivedPart]] = {}
     for part in parts:
+        # Ids are compared first: they cost nothing, and a digest reads every weight.
         if part.layers and by_id.keys() >= set(part.layers):
             candidates.setdefault(part.layers, []).append(part)
     found: _Pieces = []
     for ids, of_layers in candidates.items():
+        # A piece that was found before may have taken some of them.
         if by_id.keys() >= set(ids):
             piece = view.part([by_id[number] for number in ids])
             same = [part for part in of_layers if part.digest == part_digest(piece)]
@@ -178,6 +183,7 @@ def _compiled(
     for part in candidates:
         ask = (backend_id, ProgramCheck, programs, "check")
         try:
+            # The description first: it is small, and reading a program checks all of its bytes.
             check = ask_method(*ask, part.about, request.model_options)
             if check.fit is ProgramFit.ACCEPTED:
                 program = loaded_program(backend_id, programs, part.read())
@@ -213,10 +219,12 @@ def part_digest(view: SubgraphView) -> str:
     """What names a part by its contents; empty if it cannot be told what it consists of."""
     try:
         return digest_of(view).hex()
+    # Nothing is saved under an empty name, so it matches no part.
     except UnknownContentsError:
         return ""
 
 
+# In the context: plans that a load prepares deep inside must find them, other threads' not.
 _CURRENT: ContextVar[ArchivedParts | None] = ContextVar("saved parts", default=None)
 
 

@@ -57,8 +57,11 @@ class Programs:
             If what it writes cannot be kept.
         """
         if self._programs is None or views.failed:
+            # Layers that were given back now may be taken the next time, so that this is no final
+            # answer.
             return None
         positions = {layer: number for number, layer in enumerate(view.layers)}
+        # Code and data apart, as NNAPI's cache has files for each.
         pieces, code, data = [], [], []
         for substitution in views.substitutions:
             piece: dict[str, object] = {"layers": _numbers(substitution.subgraph, positions)}
@@ -132,6 +135,7 @@ class Programs:
         ask = (self._backend_id, ProgramCheck, programs, "check")
         check = ask_method(*ask, saved.about, self._options)
         if check.fit is not ProgramFit.ACCEPTED:
+            # The type of the answer was checked at the boundary, the types of its fields were not.
             fit = check.fit.value if isinstance(check.fit, ProgramFit) else describe(check.fit)
             raise BackendCapabilityError(f"{fit}: {check.reason}", where=self._backend_id)
         return loaded_program(self._backend_id, programs, saved)
@@ -145,6 +149,7 @@ def check_saved(backend_id: BackendId, saved: SavedProgram) -> None:
     BackendError
         If it cannot.
     """
+    # While it is written: later, nobody could say whose fault it is.
     if problem := _why_unkept(saved):
         raise BackendError(
             f"what it writes down of a program cannot be kept: {problem}",
@@ -157,6 +162,7 @@ def _why_unkept(saved: SavedProgram) -> str:
     if not isinstance(saved.about, Mapping) or not isinstance(saved.parts, Mapping):
         return f"about and parts are {describe(saved[:2])}, no mappings"
     try:
+        # Tried out, as a mapping can have anything deep inside.
         json.dumps(dict(saved.about))
     except (TypeError, ValueError) as error:
         return f"about has what JSON has not: {error}"
@@ -186,12 +192,14 @@ def _compiled_of(replacement: Graph) -> PreCompiled | None:
     operation = layer.operation
     if not is_plain or not isinstance(operation, PreCompiled):
         return None
+    # Exactly integers: a program for a traced size has formulas in it, which files do not keep.
     is_shaped = all(type(size) is int for shape in operation.output_shapes for size in shape)
     return operation if is_shaped else None
 
 
 def _array(part: bytes) -> np.ndarray[Any, np.dtype[np.uint8]]:  # Any: of one dimension
     """A part of a program as `IPrograms.load` is given it: read-only, at a multiple of 64 bytes."""
+    # NumPy promises less alignment than programs may rely on, so the array begins further inside.
     raw = np.empty(len(part) + 63, np.uint8)
     start = -raw.ctypes.data % 64
     array = raw[start : start + len(part)]

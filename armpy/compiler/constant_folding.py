@@ -55,6 +55,8 @@ class Evaluator:
         -----
         Outputs whose shapes follow from the elements are computed to learn how large they are.
         """
+        # Random numbers differ in each execution, and of a vendor's operation the core knows no
+        # meaning.
         if operation.is_random or operation.extension:
             return None
         arrays = [None if value is None else value.data for value in inputs]
@@ -68,16 +70,19 @@ class Evaluator:
         if not all(info.is_addressable for info in shaped):
             return None
         infos = [None if value is None else value.info for value in inputs]
+        # An output may be small and its windows or samples huge: memory counts on the way, too.
         if operation.scratch_bytes(infos, outputs) > allowed_bytes:
             return None
         try:
             if not self._support.is_layer_supported(operation, infos, outputs):
                 return None
             return self._execute(operation, infos, arrays, outputs, allowed_bytes)
+        # Outputs of open shape tell their size only while they are made; too large means unfolded.
         except MemoryLimitError:
             return None
         except ArmpyError:
             raise
+        # Workloads are a backend's code, which may raise anything.
         except BaseException as error:
             let_user_interrupt(error)
             raise BackendError(
@@ -98,6 +103,7 @@ class Evaluator:
         results = [
             HostTensorHandle(o, np.empty(o.known_shape, o.data_type.dtype))
             if o.is_fully_shaped
+            # Its size could not be checked beforehand, so the handle has the limit.
             else DynamicTensorHandle(o, allowed_bytes)
             for o in outputs
         ]

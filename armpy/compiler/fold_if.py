@@ -17,9 +17,11 @@ Specialize: TypeAlias = Callable[[Graph, Sequence[tuple[int, ...]], Sequence[Arr
 def chosen(operation: If, inputs: Sequence[Value | None]) -> Graph | None:
     """The branch that runs, if the condition is constant; None if it is not."""
     condition = inputs[0] if inputs else None
+    # Optional operands that are missing cannot take the place of a graph's inputs.
     if condition is None or condition.data is None or None in inputs:
         return None
     (_, then), (_, other) = graphs_of(operation)
+    # A condition has one element and any rank.
     graph = then if condition.data.reshape(-1)[0] else other
     return None if graph.variables else graph
 

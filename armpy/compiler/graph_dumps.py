@@ -17,6 +17,7 @@ VARIABLE = "ARMPY_DUMP_GRAPHS"
 """Environment variable that names the folder, where the options name none."""
 
 _log = logging.getLogger("armpy.compiler")
+# Counting is one step under the interpreter's lock, so that threads get numbers of their own.
 _numbers = count()
 
 
@@ -52,9 +53,11 @@ def dump(
     from armpy.graph.dump import to_dot  # noqa: PLC0415 - few draw
 
     name = re.sub(r"[^A-Za-z0-9]+", "_", stage).strip("_")
+    # Several processes may write to one folder.
     path = Path(folder) / f"{os.getpid()}-{next(_numbers):04}-{name}.dot"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(to_dot(graph, backends), encoding="utf-8")
+    # A drawing is no reason for a load to fail.
     except OSError as error:
         _log.warning("the graph is not written down: %s", error)

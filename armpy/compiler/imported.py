@@ -53,6 +53,7 @@ def readers_of(network: OptimizedNetwork, source: Value) -> tuple[BackendId, ...
     for layer in network.graph.layers:
         if not copies.isdisjoint(layer.inputs):
             if isinstance(layer.operation, MemCopy):
+                # A reader behind a copy reads the same input, and may import it itself.
                 copies.update(layer.outputs)
             else:
                 found[network.backend_ids[layer.id]] = None
@@ -64,6 +65,7 @@ def readers_of(network: OptimizedNetwork, source: Value) -> tuple[BackendId, ...
 def writer_of(network: OptimizedNetwork, result: Value) -> tuple[Value, BackendId]:
     """What a layer writes for an output, before it is copied to the caller, and whose layer."""
     layer = _layers_by_output(network.graph).get(result)
+    # One step is enough: copies are made from where a value was written, never of copies.
     if layer is not None and isinstance(layer.operation, MemCopy):
         result = layer.inputs[0]  # type: ignore[assignment]  # a copy has an input
         layer = _layers_by_output(network.graph).get(result)
@@ -145,6 +147,8 @@ class _ImportRewriter:
         for value, shape in zip(graph.inputs, graph.default_shapes, strict=True):
             if value in self._inputs:
                 for place in self._inputs[value]:
+                    # A source for each backend, as each has a handle of its own over the same
+                    # memory.
                     self._at[value, place] = net.input(f"{value.name} at {place}", value.info)
             else:
                 self._new[value] = net.input(value.name, value.info, default_shape=shape)
@@ -156,10 +160,12 @@ class _ImportRewriter:
                 self._add(layer)
             elif layer.inputs[0] in self._source_of:
                 self._source_of[layer.outputs[0]] = self._source_of[layer.inputs[0]]
+            # Importing an output saves exactly this copy, unless somebody else reads it.
             elif layer.id in needed:
                 self._add(layer)
         self._add_results()
         built = net.build()
+        # Planned anew: imported tensors need no place in an arena, and new copies do.
         memory = plan_memory(built, self._ids, strategies, self._factory_ids)
         layers = self._placed(built)
         placement = replace(
@@ -250,6 +256,7 @@ class _ImportRewriter:
         if (source, place) in self._at:
             return self._at[source, place]
         for lender, factory in self._inputs[source].items():
+            # The handle of another backend saves a copy.
             if self._shares(factory, place):
                 return self._at[source, lender]
         lender = next(iter(self._inputs[source]))

@@ -61,15 +61,18 @@ def with_fixed_shapes(loop: While, inputs: Sequence[Value | None], specialize: S
     shapes = [info.known_shape for info in infos]
     try:
         condition = specialize(condition, shapes, bound)
+        # A constant in the place of the input would hide that no turn changes it.
         body = _handing_on(specialize(body, shapes, bound), bound)
         fixed = While(condition, body)
         if not _is_fixed(fixed, infos):
+            # Only a loop whose turns can be counted has a counter with known bounds.
             turns = counted(fixed, inputs)
             if turns is None:
                 return loop
             fixed = While(condition, specialize(_with_exchanges(body, turns), shapes, ()))
     except ArmpyError:
         return loop
+    # Half known is of no use: a backend takes a loop with all its graphs, or not at all.
     return fixed if _is_fixed(fixed, infos) else loop
 
 
@@ -160,6 +163,8 @@ def _exchange(body: Graph, layer: Layer, turns: LoopCount) -> tuple[Value, Value
         return None
     number = body.inputs.index(index)
     shape = whole.info.known_shape
+    # A choice between elements equals the join only where the counter stays within the list, the
+    # lengths agree, and nothing is requantised on the way.
     fits = (
         number in turns.counters
         and turns.counters[number].start >= 0

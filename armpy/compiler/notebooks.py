@@ -12,6 +12,7 @@ from armpy.tensor import TensorInfo, format_shape
 if TYPE_CHECKING:
     from armpy.compiler import Placement
 
+# Notebooks keep tables in their files, and refusals can be thousands.
 _MOST_ROWS = 40
 
 
@@ -49,6 +50,7 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> 
     every = [*rows]
     head = "".join(f"<th>{escape(column)}</th>" for column in columns)
     body = "".join(
+        # Names come from model files and may hold markup.
         "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>"
         for row in every[:_MOST_ROWS]
     )

@@ -78,6 +78,7 @@ def simplified(
     is_asked = options.passes or options.reduce_fp32_to_fp16 or options.reduce_fp32_to_bf16
     if not is_asked and not worthwhile(graph):
         return graph
+    # Most graphs need no pass, and a start is not to pay for importing them.
     from armpy.compiler.passes.pipeline import run_passes  # noqa: PLC0415
 
     return run_passes(graph, backends, options)
@@ -124,11 +125,13 @@ def optimize_graph(
     excluded = {} if excluded is None else excluded
     oracle = SupportOracle(backends, options)
     rounds = _Rounds(graph, oracle, excluded, options, wanted)
+    # Both go by context: backends are called, and report caches, from deep below.
     with time_per_part(options.preparation_timeout_s), gathered_cache_uses() as uses:
         assignment, partitions, substitutions = rounds.run()
     dump(options, "assigned", graph, _ids(assignment))
     substituted = apply_substitutions(graph, substitutions)
     by_layer = backends_after(substituted, assignment.backends)
+    # Asked of backends with layers alone: making factories can take a device's memory.
     if factories is None:
         used = {backend.get_id(): backend for backend in by_layer.values()}
         factories = {name: handle_factories(backend)[0] for name, backend in used.items()}
@@ -137,6 +140,7 @@ def optimize_graph(
     bridged = bridge(substituted.graph, by_layer, factories, refused_imports)
     dump(options, "bridged", bridged.graph, bridged.backend_ids)
     memory = MemoryPlan()
+    # Offsets need sizes: a graph with open shapes is planned once these are known.
     if bridged.graph.is_fully_shaped:
         strategies = options.memory_strategies
         ids, made_by = bridged.backend_ids, bridged.factory_ids
@@ -187,6 +191,8 @@ def place_layers(
     """
     options = options or OptimizerOptions()
     oracle = SupportOracle(backends, options)
+    # Nothing is offered for compiling, and no memory planned: both need the shapes that are
+    # missing.
     assignment = assign_backends(graph, oracle, excluded or {})
     ids = _ids(assignment)
     parts = [SubgraphView.of(graph, [layer]) for layer in graph.layers]
@@ -232,6 +238,7 @@ class _Rounds:
                 self._wanted,
                 asks_all_before=self._options.preference is not Preference.ORDER,
             )
+            # In front of the offers, as programs of such a backend would be thrown away.
             if self._exclude_all_or_nothing(assignment):
                 continue
             backends = assignment.backends
@@ -240,23 +247,29 @@ class _Rounds:
             substitutions: list[Substitution] = []
             for part in parts:
                 substitutions += self._offer(backends[part.layers[0].id], part)
+            # Where a part has failed, its neighbours may belong together otherwise: all parts are
+            # cut anew.
             if len(self._excluded) == refused_before:
                 return assignment, parts, substitutions
 
     def _exclude_all_or_nothing(self, assignment: Assignment) -> bool:
         """Take a backend out that wants all layers and refuses one; whether there was any."""
+        # Reversed, so that of each backend the first refusal is left, which is the one that is
+        # told.
         refused = {r.backend: r for r in reversed(assignment.refusals)}
         for backend in self._oracle.backends:
             refusal = refused.get(backend.get_id())
             wants_all = has_matching_capability(
                 Capability.ALL_OR_NOTHING, True, backend.get_capabilities()
             )
+            # One that takes nothing is out already; excluding it again would never end.
             takes_some = any(b is backend for b in assignment.backends.values())
             if refusal is not None and wants_all and takes_some:
                 text = f"it runs all layers or none; {refusal.operation} '{refusal.layer}': "
                 for layer in self._graph.layers:
                     key = (layer.id, backend.get_id())
                     support = Support.no(ReasonCode.OTHER, text + refusal.text)
+                    # A pair that has failed before keeps its own reason.
                     self._excluded.setdefault(key, support)
                 return True
         return False
@@ -265,6 +278,7 @@ class _Rounds:
         """Offer one part; what the backend cannot take is excluded from it."""
         key = (backend.get_id(), tuple(layer.id for layer in part.layers))
         if key not in self._answers:
+            # The time of a part begins with its own offer, not with the network's.
             request = self._options.request_for(backend, next_deadline())
             prepare = self._preparation(backend, part, request)
             try:
@@ -273,6 +287,7 @@ class _Rounds:
                     vlog("compilation", "%s is offered %s", backend.get_id(), about)
                 with phase("compile", backend.get_id(), about):
                     views = in_time(backend.get_id(), request.deadline_s, prepare)
+            # The boundary has turned every exception of a backend into one of these.
             except ArmpyError as error:
                 # Sizes are traced as a trial: nothing falls back where that comes to nothing.
                 is_trial = any(is_traced(*value.info.known_shape) for value in part.inputs)
@@ -344,15 +359,18 @@ def _report(
             layer.name,
             layer.operation.name,
             backend_ids[layer.id],
+            # Copies stand for no layer of the model, and so are in no partition.
             partition_of[origins[layer.id][0]] if layer.id in origins else -1,
             layer.origins,
         )
         for layer in graph.layers
     )
+    # Zeros first, so that the report has the backends in the caller's order.
     shares = {name: 0 for name in (*(backend.get_id() for backend in backends), HOST)}
     for backend in assignment.backends.values():
         shares[backend.get_id()] += 1
     first = backends[0].get_id()
+    # Control flow that the core runs has not fallen back: it is nobody else's to run.
     fallbacks = len(assignment.backends) - shares[first] - shares[HOST]
     if not by_order:  # what runs elsewhere because it is cheaper there has not fallen back
         fallbacks = len({r.layer_id for r in assignment.refusals if r.backend == first})
@@ -409,6 +427,7 @@ def _act_on_fallback(
         f"{placement.fallbacks} layers do not run on {backends[0].get_id()}: "
         + "; ".join(
             f"{r.operation} '{r.layer}' refused by {r.backend}: {r.text}"
+            # A large model can have thousands, which nobody reads in an error.
             for r in placement.refusals[:10]
         ),
         where="on_fallback='error'",

@@ -137,6 +137,7 @@ class OptimizerOptions:
                 actual="both",
             )
         _check_choice("preference", self.preference, tuple(Preference))
+        # Its text is equal to a member but not identical, and others ask by identity.
         object.__setattr__(self, "preference", Preference(self.preference))
         _check_choice("priority", self.priority, tuple(Priority))
         if self.preparation_timeout_s is not None:

@@ -105,10 +105,12 @@ def worthwhile(graph: Graph) -> set[str]:
     carried: set[Value | None] = set()
     for layer in graph.layers:
         kind = kind_of(layer)
+        # Most layers begin nothing, and this is all that they cost.
         if open_for or kind in _FIRST:
             _follow(layer, kind, open_for, found)
         if kind in MERGED:
             key = kind, layer.inputs[0]
+            # A hint only: the pass itself compares attributes.
             if key in read:
                 found.add("merge_equal_siblings")
             read.add(key)
@@ -143,5 +145,6 @@ def moves_nothing(layer: Layer) -> bool:
     if kind_of(layer) != "Transpose" or layer.output.info.has_per_axis_quantization:
         return False
     perm, shape = layer.operation.attributes()["perm"], layer["input"].info.known_shape
+    # Axes of one element can be anywhere without moving any.
     axes = [axis for axis in perm or () if shape[axis] != 1]
     return perm is not None and axes == sorted(axis % len(shape) for axis in axes)

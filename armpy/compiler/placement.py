@@ -141,6 +141,7 @@ class Placement:
         """One report for two parts of a network."""
         first = self.num_partitions
         moved = (
+            # Copies are -1, in no partition of either report.
             replace(layer, partition=layer.partition + first) if layer.partition >= 0 else layer
             for layer in other.layers
         )
@@ -195,6 +196,7 @@ class Placement:
         reasons = Counter((r.operation, r.backend, r.text) for r in self.refusals)
         parts = [
             f"{operation} x{count} refused by {backend} ({text})"
+            # The text is one line of a log.
             for (operation, backend, text), count in reasons.most_common(3)
         ]
         if len(reasons) > len(parts):

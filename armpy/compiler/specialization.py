@@ -87,10 +87,12 @@ class _Specializer:
             )
             data = values[index] if index < len(values) else None
             if data is not None:
+                # The input stays as well, read by nobody: callers find the inputs that they know.
                 self._known[value] = self._constant(data, info, value.name)
         for variable in graph.variables:
             self._known[variable.value] = net.variable_like(variable)
         for layer in graph.layers:
+            # A dead layer is neither checked nor folded: it may not even fit these shapes.
             if layer in self._live:
                 try:
                     self._layer(layer)
@@ -100,6 +102,7 @@ class _Specializer:
             net.output(name, self._mapped(value))
         for variable in graph.variables:
             net.assign(self._known[variable.value], self._mapped(variable.next_value))
+        # Once more: folding, and operands that became attributes, leave some makers unread.
         return remove_dead(net.build())
 
     def _layer(self, layer: Layer) -> None:
@@ -114,6 +117,7 @@ class _Specializer:
         else:
             declared = list(layer.output_infos)
             if not operation.has_data_dependent_outputs:  # else nothing tells but the declaration
+                # The old shapes are those of other inputs, or open; the operation tells them anew.
                 declared = [info.with_shape(None) for info in declared]
             made = self.add(layer, operation, inputs, declared)
         self._known.update(zip(layer.outputs, made, strict=True))
@@ -144,12 +148,14 @@ class _Specializer:
                 return [inputs[same_as]]  # type: ignore[list-item]  # it is not None
         if folded is None and self._evaluator is not None:
             folded = self._evaluator.fold(operation, inputs, outputs, self._allowed_bytes)
+            # One allowance for the graph: many small constants are as large as a few large ones.
             self._allowed_bytes -= sum(array.nbytes for array in folded or ())
         if folded is not None:
             return [
                 self._constant(data, info, output)
                 for output, info, data in zip(names, outputs, folded, strict=True)
             ]
+        # A layer keeps its id, by which failures and placements find it when shapes change.
         layer_id = self._new_id() if name else layer.id
         return self._net.add_layer(
             operation,
@@ -169,6 +175,7 @@ class _Specializer:
         self._known.update((inner, value) for inner, value in pairs if value is not None)
         for inner in graph.layers:
             name = f"{layer.name}/{inner.name}"
+            # The If stays their origin: feature levels by name hold for inner layers, too.
             self._layer(replace(inner, id=self._new_id(), name=name, origins=(layer.name,)))
         return [self._mapped(value) for value in graph.outputs]
 
@@ -254,6 +261,7 @@ class _Expansion:
         name = name or operation.name
         self._names[name] += 1
         number = f"_{self._names[name]}" if self._names[name] > 1 else ""
+        # Numbered in order of expansion, so that names are the same whenever it is expanded.
         where = f"{self._layer.name}/{name}{number}"
         return tuple(self._specializer.add(self._layer, operation, inputs, outputs, where))
 
@@ -277,6 +285,7 @@ def absorb_constants(
         becomes = operation.input_operand(index).becomes if operation.inputs else ""
         if becomes and value is not None and value.data is not None:
             attributes[becomes] = as_attribute(value.data)
+            # The place stays, as operands behind it are told by their positions.
             kept[index] = None
     while kept and kept[-1] is None:
         kept.pop()
@@ -287,6 +296,7 @@ def _live_layers(graph: Graph) -> set[Layer]:
     """The layers that some result depends on."""
     needed = set(graph.results)
     live: set[Layer] = set()
+    # One walk is enough, as readers stand behind writers.
     for layer in reversed(graph.layers):
         if any(value in needed for value in layer.outputs):
             live.add(layer)

@@ -66,6 +66,7 @@ def check_answer(
         return _checked(graph, view, views)
     except BackendError as error:
         raise located(lambda: where, error) from error.__cause__
+    # The answer's lists and fields may be a vendor's objects, and their methods run only now.
     except BaseException as error:
         let_user_interrupt(error)
         text = f"the answer cannot be read: {describe(error)}"
@@ -91,6 +92,7 @@ def _check_division(view: SubgraphView, views: OptimizationViews) -> None:
     answered = sorted(layer.id for part in parts for layer in part.layers)
     offered = sorted(layer.id for layer in view.layers)
     known = set(view.layers)
+    # Ids alone would let a layer pass that the backend has made itself under an offered one's id.
     foreign = any(layer not in known for part in parts for layer in part.layers)
     if answered != offered or foreign:
         raise BackendError(
@@ -106,6 +108,7 @@ def _check_substitution(graph: Graph, substitution: Substitution) -> None:
     view, replacement = substitution.subgraph, substitution.replacement
     if not view.layers:
         raise BackendError("a substituted subgraph has no layers")
+    # Edges that the backend has built may lack a value that somebody outside reads.
     true_view = SubgraphView.of(graph, view.layers)
     if set(view.inputs) != set(true_view.inputs) or set(view.outputs) != set(true_view.outputs):
         raise BackendError(
@@ -123,10 +126,12 @@ def _check_substitution(graph: Graph, substitution: Substitution) -> None:
                 expected=str([str(value.info) for value in old]),
                 actual=str([str(value.info) for value in new]),
             )
+    # Only the core keeps state, so that it can follow a network to other plans and backends.
     if replacement.variables:
         raise BackendError("the replacement has variables of its own")
     try:
         verify_graph(replacement)
+        # Declared shapes decide on memory, so they are not taken on trust.
         for layer in replacement.layers:
             layer.operation.infer(layer.input_infos, layer.output_infos)
     except ArmpyError as error:
@@ -142,6 +147,7 @@ def _check_order(graph: Graph, view: SubgraphView, substitutions: Sequence[Subst
     """Check that substitutions are convex and do not wait for each other, all at once."""
     owner = {layer: number for number, s in enumerate(substitutions) for layer in s.subgraph.layers}
     producers = {value: layer for layer in view.layers for value in layer.outputs}
+    # All at once: two parts that are convex each can still wait for each other.
     waits: dict[object, set[object]] = {}
     for layer in view.layers:
         before = {producers[value] for value in layer.inputs if value in producers}
@@ -150,6 +156,8 @@ def _check_order(graph: Graph, view: SubgraphView, substitutions: Sequence[Subst
     try:
         TopologicalSorter(waits).prepare()
     except CycleError as error:
+        # Which of the two it is counts for the message alone, so that the costly question waits for
+        # it.
         if not all(s.subgraph.is_convex_in(graph) for s in substitutions):
             text = "a path leaves the substituted subgraph and comes back into it"
             raise BackendError(text) from error
@@ -193,6 +201,7 @@ class _Substituter:
         self._owner = {layer: s for s in substitutions for layer in s.subgraph.layers}
         self._net = Network()
         self._known: dict[Value, Value] = {}
+        # New ids go on behind the graph's, as layers that stay keep theirs.
         self._next_id = max((layer.id for layer in graph.layers), default=-1) + 1
         self._made_from: dict[int, tuple[Layer, ...]] = {}
 
@@ -216,6 +225,7 @@ class _Substituter:
 
     def _ordered_units(self) -> list[Layer | Substitution]:
         """Units sorted topologically, in the layers' order where that leaves a choice."""
+        # In order of their first layers, so that a graph comes out the same every time.
         units = list(dict.fromkeys(self._owner.get(layer, layer) for layer in self._graph.layers))
         producer = {
             value: self._owner.get(layer, layer)
@@ -226,6 +236,7 @@ class _Substituter:
         ordered: list[Layer | Substitution] = []
 
         for unit in units:
+            # A stack of its own: a chain of units can be longer than Python's recursion goes.
             stack = [unit]
             while stack:
                 top = stack[-1]
@@ -279,6 +290,7 @@ class _Substituter:
 
     def _mapped(self, value: Value, known: dict[Value, Value]) -> Value:
         """The new graph's value for one of the old graph or of a replacement."""
+        # Constants are in no order of layers: they come along with their first reader.
         if value not in known and value.data is not None:
             known[value] = self._net.constant(
                 value.data,
@@ -291,6 +303,7 @@ class _Substituter:
 
 def _origins(layer: Layer, view: SubgraphView) -> tuple[str, ...]:
     """What a replacement's layer stands for: what its backend says of the view, or all of it."""
+    # Names that are not among the replaced layers are no claim that a backend can make.
     replaced, said = tuple(layer.name for layer in view.layers), set(layer.origins)
     return tuple(name for name in replaced if name in said) or replaced
 
@@ -300,6 +313,7 @@ def backends_after(
 ) -> dict[int, IBackendInternal]:
     """Backend of each layer of the new graph, by layer id."""
     return {
+        # All layers of a part had one backend, so that any of them tells it.
         layer.id: backends[substituted.made_from.get(layer.id, (layer,))[0].id]
         for layer in substituted.graph.layers
     }

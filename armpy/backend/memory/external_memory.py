@@ -102,7 +102,9 @@ class ExternalMemory:
             raise _unsound("the memory is not of one kind", "a MemorySource", str(self.source))
         for name in ("size_bytes", "offset_bytes"):
             value = check_whole(getattr(self, name), f"ExternalMemory.{name}")
+            # The plain number is kept: an object that counts as one could be another number later.
             object.__setattr__(self, name, value)
+        # Each may be fine alone, and their sum beyond any address.
         check_whole(self.size_bytes + self.offset_bytes, "ExternalMemory: size and offset")
         descriptor = self.file_descriptor
         where = "ExternalMemory.file_descriptor"
@@ -216,9 +218,11 @@ class ExternalMemory:
         the same memory.
         """
         size_bytes = check_whole(size_bytes, "ExternalMemory.shared: size_bytes")
+        # The descriptor is closed with its owner, which the memory keeps alive.
         owner = _Owner()
         try:
             descriptor = os.memfd_create(name)
+            # Before the next call that can fail, or the descriptor would stay open.
             weakref.finalize(owner, os.close, descriptor)
             os.ftruncate(descriptor, size_bytes)
         except OSError as error:
@@ -305,6 +309,7 @@ def _mapped_file(memory: ExternalMemory, *, write: bool) -> Array:
 
     if memory.size_bytes == 0:  # which cannot be mapped
         return np.empty(0, np.uint8)
+    # The kernel maps from page borders alone.
     skipped = memory.offset_bytes % mmap.ALLOCATIONGRANULARITY
     protection = mmap.PROT_READ | (mmap.PROT_WRITE if write else 0)
     problem = problem_of_file(memory)
@@ -337,6 +342,7 @@ def _file_size(descriptor: int) -> int:
     status = os.fstat(descriptor)
     if stat.S_ISREG(status.st_mode):
         return status.st_size
+    # The position is shared with everybody who has the descriptor, so it is put back.
     before = os.lseek(descriptor, 0, os.SEEK_CUR)
     size = os.lseek(descriptor, 0, os.SEEK_END)
     os.lseek(descriptor, before, os.SEEK_SET)

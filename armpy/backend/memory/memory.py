@@ -97,6 +97,7 @@ class DefaultAllocator(ICustomAllocator):
 
     def allocate(self, size_bytes: int, alignment_bytes: int = ALIGNMENT_BYTES) -> Array:
         """Uninitialised memory that begins at a multiple of `alignment_bytes`."""
+        # NumPy promises less alignment than is asked for, so the memory begins further inside.
         raw = np.empty(size_bytes + alignment_bytes, np.uint8)
         start = -raw.ctypes.data % alignment_bytes
         return raw[start : start + size_bytes]

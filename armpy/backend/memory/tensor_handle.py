@@ -67,6 +67,7 @@ class ITensorHandle(ABC):
         """
         if source.shape != self.info.shape:
             raise _other_shape(self.info, source.shape)
+        # Not to be read, so that a device need not copy old elements to the host.
         target = self.map(read=False)
         try:
             target[...] = source
@@ -75,6 +76,7 @@ class ITensorHandle(ABC):
 
     def copy_out_to(self, target: Array) -> None:
         """Copy the elements into `target` (same shape and dtype)."""
+        # Not to be written, so that nothing is brought back to the device.
         source = self.map(write=False)
         try:
             target[...] = source
@@ -186,6 +188,7 @@ class DynamicTensorHandle(ITensorHandle):
             raise _other_shape(self._info, shape)
         info = self._info.with_shape(shape)
         limit = self._limit_bytes
+        # In front of the allocation: a model's numbers decide here, and they may be absurd.
         if not info.is_addressable or (limit is not None and info.size_bytes > limit):
             raise MemoryLimitError(
                 "the output is larger than one execution allows",

@@ -199,6 +199,7 @@ class HostTensorHandleFactory(ITensorHandleFactory):
             text = f"the memory has {memory.size_bytes} bytes, the tensor {info.size_bytes}"
             return Support.no(ReasonCode.OTHER, text)
         start = memory.offset_bytes if memory.array is None else memory.array.ctypes.data
+        # Elements across their alignment would be slow, or end the process in vectorised code.
         if start % info.data_type.dtype.itemsize:
             return Support.no(ReasonCode.OTHER, "the memory is not aligned to whole elements")
         problem = problem_of_file(memory) if memory.array is None else ""
@@ -208,6 +209,7 @@ class HostTensorHandleFactory(ITensorHandleFactory):
         self, info: TensorInfo, memory: ExternalMemory, *, read: bool = True, write: bool = False
     ) -> ITensorHandle:
         """A view of the memory."""
+        # Asked once more, as a file may have become shorter since.
         answer = self.can_import(info, memory)
         if not answer:
             raise MemoryImportError(answer.text, where=self.factory_id, expected=str(info))
@@ -235,6 +237,7 @@ class TensorHandleFactoryRegistry:
 
     def __init__(self) -> None:
         host = HostTensorHandleFactory()
+        # The host's is always there, so that a backend without memory of its own registers nothing.
         self._factories: dict[str, ITensorHandleFactory] = {host.factory_id: host}
         self._managers: list[IMemoryManager] = []
 
@@ -258,6 +261,7 @@ class TensorHandleFactoryRegistry:
             If it is something else.
         """
         _check_type(manager, IMemoryManager)
+        # Factories may share a manager, which is to be acquired once.
         if manager not in self._managers:
             self._managers.append(manager)
 

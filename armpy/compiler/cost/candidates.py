@@ -62,6 +62,7 @@ def choices_of(
     }
     for backend in oracle.backends:
         name, capabilities = backend.get_id(), backend.get_capabilities()
+        # Known here, or the optimiser would take such a backend out behind the decision.
         wants_all = has_matching_capability(Capability.ALL_OR_NOTHING, True, capabilities)
         if wants_all and not all(name in ids for ids in taken.values()):
             taken = {key: tuple(i for i in ids if i != name) for key, ids in taken.items()}
@@ -98,6 +99,7 @@ class Candidates:
         self._costs = costs
         self._choices = choices
         self._found: dict[tuple[BackendId, ...], PlacementCandidate] = {}
+        # In the caller's order: of equal costs the first candidate wins.
         for backend in backends:
             self._add_first(backend.get_id())
 
@@ -127,6 +129,7 @@ class Candidates:
 
     def _add(self, name: str, backends: Mapping[int, BackendId]) -> None:
         """Add a placement; backends that get nothing give it no name."""
+        # In the order of the layers, so that equal placements are one candidate.
         key = tuple(backends.values())
         is_named = name == MIXED or name in key or set(key) <= {HOST}
         if key not in self._found and is_named:

@@ -70,6 +70,7 @@ class DeviceCosts:
 
     def _graph(self, graph: Graph, backend_id: BackendId) -> float:
         """All layers of a graph, once."""
+        # The core places inner layers anew; a backend that takes the loop runs all of it.
         ids = list(self._devices) if backend_id == HOST else [backend_id]
         return sum(
             min(self.layer(layer, HOST if graphs_of(layer.operation) else i) for i in ids)

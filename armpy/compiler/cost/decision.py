@@ -47,6 +47,7 @@ class PlacementDecision:
     def to_json(self) -> dict[str, object]:
         """What is kept of a decision, as a JSON object."""
         return {
+            # JSON has texts alone as keys.
             "backends": {str(key): name for key, name in self.backends.items()},
             "alternatives": [
                 {name: getattr(one, name) for name in _FIELDS} for one in self.alternatives
@@ -65,6 +66,7 @@ class PlacementDecision:
         try:
             backends = {int(key): str(name) for key, name in kept["backends"].items()}
             alternatives = tuple(Alternative(**fields) for fields in kept["alternatives"])
+        # The file can hold any JSON, and its checksum does not tell its form.
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"this is no decision: {error!r}") from error
         return cls(backends, preference, REMEMBERED, alternatives)

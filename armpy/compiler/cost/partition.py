@@ -97,6 +97,7 @@ class _Way:
 
     cost: float
     backend: BackendId
+    # Linked and not copied: hundreds of ways have the same beginning.
     before: _Way | None
 
 
@@ -139,6 +140,7 @@ class _Partitioner:
             way = way.before
         ids = [layer.id for layer in self._graph.layers]
         backends = dict(zip(ids, reversed(chosen), strict=True))
+        # Added up anew in the order of all others, as placements are compared by exact sums.
         total = cost_of(self._graph, backends, self._costs)
         return Partition(backends, total, self._is_cheapest)
 
@@ -168,18 +170,25 @@ class _Partitioner:
                     if backend_id != home and backend_id not in others:
                         cost += self._crossing(value, home, backend_id)
                         reached[place] = home, others | {backend_id}
+                # Ways that have the same tensors in the same places cost the same from here on, so
+                # that the cheapest of them stands for all.
                 key = (*(reached[place] for place in step.kept), *made)
                 known = found.get(key)
+                # Less, not equal: choices come in order of preference, and the first of equals
+                # stays.
                 if known is None or cost < known.cost:
                     found[key] = _Way(cost, backend_id, way)
         return found
 
     def _thinned(self, ways: dict[_Holders, _Way], alive: Sequence[Value]) -> dict[_Holders, _Way]:
         """Ways without those that cannot become the cheapest, and at most as many as allowed."""
+        # The cheapest way can go on as any other does, for at most the price of handing on all
+        # tensors alive: a way above that sum cannot win.
         limit = min(way.cost for way in ways.values()) + sum(self._worst[v] for v in alive)
         left = {holders: way for holders, way in ways.items() if way.cost <= limit}
         if len(left) <= self._width:
             return left
+        # One of the dropped ways might have won.
         self._is_cheapest = False
         best = sorted(left.items(), key=lambda item: item[1].cost)
         return dict(best[: self._width])

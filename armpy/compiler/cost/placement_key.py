@@ -51,6 +51,7 @@ def question_of(
             [
                 b.get_id(),
                 b.version,
+                # In order, as equal options may have been given in another one.
                 sorted(map(repr, model_options.get(b.get_id(), {}).items())),
             ]
             for b in backends
@@ -62,6 +63,7 @@ def question_of(
 def _num_processors() -> int:
     """Processors that this process may use."""
     allowed = getattr(os, "sched_getaffinity", None)
+    # Containers allow fewer than there are; macOS and Windows do not tell.
     return len(allowed(0)) if allowed else os.cpu_count() or 1
 
 
@@ -76,6 +78,7 @@ def content_digest(graph: Graph) -> str:
     digest = hashlib.sha256()
     for text in _texts(graph):
         digest.update(text if isinstance(text, bytes) else text.encode())
+        # Texts that are divided otherwise must not come to the same bytes.
         digest.update(b"\0")
     return digest.hexdigest()
 
@@ -86,6 +89,7 @@ def _texts(graph: Graph) -> Iterable[str | bytes]:
     for value in graph.sources:
         yield f"source {_number(numbers, value)} {value.info}"
     for layer in graph.layers:
+        # With ids, as a decision names its layers by them.
         yield f"layer {layer.id} {type(layer.operation).__module__} {layer.operation.name}"
         for name, attribute in layer.operation.attributes().items():
             yield name
@@ -110,6 +114,7 @@ def _number(numbers: dict[Value, int], value: Value) -> int:
 
 def _text(attribute: object) -> str | bytes:
     """An attribute or constant."""
+    # The text of a large array leaves its middle out and takes long.
     if isinstance(attribute, np.ndarray):
         return attribute.reshape(-1)[: _MOST_BYTES // max(attribute.itemsize, 1)].tobytes()
     return repr(attribute)

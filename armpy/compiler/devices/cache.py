@@ -58,6 +58,7 @@ def _entry(path: Path, problem: str = "") -> CacheEntry | None:
     """One file; None if it has gone."""
     try:
         info = path.stat()
+    # Another process may have dropped it since it was listed.
     except OSError:
         return None
     what = "figures of a backend" if path.parent.name == "figures" else "answer about placement"

@@ -90,6 +90,7 @@ def costs_of(
     store = store or FiguresStore()
     record = store.read(backend.get_id(), backend.version)
     is_reference = backend.get_id() == REFERENCE_BACKEND_ID
+    # CpuRef's are 1 by definition and say nothing of this machine.
     figures = None if is_reference else declared_figures(backend)
     if figures is not None:
         reference = _reference_costs(store)
@@ -129,6 +130,7 @@ def _declared_costs(
         key: _scaled(rate, by_name.get(key.partition("/")[0]) or _of_class(key, by_class))
         for key, rate in {**known, **reference.rates}.items()
     }
+    # Declared figures say nothing of copies.
     copies = measured or BackendCosts(
         backend_id,
         FigureSource.DECLARED,

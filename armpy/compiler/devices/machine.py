@@ -46,8 +46,10 @@ def _processor() -> dict[str, str]:
     """How the kernel describes the first processor."""
     try:
         with open(_PROCESSORS, encoding="utf-8", errors="replace") as file:
+            # Up to the first empty line: the processors behind it are alike and may be hundreds.
             lines = [*iter(lambda: file.readline().rstrip("\n"), "")]
     except OSError:
+        # Only Linux has the file.
         return {"model name": platform.processor()}
     fields = (line.split(":", 1) for line in lines if ":" in line)
     return {name.strip(): value.strip() for name, value in fields if name.strip() in _MODEL}

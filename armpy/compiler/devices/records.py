@@ -88,6 +88,7 @@ def record_from(fields: Fields) -> DeviceRecord:
             _number(fields["measured_s"]),
             {_text(k): Sample(*map(_number, pair)) for k, pair in fields["samples"].items()},
         )
+    # The file can hold any JSON, and its checksum does not tell its form.
     except (KeyError, TypeError, AttributeError, ArmpyError) as error:
         raise ValueError(f"it is no record of a device: {error}") from error
 
@@ -172,6 +173,7 @@ def _costs_from(fields: Fields) -> BackendCosts:
 
 def _number(value: object) -> float:
     """A number of a file: finite, and not below 0."""
+    # One NaN or negative time would decide every placement.
     if not isinstance(value, int | float) or not math.isfinite(value) or value < 0:
         raise ValueError(f"{value!r} is neither a time nor a power")
     return float(value)

@@ -25,6 +25,7 @@ MOST_ANSWERS = 1000
 
 _FIGURES, _ANSWERS = "figures", "answers"
 _FORMAT = 1
+# Records take kilobytes: a file beyond this is damaged, and must not fill memory.
 _LARGEST_BYTES = 4 << 20
 
 _log = logging.getLogger("armpy.compiler.devices")
@@ -67,6 +68,7 @@ class FiguresStore:
         RuntimeError
             If nothing says where caches are; see `armpy.backend.cache_directory`.
         """
+        # Asked late: without a folder for caches a store can still be made, and has nothing.
         root = self._root if self._root is not None else cache_directory() / "devices"
         return root / self._machine
 
@@ -80,6 +82,7 @@ class FiguresStore:
             What was measured of another one does not count; of any if left out.
         """
         record = self._read(_FIGURES, backend_id, record_from)
+        # Another version of a backend can be any faster or slower.
         if record is None or version not in (None, record.version):
             return None
         if record.backend != backend_id:
@@ -101,6 +104,7 @@ class FiguresStore:
 
     def forget_answers(self) -> int:
         """Forget every answer that was kept for this machine; how many there were."""
+        # Models that were kept have been compiled by these answers.
         mark_choices()
         try:
             paths = [*(self.directory / "answers").glob("*.json")]
@@ -122,6 +126,7 @@ class FiguresStore:
         answer = self._read(_ANSWERS, question, lambda fields: fields)
         if answer is not None:
             with contextlib.suppress(OSError):  # it may be another user's, or gone
+                # Answers are dropped by this time, and reading alone does not move it.
                 os.utime(self._path(_ANSWERS, question))
         return answer
 
@@ -179,6 +184,7 @@ class FiguresStore:
         try:
             path = self._path(kind, key)
             with open(path, "rb") as file:
+                # The open file is asked, as its name may lead to another one by now.
                 if reason := why_not_own(os.fstat(file.fileno())):
                     raise OSError(reason)
                 content = file.read(_LARGEST_BYTES)
@@ -189,6 +195,7 @@ class FiguresStore:
             return None
         try:
             return make(_unsealed(content, self._machine, key))
+        # JSON of many brackets in each other ends in a RecursionError.
         except (ValueError, RecursionError) as error:
             _log.warning("%s is not used and will be made anew: %s", path, error)
             return None
@@ -199,10 +206,12 @@ class FiguresStore:
         try:
             path = self._path(kind, key)
             make_own_folder(path.parent)
+            # In the same folder: replacing is one step only within a file system.
             handle, unfinished = tempfile.mkstemp(dir=path.parent)
             with open(handle, "wb") as file:
                 file.write(_sealed(body, self._machine, key))
             os.replace(unfinished, path)
+        # Nothing depends on it: where nothing can be kept, the next process measures again.
         except (OSError, RuntimeError) as error:
             _log.warning("%s cannot be kept: %s", _subject(kind, key), error)
             if unfinished:
@@ -224,12 +233,14 @@ def _subject(kind: str, key: str) -> str:
 
 def _file_name(key: object) -> str:
     """The name of a key's file."""
+    # A question is longer than names may be, and an id is the vendor's, with any character.
     return f"{hashlib.sha256(str(key).encode()).hexdigest()[:32]}.json"
 
 
 def _unsealed(content: bytes, machine: str, key: str) -> Fields:
     """The body of a file, checked."""
     envelope = _checked_envelope(content, machine)
+    # A copied or renamed file is sound, and yet another one's.
     if envelope.get("key") != key:
         raise ValueError("it is of another backend or question")
     body: Fields = envelope["body"]

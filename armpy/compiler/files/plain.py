@@ -30,8 +30,10 @@ def plain(value: object) -> object:
     TypeError
         If it is of no type that is read again.
     """
+    # In front of numbers, as a truth value is an Integral.
     if value is None or isinstance(value, (bool, str)):
         return value
+    # In front of Enum, as flags together have no single name; both in front of IntEnum's numbers.
     if isinstance(value, enum.Flag):
         return value.value
     if isinstance(value, enum.Enum):
@@ -40,6 +42,7 @@ def plain(value: object) -> object:
         return int(value)
     if isinstance(value, Real):
         number = float(value)
+        # JSON has no infinity and no NaN.
         return number if math.isfinite(number) else str(number)
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
@@ -141,6 +144,7 @@ def _simple(kind: Any, value: object, where: str) -> object:  # Any: a class
         return _expect(kind, value, where)
     if kind is int:
         number: int = _expect(int, value, where)
+        # Python's integers have no end, but the arrays that are made of them have.
         if -_LARGEST <= number < _LARGEST:
             return number
     elif kind is float:
@@ -169,6 +173,7 @@ def _float(value: object, where: str) -> float:
 def _bytes(text: str, where: str) -> bytes:
     """Bytes that are written as text."""
     try:
+        # Otherwise characters that are none of base64's would be skipped.
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
         raise _wrong("base64", text, where) from None

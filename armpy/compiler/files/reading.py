@@ -94,6 +94,7 @@ def _located(name: str) -> Iterator[None]:
         if not error.where.startswith(name):
             error.where = f"{name} / {error.where}" if error.where else name
         raise
+    # Nested types are read by recursion, and a damaged file may nest them without end.
     except (ArmpyError, RecursionError) as error:
         raise ParserError(f"the file is damaged: {error}", where=name) from error
 
@@ -120,8 +121,10 @@ class _GraphReader(Generic[NetworkT]):
             self._graphs.append(self._graph(one, f"graphs[{number}]"))
         executed = None if record.plan is None else record.plan.executed
         for number, graph in enumerate(self._graphs):
+            # Checksums say that a file is as it was written, not by whom.
             verify_graph(graph)
             kinds = PreCompiled | MemCopy
+            # The executed graph is only looked at; any other may be run, and these layers cannot.
             is_whole = number == record.loaded or number != executed
             if is_whole and any(isinstance(x.operation, kinds) for x in graph.layers):
                 raise ParserError("what was compiled cannot be loaded", where="graphs")
@@ -182,6 +185,7 @@ class _GraphReader(Generic[NetworkT]):
 
     def _elements(self, number: int, info: TensorInfo, where: str) -> Array:
         """Elements of a constant, in place; one array for all that are the same."""
+        # With type and shape, as an array of the same bytes can stand for several constants.
         key = (number, info.data_type, info.shape)
         if key not in self._arrays:
             record = _at(self._records, number, where)
@@ -195,6 +199,7 @@ class _GraphReader(Generic[NetworkT]):
             return _viewed(record.view, data, info, where)
         begin, size = record.begin, record.size
         fits = info.is_fully_shaped and info.size_bytes == size
+        # Python's integers do not wrap around, so no hostile place gets past the sum.
         if not fits or begin < 0 or begin % ALIGNMENT_BYTES or begin + size > data.size:
             raise ParserError(
                 "the elements do not lie in the file",
@@ -203,10 +208,12 @@ class _GraphReader(Generic[NetworkT]):
                 actual=f"{size} bytes at {begin}",
             )
         stored = data[begin : begin + size]
+        # NumPy relies on it that truth values have no other bytes.
         if info.data_type is DataType.BOOLEAN and size and stored.max() > 1:
             raise ParserError("a truth value is neither 0 nor 1", where=where)
         dtype = info.data_type.dtype
         elements = stored.view(dtype.newbyteorder("<")).reshape(info.known_shape)
+        # Copied on big-endian machines only; elsewhere constants stay in the file's memory.
         return elements.astype(dtype, copy=False)
 
     def _layer(self, record: LayerRecord, values: Sequence[Value], where: str) -> Layer:
@@ -222,6 +229,7 @@ class _GraphReader(Generic[NetworkT]):
         )
         try:
             check_attributes(layer.operation)
+            # Kernels rely on inferred shapes, so a file's own are held against these.
             inferred = layer.operation.infer(layer.input_infos, layer.output_infos)
         except ArmpyError as error:
             raise ParserError(f"the layer cannot be: {error}", where=where) from error
@@ -237,10 +245,12 @@ class _GraphReader(Generic[NetworkT]):
     def _operation(self, record: LayerRecord, where: str) -> Operation:
         """An operation of armpy's own."""
         name = record.operation
+        # Public names only: the package holds more than operations.
         kind = getattr(armpy.ops, name, None) if name in armpy.ops.__all__ else None
         if not isinstance(kind, type) or not issubclass(kind, Operation):
             raise ParserError(f"there is no operation '{name[:80]}'", where=where)
         declared = declared_types(kind)
+        # None may be missing, as defaults can change between versions.
         if record.attributes.keys() != declared.keys():
             raise ParserError(
                 "the operation has other attributes",
@@ -248,6 +258,7 @@ class _GraphReader(Generic[NetworkT]):
                 expected=", ".join(declared) or "none",
                 actual=", ".join(record.attributes)[:80] or "none",
             )
+        # Nothing in a file becomes an object that a backend would run.
         if kind is PreCompiled and not isinstance(record.attributes["program"], str):
             raise ParserError("a program is more than its description", where=where)
         attributes = {
@@ -284,6 +295,7 @@ def _viewed(view: object, data: Array, info: TensorInfo, where: str) -> Array:
 
 def _at(items: Sequence[T], number: object, where: str) -> T:
     """An item by its number."""
+    # True is an int as well, and numbers below 0 would count from the end.
     if type(number) is not int or not 0 <= number < len(items):
         raise ParserError(
             "the file is damaged",

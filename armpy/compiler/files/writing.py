@@ -118,6 +118,7 @@ class ArrayStore:
         if id(array) not in self._numbers:
             self._kept.append(array)
             plain_bytes = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+            # By contents: graphs of one model have equal constants in different objects.
             key = array.dtype.str, hashlib.sha256(plain_bytes.data).digest()
             number = self._by_contents.setdefault(key, len(self._arrays))
             if number == len(self._arrays):
@@ -142,6 +143,7 @@ class ArrayStore:
                 found.append(ArrayRecord(section, 0, 0, view))
                 continue
             found.append(ArrayRecord(CONSTANTS, begin, array.nbytes, None))
+            # Aligned, so that constants can be used where a mapped file has them.
             begin += array.nbytes + -array.nbytes % ALIGNMENT_BYTES
         return tuple(found)
 
@@ -150,6 +152,7 @@ class ArrayStore:
         pieces = []
         for number, array in enumerate(self._arrays):
             if number not in self._views:
+                # Little-endian on every machine, as files travel.
                 stored = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
                 pieces.append(stored.reshape(-1).view(np.uint8))
                 pieces.append(np.zeros(-array.nbytes % ALIGNMENT_BYTES, np.uint8))
@@ -195,6 +198,7 @@ class NetworkWriter:
 
     def _number(self, graph: Graph) -> int:
         """The number of a graph, recorded behind those that it runs."""
+        # Inner graphs first, so that a reader has made each before a layer needs it.
         for part in (*nested_graphs(graph), graph):
             if part not in self._graphs:
                 self._records.append(self._graph(part))
@@ -249,6 +253,7 @@ class NetworkWriter:
     def _layer(self, layer: Layer, numbers: dict[Value, int]) -> LayerRecord:
         """A layer with its operation's attributes."""
         operation = layer.operation
+        # By class, as a vendor's operation may have a name of armpy's and would be read as that.
         if getattr(armpy.ops, operation.name, None) is not type(operation):
             raise UnimplementedError(
                 "only armpy's own operations can be saved",
@@ -257,6 +262,7 @@ class NetworkWriter:
                 fix=_GIVE_SIZES if isinstance(operation, Composite) else "",
             )
         attributes = operation.attributes()
+        # A program is its backend's to write; here it is named for people.
         if isinstance(operation, PreCompiled):
             attributes = attributes | {"program": _described(layer.where, operation.program)}
         found = {
@@ -288,6 +294,7 @@ class NetworkWriter:
 
 def _described(where: str, program: object) -> str:
     """What a backend's program says of itself."""
+    # It is for people alone: a program that cannot tell is no reason not to save.
     try:
         return ask_backend(where, str, str, program)
     except ArmpyError:
@@ -298,4 +305,5 @@ def _is_plain_key(key: Hashable) -> bool:
     """Whether a variable's key is equal to itself once it has been read again."""
     if isinstance(key, tuple):
         return all(map(_is_plain_key, key))
+    # Of exactly these types: True is an int here and none in the file.
     return key is None or type(key) in (str, int)

@@ -93,9 +93,12 @@ def handle_factories(
     backend_id = backend.get_id()
     backend.register_tensor_handle_factories(registry, network or NetworkResources())
     preferences = ask_method(backend_id, Sequence, backend, "get_handle_factory_preferences")
+    # A factory may be named twice, and one that was never registered is passed over.
     wanted = [registry.get_factory(factory_id) for factory_id in dict.fromkeys(preferences)]
     found = [factory for factory in wanted if factory is not None]
+    # A backend without a factory to prefer works on plain memory of the host.
     chosen: list[ITensorHandleFactory] = found or [registry.first_of(())]
+    # Factories are a backend's code, so each is called through a proxy.
     factories = tuple([HandleFactoryProxy(backend_id, factory) for factory in chosen])
     return factories, registry.memory_managers
 
@@ -131,6 +134,7 @@ def bridge(
     used = {name: HOST_FACTORIES if name == HOST else factories[name] for name in ids.values()}
     exported = {source for found in used.values() for f in found for source in f.export_sources}
     others = {source for source in exported if source is not MemorySource.MALLOC}
+    # The usual case, in which a graph would be rebuilt only to come out the same.
     if all(_is_like_host(found[0], others) for found in used.values()):
         made = {
             value: used[ids[layer.id]][0].factory_id
@@ -198,6 +202,7 @@ class _Bridger:
         self._net = Network()
         self._homes: dict[Value, list[_Home]] = {}
         self._next_id = max((layer.id for layer in graph.layers), default=-1) + 1
+        # Dictionaries in the place of sets: the order of copies must not differ from run to run.
         self._readers: dict[Value, dict[str, None]] = {v: {HOST: None} for v in graph.results}
         for layer in graph.layers:
             for value in layer.inputs:
@@ -214,6 +219,7 @@ class _Bridger:
             new = net.input(value.name, value.info, default_shape=shape)
             self._homes[value] = [_Home(HOST, host, new)]
         for variable in graph.variables:
+            # State lies with the host, as the next execution may run on other backends.
             self._homes[variable.value] = [_Home(HOST, host, net.variable_like(variable))]
         for layer in graph.layers:
             place = ids[layer.id]
@@ -246,6 +252,7 @@ class _Bridger:
         for factory in self._factories[place]:
             lies_in = self._written_in(old, factory)
             copies = sum(self._reading(old, lies_in, reader) is None for reader in readers)
+            # Fewer, not as few: between equals the backend's own order decides.
             if copies < fewest:
                 best, fewest = factory, copies
         self._made.factory_ids[new] = best.factory_id
@@ -266,6 +273,7 @@ class _Bridger:
             return True
         for reader in self._factories[place]:
             source = imported_source(writer, reader)
+            # By name, as the plan after a refusal is made of other values.
             if source and (value.name, place) not in self._refused:
                 return PlannedImport(reader.factory_id, source)
             if hands_on(writer, reader):
@@ -276,6 +284,7 @@ class _Bridger:
         """The value as a place can read it, copied if need be."""
         if value.data is not None:
             return self._constant(value)
+        # Copies made for others count: the place may be able to read one of these.
         for home in self._homes[value]:
             way = self._reading(value, home.factory, place)
             if isinstance(way, PlannedImport):
@@ -286,6 +295,7 @@ class _Bridger:
 
     def _copy(self, value: Value, place: str) -> Value:
         """A copy of a value for a place, and whoever else can read it there."""
+        # From where it was written: a copy of a copy would wait for the first one.
         source = self._homes[value][0]
         layer = self._net.add_layer(
             MemCopy(),

@@ -98,6 +98,7 @@ def plan_memory(
     last_use = {
         value: index
         for index, layer in enumerate(graph.layers)
+        # Outputs as well: one that nobody reads is written, and needs a place in its own step.
         for value in (*layer.inputs, *layer.outputs)
         if value is not None
     }
@@ -108,6 +109,7 @@ def plan_memory(
         for value in layer.outputs:
             if value not in results:
                 factory_id = factory_ids.get(value, HOST_FACTORY_ID)
+                # One arena for each factory, as only that one makes handles over its memory.
                 arena = ArenaId(backend_ids[layer.id], factory_id)
                 block = MemBlock(index, last_use[value], value.info.size_bytes)
                 blocks.setdefault(arena, {})[value] = block

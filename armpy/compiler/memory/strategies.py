@@ -59,6 +59,7 @@ class GreedyBySize(IMemoryOptimizerStrategy):
         else:
             order = sorted(
                 range(len(blocks)),
+                # Equal sizes go by time and number: a model has one plan in all processes.
                 key=lambda n: (-blocks[n].size_bytes, blocks[n].start, blocks[n].index),
             )
             offsets = _by_size(order, near, sizes)
@@ -74,6 +75,7 @@ def _by_size(
     """Offsets of blocks that are placed in an order, each into the smallest gap that fits."""
     offsets = [-1] * len(sizes)
     for number in order:
+        # Only blocks that share a step count: all others may have the same bytes.
         placed = sorted((offsets[n], sizes[n]) for n in near[number] if offsets[n] >= 0)
         offsets[number] = _smallest_gap(placed, sizes[number])
     return offsets
@@ -170,6 +172,7 @@ class StrategyValidator(IMemoryOptimizerStrategy):
 
     def __init__(self, strategy: IMemoryOptimizerStrategy) -> None:
         self._strategy = strategy
+        # Read once: a property is the strategy's code, and could answer otherwise later.
         self._name = read_backend("memory strategy", strategy, "name", str)
         self._where = f"memory strategy {self._name}"
         self._packing_type = read_backend(self._where, strategy, "packing_type", PackingType)
@@ -228,15 +231,18 @@ class StrategyValidator(IMemoryOptimizerStrategy):
         living: list[tuple[int, int]] = []  # begin and end of what is used, in order
         ends: list[tuple[int, tuple[int, int]]] = []
         for block in sorted(blocks, key=lambda b: b.start):
+            # Below, not equal: a block is still read in its last step.
             while ends and ends[0][0] < block.start:
                 del living[bisect_left(living, heappop(ends)[1])]
             used = block.offset, block.offset + block.size_bytes
             index = bisect_left(living, used)
             if is_single and living:
                 return True
+            # It takes no byte, and within a larger block it would break the order of `living`.
             if not is_single and not block.size_bytes:
                 continue
             if not is_single and any(
+                # Living blocks do not overlap so far, so that only the two neighbours can be hit.
                 used[0] < other[1] and other[0] < used[1]
                 for other in living[max(0, index - 1) : index + 1]
             ):
@@ -254,6 +260,7 @@ class StrategyValidator(IMemoryOptimizerStrategy):
 def _plain_block(block: MemBlock) -> MemBlock:
     """A block of plain integers."""
     numbers = block.start, block.end, block.size_bytes, block.offset, block.index
+    # Fields may be NumPy's numbers, which wrap around, or a strategy's own.
     return MemBlock(*map(operator.index, numbers))
 
 
@@ -316,7 +323,9 @@ def pack(
     for bin_ in checked.optimize(numbered):
         for block in bin_.blocks:
             offsets[block.index] = begin + block.offset
+        # A strategy's bins may end anywhere; the offsets in the next one count from its beginning.
         begin += _aligned(bin_.size_bytes)
+    # Kernels may load whole vectors, so this holds for every strategy, armpy's own too.
     if any(offset % ALIGNMENT_BYTES for offset in offsets):
         raise MemoryValidationError(
             "an offset is not aligned",

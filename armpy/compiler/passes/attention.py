@@ -209,6 +209,7 @@ def _without_guard(graph: Graph, layer: Layer) -> tuple[tuple[Layer, ...], Layer
         number_of(layer["lhs"]) == 0
         and different is not None
         and different.operation == Comparison(ComparisonOperation.NOT_EQUAL)
+        # Only NaN differs from itself.
         and different["lhs"] is different["rhs"] is value
     )
     if not is_guard or different is None:
@@ -219,15 +220,18 @@ def _without_guard(graph: Graph, layer: Layer) -> tuple[tuple[Layer, ...], Layer
 def _scores(graph: Graph, value: Value, depth: int) -> _Scores | None:
     """How a softmax's input is computed, if it is scores of attention."""
     layer = graph.producers.get(value)
+    # A sum can be followed on both sides, so that ways double with every layer.
     if layer is None or depth == 0:
         return None
     if isinstance(layer.operation, BatchMatMul):
         product = _product(layer)
         return None if product is None else _Scores(product, 1.0, (), (layer,))
     for inner, factor, term in _steps(graph, layer):
+        # Of a sum, only a side with its shape can be the scores; the other one is broadcast.
         if inner.info.shape != value.info.shape:
             continue
         found = _scores(graph, inner, depth - 1)
+        # A factor behind a term multiplies the term as well, which attention does not.
         if found is None or (factor != 1 and found.terms):
             continue
         terms = found.terms if term is None else (*found.terms, term)
@@ -263,12 +267,14 @@ def _scaled(graph: Graph, value: Value) -> tuple[Value, float] | None:
         return None
     if pair[0].operation == ElementwiseBinary(BinaryOperation.MUL):
         return sides[0], number
+    # A number divided by scores is no multiple of them.
     return (sides[0], 1 / number) if pair[2] is sides[1] else None
 
 
 def _unscaled(graph: Graph, product: Layer, name: str) -> tuple[Value, float, tuple[Layer, ...]]:
     """What an operand of a product is a multiple of, the factor, and the layers."""
     value, factor, layers = product[name], 1.0, [product]
+    # A product that others read stays in any case, and joining it would save nothing.
     while only_reader(graph, value) is layers[-1]:
         scaled = _scaled(graph, value)
         if scaled is None or scaled[0].info.shape != value.info.shape:
@@ -305,6 +311,7 @@ def _seen(
             continue
         is_only = len(scores.terms) == 1
         last_seen = _last_seen(elements, shape, _HIDING if is_only else -math.inf)
+        # The attribute has room for one diagonal; a second mask stays an operand.
         if last_seen is None or (operation.is_causal and last_seen < shape[-1] - 1):
             kept.append(term)
         elif last_seen < shape[-1] - 1:
@@ -315,6 +322,7 @@ def _seen(
 def _last_seen(elements: Array, shape: Sequence[int], hiding: float) -> int | None:
     """The last key that the first query sees, if each one sees one more; None otherwise."""
     queries, keys = shape[-2:]
+    # The attribute holds for all batches and heads alike.
     if math.prod(elements.shape[:-2]) != 1:
         return None
     rows = np.broadcast_to(elements.reshape(elements.shape[-2:]), (queries, keys))
@@ -328,6 +336,7 @@ def _last_seen(elements: Array, shape: Sequence[int], hiding: float) -> int | No
 def _can_join(graph: Graph, context: PassContext, found: _FoundAttention) -> bool:
     """Whether nothing else reads what lies between, and the backend takes the layer."""
     last, layers = found.layers[0], set(found.layers)
+    # Inner layers go, so nobody else may read their outputs.
     for layer in layers - {last}:
         readers = graph.consumers.get(layer.output, ())
         if layer.output in graph.result_set or not layers.issuperset(readers):
@@ -414,6 +423,7 @@ def _replace(rebuild: Rebuild, found: _FoundAttention, mask: Value | None) -> No
             value = rebuild.insert(Reshape(_four(operand.shape)), [value], name).output
         inputs.append(value)
     operands = (*inputs, mask) if mask is not None else tuple(inputs)
+    # Found from the end, and told in order of execution.
     origins = found.layers[::-1]
     shape = last.output.info.known_shape
     if len(shape) == 4:
@@ -421,4 +431,5 @@ def _replace(rebuild: Rebuild, found: _FoundAttention, mask: Value | None) -> No
         return
     name = f"{last.name}/attention"
     output = rebuild.insert(found.operation, operands, name, origins=origins).output
+    # The reshape gets id and name, as it gives the tensor that others read.
     rebuild.replace(last, Reshape(shape), [output])

@@ -112,6 +112,7 @@ def _folded(graph: Graph, layer: Layer) -> _FoldedNorm | None:
     terms = np.zeros(weights.shape[axis]) if given is None else given.astype(np.float64)
     folded = _FoldedNorm((), weights.astype(np.float64), terms, FusedActivation.NONE)
     value = layer.output
+    # Behind a clamp, factors and terms are no longer those of the sum.
     while folded.activation is FusedActivation.NONE:
         following = only_reader(graph, value)
         step = None if following is None else _step(layer, following, value, len(terms))
@@ -138,6 +139,7 @@ def _step(
         return None
     is_left = following["lhs"] is value
     other = following["rhs"] if is_left else following["lhs"]
+    # A constant that broadcasts the output is no factor of it.
     if other.data is None or following.output.info.shape != value.info.shape:
         return None
     numbers = per_channel(other.data.astype(np.float64), layer, channels)
@@ -150,6 +152,7 @@ def _step(
         return ones, numbers
     if kind is BinaryOperation.SUB:
         return (ones, -numbers) if is_left else (-ones, numbers)
+    # By 0 it gives infinities and NaN, which no weights give for all inputs.
     if kind is BinaryOperation.DIV and is_left and np.all(numbers != 0):
         return 1 / numbers, zeros
     return None
@@ -169,5 +172,6 @@ def per_channel(data: _Floats, layer: Layer, channels: int) -> _Floats | None:
 def _fits(folded: _FoldedNorm, info: TensorInfo) -> bool:
     """Whether weights and biases can be stored."""
     is_half = info.data_type is DataType.FLOAT16
+    # A weight that rounds to infinity would spoil every sum.
     largest = float(np.finfo(np.float16 if is_half else np.float32).max)
     return all(np.all(np.abs(one) <= largest) for one in (folded.weights, folded.bias))

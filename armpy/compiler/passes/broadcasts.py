@@ -36,6 +36,7 @@ def _bare(graph: Graph, context: PassContext, layer: Layer) -> tuple[Value, ...]
         producer = graph.producers.get(value)
         if producer is None or kind_of(producer) != "BroadcastTo":
             continue
+        # One by one, each on top of those before: one operand has to keep the shape for all.
         tried = [*inputs[:index], producer["input"], *inputs[index + 1 :]]
         alike = layer_like(layer, layer.operation, tried, [layer.output.info.with_shape(None)])
         same_shape = alike is not None and alike.output.info.shape == layer.output.info.shape

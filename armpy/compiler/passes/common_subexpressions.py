@@ -16,6 +16,7 @@ def merge_equal_siblings(graph: Graph, context: PassContext) -> Graph:
     Arm NN SquashEqualPermuteSiblings, SquashEqualTransposeSiblings, SquashEqualReshapeSiblings.
     """
     first: dict[object, int] = {}
+    # The same object tells the pipeline that nothing has changed.
     if not any(_is_repeated(graph, index, first) for index in range(len(graph.layers))):
         return graph
     rebuild = Rebuild(graph)
@@ -39,4 +40,5 @@ def _is_repeated(graph: Graph, index: int, first: dict[object, int]) -> bool:
 def _key(graph: Graph, index: int) -> object:
     """What tells a layer's output from others."""
     layer = graph.layers[index]
+    # With the outputs: casts of one tensor differ in these alone.
     return layer.operation, layer.inputs, layer.output_infos

@@ -27,6 +27,7 @@ class PassContext:
     def __init__(self, options: OptimizerOptions, backends: Sequence[IBackendInternal]) -> None:
         self.options = options
         self.backends = tuple(backends)
+        # One for all passes, which ask about the same layers again and again.
         self._oracle = SupportOracle(backends, options)
 
     def takes(self, backend: IBackendInternal, layer: Layer) -> bool:
@@ -62,6 +63,7 @@ class PassContext:
         if changed is None:
             return False
         for backend in self.backends:
+            # In this order: a backend that takes both keeps the change.
             if self.takes(backend, changed):
                 return True
             if self.takes(backend, layer):
@@ -89,6 +91,7 @@ def layer_like(
         infos = operation.infer([v.info if v is not None else None for v in inputs], outputs)
     except LayerValidationError:
         return None
+    # Below 0 are ids of no graph.
     made = tuple(Value(-1 - i, info, layer.name) for i, info in enumerate(infos))
     return Layer(layer.id, layer.name, operation, tuple(inputs), made)
 

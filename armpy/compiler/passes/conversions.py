@@ -87,6 +87,7 @@ def cancel_conversions(graph: Graph, context: PassContext) -> Graph:
         if layer in moved:
             source = layer["input"]
             producer = graph.producers.get(source)
+            # The first movement of a chain reads past the conversion; all others read movements.
             is_first = producer is not None and producer not in moved
             value = producer["input"] if is_first and producer is not None else source
             _add_moved(rebuild, layer, rebuild.mapped(value))
@@ -115,6 +116,7 @@ def move_conversions(graph: Graph, context: PassContext) -> Graph:
         info = layer.output.info if chain else None
         if info is None or not _is_movable(info):
             continue
+        # In front of a slice, more elements would be converted than are kept.
         grows = chain[-1]["input"].info.num_elements <= info.num_elements
         if grows and all(_stays(context, one, info) for one in chain):
             early[layer] = chain[::-1]
@@ -122,8 +124,10 @@ def move_conversions(graph: Graph, context: PassContext) -> Graph:
     for layer in graph.layers:
         below = _chain_below(graph, layer) if isinstance(layer.operation, Dequantize) else []
         source = layer["input"].info if below else None
+        # A movement between both conversions goes with the first of them that has it.
         if source is None or not _is_movable(source) or taken.intersection(below):
             continue
+        # Behind a broadcast, each element would be converted many times.
         shrinks = below[-1].output.info.num_elements <= source.num_elements
         if shrinks and all(_stays(context, one, source) for one in below):
             late[layer] = below
@@ -212,10 +216,12 @@ def _gives_back(first: Layer, last: Layer, is_moved: bool) -> bool:
     if not same or between.data_type is not DataType.FLOAT32:
         return False
     if before.data_type in _HALVES:
+        # Every half is a number of float32, so rounding gives it back.
         return isinstance(last.operation, Cast)
     is_quantized = before.data_type.is_quantized and isinstance(first.operation, Dequantize)
     if not is_quantized or not isinstance(last.operation, Quantize):
         return False
+    # Scales of an axis would have to move with it.
     return _has_fine_scales(before) and not (is_moved and before.has_per_axis_quantization)
 
 

@@ -58,6 +58,7 @@ def join_written_out(graph: Graph, context: PassContext) -> Graph:
     """
     taken: set[Layer] = set()
     joined: dict[Layer, _FusedLayer] = {}
+    # Patterns are known by their last layer: from the end, long ones come before their own parts.
     for layer in reversed(graph.layers):
         if layer in taken:
             continue
@@ -93,6 +94,7 @@ def _can_join(graph: Graph, context: PassContext, found: _FusedLayer, taken: set
     last, layers = found.layers[0], set(found.layers)
     if last.output.info.data_type is not DataType.FLOAT32 or not taken.isdisjoint(layers):
         return False
+    # Inner layers go, so nobody else may read their outputs.
     for layer in layers - {last}:
         readers = graph.consumers.get(layer.output, ())
         if layer.output in graph.result_set or not layers.issuperset(readers):
@@ -108,9 +110,11 @@ def _find_bias(graph: Graph, layer: Layer) -> _FusedLayer | None:
     if sides is None or above is None or type(above.operation) not in FILTER_AXIS:
         return None
     attributes = above.operation.attributes()
+    # A clamp lies in front of the sum, and would lie behind it with a bias.
     is_plain = attributes["activation"] is FusedActivation.NONE and len(above.outputs) == 1
     if not is_plain or above.operand("bias") is not None or len(above.inputs) > 3:
         return None
+    # A term that broadcasts the output is no bias.
     if above.output.info.shape != layer.output.info.shape:
         return None
     channels = above["weights"].info.known_shape[FILTER_AXIS[type(above.operation)]]
@@ -129,6 +133,7 @@ def _find_gelu(graph: Graph, layer: Layer) -> _FusedLayer | None:
     factors, layers = _factors(graph, layer)
     constants = [number for value in factors if (number := number_of(value)) is not None]
     others = [value for value in factors if number_of(value) is None]
+    # Files divide the factor one half as they like, so all constants count together.
     if len(others) != 2 or not is_near(math.prod(constants), 0.5):
         return None
     for x, probability in (others, others[::-1]):
@@ -229,6 +234,7 @@ def _squared(graph: Graph, value: Value, root: Value) -> Layer | None:
     return pair[0] if is_square else None
 
 
+# The longest first: the sum that ends a normalisation could pass for a bias.
 _FINDERS: tuple[Callable[[Graph, Layer], _FusedLayer | None], ...] = (
     _find_layer_norm,
     _find_gelu,

@@ -82,6 +82,7 @@ def permuted_from_input(layer: Layer, perm: Permutation) -> PermutedLayer | None
     if kind not in CARRYING or not layer.inputs:
         return None
     values = [value for value in (*layer.inputs, *layer.outputs) if value is not None]
+    # Scales of an axis would have to move with it.
     if any(value.info.has_per_axis_quantization for value in values):
         return None
     if kind in ELEMENTWISE:
@@ -106,6 +107,7 @@ def permuted_from_output(layer: Layer, perm: Permutation) -> PermutedLayer | Non
     elif kind_of(layer) not in ELEMENTWISE and first.info.rank != len(perm):
         return None
     permuted = permuted_from_input(layer, source)
+    # The way back from an output is a guess; going forward from there proves it.
     return permuted if permuted is not None and permuted.outputs[0] == perm else None
 
 
@@ -123,8 +125,10 @@ def _permuted_elementwise(layer: Layer, perm: Permutation) -> PermutedLayer | No
         return None
     orders: list[Permutation | None] = []
     for value in layer.inputs:
+        # One element is broadcast alike in every order.
         if value is None or (value.info.rank != len(perm) and value.info.num_elements == 1):
             orders.append(None)
+        # A computed operand of fewer axes would need a reshape of its own first.
         elif value.data is None and value.info.rank != len(perm):
             return None
         else:
@@ -150,6 +154,7 @@ Block = tuple[tuple[int, ...], tuple[int, ...]]
 
 def _blocks(before: Sequence[int], after: Sequence[int]) -> list[Block] | None:
     """The smallest blocks of neighbouring axes that a reshape makes of each other."""
+    # Products with 0 are all alike, and tell no axes apart.
     if 0 in (*before, *after) or not before or not after:
         return None
     blocks: list[Block] = []
@@ -224,6 +229,7 @@ def _per_axis(*names: str) -> Callable[[Layer, Permutation], PermutedLayer | Non
 def _permuted_strided_slice(layer: Layer, perm: Permutation) -> PermutedLayer | None:
     """One entry per axis, and one bit of each mask."""
     attributes = layer.operation.attributes()
+    # With these, entries are not one for each axis.
     if any(attributes[f"{mask}_mask"] for mask in ("shrink_axis", "ellipsis", "new_axis")):
         return None
     permuted = _per_axis("begin", "end", "stride")(layer, perm)
@@ -252,6 +258,7 @@ def _permuted_reduce(layer: Layer, perm: Permutation) -> PermutedLayer | None:
     axes = attributes["axes"]
     gone = sorted({axis % rank for axis in (range(rank) if axes is None else axes)})
     moved = [index for index, axis in enumerate(perm) if axis in gone]
+    # Sums of floats are to be added up in the order in which they were.
     if [perm[index] for index in moved] != gone:
         return None
     operation = layer.operation.with_attributes(axes=tuple(moved))

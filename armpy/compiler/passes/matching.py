@@ -54,4 +54,5 @@ def beside(pair: Sequence[Value]) -> tuple[Value, Value] | None:
     """What is computed and the constant of an elementwise layer's operands."""
     constants = [value for value in pair if value.data is not None]
     others = [value for value in pair if value.data is None]
+    # Two constants would have been folded, and two computed operands have none.
     return (others[0], constants[0]) if len(others) == 1 else None

@@ -42,12 +42,14 @@ def cheapest(costs: Sequence[Cost]) -> frozenset[Hashable]:
 
     def join(start: Hashable, end: Hashable, capacity: float) -> None:
         room[start][end] = room[start].get(end, 0) + capacity
+        # The way back is there from the beginning, so that later paths can undo flow.
         room[end].setdefault(start, 0)
 
     for index, cost in enumerate(costs):
         start: Hashable = ("any", index) if cost.chosen else _SOURCE
         end: Hashable = ("all", index) if cost.other else _SINK
         for layer in cost.chosen:
+            # Uncuttable edges tie a group to its node: one chosen layer is enough to pay, once.
             join(layer, start, float("inf"))
         join(start, end, cost.weight)
         for layer in cost.other:
@@ -58,6 +60,7 @@ def cheapest(costs: Sequence[Cost]) -> frozenset[Hashable]:
             room[start][end] -= flow
             room[end][start] += flow
     layers = frozenset(layer for cost in costs for layer in (*cost.chosen, *cost.other))
+    # With no path left, the nodes within reach of the source are one side of a cheapest cut.
     return layers.intersection(_reached(room))
 
 

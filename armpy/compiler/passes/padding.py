@@ -77,6 +77,7 @@ def _folded(graph: Graph, layer: Layer) -> _FoldedPadding | None:
         return None
     value = layer["input"]
     pad = graph.producers.get(value)
+    # With other readers the padding would stay, and be done twice.
     if pad is None or not isinstance(pad.operation, Pad) or only_reader(graph, value) is None:
         return None
     pads = pad.operation.pad_list
@@ -84,6 +85,7 @@ def _folded(graph: Graph, layer: Layer) -> _FoldedPadding | None:
     if pads is None or not is_constant or pad["input"].info.quantization != value.info.quantization:
         return None
     axes = operation.data_layout.spatial_axes
+    # Windows pad along height and width alone.
     if any(any(pair) for axis, pair in enumerate(pads) if axis not in axes):
         return None
     if not _is_neutral(graph, pad, operation):
@@ -100,11 +102,13 @@ def _is_neutral(graph: Graph, pad: Layer, operation: _Windows) -> bool:
     if not isinstance(operation, Pooling2d):
         if info.data_type.is_quantized:
             return int(element) == info.zero_point
+        # A negative zero can come out as one, which a layer's own padding never does.
         return element == 0 and not np.signbit(element)
     if operation.algorithm is not PoolingAlgorithm.MAX:
         return False
     if info.data_type.is_quantized:
         return int(element) <= _least_stored(graph, pad["input"])
+    # Elements may be -infinity themselves, and then any number that is added would be the maximum.
     return bool(element == -np.inf)
 
 
@@ -123,6 +127,7 @@ def _element(pad: Layer) -> np.generic | None:
         return None
     stored = info.zero_point + float(numerics.round_half_away(operation.pad_value / info.scale))
     low, high = info.data_type.integer_range
+    # Clamped, as Pad itself stores it.
     return np.int64(min(max(stored, low), high))
 
 
@@ -154,5 +159,6 @@ def _padded(
         own = resolve_padding(operation.padding, before[axis], *numbers)
         total.append((around[a][0] + own[0], around[a][1] + own[1]))
         same.append(resolve_padding(Padding.SAME, after[axis], *numbers))
+    # Backends may take SAME and refuse amounts.
     padding = Padding.SAME if total == same else tuple(total)
     return replace(operation, padding=padding)

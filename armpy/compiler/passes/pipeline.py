@@ -39,6 +39,7 @@ _MODULES = MappingProxyType(
 )
 """Where the function of each pass is, which has its name."""
 
+# Behind the reductions, which make the float16 layers that it looks at.
 _LAST = "fall_back_to_float32"
 
 
@@ -49,6 +50,7 @@ def run_passes(
     context = PassContext(options, backends)
     found = worthwhile(graph)
     for name, own in _chosen(options):
+        # The selection knows passes that are on by default; others have been asked for, and run.
         is_idle = own is None and BUILT_IN_PASSES.get(name, False) and name not in found
         if is_idle:
             continue
@@ -59,6 +61,7 @@ def run_passes(
             if own is not None:  # the optimiser verifies what there is in the end
                 _check_made(name, graph, made)
             _log.info("%s: %d layers of %d", name, len(made.layers), len(graph.layers))
+            # A pass can make work for later ones, and take it away.
             graph, found = made, worthwhile(made)
             dump(options, f"pass {name}", graph)
     return graph
@@ -73,6 +76,7 @@ def _chosen(options: OptimizerOptions) -> Iterator[tuple[str, OptimizerPass | No
     for name, given in passes.items():
         if name not in BUILT_IN_PASSES:
             yield from _one(name, given)
+    # Behind the application's own passes, which see the types of the model.
     for name in ("reduce_fp32_to_fp16", "reduce_fp32_to_bf16"):
         yield from _one(name, getattr(options, name))
     yield from _one(_LAST, passes.get(_LAST, BUILT_IN_PASSES[_LAST]))
@@ -88,6 +92,7 @@ def _one(name: str, given: bool | OptimizerPass) -> Iterator[tuple[str, Optimize
 
 def _built_in(name: str) -> OptimizerPass:
     """The function of a built-in pass."""
+    # By name, so that a load imports only passes with work to do.
     module = import_module(f"{__package__}.{_MODULES[name]}")
     function: OptimizerPass = getattr(module, name)
     return function

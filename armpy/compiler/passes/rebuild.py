@@ -49,6 +49,7 @@ class Rebuild:
         self._layers: list[Layer] = []
         self._known: dict[Value, Value] = {}
         self._next_layer = max((layer.id for layer in graph.layers), default=-1) + 1
+        # Behind the old ids, as kept and new layers share one graph.
         self._next_value = max((value.id for value in graph.values()), default=-1) + 1
 
     def mapped(self, value: Value) -> Value:
@@ -57,6 +58,7 @@ class Rebuild:
 
     def constant(self, data: Array, info: TensorInfo, name: str) -> Value:
         """A constant of the new graph, with the type and quantisation of an info."""
+        # NumPy makes a vector of a scalar here, hence the shape once more.
         elements = np.ascontiguousarray(data, info.data_type.dtype).reshape(data.shape)
         known = TensorInfo(data.shape, info.data_type, info.quantization, is_constant=True)
         return self._value(known, name, elements)
@@ -68,6 +70,7 @@ class Rebuild:
     def keep(self, layer: Layer) -> Layer:
         """Add a layer as it is; what it reads may have been replaced."""
         inputs = [None if value is None else self.mapped(value) for value in layer.inputs]
+        # The same object: answers of backends are remembered by layers.
         if all(map(is_, inputs, layer.inputs)):
             self._layers.append(layer)
             return layer
@@ -102,6 +105,7 @@ class Rebuild:
         declared = layer.output_infos if outputs is None else outputs
         infos = self._infer(layer.where, operation, inputs, declared)
         made = tuple(
+            # The same value where possible, or every layer behind it would be made anew.
             old if info == old.info else self._value(info, old.name)
             for info, old in zip(infos, layer.outputs, strict=True)
         )
@@ -170,6 +174,7 @@ def _names(layers: Sequence[Layer]) -> tuple[str, ...]:
 def only_reader(graph: Graph, value: Value) -> Layer | None:
     """The only layer that reads a value, once; None if others do or it is a result."""
     readers = graph.consumers.get(value, ())
+    # Read twice by one layer, a value cannot be replaced for one operand alone.
     if len(readers) != 1 or value in graph.result_set or readers[0].inputs.count(value) != 1:
         return None
     return readers[0]

@@ -85,6 +85,7 @@ def reduce_fp32_to_bf16(graph: Graph, context: PassContext) -> Graph:
         inputs = [None if value is None else rebuild.mapped(value) for value in layer.inputs]
         for index, value in enumerate(layer.inputs[:2]):
             assert value is not None
+            # Once per tensor, however many products read it.
             if value not in rounded:
                 rounded[value] = _rounded(rebuild, value)
             inputs[index] = rounded[value]
@@ -101,6 +102,7 @@ def _rounds_operands(layer: Layer, context: PassContext) -> bool:
         return False
     backend = next((one for one in context.backends if context.takes(one, layer)), None)
     short = Value(-1, _info(value.info, DataType.BFLOAT16), value.name)
+    # Both directions are asked about, as each tensor goes there and back.
     casts = (
         layer_like(layer, Cast(), [value], [short.info]),
         layer_like(layer, Cast(), [short], [value.info]),
@@ -110,6 +112,7 @@ def _rounds_operands(layer: Layer, context: PassContext) -> bool:
 
 def _rounded(rebuild: Rebuild, value: Value) -> Value:
     """A tensor whose elements are numbers of bfloat16."""
+    # A constant is rounded once, now, and no execution converts it.
     if value.data is not None:
         return rebuild.constant(bfloat16_values(bfloat16_bits(value.data)), value.info, value.name)
     source, name = rebuild.mapped(value), value.name
@@ -129,10 +132,12 @@ def fall_back_to_float32(graph: Graph, context: PassContext) -> Graph:
 
     def choose(layer: Layer) -> _Types | None:
         types = _renamed(layer, DataType.FLOAT16, DataType.FLOAT32)
+        # A Cast is about its types: in others it would be another layer.
         if types is None or isinstance(layer.operation, Cast):
             return None
         wide = _layer_of(layer, types)
         for backend in context.backends:
+            # The most preferred backend that takes either form decides.
             if context.takes(backend, layer):
                 return None
             if wide is not None and context.takes(backend, wide):
@@ -194,6 +199,7 @@ def _data(value: Value, kind: DataType | None) -> Array | None:
 
 def _converted(data: Array, old: DataType, new: DataType) -> Array:
     """Floats in another type, rounded to nearest, ties to even."""
+    # Only infinities become infinities: constants that do not fit have been refused.
     with np.errstate(over="ignore"):
         return data.astype(new.dtype)
 
@@ -209,6 +215,7 @@ def _fits(value: Value | None, kind: DataType | None) -> bool:
 def _retyped(graph: Graph, choose: Callable[[Layer], _Types | None]) -> Graph:
     """The graph with some layers computed in other types."""
     types = {layer: chosen for layer in graph.layers if (chosen := choose(layer)) is not None}
+    # Moving alone gains nothing in a short type, and would cost two conversions.
     types = {layer: types[layer] for layer in _connected(graph, types)}
     if not types:
         return graph
@@ -252,6 +259,7 @@ class _TypeRewriter:
             made = rebuild.replace(layer, layer.operation, inputs, infos)
             for old, new in zip(layer.outputs, made.outputs, strict=True):
                 self._made[old, new.info.data_type] = new
+        # One tensor may be several results.
         for value in dict.fromkeys(graph.results):
             rebuild.alias(value, self._value(value, value.info.data_type))
         return rebuild.finish()

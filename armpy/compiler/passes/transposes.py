@@ -39,8 +39,10 @@ def cancel_transposes(graph: Graph, context: PassContext) -> Graph:
     ----------
     Arm NN OptimizeInversePermutes, OptimizeInverseTransposes, MovePermuteUp, MoveTransposeUp.
     """
+    # Neighbours first: joining them needs no choice, and leaves fewer regions to look at.
     if any(_follows_transpose(graph, layer) for layer in graph.layers):
         graph = _PermutationMover(graph, {}).graph()
+    # It ends, as each round is cheaper than the last one, in whole numbers.
     while (better := _better(graph, context)) is not None:
         graph = better
     return graph
@@ -108,6 +110,7 @@ def _choices(graph: Graph, context: PassContext) -> list[dict[Layer, PermutedLay
             if (value, perm) in tried:
                 continue
             region = _region(graph, context, value, perm)
+            # From any of these the same region would be found again.
             tried.update(region.orders.items())
             costs = list(_costs(graph, region))
             layers = cheapest(costs)
@@ -115,6 +118,7 @@ def _choices(graph: Graph, context: PassContext) -> list[dict[Layer, PermutedLay
                 value for one in region.permuted_layers if one in layers for value in _values(one)
             }
             (less, fewer), (most, number) = total(costs, layers), total(costs, frozenset())
+            # Two choices about one tensor were counted apart, and need not go together.
             if less < most and fewer <= number and taken.isdisjoint(values):
                 taken |= values
                 choices.append(
@@ -168,6 +172,7 @@ def _region(graph: Graph, context: PassContext, value: Value, perm: Permutation)
             orders = _orders(layer, permuted)
             if orders is None or orders.get(value) != perm:
                 continue
+            # A value of two orders in a region would be transposed within it.
             if any(region.orders.get(one, order) != order for one, order in orders.items()):
                 continue
             if _stays(context, layer, permuted):
@@ -213,6 +218,7 @@ def _weight(info: TensorInfo, perm: Permutation) -> int:
     if identity(perm):
         return 0
     axes = [axis for axis in perm if info.known_shape[axis] != 1]
+    # One more than the elements, so that of equal ways the one with fewer transposes wins.
     return 1 if axes == sorted(axes) else 1 + info.num_elements
 
 
@@ -220,6 +226,7 @@ def _costs(graph: Graph, region: _Region) -> Iterator[Cost]:
     """What has to be transposed, by the layers of a region that are permuted."""
     for value, perm in region.orders.items():
         costs = _costs_of(graph, region, value, perm)
+        # A cost on nobody's choice is paid in any case, and only makes the search longer.
         yield from (one for one in costs if one.weight and (one.chosen or one.other))
 
 
@@ -231,6 +238,7 @@ def _costs_of(graph: Graph, region: _Region, value: Value, perm: Permutation) ->
     Whoever writes it gives it in one order; it is transposed at most once for those who read it
     in the other one. A transpose reads whichever there is.
     """
+    # Callers read results in the order that they know.
     readers, is_plain, is_permuted = [], value in graph.result_set, False
     producer = graph.producers.get(value)
     is_inside = producer in region.permuted_layers
@@ -329,6 +337,7 @@ class _PermutationMover:
             return self._rebuild.constant(permuted.data, permuted.info, value.name)
         producer = self._graph.producers.get(value)
         above = _perm(producer)
+        # From in front of that transpose, so that none reads another.
         if producer is not None and above is not None:
             return self._in_order(producer["input"], composed(above, perm), layer)
         given, order = self._given.get(value) or (
@@ -338,6 +347,7 @@ class _PermutationMover:
         rest = composed(inverse(order), perm)
         if identity(rest):
             return given
+        # Once for all readers that want this order.
         if (value, perm) not in self._made:
             operation = Transpose(rest)
             if layer is not None:
