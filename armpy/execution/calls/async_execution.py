@@ -82,6 +82,7 @@ def run(
         If it takes longer.
     """
     task = _task(network, arrays, outputs, Priority.MEDIUM, deadline_in(deadline_s))
+    # Planning cannot be stopped, so new shapes are another thread's, too.
     ready = network.find_prepared(arrays)
     if ready is not None and ready.stops_in_place:
         return task.call()
@@ -119,8 +120,10 @@ def _made(call: CheckedCall, task: ExecutionTask[Named]) -> Sequence[Array]:
     """Execute a call; its results."""
     run = call.prepared.run
     if call.prepared.stops_in_place or call.writes_imported:
+        # Who stops by itself needs no arrays of its own, and what is imported can have none.
         task.enter_place()
         return run(call.sources, call.targets, task.signal)
+    # Into arrays of its own, as the backend goes on with them if it is abandoned.
     made = run(call.sources, None, task.signal)
     task.signal.commit()
     return call.write(made)

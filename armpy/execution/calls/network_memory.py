@@ -63,6 +63,7 @@ class NetworkMemory:
         self.graph: Graph = network.graph
         self.latest = prepared
         self._held = held
+        # Weak: a network that was unloaded goes, whoever keeps its working memory.
         self._network = weakref.ref(network)
 
     @property

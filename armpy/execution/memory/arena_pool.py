@@ -62,6 +62,7 @@ class PooledArena:
         self.backend_id = backend_id
         self.source = source
         self.memory = memory
+        # Weak, both: users keep the arena, and one that is gone leaves it to the others.
         self.owner: weakref.ref[ArenaUser] | None = None
         self.users: weakref.WeakKeyDictionary[ArenaUser, int] = weakref.WeakKeyDictionary()
         finalizer = weakref.finalize(self, free)
@@ -127,6 +128,7 @@ class ArenaPool:
                 return arena.memory
         del alive, ours  # behind the lock: an allocator is called with the last reference
         _free(given_up)
+        # Without the lock: an application's allocator may take its time, and locks of its own.
         made = PooledArena(backend_id, source, *allocate())
         with self.lock:
             self._own(claimant, made, size_bytes)
@@ -148,12 +150,15 @@ class ArenaPool:
         self, claimant: ArenaUser, arenas: Sequence[PooledArena], size_bytes: int
     ) -> tuple[PooledArena | None, list[ArenaUser]]:
         """The smallest arena that will do; else whom the largest that will not is taken from."""
+        # A working memory with several arenas uses them at the same time.
         ours = [arena for arena in arenas if arena not in claimant.arenas]
         ours.sort(key=lambda arena: arena.memory.nbytes)
+        # Small ones first: large ones are left for those who have no choice.
         large = [arena for arena in ours if arena.memory.nbytes >= size_bytes]
         for arena in large:
             if arena.is_vacated(claimant):
                 return arena, []
+        # The one that is nearly enough goes back before a larger one is made: not both take room.
         for arena in reversed(ours[: len(ours) - len(large)]):
             if arena.is_vacated(claimant):
                 return None, _given_up(arena)

@@ -89,6 +89,7 @@ class CompiledProgram:
             self._constants = make_constants(network, sessions)
         except OutOfMemoryError as error:
             raise _preparation_error(network, error) from error
+        # In memory that goes back at once: what an execution refuses could not be copied.
         if network.imports:
             self._try_imports()
 

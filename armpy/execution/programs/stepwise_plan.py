@@ -298,6 +298,7 @@ class StepwisePlan:
                 expected=f"at most {LARGEST_KEY_ELEMENTS} elements",
                 actual=str(array.size),
             )
+        # All elements, and no digest: a plan for other values would give wrong answers.
         return array.tobytes()
 
     def _hand_over(
@@ -313,6 +314,7 @@ class StepwisePlan:
                 check_output_array(value.name, value.info.with_shape(array.shape), given)
                 given[...] = array
                 array = given
+            # Callers may write to what they get: no array is handed out twice, and no constant.
             elif id(array) in taken or value.data is not None:
                 array = array.copy()
             taken.add(id(array))
