@@ -113,8 +113,10 @@ class Runtime:
         ArmpyError
             The first error of a backend's context; everything is closed all the same.
         """
+        # First, so that nothing begins while networks go.
         self._executors.close()
         errors = self._networks.close()
+        # Behind the networks: if Ctrl-C comes in between, the finaliser does the rest.
         self._finalizer.detach()
         if self.options.registry is None:
             self._registry.close()

@@ -28,6 +28,7 @@ from armpy.types import BackendId
 
 _log = logging.getLogger("armpy.execution")
 
+# Each takes some 2 ms, and of a tree of branches a run takes one path.
 MOST_AHEAD = 128
 """Graphs that are prepared before they run: of many that lie in each other, few do run."""
 
@@ -79,6 +80,7 @@ class SubgraphNetworks(Generic[NetworkT]):
         self.backends = tuple(backends)
         self.evaluator = evaluator
         self.settings = settings
+        # Reentrant, as to plan a graph is to plan those inside it.
         lock = threading.RLock()
         self.lock = lock if settings.profiler is None else WatchedLock(lock, "the plans")
         self.graph_names: weakref.WeakKeyDictionary[Graph, str] = weakref.WeakKeyDictionary()
@@ -164,6 +166,7 @@ class SubgraphNetworks(Generic[NetworkT]):
                     self._prepare_next()
             finally:
                 self._is_preparing = False
+                # What is left, as after Ctrl-C, is prepared when it first runs.
                 self._waiting.clear()
 
     def _prepare_next(self) -> None:
@@ -180,6 +183,7 @@ class SubgraphNetworks(Generic[NetworkT]):
             for network in self.networks:
                 network.free_own_memory()
             self._networks.clear()
+            # Executions under way have the old ones through their plans.
             self.sessions = Sessions(self._host, _refuse_session)
 
 

@@ -61,6 +61,7 @@ def facts_from(backend_id: BackendId, said: Mapping[str, Any]) -> BackendFacts: 
 
     def read(name: str, kind: type[T]) -> T:
         value = said.get(name)
+        # Exactly: True would pass for a number.
         if type(value) is not kind:
             raise unreadable(backend_id, name, value, kind.__name__)
         return value
@@ -89,6 +90,7 @@ def facts_from(backend_id: BackendId, said: Mapping[str, Any]) -> BackendFacts: 
     def made(name: str, make: Any) -> Any:  # Any: one of the two above
         try:
             return make()
+        # A hostile worker writes what it likes; these are what reading it can raise.
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise unreadable(backend_id, name, said.get(name)) from error
 

@@ -39,9 +39,11 @@ def create_block(size_bytes: int) -> int:
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create("armpy", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     else:
+        # macOS has none: a file without a name goes with the last process that has it, too.
         descriptor, name = tempfile.mkstemp(prefix="armpy-")
         os.unlink(name)
     try:
+        # Never empty, as nothing of no bytes can be mapped.
         os.ftruncate(descriptor, max(size_bytes, ALIGNMENT_BYTES))
         _seal(descriptor, "F_SEAL_SHRINK", "F_SEAL_GROW")  # or touching it could be a fault here
     except BaseException:
@@ -90,6 +92,7 @@ class TensorLayout:
     def __init__(self, infos: Sequence[TensorInfo]) -> None:
         self._infos = infos
         self._offsets: list[int] = []
+        # The header's line is its own: each side polls or writes it while tensors are written.
         position = ALIGNMENT_BYTES
         for info in infos:
             self._offsets.append(position)

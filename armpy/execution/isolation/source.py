@@ -50,6 +50,7 @@ class BackendSource:
             return cls(backend_id, registry.options, None, caching)
         try:
             return cls(backend_id, registry.options, pickle.dumps(factory), caching)
+        # What a callable's own reducer raises can be anything.
         except Exception as error:
             raise BackendUnavailableError(
                 f"backend '{backend_id}' cannot be isolated: {error}",

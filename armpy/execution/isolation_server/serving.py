@@ -118,13 +118,16 @@ class BackendServer:
                 backends=[backend_id],
                 registry=self._registry,
                 backend_options={backend_id: options} if options else {},
+                # None, as the application stops what takes too long.
                 loop_timeout_s=None,
                 memory_limit_bytes=1 << 62,  # the application has its own
+                # Places have threads of their own.
                 execution_threads=1,
                 caching=self._source.caching,
             )
         )
         self._backend = runtime.backends[0]
+        # What is loaded by now stays; collections need not walk it during executions.
         gc.freeze()
         return {}
 
@@ -159,6 +162,7 @@ class BackendServer:
         buffers: Sequence[tuple[int, int]],
     ) -> Mapping[str, object]:
         """Prepare a part of a network."""
+        # Its constants lie there for good, and the next worker is to find the same bytes.
         block = map_block(descriptors[0], writable=False)
         whole = memoryview(block)
         graph, model_options, relaxed = pickle.loads(
@@ -189,6 +193,7 @@ class BackendServer:
         block = map_block(descriptors[1])
         call = bound_call(network, block)
         timed = timed_call(call, block)
+        # The request's descriptors are closed when it is answered.
         connection = os.dup(descriptors[0])
         has_begun = _thread.allocate_lock()
         has_begun.acquire()
@@ -217,6 +222,7 @@ def bound_call(network: LoadedNetwork, block: mmap.mmap) -> Callable[[], object]
     prepared = network.prepared_for(inputs)
     with ExitStack() as stack:
         if prepared.stops_in_place:
+            # Others could not stop: the application ends the process when they are late.
             stack.enter_context(cancellable(StopFlag(block)))
         return prepared.bind(inputs, outputs)
 

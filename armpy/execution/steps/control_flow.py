@@ -158,6 +158,7 @@ class IfWorkload(IWorkload):
         """
         end_s, token = begin_control_flow(self._timeout_s)
         try:
+            # Choices that lie in each other run 2^n graphs from a file of n layers.
             if token is None and time.perf_counter() >= end_s:
                 raise timed_out(current_timeout_s(self._timeout_s), "more choices to make")
             self._choose(inputs, outputs)

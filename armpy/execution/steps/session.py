@@ -135,6 +135,7 @@ class Sessions(dict[BackendId, BackendSession]):
                 session.model_context.close()
 
     def __missing__(self, backend_id: BackendId) -> BackendSession:
+        # No lock of its own: whoever makes a plan has that of the plans.
         session = self[backend_id] = self._open(backend_id)
         return session
 
@@ -208,6 +209,7 @@ def open_session(
     try:
         return replace(_session(backend, resources), model_context=kept)
     except BaseException:
+        # Not left to its finaliser, as the error's traceback keeps it.
         kept.close()
         raise
 

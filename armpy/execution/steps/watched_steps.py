@@ -127,6 +127,7 @@ class WatchedSteps:
     def _wait(self, cancellation: Cancellation | None) -> None:
         """Wait for all that is under way; what goes wrong is the fault of that step."""
         while self._pending:
+            # In the order of the queue, so that of several faults the first one is told.
             self._step, backend_id, completion = self._pending.pop(0)
             wait_for(backend_id, completion, cancellation)
 
