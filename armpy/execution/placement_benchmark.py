@@ -182,6 +182,7 @@ class Trials:
         try:
             network = self._load(candidate.backends, None)
             got = _assignment(network, candidate)
+            # Fallback may make of one candidate what another is.
             if tuple(got.values()) in self._trials:
                 network.close()
                 return

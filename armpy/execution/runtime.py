@@ -295,6 +295,7 @@ class Runtime:
             executors=self._executors,
             properties=properties,
             protected_mode=options.protected_mode,
+            # Measured placements are kept under it, as what is fastest depends on these.
             environment=repr((options.num_threads, options.backend_options, options.isolation)),
         )
 

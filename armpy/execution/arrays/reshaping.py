@@ -101,6 +101,7 @@ def _changed_batch(graph: Graph, shapes: Mapping[str, Shape]) -> int | None:
 
 def _with_free_batch(graph: Graph, batch: int) -> Graph:
     """A graph whose Reshape layers take any number of rows where each reshapes row by row."""
+    # Ids of layers survive specialising.
     shaped = {layer.id: layer for layer in specialize(graph).layers}
     layers = [_row_by_row(layer, shaped.get(layer.id), batch) for layer in graph.layers]
     return replace(graph, layers=tuple(layers))

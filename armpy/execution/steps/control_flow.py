@@ -283,6 +283,7 @@ def _plan(graph: NestedGraph, values: Sequence[Array], num_turns: int) -> Networ
     """The plan for a turn; what shapes come behind the first turns' will hardly come again."""
     if num_turns < _NUM_USUAL_TURNS:
         return graph.plan(values)
+    # Backends' stores would fill up with what never comes again.
     with for_one_turn():
         return graph.plan(values)
 
