@@ -132,6 +132,7 @@ class BackendSetup:
             try:
                 usable.append(self._set_up(backend_id, make))
             except _RefusalError as refusal:
+                # Who names a backend wants it; of all that there are, the others will do.
                 if named is not None:
                     raise refusal.cause from refusal.cause.__cause__
                 _log.warning("backend '%s' is left out: %s", backend_id, refusal)

@@ -291,6 +291,7 @@ class LoadedNetwork:
         """
         if deadline_s is not None:
             return self._run_until(inputs, outputs, loop_timeout_s, deadline_s)
+        # A copy, as an execution puts new arrays where there are none.
         results = None if outputs is None else list(outputs)
         run = self.prepared_for(inputs, results or ()).run
         if loop_timeout_s is UNSET:
@@ -423,6 +424,7 @@ class LoadedNetwork:
     def close(self) -> None:
         """Give prepared memory back; executions under way come to their end, others fail."""
         with self._lock:
+            # First, as calls look at it without the lock.
             self._is_closed = True
             self._forget_plans()  # whoever holds a plan yet holds no memory
             self._subgraphs.close()
@@ -682,6 +684,7 @@ class LoadedNetwork:
         return ", ".join(f"{v.name}{format_shape(v.info.shape)}" for v in self.graph.inputs)
 
 
+# The next number is one step, so that threads need no lock for it.
 _numbers = count()
 
 

@@ -99,6 +99,7 @@ class Runtime:
         self._evaluator = self._make_evaluator()
         self._executors = Executors(self.options.execution_threads)
         self._networks = LoadedNetworks(self._setup.contexts)
+        # At exit as well, where those of networks' parts do not run: this one ends all in order.
         self._finalizer = weakref.finalize(self, self._networks.drop)
 
     def close(self) -> None:

@@ -83,6 +83,7 @@ class SubgraphNetworks(Generic[NetworkT]):
         # Reentrant, as to plan a graph is to plan those inside it.
         lock = threading.RLock()
         self.lock = lock if settings.profiler is None else WatchedLock(lock, "the plans")
+        # Weak: graphs go with the plans that hold them.
         self.graph_names: weakref.WeakKeyDictionary[Graph, str] = weakref.WeakKeyDictionary()
         self._load = load
         # Plans hold the graphs that they run, and there are as many as the caller's shapes.

@@ -134,6 +134,7 @@ class ImportedTensor:
         plain = [one.array for one in handles if type(one) is HostTensorHandle]
         self.host_array = plain[0] if len(plain) == len(handles) else None
         self.extent = _extent_of(memory, info.size_bytes)
+        # Weak, as a network goes with the last reference to it, whoever keeps its tensors.
         self._network = weakref.ref(network)
         self._num_users = 0
         self._is_closed = False

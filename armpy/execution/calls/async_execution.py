@@ -111,6 +111,7 @@ def _task(
         made = shown(call.given, dict(zip(call.names, _made(call, task), strict=True)))
         return made if finish is None else finish(made)
 
+    # A new one for each, as what was abandoned goes on looking at its own.
     signal = CancellationToken()
     signal.reset(deadline)
     return ExecutionTask(work, signal, priority, network.number)

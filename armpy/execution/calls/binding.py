@@ -99,6 +99,7 @@ class Binding:
         results = self._targets
         if is_private:
             results = [None if array is None else np.empty_like(array) for array in results]
+        # Backends ask what stops them when they prepare, and are not told in each execution.
         with cancellable(signal):
             call = self._prepared.bind(self._sources, results)
         if self._copies:

@@ -121,6 +121,7 @@ class Execution:
         """
         if self._is_watched:
             return self._call_watched()
+        # Kept here, as `close` puts another list in its place.
         turn = self._turn
         try:
             execute = turn[0]

@@ -315,6 +315,7 @@ def checked_call(
     outputs: Mapping[str, object] | None,
 ) -> CheckedCall:
     """Check outputs given by name for inputs that have been read; errors as for `run_by_name`."""
+    # A list of its own, in which `prepared_for` replaces imported tensors by their arrays.
     read = [*arrays]
     prepared = network.prepared_for(read)  # which looks into imported tensors
     given = {} if outputs is None else as_dict("outputs", outputs)

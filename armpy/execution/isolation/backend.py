@@ -143,6 +143,7 @@ class IsolatedBackend(IBackendInternal):
 
     def for_runtime(self, options: OptionValues) -> IBackendInternal:
         """Begin with these options."""
+        # The process that has described the backend becomes the worker, which saves a start.
         first, self._first = self._first, None
         self._supervisor = Supervisor(self._source, self._limits, options, first)
         return self

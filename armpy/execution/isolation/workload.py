@@ -247,6 +247,7 @@ class PartRunner:
         while self._idle:
             with suppress(IndexError):  # another thread was faster
                 place = self._idle.pop()
+                # Places of a worker that is gone are dropped here.
                 if place.worker is worker:
                     return place
         return self._supervisor.with_worker(self._open)

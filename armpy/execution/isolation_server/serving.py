@@ -76,6 +76,7 @@ class StopFlag(Cancellation):
         flag = np.frombuffer(block, np.int64, 1)
         self.address = int(flag.ctypes.data)
         self._flag = flag.data
+        # The application has it, and sets the flag when it comes.
         self.deadline_s = None
 
 
@@ -147,6 +148,7 @@ class BackendServer:
         answer = support.is_layer_supported(operation, inputs, outputs)
         if not isinstance(answer, Support):
             raise BackendError("the answer has the wrong type", actual=repr(answer)[:200])
+        # The backend may put anything there, and the application reads plain JSON.
         code = answer.code if isinstance(answer.code, ReasonCode) else ReasonCode.OTHER
         return {
             "is_supported": bool(answer.is_supported),

@@ -71,6 +71,7 @@ class PooledArena:
     def is_vacated(self, claimant: ArenaUser) -> bool:
         """Whether nobody else uses it, or who did has let it go as it was not executing."""
         owner = None if self.owner is None else self.owner()
+        # One that executes does not rest: the claimant gets new memory, as to wait could take long.
         return owner is None or owner is claimant or owner.rest()
 
 
@@ -132,6 +133,7 @@ class ArenaPool:
         made = PooledArena(backend_id, source, *allocate())
         with self.lock:
             self._own(claimant, made, size_bytes)
+            # The dead ones leave when there is a new one, so that nobody has to come when one dies.
             self._arenas = [other for other in self._arenas if other() is not None]
             self._arenas.append(weakref.ref(made))
         return made.memory

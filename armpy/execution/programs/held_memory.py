@@ -49,6 +49,7 @@ class HeldMemory:
     def __init__(self, plan: MemoryOwner) -> None:
         self._plan = plan
         self._why_closed = ""
+        # At once: if there is none, who asks is told here, and not in an execution.
         memory = plan.new_memory()
         self.bytes_by_backend: Mapping[BackendId, int] = memory.bytes_by_backend
         self._memory: ExecutionMemory | None = memory  # None: still to be made

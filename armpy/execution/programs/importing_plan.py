@@ -183,6 +183,7 @@ class ImportingPlan:
         arrays: list[Array] = []
         for index, source in enumerate(sources):
             if isinstance(source, ImportedTensor):
+                # An input is a source for each backend that has imported it.
                 arrays += [_NOTHING] * len(self.network.importers[index] or ())
             else:
                 arrays.append(source)

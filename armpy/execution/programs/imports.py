@@ -236,6 +236,7 @@ def as_memory(where: str, info: TensorInfo, given: object) -> ExternalMemory:
         error.where = where
         raise
     dtype = info.data_type.dtype
+    # Nothing is converted: it would be a copy that is imported, and not the caller's memory.
     fits = array is not None and (array.dtype, array.shape) == (dtype, info.shape)
     if array is None or not fits or not array.flags.c_contiguous:
         raise InvalidArgumentError(
@@ -356,6 +357,7 @@ def imports_in(
             if not isinstance(tensor, ImportedTensor):
                 continue
             tensor.check_use(network, slots[index].name, is_output=is_output)
+            # One that is for this call alone stays in the list, as its import ends with it.
             array = tensor.host_array if tensor.is_kept else None
             if array is not None and isinstance(tensors, list):
                 tensors[index] = array

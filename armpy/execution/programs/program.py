@@ -306,6 +306,7 @@ class StepProgram(Generic[MemoryT]):
             memory.free()
         if stale:  # as many executions as before do not run side by side any more
             self._parts.free_workloads()
+        # What executions have just now counts as well, as it will idle later.
         return len(self._alive) > len(stale)
 
     def run(

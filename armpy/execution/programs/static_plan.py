@@ -265,6 +265,7 @@ def _preparation_error(network: OptimizedNetwork, error: OutOfMemoryError) -> Pr
         What the backend raised, if nobody else could do it.
     """
     backend_id = error.backend_id
+    # Without copies, which are the core's own and planned anew with the layers that move.
     layers = [
         layer
         for layer in network.graph.layers

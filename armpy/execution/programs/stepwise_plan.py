@@ -202,6 +202,7 @@ class StepwisePlan:
         self._rest_planner = rest_planner
         # Keys of the rest's plans begin with this, so that no other plan's are taken for them.
         self._identity = object()
+        # The latest one, for reports alone: each execution looks up the one that it needs.
         self._rest: ProgramPlan | None = None
         self.result_infos = tuple(value.info for value in split.results)
         """Info of each result; dimensions that depend on values are not known."""

@@ -360,6 +360,7 @@ def _layer(
     """A compiled layer for other sizes, and what its program needs."""
     program = layer.operation.program  # type: ignore[attr-defined]
     answer = ask_method(backend_id, tuple, program, "for_sizes", numbers)
+    # Exactly an int: True is one by inheritance, and a class of a vendor's may compute otherwise.
     if len(answer) != 2 or type(answer[1]) is not int or answer[1] < 0:
         raise BackendError(
             "the answer is no program with the bytes that it needs",

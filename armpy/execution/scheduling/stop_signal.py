@@ -103,6 +103,7 @@ def acquire(lock: threading.Lock | WatchedLock, cancellation: Cancellation | Non
     if cancellation is None:
         lock.acquire()
         return
+    # In slices, as a stop cannot wake who waits for a lock.
     while not lock.acquire(timeout=_SLICE_S):
         cancellation.check()
 

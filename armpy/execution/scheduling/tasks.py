@@ -271,6 +271,7 @@ class ExecutionTask(Generic[T]):
             deadlines.end(self._watch)
         if self._when_over is not None:
             self._when_over(is_abandoned)
+        # A future that somebody keeps has the task, which is not to keep network and arrays.
         self._work = self._when_over = self.when_abandoned = None
 
     def wait(self, future: ExecutionFuture[T]) -> T:
@@ -284,6 +285,7 @@ class ExecutionTask(Generic[T]):
         deadline_s = self.signal.deadline_s
         left_s = None if deadline_s is None else max(deadline_s - time.perf_counter(), 0.0)
         try:
+            # Not `result`, whose TimeoutError could be one that the work has raised.
             future.exception(left_s)
         except TimeoutError:
             # If it cannot be stopped any more, `result` below waits for the rest of it.

@@ -194,6 +194,7 @@ class ThreadPool:
         """What a thread does next that has done its task, if there is anything."""
         with self._lock:
             if worker.task is not None:
+                # Also when it was abandoned: it is its owner's work that took the thread.
                 self._queue.add_time(worker.task, duration_s)
             if worker.is_abandoned:  # its place is somebody else's by now
                 worker.is_abandoned = False

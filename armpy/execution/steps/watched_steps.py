@@ -79,6 +79,7 @@ class WatchedSteps:
         self._calls = calls
         self._queueing = None
         if queueing is not None:
+            # What the core does behind the steps reads what they have written.
             behind = [QueueUse(waits=True, enqueues=False)] * (len(calls) - len(queueing))
             self._queueing = [*queueing, *behind]
         self._pending: list[tuple[int, BackendId, ICompletion]] = []
