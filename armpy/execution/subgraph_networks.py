@@ -176,6 +176,7 @@ class SubgraphNetworks(Generic[NetworkT]):
         try:
             self.plan_of(graph)(shapes)
         except ArmpyError as error:
+            # Only logged, as it may never run; if it does, it is prepared again and raises.
             _log.info("%s is not prepared for %s: %s", graph, shapes, error)
 
     def close(self) -> None:

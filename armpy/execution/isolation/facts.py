@@ -61,7 +61,6 @@ def facts_from(backend_id: BackendId, said: Mapping[str, Any]) -> BackendFacts: 
 
     def read(name: str, kind: type[T]) -> T:
         value = said.get(name)
-        # Exactly: True would pass for a number.
         if type(value) is not kind:
             raise unreadable(backend_id, name, value, kind.__name__)
         return value

@@ -40,6 +40,6 @@ def parse_failure(packet: bytes) -> object:
     """What a worker says went wrong in an execution, of the form of JSON; None if it is not."""
     try:
         return json.loads(packet)
-    # Deep nesting is all that a hostile worker needs for the second one.
+    # The second one comes of deep nesting, which a hostile worker can write.
     except (ValueError, RecursionError):
         return None

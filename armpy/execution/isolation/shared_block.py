@@ -39,7 +39,7 @@ def create_block(size_bytes: int) -> int:
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create("armpy", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     else:
-        # macOS has none: a file without a name goes with the last process that has it, too.
+        # A file without a name, too, goes with the last process that has it.
         descriptor, name = tempfile.mkstemp(prefix="armpy-")
         os.unlink(name)
     try:
@@ -92,7 +92,7 @@ class TensorLayout:
     def __init__(self, infos: Sequence[TensorInfo]) -> None:
         self._infos = infos
         self._offsets: list[int] = []
-        # The header's line is its own: each side polls or writes it while tensors are written.
+        # A line of its own, as one side may set the flag while the other writes tensors.
         position = ALIGNMENT_BYTES
         for info in infos:
             self._offsets.append(position)

@@ -185,6 +185,7 @@ class Supervisor:
         if part.number in worker.prepared:
             return
         limit = self.limits.preparation_timeout_s if timeout_s is None else timeout_s
+        # Preparing may end the worker as well, and is then among what may be at fault.
         worker.busy.add(part)
         try:
             with worker.preparing, self.deaths_of(worker):
@@ -270,7 +271,7 @@ class Supervisor:
         self._num_failures += 1
         self._last_failure, self._last_failure_s = reason, worker.failed_s
         self._failures.append(now)
-        # It ends: the last one is now.
+        # The failure just added is never older, so there is always a first one.
         while self._failures[0] < now - limits.failure_window_s:
             self._failures.popleft()
         _log.warning("the process of backend '%s' has failed: %s", self.backend_id, reason)

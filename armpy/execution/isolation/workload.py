@@ -91,7 +91,7 @@ class Place:
             mine, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             for end in (mine, theirs):
                 opened.enter_context(end)
-            # By the kernel: a call of `poll` before each `read` would be one more per execution.
+            # `read` comes back at every tick, so that a stop and a dead worker are noticed.
             mine.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _TICK)
             block = create_block(part.layout.size_bytes)
             opened.callback(os.close, block)
@@ -103,7 +103,7 @@ class Place:
             self._descriptor = mine.detach()
         self._poll = select.poll()
         self._poll.register(self._descriptor, select.POLLIN)
-        # The worker's thread for this place ends with it, as its `read` does.
+        # When it is closed, the worker's thread for this place reads the end, and ends.
         weakref.finalize(self, os.close, self._descriptor)
         self._stop = stop_flag(memory)
         self._device_time = device_time(memory)

@@ -164,7 +164,7 @@ class BackendServer:
         buffers: Sequence[tuple[int, int]],
     ) -> Mapping[str, object]:
         """Prepare a part of a network."""
-        # Its constants lie there for good, and the next worker is to find the same bytes.
+        # Constants are used where they lie, and the next worker is to find the same bytes.
         block = map_block(descriptors[0], writable=False)
         whole = memoryview(block)
         graph, model_options, relaxed = pickle.loads(

@@ -113,7 +113,7 @@ def _look() -> None:
 def _reset() -> None:
     """Begin without a watchdog, as a process that was forked does: it has no threads."""
     global _is_watching, _lock  # noqa: PLW0603 - as above
-    # What is watched stays, and is looked after again once more memory is made.
+    # What is watched stays, and is looked after again as soon as new memory is made.
     _lock = threading.RLock()
     _is_watching = False
 

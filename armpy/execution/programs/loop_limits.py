@@ -163,7 +163,7 @@ def run_apart(
             if in_place:
                 task.enter_place()
             made = work(task.signal)
-            # Only now: a loop that is late a moment later has made its results already.
+            # From here on a loop's time-out comes too late: the results are there.
             task.signal.commit()
             return made
         finally:
@@ -303,6 +303,7 @@ def _wait(
             except TimeoutError:
                 if outer.is_cancelled:
                     task.stop(reason=outer.error)
+    # As after Ctrl-C: nobody waits for it any more.
     except BaseException:
         task.stop()
         raise

@@ -50,7 +50,7 @@ class CancellationToken(Cancellation):
         if not self._flag[0]:
             self._was_late = is_late
             self._reason = reason
-            # Last: workers look at it without the lock, and ask for the reason behind it.
+            # Last: workers look at it without the lock, and then ask for the reason.
             self._flag[0] = 1
         return True
 

@@ -107,6 +107,7 @@ class ThreadPool:
         """Take no more tasks; those that wait are still run."""
         with self._lock:
             self._is_closed = True
+            # Who is woken finds nothing, and ends; who is busy does so later.
             while self._idle:
                 self._wake()
 
