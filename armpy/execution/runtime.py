@@ -155,6 +155,7 @@ class Runtime:
         try:
             return Evaluator(BackendProxy(self._registry.get(REFERENCE_BACKEND_ID)))
         except ArmpyError as error:
+            # Only told: networks run without it as well, with a few layers more.
             _log.debug("constants are not folded: %s", error)
             return None
 

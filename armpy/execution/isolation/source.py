@@ -63,6 +63,7 @@ class BackendSource:
             registry = BackendRegistry.discover(self.options)
         else:
             registry = BackendRegistry(self.options)
+            # The application's own bytes; what comes from workers is never unpickled.
             factory: Callable[[], IBackendInternal] = pickle.loads(self.factory)
             registry.register(self.backend_id, factory)
         return registry, registry.get(self.backend_id)

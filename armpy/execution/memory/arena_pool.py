@@ -122,6 +122,7 @@ class ArenaPool:
         """
         with self.lock:
             alive = self._alive()
+            # By identity: `pooled_source` gives one object for allocators whose memory is alike.
             ours = [one for one in alive if one.backend_id == backend_id and one.source is source]
             arena, given_up = self._found(claimant, ours, size_bytes)
             if arena is not None:

@@ -98,6 +98,7 @@ def _look() -> None:
         with _lock:
             watched = [*_watched]
         for holder in watched:
+            # Not under the lock, as backends may take their time to give memory back.
             if not holder.release_if_idle():
                 released.append(holder)
         arena_pool.discard_oversized()

@@ -205,6 +205,7 @@ def open_session(
     )
     if context is None:
         return _session(backend, resources)
+    # From here on somebody closes it, whatever fails below.
     kept = ModelContext(backend.get_id(), context)
     try:
         return replace(_session(backend, resources), model_context=kept)
