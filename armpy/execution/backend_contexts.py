@@ -77,6 +77,7 @@ class BackendContexts:
 
     def after_run(self, network_id: int) -> None:
         """Tell every context that an execution has ended; its results are not to be lost."""
+        # The execution has succeeded, so no context's error may take its place.
         self.tell_anyway("after_enqueue_workload", network_id)
 
     def close(self) -> None:

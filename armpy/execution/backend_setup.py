@@ -72,6 +72,7 @@ def _with_ids(
     registered = [
         c.backend_id for c in registry.candidates if c.status is CandidateStatus.REGISTERED
     ]
+    # By identity: what a backend calls itself is asked later, behind the boundary.
     ids = {id(registry.get(backend_id)): backend_id for backend_id in registered}
     return [(ids[id(backend)], backend) for backend in backends]
 
@@ -119,6 +120,7 @@ class BackendSetup:
             self._check_known(registry)
             self._check_unused()
         except BaseException:
+            # They may hold devices and processes, and nobody gets this object to close them.
             self.contexts.close()
             raise
 
@@ -130,6 +132,7 @@ class BackendSetup:
             try:
                 usable.append(self._set_up(backend_id, make))
             except _RefusalError as refusal:
+                # Who names a backend wants it; of all that there are, the others will do.
                 if named is not None:
                     raise refusal.cause from refusal.cause.__cause__
                 _log.warning("backend '%s' is left out: %s", backend_id, refusal)
@@ -267,6 +270,7 @@ class BackendSetup:
             try:
                 backend = BackendProxy(self._registry.get(backend_id))
             except ArmpyError as error:
+                # Only logged, so that one set of options serves several machines.
                 _log.info("the options of backend '%s' are not checked: %s", backend_id, error)
                 continue
             check_options(backend.options, given, backend_id)

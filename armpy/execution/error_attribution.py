@@ -24,6 +24,7 @@ def blamed(backend_id: BackendId, error: ArmpyError, *, is_memory: bool = False)
         Whether the backend had no memory, of whatever kind its error is.
     """
     if backend_id != HOST and (is_memory or isinstance(error, FAILURES)):
+        # Who was named first stays: the layers around an inner graph are not to blame.
         vars(error).setdefault(_NAME, backend_id)
     return error
 

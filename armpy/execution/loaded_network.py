@@ -107,6 +107,7 @@ class LoadedNetwork:
         is_inner = subgraphs is not None
         if not is_inner:
             with phase("validate"):
+                # Once, for all graphs inside too: inner networks are made without it.
                 for part in (graph, *nested_graphs(graph)):
                     verify_graph(part)
             dump(settings.optimizer, "loaded", graph)
@@ -119,6 +120,7 @@ class LoadedNetwork:
         self.backends = tuple(backends)
         self._evaluator = evaluator
         self._settings = settings
+        # In the order of use, as the one that was used longest ago goes first.
         self._plans: OrderedDict[PlanKey, ProgramPlan] = OrderedDict()
         self._ready: dict[PlanKey, BoundProgram] = {}  # of the plans that are for the whole network
         self._subgraphs = subgraphs or SubgraphNetworks(backends, evaluator, settings, _load_inner)
@@ -126,6 +128,8 @@ class LoadedNetwork:
         self._planner = Planner(self._subgraphs, LoadedNetwork, name, wanted, is_inner=is_inner)
         about_symbolic = self.graph, self.backends, evaluator, settings
         self._symbolic = SymbolicPrograms(*about_symbolic, is_possible=not (is_inner or wanted))
+        # One for the outer network and those inside, which make plans from each other's calls: with
+        # a lock each, two threads could wait for each other.
         self._lock = self._subgraphs.lock
         self.shared_state = shared_state or SharedState()
         about = settings, self.shared_state, self.shared_state.open(self.graph.variables)
@@ -135,6 +139,7 @@ class LoadedNetwork:
         self.latest: BoundProgram | None = None
         self.executors = settings.executors
         self._is_closed = False
+        # Weak, all three: nothing lives longer because the network knows of it.
         self._executions: weakref.WeakSet[Execution] = weakref.WeakSet()
         self._memories: weakref.WeakSet[NetworkMemory] = weakref.WeakSet()
         self.imported: weakref.WeakSet[ImportedTensor] = weakref.WeakSet()
@@ -286,6 +291,7 @@ class LoadedNetwork:
         """
         if deadline_s is not None:
             return self._run_until(inputs, outputs, loop_timeout_s, deadline_s)
+        # A copy, as an execution puts new arrays where there are none.
         results = None if outputs is None else list(outputs)
         run = self.prepared_for(inputs, results or ()).run
         if loop_timeout_s is UNSET:
@@ -351,6 +357,7 @@ class LoadedNetwork:
         network = self if debug is None else self.debugging(debug)
         about = self.executors, self.number, priority, deadline_s
         execution = Execution(Binding(network, inputs, outputs), *about, cancellable=cancellable)
+        # Under the lock, so that `close` either knows of it or is seen here.
         with self._lock:
             self._executions.add(execution)
             if self._is_closed:
@@ -409,6 +416,7 @@ class LoadedNetwork:
     def free_own_memory(self) -> None:
         """`free_working_memory` without the networks that control flow runs."""
         latest = self.latest
+        # The latest may have dropped out of the cache, and calls use it without looking there.
         plans = [*self._plans.values(), *([] if latest is None else [latest.plan])]
         for plan in dict.fromkeys(plans):
             plan.free_idle()
@@ -419,6 +427,7 @@ class LoadedNetwork:
     def close(self) -> None:
         """Give prepared memory back; executions under way come to their end, others fail."""
         with self._lock:
+            # First, as calls look at it without the lock.
             self._is_closed = True
             self._forget_plans()  # whoever holds a plan yet holds no memory
             self._subgraphs.close()
@@ -455,6 +464,7 @@ class LoadedNetwork:
         if not key:
             return prepared
         with self._lock:
+            # By what is imported and who does it, and not by the tensors: equal ones share a plan.
             if key not in prepared.importing:
                 plan = self._planner.importing_plan(prepared.plan, inputs, targets)
                 prepared.importing[key] = self._wrappers.prepared(prepared.shapes, plan)
@@ -497,6 +507,7 @@ class LoadedNetwork:
     def _use(self, key: Shapes) -> BoundProgram:
         """Make some input shapes the latest ones, without a lock where they are already."""
         latest = self.latest
+        # Read once: another thread may call with other shapes, or close the network.
         if latest is not None and latest.shapes == key:
             return latest
         self._check_open()
@@ -549,6 +560,7 @@ class LoadedNetwork:
         """
         with self._lock:
             self._check_open()
+            # Of several executions that fail at the same time, one makes the plans new for all.
             is_news = self._subgraphs.fail(backend_id, error)
             if is_news:
                 for network in (self, *self._subgraphs.networks):
@@ -557,6 +569,7 @@ class LoadedNetwork:
                 plan = self._plan_for(key)
             except BaseException:
                 if is_news:
+                    # Nobody else takes its layers: it may do better the next time.
                     self._subgraphs.forgive(backend_id)
                 raise
         if is_news:
@@ -601,6 +614,7 @@ class LoadedNetwork:
             prepared = self._ready.get(shapes)
             if prepared is None:
                 with profiled_by(self.profiler), phase("prepare"):
+                    # With the lock, or threads with the same shapes would do it all again.
                     plan = self._plan_from_symbolic(shapes) or self._first_plan(shapes)
                 prepared = self._ready[shapes] = self._prepared(shapes, plan)
             self._keep(shapes, prepared.plan)
@@ -640,6 +654,7 @@ class LoadedNetwork:
         self._plans.move_to_end(key)
         while len(self._plans) > self._settings.plan_cache_size:
             oldest, _ = self._plans.popitem(last=False)
+            # Keys of rests and of debugging have nothing there.
             self._ready.pop(oldest, None)
         return plan
 
@@ -674,6 +689,7 @@ class LoadedNetwork:
         return ", ".join(f"{v.name}{format_shape(v.info.shape)}" for v in self.graph.inputs)
 
 
+# The next number is one step, so that threads need no lock for it.
 _numbers = count()
 
 

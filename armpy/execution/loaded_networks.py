@@ -44,6 +44,8 @@ class LoadedNetworks:
         """A load or unload, whose end `close` waits for."""
         thread = threading.get_ident()
         with self._changed:
+            # By thread: a context or the garbage collector may close from within a load, and would
+            # wait for itself.
             self._under_way.append(thread)
         try:
             yield
@@ -66,6 +68,7 @@ class LoadedNetworks:
                     raise InvalidArgumentError("the runtime is closed", fix="Make another one")
                 network_id = self._next_id
                 self._next_id += 1
+            # Without the lock: loading takes long, and contexts may ask for other networks.
             self._networks[network_id] = self._loaded(make, network_id)
         return network_id
 
@@ -84,6 +87,7 @@ class LoadedNetworks:
             contexts.tell_anyway("before_unload_network", network_id, ended.heard)
             loaded.close()
             raise ended.error
+        # On Ctrl-C as well: contexts that have heard of the network have to hear that it is gone.
         except BaseException:
             contexts.tell_anyway("after_unload_network", network_id, begun.heard)
             raise
@@ -104,6 +108,7 @@ class LoadedNetworks:
 
     def all(self) -> list[LoadedNetwork]:
         """Every network that is loaded."""
+        # A copy, as other threads load and unload.
         return list(self._networks.values())
 
     def unload(self, network_id: int) -> None:
@@ -144,10 +149,12 @@ class LoadedNetworks:
         with self._changed:
             self.is_closed = True
         errors = []
+        # One at a time: a load that was under way may have added another one since.
         while (network_id := self._next_to_unload()) is not None:
             error = self._unload(network_id, can_be_refused=False)
             if error is not None:
                 errors.append(error)
+        # Last: contexts are told of each network's end before.
         self._contexts.close()
         return errors
 

@@ -124,10 +124,12 @@ class RuntimeOptions:
 
     def __post_init__(self) -> None:
         checked = self.optimizer_options()  # raises if there is no such choice
+        # The class is frozen, and a choice may be given by its text.
         object.__setattr__(self, "preference", checked.preference)
         check_loop_timeout(self.loop_timeout_s)
         check_isolation(self.isolation)
         check_code_choice(self.code)
+        # Read now: whoever changes a key's file later changes no trust of this runtime's.
         object.__setattr__(self, "trusted_keys", trusted_keys(self.trusted_keys))
         failed = "the plan cache cannot have this size"
         check_whole(self.plan_cache_size, "plan_cache_size", least=1, failed=failed)
@@ -140,6 +142,7 @@ class RuntimeOptions:
         self._check_entries("backend_options", Mapping)
         self._check_entries("custom_allocators", ICustomAllocator)
         self._check_entries("memory_strategies", str, IMemoryOptimizerStrategy)
+        # A text is a sequence of texts, too: it would be ids of one letter each.
         if isinstance(self.backends, str):
             raise InvalidArgumentError(
                 "the option has the wrong type",

@@ -182,6 +182,7 @@ class Trials:
         try:
             network = self._load(candidate.backends, None)
             got = _assignment(network, candidate)
+            # Fallback may make of one candidate what another is.
             if tuple(got.values()) in self._trials:
                 network.close()
                 return
@@ -230,6 +231,7 @@ class Trials:
         network = self._load(trial.candidate.backends, profiler)
         try:
             network.run(self._inputs)
+            # The first execution makes memory, which the others find.
             profiler.clear()
             for _ in range(3):
                 network.run(self._inputs)
@@ -257,6 +259,7 @@ class Trials:
             ids = [i for i in optimized.origins.get(executed.id, ()) if i in layers]
             if taken is None or not ids:
                 continue
+            # Above 0, as shares are divided by their sum.
             weights = [self._estimates.layer(layers[i], backend_id) + 1e-3 for i in ids]
             for layer_id, weight in zip(ids, weights, strict=True):
                 key = layer_id, backend_id
@@ -271,8 +274,10 @@ class Trials:
         racing = [t for t in self._trials.values() if t.turn_s <= FAR_BEHIND * best]
         ends = time.perf_counter() + RACE_S
         for number in range(MOST_ROUNDS):
+            # A few turns each at least, or a single bad one would decide.
             if number >= 4 and (time.perf_counter() > ends or len(racing) == 1):
                 break
+            # Another one begins each round, as what runs first meets the caches that others left.
             first = number % len(racing)
             for trial in racing[first:] + racing[:first]:
                 trial.run_turn()

@@ -40,6 +40,7 @@ def search(
         given = settings.optimizer
         oracle = SupportOracle(backends, given)
         choices = choices_of(graph, oracle, excluded)
+        # A layer that nobody takes is an error, which the usual way tells.
         if not all(choices.values()):
             return None
         costs = device_costs(backends, preference)
@@ -109,6 +110,7 @@ class _Question:
 
     def _load(self, wanted: Mapping[int, BackendId], profiler: Profiler | None) -> TrialNetwork:
         """The graph, loaded for a trial."""
+        # What layers fall back to is measured, and nobody is told of trials or counts them.
         settings = replace(
             self._settings,
             optimizer=replace(self._settings.optimizer, on_fallback="allow"),

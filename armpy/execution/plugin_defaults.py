@@ -101,6 +101,7 @@ def _completed(
                     expected="one of " + ", ".join(CONFIGURABLE),
                 )
         values = {name: _merged(options, name, value) for name, value in given.items()}
+        # Unchanged, the options stay the same object, by which `configured_setup` knows it.
         changed = {n: v for n, v in values.items() if v != getattr(options, n)}
         return replace(options, **changed) if changed else options
 

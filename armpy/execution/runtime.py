@@ -98,6 +98,7 @@ class Runtime:
         self._evaluator = self._make_evaluator()
         self._executors = Executors(self.options.execution_threads)
         self._networks = LoadedNetworks(self._setup.contexts)
+        # At exit as well, where those of networks' parts do not run: this one ends all in order.
         self._finalizer = weakref.finalize(self, self._networks.drop)
 
     def close(self) -> None:
@@ -112,8 +113,10 @@ class Runtime:
         ArmpyError
             The first error of a backend's context; everything is closed all the same.
         """
+        # First, so that nothing begins while networks go.
         self._executors.close()
         errors = self._networks.close()
+        # Behind the networks: if Ctrl-C comes in between, the finaliser does the rest.
         self._finalizer.detach()
         if self.options.registry is None:
             self._registry.close()
@@ -151,6 +154,7 @@ class Runtime:
         try:
             return Evaluator(BackendProxy(self._registry.get(REFERENCE_BACKEND_ID)))
         except ArmpyError as error:
+            # Only told: networks run without it as well, with a few layers more.
             _log.debug("constants are not folded: %s", error)
             return None
 
@@ -294,6 +298,7 @@ class Runtime:
             executors=self._executors,
             properties=properties,
             protected_mode=options.protected_mode,
+            # Measured placements are kept under it, as what is fastest depends on these.
             environment=repr((options.num_threads, options.backend_options, options.isolation)),
         )
 

@@ -28,6 +28,7 @@ from armpy.types import BackendId
 
 _log = logging.getLogger("armpy.execution")
 
+# Each takes some 2 ms, and of a tree of branches a run takes one path.
 MOST_AHEAD = 128
 """Graphs that are prepared before they run: of many that lie in each other, few do run."""
 
@@ -79,8 +80,10 @@ class SubgraphNetworks(Generic[NetworkT]):
         self.backends = tuple(backends)
         self.evaluator = evaluator
         self.settings = settings
+        # Reentrant, as to plan a graph is to plan those inside it.
         lock = threading.RLock()
         self.lock = lock if settings.profiler is None else WatchedLock(lock, "the plans")
+        # Weak: graphs go with the plans that hold them.
         self.graph_names: weakref.WeakKeyDictionary[Graph, str] = weakref.WeakKeyDictionary()
         self._load = load
         # Plans hold the graphs that they run, and there are as many as the caller's shapes.
@@ -164,6 +167,7 @@ class SubgraphNetworks(Generic[NetworkT]):
                     self._prepare_next()
             finally:
                 self._is_preparing = False
+                # What is left, as after Ctrl-C, is prepared when it first runs.
                 self._waiting.clear()
 
     def _prepare_next(self) -> None:
@@ -172,6 +176,7 @@ class SubgraphNetworks(Generic[NetworkT]):
         try:
             self.plan_of(graph)(shapes)
         except ArmpyError as error:
+            # Only logged, as it may never run; if it does, it is prepared again and raises.
             _log.info("%s is not prepared for %s: %s", graph, shapes, error)
 
     def close(self) -> None:
@@ -180,6 +185,7 @@ class SubgraphNetworks(Generic[NetworkT]):
             for network in self.networks:
                 network.free_own_memory()
             self._networks.clear()
+            # Executions under way have the old ones through their plans.
             self.sessions = Sessions(self._host, _refuse_session)
 
 

@@ -50,6 +50,7 @@ def _found(given: object) -> tuple[str, str]:
         return f"an array of {given.dtype}{format_shape(given.shape)}", _array_fix(given)
     if callable(getattr(given, "read", None)):
         return f"an open file ({_kind(given)})", "Read it first: np.load(file)"
+    # Near the end, as nearly all of the above are iterable, too.
     if isinstance(given, Iterable):
         return _a_kind(given), "Make it an array first: np.array(list(...), dtype)"
     if isinstance(given, type):

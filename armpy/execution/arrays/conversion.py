@@ -121,6 +121,7 @@ def _of_numbers(name: str, info: TensorInfo, given: object) -> Array:
     wanted = info.data_type.dtype
     if guess.dtype.kind not in _NUMBERS:
         raise _no_array(name, info, given)
+    # A number beyond the type's range would become an infinity without a word.
     with np.errstate(over="raise"):
         return guess.astype(wanted) if _is_lossless(guess, wanted) else guess
 
@@ -177,6 +178,7 @@ def _converted(name: str, info: TensorInfo, array: Array, quantize: bool) -> Arr
     dtype = info.data_type.dtype
     if is_small(array.dtype):
         array = _widened(info, array)
+    # Another byte order changes no element, so it is no other type to the caller.
     if array.dtype.newbyteorder("=") == dtype:
         return array.astype(dtype, copy=False)
     if array.dtype.kind not in _NUMBERS:

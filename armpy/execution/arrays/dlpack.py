@@ -52,6 +52,7 @@ def as_view(info: TensorInfo, given: object) -> Array | None:
             actual=str(given.source),
             fix="Import it first: Model.import_inputs, Model.import_outputs",
         )
+    # Of the class, where Python looks for such methods: a proxy object may answer to any name.
     if hasattr(type(given), "__dlpack__"):
         return _of_dlpack(info, given)
     buffer = _buffer(given)

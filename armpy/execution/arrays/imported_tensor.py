@@ -130,9 +130,11 @@ class ImportedTensor:
         self.memory = memory
         self._imports = dict(imports)
         handles = [found.handle for found in imports.values()]
+        # Exactly this class: a backend's own may have its memory only while it is mapped.
         plain = [one.array for one in handles if type(one) is HostTensorHandle]
         self.host_array = plain[0] if len(plain) == len(handles) else None
         self.extent = _extent_of(memory, info.size_bytes)
+        # Weak, as a network goes with the last reference to it, whoever keeps its tensors.
         self._network = weakref.ref(network)
         self._num_users = 0
         self._is_closed = False
@@ -203,6 +205,7 @@ class ImportedTensor:
             with self._lock:
                 self._num_users -= 1
                 is_last = self._is_closed and not self._num_users
+            # Without the lock, as this calls backends.
             if is_last:
                 self._end()
 
@@ -272,6 +275,7 @@ def _extent_of(memory: ExternalMemory, size_bytes: int) -> Extent:
     if memory.device is not None:
         return memory.device, 0, size_bytes
     try:
+        # Two descriptors may be of one file, which device and inode tell.
         status = os.fstat(memory.file_descriptor)
     except OSError:  # it is of a kind of its own
         return memory, 0, size_bytes

@@ -101,6 +101,7 @@ def _changed_batch(graph: Graph, shapes: Mapping[str, Shape]) -> int | None:
 
 def _with_free_batch(graph: Graph, batch: int) -> Graph:
     """A graph whose Reshape layers take any number of rows where each reshapes row by row."""
+    # Ids of layers survive specialising.
     shaped = {layer.id: layer for layer in specialize(graph).layers}
     layers = [_row_by_row(layer, shaped.get(layer.id), batch) for layer in graph.layers]
     return replace(graph, layers=tuple(layers))
@@ -127,6 +128,7 @@ def _row_by_row(layer: Layer, shaped: Layer | None, batch: int) -> Layer:
             return layer
         rows = after[1:]
     sizes = [size for size in rows if size is not None and size > 0]
+    # -1 stands for one size only, and beside a size of 0 it could be any.
     if len(sizes) < len(rows):
         return layer
     return replace(layer, operation=Reshape((-1, *sizes)), inputs=layer.inputs[:1])
@@ -167,6 +169,7 @@ def _with_infos(graph: Graph, shapes: Mapping[str, Shape]) -> Graph:
             replace(variable, next_value=mapped([variable.next_value])[0])
             for variable in graph.variables
         ),
+        # A file's default is for the shape that the input had.
         default_shapes=tuple([None if v in renewed else shape for v, shape in defaults]),
     )
 
@@ -176,6 +179,7 @@ def _checked(name: str, given: object) -> Shape:
     try:
         if isinstance(given, (str, bytes)):
             raise TypeError("it is a text")
+        # NumPy's integers are sizes, too; floats and texts are none.
         dims = tuple(None if d is None else operator.index(d) for d in given)  # type: ignore[attr-defined]  # a TypeError is waited for
         if len(dims) > MAX_RANK or any(dim is not None and dim < 0 for dim in dims):
             raise ValueError("there are too many dimensions, or a negative one")

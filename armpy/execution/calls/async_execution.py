@@ -82,6 +82,7 @@ def run(
         If it takes longer.
     """
     task = _task(network, arrays, outputs, Priority.MEDIUM, deadline_in(deadline_s))
+    # Planning cannot be stopped, so new shapes are another thread's, too.
     ready = network.find_prepared(arrays)
     if ready is not None and ready.stops_in_place:
         return task.call()
@@ -110,6 +111,7 @@ def _task(
         made = shown(call.given, dict(zip(call.names, _made(call, task), strict=True)))
         return made if finish is None else finish(made)
 
+    # A new one for each, as what was abandoned goes on looking at its own.
     signal = CancellationToken()
     signal.reset(deadline)
     return ExecutionTask(work, signal, priority, network.number)
@@ -119,8 +121,10 @@ def _made(call: CheckedCall, task: ExecutionTask[Named]) -> Sequence[Array]:
     """Execute a call; its results."""
     run = call.prepared.run
     if call.prepared.stops_in_place or call.writes_imported:
+        # Who stops by itself needs no arrays of its own, and what is imported can have none.
         task.enter_place()
         return run(call.sources, call.targets, task.signal)
+    # Into arrays of its own, as the backend goes on with them if it is abandoned.
     made = run(call.sources, None, task.signal)
     task.signal.commit()
     return call.write(made)

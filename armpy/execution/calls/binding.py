@@ -99,6 +99,7 @@ class Binding:
         results = self._targets
         if is_private:
             results = [None if array is None else np.empty_like(array) for array in results]
+        # Backends ask what stops them when they prepare, and are not told in each execution.
         with cancellable(signal):
             call = self._prepared.bind(self._sources, results)
         if self._copies:
@@ -170,6 +171,7 @@ class _PrivateCall:
 def _in_place(slot: InputSlot, given: object) -> Array:
     """A view of an input that is read where it is."""
     array = slot.converted(given, quantize=False)
+    # A copy would hold what the input was: later changes of the array would not be seen.
     if array is not given and array.flags.owndata:
         raise InvalidArgumentError(
             "the input cannot be bound, as it would have to be copied",
@@ -191,6 +193,7 @@ def _own_view(array: Array) -> Array:
 def _owners(arrays: Sequence[Array]) -> list[Array]:
     """The arrays whose memory some arrays lie in."""
     plain = (array for array in arrays if isinstance(array, np.ndarray))
+    # NumPy's views know the owner of their memory itself, so that one step is enough.
     bases = (array if array.base is None else array.base for array in plain)
     return [base for base in bases if isinstance(base, np.ndarray)]
 

@@ -84,6 +84,7 @@ class Execution:
         self._priority = priority
         self._deadline_s = deadline_s
         # Whether calls, too, are run where they can be left alone.
+        # To hand one over takes longer than a small network, so others are not.
         self._is_apart = (cancellable or deadline_s is not None) and not binding.stops_in_place
         self._is_watched = self._is_apart or deadline_s is not None
         self._keep_alive: object = None
@@ -120,6 +121,7 @@ class Execution:
         """
         if self._is_watched:
             return self._call_watched()
+        # Kept here, as `close` puts another list in its place.
         turn = self._turn
         try:
             execute = turn[0]
@@ -167,6 +169,7 @@ class Execution:
         except IndexError:
             raise self._not_free() from None
         try:
+            # Also without a deadline: a future can be cancelled at any time.
             is_apart = not self._binding.stops_in_place
             task = self._new_task(turn, execute, deadline, priority or self._priority, is_apart)
             future = task.submitted()
@@ -193,6 +196,7 @@ class Execution:
         if self._turn or self._is_closed:
             return False
         self._wants_stop = True
+        # In this order: a call that ends in between sees the wish, and resets the signal.
         self._signal.cancel()
         if self._turn:  # it has come to its end in between, and may not have seen it
             self._forget_stop()
@@ -211,6 +215,7 @@ class Execution:
     def close(self) -> None:
         """Give its memory back; one that is under way comes to its end."""
         self._is_closed = True
+        # A new list: what is under way gives its turn back to the old one, which nobody looks at.
         self._turn, self._apart = [], None
 
     def _not_free(self) -> InvalidArgumentError:
@@ -273,8 +278,10 @@ class Execution:
         signal = self._signal
         made: BoundCall | None = None
         if is_apart:  # the last one may have been left alone, with all that it has
+            # No lock: only the thread that has the turn comes here.
             signal, made = self._apart or (CancellationToken(), None)
             self._apart = None
+        # A cancel that was meant for the execution before must not stop this one.
         signal.reset(deadline)
 
         def work(task: ExecutionTask[dict[str, Array]]) -> dict[str, Array]:
@@ -286,6 +293,7 @@ class Execution:
             if made is None:
                 made = binding.bound(signal, is_private=True)
             made()
+            # Only behind this are the caller's arrays written to.
             signal.commit()
             made.write()
             return outputs
@@ -295,6 +303,7 @@ class Execution:
             if not is_abandoned:
                 signal.reset()
             if is_apart:
+                # The thread that was left alone goes on with this signal and these arrays.
                 is_kept = not (is_abandoned or self._is_closed or made is None)
                 self._apart = (signal, made) if is_kept else None
             turn.append(execute)

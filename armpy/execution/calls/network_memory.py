@@ -63,6 +63,7 @@ class NetworkMemory:
         self.graph: Graph = network.graph
         self.latest = prepared
         self._held = held
+        # Weak: a network that was unloaded goes, whoever keeps its working memory.
         self._network = weakref.ref(network)
 
     @property
@@ -132,6 +133,7 @@ class NetworkMemory:
         InvalidArgumentError
             If it is for others, or a tensor is imported other than as memory of the host.
         """
+        # It was made for one plan, so other shapes cannot be prepared in passing as in a network.
         shapes = tuple([array.shape for array in inputs])
         if shapes != self.shapes:
             raise InvalidArgumentError(

@@ -68,6 +68,7 @@ class RealOutputs(NamedTuple):
         target = self.reals.get(name)
         if target is None:
             return real
+        # Once more, as the shape may depend on values and is known only now.
         check_output_array(name, TensorInfo(real.shape, DataType.FLOAT32), target)
         np.copyto(target, real)
         return target

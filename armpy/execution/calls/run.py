@@ -85,6 +85,7 @@ def run_by_name(  # noqa: PLR0912 - each part as a function of its own takes 2 %
             given = outputs[target.name]
         except KeyError:
             given = None
+        # As a rule an output fits and nothing overlaps; all else is looked at in `settle`.
         if not target.fits(given):
             are_apart = False
         for array in arrays:  # two that own their memory overlap only if they are one
@@ -203,6 +204,7 @@ def settle(
     written: list[Array] = []
     read = inputs
     if any(isinstance(target, ImportedTensor) for target in targets):
+        # Some are plain arrays by now, of imported tensors that no copy may replace.
         by_array = {id(one.host_array): one for one in network.imported}
         read = [by_array.get(id(array), array) for array in inputs]  # type: ignore[misc]
     for index, slot in enumerate(prepared.outputs):
@@ -313,6 +315,7 @@ def checked_call(
     outputs: Mapping[str, object] | None,
 ) -> CheckedCall:
     """Check outputs given by name for inputs that have been read; errors as for `run_by_name`."""
+    # A list of its own, in which `prepared_for` replaces imported tensors by their arrays.
     read = [*arrays]
     prepared = network.prepared_for(read)  # which looks into imported tensors
     given = {} if outputs is None else as_dict("outputs", outputs)

@@ -143,6 +143,7 @@ class IsolatedBackend(IBackendInternal):
 
     def for_runtime(self, options: OptionValues) -> IBackendInternal:
         """Begin with these options."""
+        # The process that has described the backend becomes the worker, which saves a start.
         first, self._first = self._first, None
         self._supervisor = Supervisor(self._source, self._limits, options, first)
         return self
@@ -186,6 +187,7 @@ class IsolatedBackend(IBackendInternal):
         """
         views = OptimizationViews()
         values = (*view.inputs, *view.outputs)
+        # Shared memory is laid out once for a part, so all of its sizes have to be known.
         if not view.outputs or not is_sendable([value.info for value in values]):
             views.fail(view, "sizes depend on elements, which does not go to another process")
             return views
@@ -194,6 +196,7 @@ class IsolatedBackend(IBackendInternal):
         operation = PreCompiled(
             IsolatedProgram(part, self._running()), shapes, part.layout.size_bytes
         )
+        # All as one layer: each layer of its own would be a message and two copies of its tensors.
         views.substitutions.append(Substitution.by_operation(view, operation))
         return views
 
@@ -210,9 +213,11 @@ def _prepared(
     """
     part = IsolatedPart(graph_of_view(view), request.model_options, relaxed=request.relaxed)
     supervisor.add(part)
+    # Once more, as a worker may have died of somebody else's execution.
     for is_last in (False, True):
         timeout_s = None
         if request.deadline_s is not None:
+            # Above 0: a socket with a time-out of 0 does not wait at all, and raises another error.
             timeout_s = max(request.deadline_s - time.perf_counter(), 0.001)
         worker = supervisor.worker()
         try:

@@ -66,6 +66,7 @@ def choose(
             if is_isolated(isolation, name)
             else partial(_same, registry.get(name)),
         )
+        # Each once: a name given twice would start two processes.
         for name in dict.fromkeys(named)
     ]
 

@@ -89,6 +89,7 @@ def facts_from(backend_id: BackendId, said: Mapping[str, Any]) -> BackendFacts: 
     def made(name: str, make: Any) -> Any:  # Any: one of the two above
         try:
             return make()
+        # A hostile worker writes what it likes; these are what reading it can raise.
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise unreadable(backend_id, name, said.get(name)) from error
 

@@ -49,11 +49,14 @@ class IsolationLimits:
         Directories that it may write to besides armpy's cache.
     """
 
+    # Without a deadline, somebody else's code that hangs would hang the application.
     timeout_s: float = 60.0
+    # A backend that stops by itself soon behind its deadline keeps its process.
     grace_s: float = 1.0
     preparation_timeout_s: float = 600.0
     start_timeout_s: float = 60.0
     memory_bytes: int | None = None
+    # A backend that dies of everything would keep the machine busy with starts.
     max_failures: int = 5
     failure_window_s: float = 60.0
     quarantine_s: float = 60.0

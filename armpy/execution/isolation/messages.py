@@ -31,6 +31,7 @@ GO_TIMED = b"\2"
 DONE = b"\0"
 """All outputs are written, from a worker."""
 
+# A packet has to fit the socket's buffer whole, whatever a hostile backend puts into its errors.
 MAX_FAILURE_BYTES = 16 << 10
 """Longest packet that a worker says with what went wrong in an execution."""
 
@@ -39,5 +40,6 @@ def parse_failure(packet: bytes) -> object:
     """What a worker says went wrong in an execution, of the form of JSON; None if it is not."""
     try:
         return json.loads(packet)
+    # The second one comes of deep nesting, which a hostile worker can write.
     except (ValueError, RecursionError):
         return None

@@ -100,7 +100,9 @@ def pack(graph: Graph, model_options: OptionValues, *, relaxed: bool = False) ->
     arrays: list[pickle.PickleBuffer] = []
     try:
         about = graph, dict(model_options), relaxed
+        # Out of band: constants go into the block as they are, without a copy in the pickle.
         text = pickle.dumps(about, protocol=5, buffer_callback=arrays.append)
+    # Reducers are code of operations, which may raise anything.
     except Exception as error:
         raise BackendCapabilityError(f"the part cannot be sent to a worker: {error}") from error
     views = [array.raw() for array in arrays]

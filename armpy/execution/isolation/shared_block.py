@@ -39,9 +39,11 @@ def create_block(size_bytes: int) -> int:
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create("armpy", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     else:
+        # A file without a name, too, goes with the last process that has it.
         descriptor, name = tempfile.mkstemp(prefix="armpy-")
         os.unlink(name)
     try:
+        # Never empty, as nothing of no bytes can be mapped.
         os.ftruncate(descriptor, max(size_bytes, ALIGNMENT_BYTES))
         _seal(descriptor, "F_SEAL_SHRINK", "F_SEAL_GROW")  # or touching it could be a fault here
     except BaseException:
@@ -90,6 +92,7 @@ class TensorLayout:
     def __init__(self, infos: Sequence[TensorInfo]) -> None:
         self._infos = infos
         self._offsets: list[int] = []
+        # A line of its own, as one side may set the flag while the other writes tensors.
         position = ALIGNMENT_BYTES
         for info in infos:
             self._offsets.append(position)

@@ -50,6 +50,7 @@ class BackendSource:
             return cls(backend_id, registry.options, None, caching)
         try:
             return cls(backend_id, registry.options, pickle.dumps(factory), caching)
+        # What a callable's own reducer raises can be anything.
         except Exception as error:
             raise BackendUnavailableError(
                 f"backend '{backend_id}' cannot be isolated: {error}",
@@ -62,6 +63,7 @@ class BackendSource:
             registry = BackendRegistry.discover(self.options)
         else:
             registry = BackendRegistry(self.options)
+            # The application's own bytes; what comes from workers is never unpickled.
             factory: Callable[[], IBackendInternal] = pickle.loads(self.factory)
             registry.register(self.backend_id, factory)
         return registry, registry.get(self.backend_id)

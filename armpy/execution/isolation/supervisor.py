@@ -55,6 +55,7 @@ class IsolatedPart:
         self.layout = TensorLayout(self.infos)
         self.description = f"{len(graph.layers)} layers from {graph.layers[0].where}"
         self.packed: PackedPart = pack(graph, model_options, relaxed=relaxed)
+        # The block stays with the part, as each later worker is sent the same one.
         weakref.finalize(self, os.close, self.packed.descriptor)
 
     def __str__(self) -> str:
@@ -99,6 +100,7 @@ class Supervisor:
         self._free_at = 0.0
         self._in_force: dict[str, str] = {}
         self._is_closed = False
+        # Known to the fork handler, of which the process has one: handlers cannot be taken back.
         _supervisors.add(self)
         if first is not None:
             first.configure(self._options)
@@ -106,6 +108,7 @@ class Supervisor:
 
     def _begin(self) -> None:
         """Have no workers yet, nor any more, in a child that was forked."""
+        # The parent's workers answer the parent, and threads that are gone may hold its locks.
         self._lock = threading.RLock()
         self._spare_lock = threading.Lock()  # never held while a spare worker is waited for
         self.current: WorkerProcess | None = None
@@ -124,6 +127,7 @@ class Supervisor:
             self._hurry.set()
         for worker in filter(None, workers):
             worker.stop()
+        # Without the lock, which that thread may want.
         if starting is not None and starting is not threading.current_thread():
             starting.join()  # what it starts ends itself then
         self._bury()
@@ -177,9 +181,11 @@ class Supervisor:
         DeadObjectError
             If the worker ends; it is replaced then.
         """
+        # Without the lock, as a worker that has a part keeps it as long as the part is there.
         if part.number in worker.prepared:
             return
         limit = self.limits.preparation_timeout_s if timeout_s is None else timeout_s
+        # Preparing may end the worker as well, and is then among what may be at fault.
         worker.busy.add(part)
         try:
             with worker.preparing, self.deaths_of(worker):
@@ -187,6 +193,7 @@ class Supervisor:
                     self._send(part, worker, limit)
         except DeadObjectError:
             if worker.culprit is None:
+                # Whoever was alone under way has ended it; of several, any may have.
                 worker.culprit = part if worker.busy <= {part} else UNKNOWN
             raise
         finally:
@@ -196,6 +203,7 @@ class Supervisor:
 
     def _send(self, part: IsolatedPart, worker: WorkerProcess, timeout_s: float) -> None:
         """Send a worker a part, and let it forget what nobody has any more."""
+        # Here and not when a part goes: that may be in the garbage collector, anywhere.
         for number in worker.prepared - {other.number for other in [*self._parts]}:
             worker.prepared.discard(number)
             worker.request((RELEASE, number), timeout_s=self.limits.start_timeout_s)
@@ -219,6 +227,7 @@ class Supervisor:
             with self.deaths_of(worker):
                 return task(worker)
         except DeadObjectError:
+            # What has ended a worker is not tried on the next one.
             if worker.culprit is not NOBODY:
                 raise
         worker = self.worker()
@@ -237,11 +246,13 @@ class Supervisor:
     def replace(self, worker: WorkerProcess) -> None:
         """Put another worker in the place of one that has failed; the first call counts."""
         with self._lock:
+            # Each execution that was under way finds it dead; it is one failure.
             if self.current is not worker:
                 return
             self.current = None
             self._note_failure(worker)
             self._dead.append(worker)
+            # The spare takes over now, so that the next execution does not wait for a start.
             if not self._is_closed and self._free_at <= time.monotonic() and self._spare:
                 self._take_over(self._next())
             else:
@@ -260,12 +271,14 @@ class Supervisor:
         self._num_failures += 1
         self._last_failure, self._last_failure_s = reason, worker.failed_s
         self._failures.append(now)
+        # The failure just added is never older, so there is always a first one.
         while self._failures[0] < now - limits.failure_window_s:
             self._failures.popleft()
         _log.warning("the process of backend '%s' has failed: %s", self.backend_id, reason)
         if output:
             _log.info("the last that the process of '%s' wrote: %s", self.backend_id, output)
         if len(self._failures) >= limits.max_failures:
+            # Behind the quarantine it has as many tries as at first.
             self._failures.clear()
             self._free_at = now + limits.quarantine_s
             text = "backend '%s' is in quarantine for %g s after %d failures"
@@ -324,9 +337,11 @@ class Supervisor:
     def _start_spare(self) -> None:
         """Begin to start a spare worker, or to prepare in it what it has not."""
         with self._spare_lock:
+            # One thread at a time: it looks for all that is missing, also what came meanwhile.
             if self._starting is None and not self._is_closed:
                 self._hurry = threading.Event()
                 name = f"armpy-spare-{self.backend_id}"
+                # A thread that only waits is not to keep a supervisor, and with it two processes.
                 run = _spare_starter(weakref.ref(self), self._hurry)
                 starting = threading.Thread(target=run, name=name, daemon=True)
                 try:
@@ -374,6 +389,7 @@ class Supervisor:
         starting = self._starting
         while starting is not None and starting.is_alive() and self._spare is None:
             self._hurry.set()
+            # In slices: the worker is good for use before the thread has prepared all parts in it.
             starting.join(0.005)
 
     def wait_for_spare(self) -> None:

@@ -72,12 +72,14 @@ class WorkerProcess(Worker):
         self.busy: set[object] = set()
         self.prepared: set[int] = set()
         self.culprit: object = None
+        # Requests are answered in order: waiting here does not count against a part's limit.
         self.preparing = threading.Lock()
         try:
             answer = self.request((LOAD, source), timeout_s=limits.start_timeout_s)
             self.description: dict[str, Any] = answer  # Any: read with care
             if options is not None:
                 self.configure(options)
+        # On Ctrl-C as well: nobody else has the process yet.
         except BaseException:
             self.stop()
             raise

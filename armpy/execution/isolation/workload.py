@@ -38,11 +38,13 @@ from armpy.execution.isolation.supervisor import IsolatedPart, Supervisor
 from armpy.execution.isolation.worker_process import UNKNOWN, WorkerProcess
 from armpy.ops.operation import Array
 
+# Half of the 10 ms within which a stop is promised to be effective.
 _TICK_S = 0.005
 """How often an execution looks whether it is to stop."""
 _TICK = struct.pack("ll", 0, int(_TICK_S * 1e6))
 _SPIN_S = 100e-6
 """How long an answer is looked for before the thread sleeps; to be waked takes 40 us here."""
+# On a single processor the worker cannot run while this thread looks.
 _CAN_SPIN = hasattr(os, "sched_yield") and (os.cpu_count() or 1) > 1
 Handles = Sequence[ITensorHandle | None]
 
@@ -85,9 +87,11 @@ class Place:
     def __init__(self, part: IsolatedPart, worker: WorkerProcess, timeout_s: float) -> None:
         self.worker = worker
         with ExitStack() as opened:
+            # Packets, so that a failure comes whole with one `read`.
             mine, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             for end in (mine, theirs):
                 opened.enter_context(end)
+            # `read` comes back at every tick, so that a stop and a dead worker are noticed.
             mine.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _TICK)
             block = create_block(part.layout.size_bytes)
             opened.callback(os.close, block)
@@ -99,6 +103,7 @@ class Place:
             self._descriptor = mine.detach()
         self._poll = select.poll()
         self._poll.register(self._descriptor, select.POLLIN)
+        # When it is closed, the worker's thread for this place reads the end, and ends.
         weakref.finalize(self, os.close, self._descriptor)
         self._stop = stop_flag(memory)
         self._device_time = device_time(memory)
@@ -124,6 +129,7 @@ class Place:
             If the worker has ended, or was ended as it is late.
         """
         worker, descriptor, timing = self.worker, self._descriptor, current_timing()
+        # Before the byte goes out, as the worker may die of it at once.
         worker.busy.add(self)
         try:
             try:
@@ -159,6 +165,7 @@ class Place:
         late_at = time.perf_counter() + limit_s
         deadline_s = None if cancellation is None else cancellation.deadline_s
         if deadline_s is not None:
+            # The deadline stops it by the flag; the process is ended only if that is not heeded.
             late_at = min(late_at, deadline_s + grace_s)
         try:
             while True:
@@ -173,6 +180,7 @@ class Place:
         except OSError:
             return b""
         finally:
+            # The next execution in this place has the same word.
             self._stop[0] = 0
 
     def _fail(self, answer: bytes, cancellation: Cancellation | None) -> None:
@@ -239,6 +247,7 @@ class PartRunner:
         while self._idle:
             with suppress(IndexError):  # another thread was faster
                 place = self._idle.pop()
+                # Places of a worker that is gone are dropped here.
                 if place.worker is worker:
                     return place
         return self._supervisor.with_worker(self._open)
@@ -285,6 +294,7 @@ class PartRunner:
         """
         limits = self._supervisor.limits
         try:
+            # It may have been replaced since the place was taken.
             if place.worker is not self._supervisor.current:
                 place = self.take()
             for mine, shared in zip(sources, place.inputs, strict=True):
@@ -314,6 +324,7 @@ class PartRunner:
         Where it is not known which of several executions has ended the worker, each is executed
         in a process for itself, so that only the one at fault fails.
         """
+        # Another execution is at fault, so this one is no danger to the next worker.
         if lost.worker.culprit is not UNKNOWN:
             return self.run(self.take(), sources, targets, cancellation)
         supervisor = self._supervisor
@@ -326,6 +337,7 @@ class PartRunner:
             place.run(cancellation, limits.timeout_s, limits.grace_s)
             for mine, shared in zip(targets, place.outputs, strict=True):
                 mine[...] = shared
+        # Nobody else was there, so it is the one at fault.
         except _LostError as again:
             raise again.error from error
         finally:
@@ -356,6 +368,7 @@ class IsolatedWorkload(IWorkload):
         runner, cancellation = self._runner, current_cancellation()
         chosen = inputs if self._taken is None else [inputs[i] for i in self._taken]
         read = [handle for handle in chosen if handle is not None]
+        # Exactly this class: arrays of others may move, or be there only while they are mapped.
         plain = all(type(handle) is HostTensorHandle for handle in (*read, *outputs))
         if not plain:
             return lambda: _run_mapped(runner, read, outputs, cancellation)

@@ -76,6 +76,7 @@ class StopFlag(Cancellation):
         flag = np.frombuffer(block, np.int64, 1)
         self.address = int(flag.ctypes.data)
         self._flag = flag.data
+        # The application has it, and sets the flag when it comes.
         self.deadline_s = None
 
 
@@ -118,13 +119,16 @@ class BackendServer:
                 backends=[backend_id],
                 registry=self._registry,
                 backend_options={backend_id: options} if options else {},
+                # None, as the application stops what takes too long.
                 loop_timeout_s=None,
                 memory_limit_bytes=1 << 62,  # the application has its own
+                # Places have threads of their own.
                 execution_threads=1,
                 caching=self._source.caching,
             )
         )
         self._backend = runtime.backends[0]
+        # What is loaded by now stays; collections need not walk it during executions.
         gc.freeze()
         return {}
 
@@ -144,6 +148,7 @@ class BackendServer:
         answer = support.is_layer_supported(operation, inputs, outputs)
         if not isinstance(answer, Support):
             raise BackendError("the answer has the wrong type", actual=repr(answer)[:200])
+        # The backend may put anything there, and the application reads plain JSON.
         code = answer.code if isinstance(answer.code, ReasonCode) else ReasonCode.OTHER
         return {
             "is_supported": bool(answer.is_supported),
@@ -159,6 +164,7 @@ class BackendServer:
         buffers: Sequence[tuple[int, int]],
     ) -> Mapping[str, object]:
         """Prepare a part of a network."""
+        # Constants are used where they lie, and the next worker is to find the same bytes.
         block = map_block(descriptors[0], writable=False)
         whole = memoryview(block)
         graph, model_options, relaxed = pickle.loads(
@@ -189,6 +195,7 @@ class BackendServer:
         block = map_block(descriptors[1])
         call = bound_call(network, block)
         timed = timed_call(call, block)
+        # The request's descriptors are closed when it is answered.
         connection = os.dup(descriptors[0])
         has_begun = _thread.allocate_lock()
         has_begun.acquire()
@@ -217,6 +224,7 @@ def bound_call(network: LoadedNetwork, block: mmap.mmap) -> Callable[[], object]
     prepared = network.prepared_for(inputs)
     with ExitStack() as stack:
         if prepared.stops_in_place:
+            # Others could not stop: the application ends the process when they are late.
             stack.enter_context(cancellable(StopFlag(block)))
         return prepared.bind(inputs, outputs)
 

@@ -45,6 +45,7 @@ class CheckedAllocator(ICustomAllocator):
         self._where = where
         self._backend_id = backend_id
         self._allocator = allocator
+        # Read once, as plans rely on its staying the same.
         self._source = read_backend(where, allocator, "memory_source", MemorySource)
 
     @classmethod
@@ -67,6 +68,7 @@ class CheckedAllocator(ICustomAllocator):
         memory: Array = self._ask(np.ndarray, "allocate", size_bytes, alignment_bytes)
         fits = memory.dtype == np.uint8 and memory.shape == (size_bytes,)
         is_usable = fits and memory.flags.c_contiguous and memory.flags.writeable
+        # An array without bytes may have any address.
         if not is_usable or (size_bytes and memory.ctypes.data % alignment_bytes):
             self.free(memory)
             raise BackendError(
@@ -112,6 +114,7 @@ class CheckedAllocator(ICustomAllocator):
                 _log.debug("%s; idle memory was given back for it", error)
             return ask_method(*ask, size_bytes, alignment_bytes)
         except ArmpyError as error:
+            # The boundary to backends has wrapped what the allocator raised.
             if not isinstance(error.__cause__, MemoryError):
                 raise
             text = "the allocator has no memory for this"
@@ -130,6 +133,7 @@ def pooled_source(allocator: ICustomAllocator) -> object:
     """What tells allocators apart whose memory cannot stand for each other's."""
     if isinstance(allocator, CheckedAllocator):
         allocator = allocator.unchecked
+    # Exactly this class: a subclass may have its memory from elsewhere.
     return DefaultAllocator if type(allocator) is DefaultAllocator else allocator
 
 

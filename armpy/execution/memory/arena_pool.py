@@ -62,6 +62,7 @@ class PooledArena:
         self.backend_id = backend_id
         self.source = source
         self.memory = memory
+        # Weak, both: users keep the arena, and one that is gone leaves it to the others.
         self.owner: weakref.ref[ArenaUser] | None = None
         self.users: weakref.WeakKeyDictionary[ArenaUser, int] = weakref.WeakKeyDictionary()
         finalizer = weakref.finalize(self, free)
@@ -70,6 +71,7 @@ class PooledArena:
     def is_vacated(self, claimant: ArenaUser) -> bool:
         """Whether nobody else uses it, or who did has let it go as it was not executing."""
         owner = None if self.owner is None else self.owner()
+        # One that executes does not rest: the claimant gets new memory, as to wait could take long.
         return owner is None or owner is claimant or owner.rest()
 
 
@@ -120,6 +122,7 @@ class ArenaPool:
         """
         with self.lock:
             alive = self._alive()
+            # By identity: `pooled_source` gives one object for allocators whose memory is alike.
             ours = [one for one in alive if one.backend_id == backend_id and one.source is source]
             arena, given_up = self._found(claimant, ours, size_bytes)
             if arena is not None:
@@ -127,9 +130,11 @@ class ArenaPool:
                 return arena.memory
         del alive, ours  # behind the lock: an allocator is called with the last reference
         _free(given_up)
+        # Without the lock: an application's allocator may take its time, and locks of its own.
         made = PooledArena(backend_id, source, *allocate())
         with self.lock:
             self._own(claimant, made, size_bytes)
+            # The dead ones leave when there is a new one, so that nobody has to come when one dies.
             self._arenas = [other for other in self._arenas if other() is not None]
             self._arenas.append(weakref.ref(made))
         return made.memory
@@ -148,12 +153,15 @@ class ArenaPool:
         self, claimant: ArenaUser, arenas: Sequence[PooledArena], size_bytes: int
     ) -> tuple[PooledArena | None, list[ArenaUser]]:
         """The smallest arena that will do; else whom the largest that will not is taken from."""
+        # A working memory with several arenas uses them at the same time.
         ours = [arena for arena in arenas if arena not in claimant.arenas]
         ours.sort(key=lambda arena: arena.memory.nbytes)
+        # Small ones first: large ones are left for those who have no choice.
         large = [arena for arena in ours if arena.memory.nbytes >= size_bytes]
         for arena in large:
             if arena.is_vacated(claimant):
                 return arena, []
+        # The one that is nearly enough goes back before a larger one is made: not both take room.
         for arena in reversed(ours[: len(ours) - len(large)]):
             if arena.is_vacated(claimant):
                 return None, _given_up(arena)

@@ -39,6 +39,7 @@ class IdlingProgram(IdleHolder, Protocol):
         """Give idle memory back; whether there was any."""
 
 
+# Weak: nothing lives longer because it is watched.
 _watched: weakref.WeakSet[IdleHolder] = weakref.WeakSet()
 _programs: weakref.WeakSet[IdlingProgram] = weakref.WeakSet()
 _lock = threading.RLock()  # the garbage collector may end what is watched anywhere
@@ -75,6 +76,7 @@ def reclaim(backend_id: BackendId) -> bool:
     """Give back what no execution is using, as a backend has no more; whether there was any."""
     with _lock:
         programs = [one for one in _programs if one.uses(backend_id)]
+    # A list, as `any` would be content with the first; without the lock, as it calls backends.
     return any([one.free_idle() for one in programs])
 
 
@@ -96,6 +98,7 @@ def _look() -> None:
         with _lock:
             watched = [*_watched]
         for holder in watched:
+            # Not under the lock, as backends may take their time to give memory back.
             if not holder.release_if_idle():
                 released.append(holder)
         arena_pool.discard_oversized()
@@ -111,6 +114,7 @@ def _look() -> None:
 def _reset() -> None:
     """Begin without a watchdog, as a process that was forked does: it has no threads."""
     global _is_watching, _lock  # noqa: PLW0603 - as above
+    # What is watched stays, and is looked after again as soon as new memory is made.
     _lock = threading.RLock()
     _is_watching = False
 

@@ -61,6 +61,7 @@ class SharedMemory:
             for manager in self._managers:
                 call_method(self._backend_id, manager, "acquire")
                 stack.callback(call_method, self._backend_id, manager, "release")
+            # Kept only now: if one of them raises, the stack releases those before it.
             self._held = stack.pop_all()
 
     def __exit__(self, *exc_info: object) -> None:

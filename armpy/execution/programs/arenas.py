@@ -54,6 +54,7 @@ class Holdings:
 
     def give_back(self) -> None:
         """Give everything back; nobody waits for an error, which is only logged."""
+        # The last first: what is imported lies in memory that was made before it.
         while self._held:
             try:
                 self._held.pop()()
@@ -142,12 +143,14 @@ def _making(
     try:
         factory = session.factory(factory_id)
         arena = factory.create_arena(size_bytes)
+        # It is told the lifetimes of one network, so no other network can have it in turn.
         if arena is not None:
             holdings.add(backend_id, arena, "release")
             return _in_arena(arena)
         allocator = session.allocator
         about = backend_id, pooled_source(allocator), size_bytes
         make = partial(_allocate, allocator, size_bytes)
+        # Networks that do not run together have it in turn, or each loaded one would keep its own.
         return _in_host_memory(factory, arena_pool.take(memory, *about, make))
     except ArmpyError as error:
         raise out_of_memory(backend_id, error) from error
@@ -180,6 +183,7 @@ def _allocate(allocator: ICustomAllocator, size_bytes: int) -> tuple[Array, Call
 
 def out_of_memory(backend_id: BackendId, error: ArmpyError) -> OutOfMemoryError:
     """What a backend raised where it makes memory; Python's MemoryError as a typed one."""
+    # The boundary to backends has wrapped it.
     if isinstance(error.__cause__, MemoryError):
         text = "the backend has no memory for one more execution"
         limit = MemoryLimitError(text, where=error.where, actual=str(error.__cause__))

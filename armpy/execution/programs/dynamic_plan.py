@@ -102,6 +102,7 @@ class DynamicPlan:
 
     def _execute(self, step: int, layer: Layer, arrays: Mapping[Value, Array]) -> list[Array]:
         """Run one layer; what it writes."""
+        # Host memory, whatever the backend's own is: to plan or copy would need the missing shapes.
         inputs = [
             None
             if value is None

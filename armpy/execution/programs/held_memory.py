@@ -49,6 +49,7 @@ class HeldMemory:
     def __init__(self, plan: MemoryOwner) -> None:
         self._plan = plan
         self._why_closed = ""
+        # At once: if there is none, who asks is told here, and not in an execution.
         memory = plan.new_memory()
         self.bytes_by_backend: Mapping[BackendId, int] = memory.bytes_by_backend
         self._memory: ExecutionMemory | None = memory  # None: still to be made
@@ -75,6 +76,7 @@ class HeldMemory:
             self._forget()  # one whose execution failed is not used again
             raise
         finally:
+            # In this order: who closes it meanwhile finds it taken, and leaves it to this thread.
             self._turn.append(None)
             self._free_if_closed()
 

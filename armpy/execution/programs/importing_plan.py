@@ -81,6 +81,7 @@ class ImportingPlan:
         measure: Measure | None,
         known: Mapping[int, Step],
     ) -> None:
+        # Weak, as places lie in a memory's own lists and go with it.
         self._places: weakref.WeakKeyDictionary[WorkingMemory, dict[int, list[_Place]]] = (
             weakref.WeakKeyDictionary()
         )
@@ -121,6 +122,7 @@ class ImportingPlan:
         """Execute once as `StaticPlan.run`."""
         nothing: list[Array | None] = [None] * len(self.result_infos)
         targets: Targets = nothing if results is None else results
+        # A tensor that is closed meanwhile is given back when this has ended.
         with self._in_use(sources, targets):
             memory = self._program.take_memory()
             executed = self._executed(memory)
@@ -143,6 +145,7 @@ class ImportingPlan:
     ) -> Callable[[], None]:
         """Prepare many executions as `StaticPlan.bind`; each fails once a tensor is closed."""
         with self._in_use(sources, results):
+            # Not put back: from now on the steps in it have these tensors' handles.
             memory = self._program.take_memory()
             self._put(memory, sources, results)
             arrays: list[Array] = [
@@ -180,6 +183,7 @@ class ImportingPlan:
         arrays: list[Array] = []
         for index, source in enumerate(sources):
             if isinstance(source, ImportedTensor):
+                # An input is a source for each backend that has imported it.
                 arrays += [_NOTHING] * len(self.network.importers[index] or ())
             else:
                 arrays.append(source)

@@ -72,11 +72,13 @@ class Importer:
         found: dict[BackendId, Import] = {}
         try:
             for backend_id in readers_of(self._network, value):
+                # What reads the same memory needs no import of its own.
                 if self._is_lent(found, backend_id):
                     continue
                 try:
                     found[backend_id] = self._import(value.info, memory, backend_id, write=False)
                 except ArmpyError as error:
+                    # Only the first reader has to import it: for the others a copy is planned.
                     if found:
                         _log.info("%s gets a copy of '%s': %s", backend_id, value.name, error)
                         continue
@@ -84,6 +86,7 @@ class Importer:
                         raise
                     where = f"input '{value.name}' / {backend_id}"
                     raise _named(error, MemoryImportError, where) from error
+        # On Ctrl-C as well: nobody else knows of these imports, and so nobody could end them.
         except BaseException:
             unimport(tuple(found.values()))
             raise
@@ -180,6 +183,7 @@ class Importer:
                 expected=f"{info.size_bytes} bytes ({info})",
                 actual=f"{memory.size_bytes} bytes",
             )
+        # What is told if no factory is asked; the reason of one that is asked says more.
         refusal = MemoryImportError(
             "the backend imports no memory of this kind",
             expected=" or ".join(
@@ -232,6 +236,7 @@ def as_memory(where: str, info: TensorInfo, given: object) -> ExternalMemory:
         error.where = where
         raise
     dtype = info.data_type.dtype
+    # Nothing is converted: it would be a copy that is imported, and not the caller's memory.
     fits = array is not None and (array.dtype, array.shape) == (dtype, info.shape)
     if array is None or not fits or not array.flags.c_contiguous:
         raise InvalidArgumentError(
@@ -291,6 +296,7 @@ def import_by_name(
             index = names.index(name)
             made[name] = importer.output(index, one) if is_output else importer.input(index, one)
             network.imported.add(made[name])
+    # As above: the caller never gets those that were made.
     except BaseException:
         for tensor in made.values():
             tensor.close()
@@ -351,6 +357,7 @@ def imports_in(
             if not isinstance(tensor, ImportedTensor):
                 continue
             tensor.check_use(network, slots[index].name, is_output=is_output)
+            # One that is for this call alone stays in the list, as its import ends with it.
             array = tensor.host_array if tensor.is_kept else None
             if array is not None and isinstance(tensors, list):
                 tensors[index] = array

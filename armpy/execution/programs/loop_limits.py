@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 _task: ContextVar[ExecutionTask[list[Array]] | None] = ContextVar("task", default=None)
 """The execution that a loop belongs to, for who has to stop it."""
 
+# Far below the 10 ms within which a stop is promised to be effective.
 _SLICE_S = 0.002
 """How long to wait for an execution before looking whether the one around it is stopped."""
 
@@ -54,6 +55,7 @@ def limited_layers(
 ) -> frozenset[int]:
     """Ids of the layers that loop on backends that do not keep the time-out of loops themselves."""
     loops = {layer.id for layer in network.source.layers if has_loop(layer.operation)}
+    # By origins too, as a backend may have compiled the loop into one part with its neighbours.
     return frozenset(
         layer.id
         for layer in network.graph.layers
@@ -161,6 +163,7 @@ def run_apart(
             if in_place:
                 task.enter_place()
             made = work(task.signal)
+            # From here on a loop's time-out comes too late: the results are there.
             task.signal.commit()
             return made
         finally:
@@ -169,7 +172,9 @@ def run_apart(
     task = ExecutionTask(in_task, CancellationToken())
     future = task.submitted()
     try:
+        # The thread's place is not counted: executions that wait here would take up all of them.
         executors.run_apart(task)
+    # It may be under way, and nobody would wait for it.
     except BaseException:
         task.stop()
         raise
@@ -246,6 +251,7 @@ class LimitedMemory:
             finally:
                 self._end()
 
+        # Before it starts: whoever frees the memory at once leaves it to the other thread.
         self._is_running = True
         try:
             made = run_apart(self._executors, work, cancellation, in_place=self._in_place)
@@ -297,6 +303,7 @@ def _wait(
             except TimeoutError:
                 if outer.is_cancelled:
                     task.stop(reason=outer.error)
+    # As after Ctrl-C: nobody waits for it any more.
     except BaseException:
         task.stop()
         raise

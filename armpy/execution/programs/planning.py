@@ -92,8 +92,10 @@ class Planner:
         executors = self._settings.executors
         factories = HandleFactories(sessions)
         options = self._settings.optimizer
+        # Kept over all turns of `_prepared`: a refused import is planned as a copy the next time.
         refused: ImportRefusals = {}
         wanted, decision = self._wanted, None
+        # An optimised network has been through the passes, and its assignment names its layers.
         if wanted is None:
             graph = simplified(graph, backends, options)
         check_layers(graph, self._settings.memory_limit_bytes)
@@ -176,6 +178,7 @@ class Planner:
         What fails for these shapes is no reason to leave the backend out for others.
         """
         excluded = self._subgraphs.excluded(graph)
+        # It ends: every turn takes a layer, a backend or an import away, and none comes back.
         while True:
             try:
                 with model_named(self._settings.name), given_parts(self._settings.saved):
@@ -238,6 +241,7 @@ class Planner:
             If the backend is the last one and raised it itself: nobody else can be asked.
         """
         cause = failure.cause
+        # Control flow that no backend takes is the core's own, behind all backends.
         is_control_flow = bool(graphs_of(failure.layers[0].operation))
         last_id = HOST if is_control_flow else self._subgraphs.backends[-1].get_id()
         is_last = failure.backend_id == last_id
@@ -252,5 +256,6 @@ class Planner:
         )
         answer = FailedAnswer.by(ReasonCode.PREPARATION, f"preparation failed: {cause}", cause)
         for layer in failure.layers:
+            # A compiled layer stands for several, which move one by one.
             for layer_id in network.origins.get(layer.id, (layer.id,)):
                 excluded[layer_id, failure.backend_id] = answer

@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # a model that was prepared ahead of time starts without all 
     from armpy.tensor import TensorInfo
     from armpy.types import BackendId
 
+# Threads come in bursts: what one burst needed at most is not kept for each network.
 MAX_IDLE_MEMORIES = 4
 """Working memories that are kept for the next execution; more are made when threads need them."""
 
@@ -185,6 +186,7 @@ class StepProgram(Generic[MemoryT]):
     def __init__(self, parts: ProgramParts[MemoryT]) -> None:
         # The parts know nothing of the program: a circle would keep memory until it is collected.
         self._parts = parts
+        # `pop` and `append` of a deque are one step each, so that a call takes no lock.
         self._idle: deque[MemoryT] = deque(maxlen=MAX_IDLE_MEMORIES)
         self._resting: deque[MemoryT] = deque()
         self._alive: weakref.WeakSet[MemoryT] = weakref.WeakSet()
@@ -223,6 +225,7 @@ class StepProgram(Generic[MemoryT]):
         from armpy.execution.memory.idle_release import watch_program  # noqa: PLC0415 - no start
 
         memory = self._parts.new_memory()
+        # Weak, or the two would keep each other until the garbage collector comes.
         memory.program = weakref.ref(self)
         self._alive.add(memory)
         watch_program(self)
@@ -292,15 +295,18 @@ class StepProgram(Generic[MemoryT]):
             Whether there may be something left.
         """
         with arena_pool.lock:
+            # The first look lets it rest, which the next call undoes; the second gives it back.
             stale = [memory for memory in self._resting if memory.is_stale]
             self._resting = deque(memory for memory in self._resting if not memory.is_stale)
             self._rest_all()
             for memory in self._resting:
                 memory.is_stale = True
+        # Without the lock: backends' allocators have locks of their own.
         for memory in stale:
             memory.free()
         if stale:  # as many executions as before do not run side by side any more
             self._parts.free_workloads()
+        # What executions have just now counts as well, as it will idle later.
         return len(self._alive) > len(stale)
 
     def run(
@@ -334,6 +340,7 @@ class StepProgram(Generic[MemoryT]):
             If a backend fails; its own ArmpyErrors are raised as they are.
         """
         try:
+            # Without asking first, as other threads take some as well.
             memory = self._idle.pop()
         except IndexError:
             memory = self.take_memory()

@@ -59,6 +59,7 @@ class QuickMemory(StepMemory):
         self._made_of = steps
         handles: list[ITensorHandle] = [*self.sources, *self.results]
         if tensors:
+            # The source that ordinary networks name, too, so that both have arenas in turn.
             about = steps[0].backend_id, DefaultAllocator, arena_bytes
             memory = arena_pool.take(self, *about, lambda: _allocate(arena_bytes))
         for info, begin in tensors:

@@ -45,6 +45,7 @@ class SharedState:
         """
         infos = {_key(variable): variable.value.info for variable in variables}
         for key, info in infos.items():
+            # Refused when the network is made: elements would only fail to fit when it runs.
             known = self._infos.get(key, info)
             if known != info:
                 raise InvalidArgumentError(
@@ -113,6 +114,7 @@ class VariableState:
         is_own : bool
             Whether nobody else has these arrays, nor those before them through these.
         """
+        # What a caller has seen as an output is never written to again.
         is_free = is_own and self._is_own
         self.spare = [*self.arrays] if is_free else [None] * len(arrays)
         self.arrays, self._is_own = arrays, is_own

@@ -89,6 +89,7 @@ class CompiledProgram:
             self._constants = make_constants(network, sessions)
         except OutOfMemoryError as error:
             raise _preparation_error(network, error) from error
+        # In memory that goes back at once: what an execution refuses could not be copied.
         if network.imports:
             self._try_imports()
 
@@ -264,6 +265,7 @@ def _preparation_error(network: OptimizedNetwork, error: OutOfMemoryError) -> Pr
         What the backend raised, if nobody else could do it.
     """
     backend_id = error.backend_id
+    # Without copies, which are the core's own and planned anew with the layers that move.
     layers = [
         layer
         for layer in network.graph.layers

@@ -202,6 +202,7 @@ class StepwisePlan:
         self._rest_planner = rest_planner
         # Keys of the rest's plans begin with this, so that no other plan's are taken for them.
         self._identity = object()
+        # The latest one, for reports alone: each execution looks up the one that it needs.
         self._rest: ProgramPlan | None = None
         self.result_infos = tuple(value.info for value in split.results)
         """Info of each result; dimensions that depend on values are not known."""
@@ -298,6 +299,7 @@ class StepwisePlan:
                 expected=f"at most {LARGEST_KEY_ELEMENTS} elements",
                 actual=str(array.size),
             )
+        # All elements, and no digest: a plan for other values would give wrong answers.
         return array.tobytes()
 
     def _hand_over(
@@ -313,6 +315,7 @@ class StepwisePlan:
                 check_output_array(value.name, value.info.with_shape(array.shape), given)
                 given[...] = array
                 array = given
+            # Callers may write to what they get: no array is handed out twice, and no constant.
             elif id(array) in taken or value.data is not None:
                 array = array.copy()
             taken.add(id(array))

@@ -43,6 +43,7 @@ ORDINARY_PLANS = 2
 """Made before sizes are traced: what backends compile for so many shapes is kept on disk, where
 they keep anything, and found there by the next process."""
 
+# A trace costs as much as preparing the network, and fails for the same reason again.
 _MOST_FAILURES = 2
 """Traces that come to nothing, after which no more are tried."""
 
@@ -115,6 +116,7 @@ class SymbolicPrograms:
             return None
         self._num_traces += 1
         try:
+            # `for_one_turn`: what backends compile for traced sizes does not go to their stores.
             with phase("trace"), for_one_turn():
                 traced = self._traced(shapes)
         except _UNTRACEABLE as error:
@@ -125,6 +127,7 @@ class SymbolicPrograms:
             self._num_failures += 1
             self._is_possible = self._is_possible and self._num_failures < _MOST_FAILURES
             return None
+        # In front: the next call has similar shapes as a rule.
         self._symbolic = [traced, *self._symbolic[: MOST_SYMBOLIC - 1]]
         return made
 
@@ -182,6 +185,7 @@ class SymbolicPrograms:
             for dim, size in zip(value.info.shape or (), shape, strict=True)
             if dim is None
         ]
+        # The sizes of this call, as tiles and the like are chosen for them.
         trace = SymbolicTrace(open_sizes)
         sizes = iter(trace.given)
         given = [
@@ -314,6 +318,7 @@ class ResizedNetwork(OptimizedNetwork):
         given: Graph | Callable[[], Graph] = vars(self)["_source"]
         if isinstance(given, Graph):
             return given
+        # Few ask for it, and specialising takes longer than all the rest of a new shape.
         made: Graph = given()
         vars(self)["_source"] = made
         return made
@@ -355,6 +360,7 @@ def _layer(
     """A compiled layer for other sizes, and what its program needs."""
     program = layer.operation.program  # type: ignore[attr-defined]
     answer = ask_method(backend_id, tuple, program, "for_sizes", numbers)
+    # Exactly an int: True is one by inheritance, and a class of a vendor's may compute otherwise.
     if len(answer) != 2 or type(answer[1]) is not int or answer[1] < 0:
         raise BackendError(
             "the answer is no program with the bytes that it needs",

@@ -88,6 +88,7 @@ class WorkingMemory(StepMemory):
         self._free = weakref.finalize(self, holdings.give_back)
         self._free.atexit = False  # the runtime's end comes first, and drops it
         try:
+            # Finalised from here on: whatever fails below, what was made before goes back.
             handles = make_handles(self, network.memory, sessions, holdings)
             imported = _make_imports(network, sessions, handles, holdings)
         except BaseException:  # whoever keeps the error keeps no memory
@@ -97,6 +98,7 @@ class WorkingMemory(StepMemory):
         copies: list[tuple[HostTensorHandle, Value]] = []
         written = {value for layer in graph.layers for value in layer.outputs}
         for value, handle in zip(graph.results, self.results, strict=True):
+            # Each result once: of a value that is two outputs, the second array is a copy.
             if value in written:  # a step writes the first of its results in place
                 written.remove(value)
                 handles[value] = handle

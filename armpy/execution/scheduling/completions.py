@@ -7,6 +7,7 @@ from armpy.errors import BackendError
 from armpy.plugins.proxy.guarded_call import ask_method, call_method, describe, is_a
 from armpy.types import BackendId
 
+# Far below the 10 ms within which `Execution.cancel` promises to be effective.
 _SLICE_S = 0.002
 """How long to wait for a device before looking whether to stop."""
 
@@ -49,6 +50,7 @@ def wait_for(
                 stop(backend_id, completion)
                 raise cancellation.error
     elif not ask_method(backend_id, bool, completion, "wait"):
+        # Without a limit there is no reason to return early: the arrays may still be written to.
         raise BackendError("the device has not come to its end", where=f"{backend_id} / wait")
 
 

@@ -27,6 +27,7 @@ def start_daemon(target: Callable[[], object], name: str) -> None:
     that has begun. Handlers run on the main thread alone. So a plain thread, which is started in
     one step, starts the one with a name.
     """
+    # Asked here: in the new thread, `begin` would take the refusal for a want of threads.
     may_be_daemon = getattr(_thread, "daemon_threads_allowed", None)  # from Python 3.12 on
     if may_be_daemon is not None and not may_be_daemon():
         raise RuntimeError("this interpreter has no threads that end with it")

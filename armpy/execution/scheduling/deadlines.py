@@ -12,6 +12,7 @@ from itertools import count
 
 from armpy.execution.scheduling.daemons import start_daemon
 
+# Calls with deadlines come in series: a thread for each would cost more than one that sleeps.
 _IDLE_S = 5.0
 """How long the thread waits for another deadline before it ends."""
 
@@ -55,6 +56,7 @@ class Deadlines:
         self._numbers = count()  # of two deadlines at the same time, the first comes first
         self._reset()
         if hasattr(os, "register_at_fork"):
+            # A lock that another thread held at the fork stays locked for ever in the child.
             os.register_at_fork(after_in_child=self._reset)
 
     def _reset(self) -> None:
@@ -82,13 +84,16 @@ class Deadlines:
                 # A daemon: deadlines that are far away do not keep the process from ending.
                 start_daemon(self._wait, "armpy-deadlines")
                 self._is_waiting = True  # in this order: a signal handler may raise in between
+            # Only the earliest deadline shortens the sleep; a lock that is open cannot be released.
             elif self._heap[0][2] is watch and self._wake.locked():
                 self._wake.release()
 
     def end(self, watch: Watch) -> None:
         """Forget something that has come to its end."""
+        # It drops the task that `stop` is bound to, however long the watch stays in the heap.
         watch.stop = None
         with self._lock:
+            # To take one out of a heap's middle means to look at all, so they go many at a time.
             self._num_over += 1
             if self._num_over > max(_FEW, len(self._heap) // 2):
                 heap = [entry for entry in self._heap if entry[2].stop is not None]
@@ -102,10 +107,12 @@ class Deadlines:
                 left_s = self._heap[0][0] - time.perf_counter() if self._heap else _IDLE_S
                 stop = heapq.heappop(self._heap)[2].stop if left_s <= 0 else None
             if stop is not None:
+                # Without the lock: what is stopped takes locks of its own, and ends watches.
                 _call(stop)
             if left_s <= 0 or self._wake.acquire(timeout=min(left_s, _LONGEST_S)):
                 continue
             with self._lock:
+                # Looked at again: a watch may have come between the end of the sleep and this lock.
                 if not self._heap:
                     self._is_waiting = False
                     return

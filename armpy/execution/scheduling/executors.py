@@ -55,6 +55,7 @@ class Executors:
 
     def _open(self) -> ThreadPool:
         """The threads, which most programs do not need."""
+        # Without the lock, as all calls but the first find it here.
         pool = self._pool
         if pool is None:
             from armpy.execution.scheduling.thread_pool import ThreadPool  # noqa: PLC0415 - futures are slow to import
@@ -62,9 +63,11 @@ class Executors:
             with self._lock:
                 if self._is_closed:
                     raise InvalidArgumentError("the runtime is closed", fix="Make another one")
+                # Asked again: another thread may have made it since.
                 pool = self._pool
                 if pool is None:
                     pool = self._pool = ThreadPool(self._num_threads)
+                    # The threads keep the pool; this object's end tells that nobody submits more.
                     weakref.finalize(self, pool.close)
         return pool
 

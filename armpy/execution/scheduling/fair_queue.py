@@ -51,6 +51,7 @@ class _PriorityLevel:
         """The next task; None if who was next has none after all."""
         owner = min(self._waiting, key=self._used_s.__getitem__)
         tasks = self._waiting[owner]
+        # `put` may have been interrupted when the owner's queue was there and its task was not.
         task = tasks.popleft() if tasks else None
         self._least_s = self._used_s[owner]
         if not tasks:
@@ -59,6 +60,7 @@ class _PriorityLevel:
 
     def add_time(self, owner: object, duration_s: float) -> None:
         """Say how long an owner's task has had a thread."""
+        # It may have been forgotten since: only `_MOST_OWNERS` are remembered.
         if owner in self._used_s:
             self._used_s[owner] += duration_s
 
@@ -97,6 +99,7 @@ class FairQueue:
             if priority is None:
                 return None
             task = self._levels[priority].take()
+            # Stopped ones lie here until their turn: so `stop` needs no lock of the queue's.
             if task is not None and task.is_waiting:
                 self._count(priority)
                 return task
@@ -104,6 +107,7 @@ class FairQueue:
     def _next_priority(self) -> Priority | None:
         """Whose turn it is."""
         waiting = [priority for priority in _LEVELS if self._levels[priority]]
+        # The lowest that waits has no limit, as nobody is below it.
         for priority in waiting[:-1]:
             if self._in_a_row[priority] < MOST_IN_A_ROW:
                 return priority

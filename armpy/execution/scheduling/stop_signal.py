@@ -43,11 +43,14 @@ class CancellationToken(Cancellation):
         bool
             Whether that can be.
         """
+        # The caller's arrays are being written to: half of a result is worse than a late one.
         if self._is_committed:
             return False
+        # Who stops it first says why.
         if not self._flag[0]:
             self._was_late = is_late
             self._reason = reason
+            # Last: workers look at it without the lock, and then ask for the reason.
             self._flag[0] = 1
         return True
 
@@ -100,6 +103,7 @@ def acquire(lock: threading.Lock | WatchedLock, cancellation: Cancellation | Non
     if cancellation is None:
         lock.acquire()
         return
+    # In slices, as a stop cannot wake who waits for a lock.
     while not lock.acquire(timeout=_SLICE_S):
         cancellation.check()
 

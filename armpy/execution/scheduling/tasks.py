@@ -120,6 +120,7 @@ class ExecutionTask(Generic[T]):
 
     def submitted(self) -> ExecutionFuture[T]:
         """What it will come to, when another thread has run it in this thread's context."""
+        # Time-outs of loops and the profiler are context variables of the caller's.
         self._context = copy_context()
         if self.priority is not Priority.MEDIUM:
             self._context.run(enter_priority, self.priority)
@@ -177,6 +178,7 @@ class ExecutionTask(Generic[T]):
         finally:
             if token is not None:
                 leave_priority(token)
+            # A stop that comes later finds it over: an execution's next task has the same signal.
             with self.signal.lock:
                 self._state = _TaskState.OVER
             self._clear(is_abandoned=False)
@@ -185,6 +187,7 @@ class ExecutionTask(Generic[T]):
         """Do the work in the caller's context."""
         with self.signal.lock:
             work = self._work
+            # It was stopped while it waited, and its caller has been told.
             if self._state is not _TaskState.WAITING or work is None:
                 return
             self._state = _TaskState.RUNNING
@@ -220,6 +223,8 @@ class ExecutionTask(Generic[T]):
                 return True  # it ends by itself as soon as it looks
             self._state = _TaskState.OVER
             error = self.signal.error
+        # Read once, as the pool's thread takes it away when the task ends. All this is done without
+        # the lock: callbacks of the future may do anything, such as stop it once more.
         when_abandoned = self.when_abandoned
         try:
             if state is _TaskState.RUNNING and when_abandoned is not None:
@@ -266,6 +271,7 @@ class ExecutionTask(Generic[T]):
             deadlines.end(self._watch)
         if self._when_over is not None:
             self._when_over(is_abandoned)
+        # A future that somebody keeps has the task, which is not to keep network and arrays.
         self._work = self._when_over = self.when_abandoned = None
 
     def wait(self, future: ExecutionFuture[T]) -> T:
@@ -279,8 +285,10 @@ class ExecutionTask(Generic[T]):
         deadline_s = self.signal.deadline_s
         left_s = None if deadline_s is None else max(deadline_s - time.perf_counter(), 0.0)
         try:
+            # Not `result`, whose TimeoutError could be one that the work has raised.
             future.exception(left_s)
         except TimeoutError:
+            # If it cannot be stopped any more, `result` below waits for the rest of it.
             self.stop(is_late=True)
         except BaseException:  # whoever waits has been interrupted, and nobody else has the task
             self.stop()

@@ -16,6 +16,7 @@ from armpy.execution.scheduling.fair_queue import AnyTask, FairQueue
 
 _log = logging.getLogger("armpy.execution")
 
+# Each keeps its thread, arrays and working memory until its backend comes back, if ever.
 MOST_ABANDONED = 16
 """So many threads may be busy with work that was abandoned before others have to wait for them."""
 
@@ -49,6 +50,7 @@ class ThreadPool:
 
     def _reset(self) -> None:
         """Begin without threads."""
+        # A fork handler could never be taken back, and pools come and go with runtimes.
         self._process_id = os.getpid()
         self._lock = threading.RLock()  # which a handler can have once more
         self._queue = FairQueue()
@@ -75,6 +77,7 @@ class ThreadPool:
             self._check_open()
             self._queue.put(task)
             made = self._wake_for_place()
+        # Behind the lock, which the new thread needs in order to begin.
         self._await_begin(made)
 
     def run_apart(self, task: AnyTask) -> None:
@@ -104,6 +107,7 @@ class ThreadPool:
         """Take no more tasks; those that wait are still run."""
         with self._lock:
             self._is_closed = True
+            # Who is woken finds nothing, and ends; who is busy does so later.
             while self._idle:
                 self._wake()
 
@@ -115,6 +119,7 @@ class ThreadPool:
         _Worker or None
             What is to begin with a new thread.
         """
+        # Who is woken looks at what is apart first; only the others come for the queue.
         num_coming = max(len(self._woken) - len(self._apart), 0)
         return self._wake() if self._num_busy + num_coming < self.num_threads else None
 
@@ -122,6 +127,7 @@ class ThreadPool:
         """Let an idle thread look for a task, or a new one; the lock is held."""
         if not self._idle:
             return self._add_worker()
+        # Two statements: a signal handler that raises behind a `pop` would lose the worker.
         worker = self._idle[-1]
         del self._idle[-1]
         self._woken |= {worker}
@@ -151,6 +157,7 @@ class ThreadPool:
         if made is None or made.begun.acquire(timeout=_BEGIN_S):
             return
         with self._lock:
+            # Counted as coming, it would take up a place for ever.
             self._woken -= {made}
             if self._num_threads == 0:
                 raise _no_thread()
@@ -158,6 +165,7 @@ class ThreadPool:
     def abandon(self, worker: _Worker, task: AnyTask) -> None:
         """Let somebody else work in the place of a thread whose task nobody waits for any more."""
         with self._lock:
+            # The thread may have gone on to its next task, which is not to be abandoned.
             is_over = worker.task is not task or worker.is_abandoned
             if is_over or self._num_abandoned >= MOST_ABANDONED:
                 return
@@ -187,6 +195,7 @@ class ThreadPool:
         """What a thread does next that has done its task, if there is anything."""
         with self._lock:
             if worker.task is not None:
+                # Also when it was abandoned: it is its owner's work that took the thread.
                 self._queue.add_time(worker.task, duration_s)
             if worker.is_abandoned:  # its place is somebody else's by now
                 worker.is_abandoned = False
@@ -203,6 +212,7 @@ class ThreadPool:
             self._woken -= {worker}
             if worker in self._idle:
                 self._idle.remove(worker)
+            # First: whoever has put it there waits for it, and it takes up no place.
             worker.task = self._apart.popleft() if self._apart else None
             if worker.task is None and self._num_busy < self.num_threads:
                 worker.task = self._queue.take()
@@ -226,6 +236,7 @@ class _Worker:
         self.is_counted = False
         self.is_abandoned = False
         self.is_dismissed = False
+        # Locks and no Events, in whose own code a signal handler may raise.
         self.wake = threading.Lock()
         self.wake.acquire()
         self.begun = threading.Lock()

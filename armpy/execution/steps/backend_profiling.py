@@ -97,6 +97,7 @@ def open_profiling(
             error,
             exc_info=wants_traceback(_log),
         )
+        # Counters need no context, so they still count.
         return profiling, None
     if context is not None:
         profiler.add_source(backend_id, partial(_measurements, backend_id, context))
@@ -106,6 +107,7 @@ def open_profiling(
 def _measurements(backend_id: BackendId, context: IBackendProfilingContext) -> list[ProfilingEvent]:
     """A backend's own measurements since the last time."""
 
+    # Read inside the boundary, as any look at an answer may run the backend's code.
     def take_measurements() -> object:
         found = context.take_measurements()
         if not isinstance(found, Mapping):
@@ -130,6 +132,7 @@ def event_of(backend_id: BackendId, one: Measurement) -> ProfilingEvent:
     """
     details = {str(name): float(number) for name, number in one.details.items()}
     start_us, duration_us = float(one.start_us), float(one.duration_us)
+    # A single NaN would spoil all sums of the profile, and its order.
     if not math.isfinite(start_us) or not 0 <= duration_us < math.inf:
         raise ValueError(f"{duration_us} us from {start_us} us on is no time")
     event = ProfilingEvent(

@@ -158,6 +158,7 @@ class IfWorkload(IWorkload):
         """
         end_s, token = begin_control_flow(self._timeout_s)
         try:
+            # Choices that lie in each other run 2^n graphs from a file of n layers.
             if token is None and time.perf_counter() >= end_s:
                 raise timed_out(current_timeout_s(self._timeout_s), "more choices to make")
             self._choose(inputs, outputs)
@@ -282,6 +283,7 @@ def _plan(graph: NestedGraph, values: Sequence[Array], num_turns: int) -> Networ
     """The plan for a turn; what shapes come behind the first turns' will hardly come again."""
     if num_turns < _NUM_USUAL_TURNS:
         return graph.plan(values)
+    # Backends' stores would fill up with what never comes again.
     with for_one_turn():
         return graph.plan(values)
 

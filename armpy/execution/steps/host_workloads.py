@@ -65,6 +65,7 @@ class CopyWorkload(IWorkload):
             with self._mapped(self._target_id, target, is_read=False) as elements:
                 call_method(self._source_id, source, "copy_out_to", elements)
         else:
+            # Two ways of their own, neither of which may know the other's memory.
             elements = np.empty(self._info.known_shape, self._info.data_type.dtype)
             call_method(self._source_id, source, "copy_out_to", elements)
             call_method(self._target_id, target, "copy_in_from", elements)
@@ -78,6 +79,7 @@ class CopyWorkload(IWorkload):
         def map_it() -> object:
             return None if handle is None else handle.map(read=is_read, write=not is_read)
 
+        # The boundary's errors name the method by it.
         map_it.__name__ = "map"
         elements = ask_backend(backend_id, np.ndarray, map_it)
         try:
@@ -153,5 +155,6 @@ def host_session(subnetworks: Subnetworks, loop_timeout_s: float | None) -> Back
         workloads,
         HOST_FACTORIES,
         CheckedAllocator.of(HOST, DefaultAllocator()),
+        # Control flow looks at the time itself.
         keeps_loop_timeout=True,
     )

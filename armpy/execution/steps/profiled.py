@@ -42,8 +42,10 @@ def measure_for(profiler: Profiler | None, graph: str) -> Measure | None:
             profiler.describe(_described(layer, backend_id, graph))
         kind, operation = EventKind.LAYER, layer.operation.name
         label = EventLabel(kind, layer.where, backend_id, operation, layer.name, graph)
+        # Looked up once, as every layer of every execution comes by.
         clock, record = time.perf_counter, profiler.record
 
+        # What a device has been told to do counts until it is done.
         def timed(inputs: Inputs, outputs: Outputs) -> None:
             started = clock()
             finish(backend_id, step, step.execute(inputs, outputs))

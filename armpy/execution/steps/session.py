@@ -135,6 +135,7 @@ class Sessions(dict[BackendId, BackendSession]):
                 session.model_context.close()
 
     def __missing__(self, backend_id: BackendId) -> BackendSession:
+        # No lock of its own: whoever makes a plan has that of the plans.
         session = self[backend_id] = self._open(backend_id)
         return session
 
@@ -204,10 +205,12 @@ def open_session(
     )
     if context is None:
         return _session(backend, resources)
+    # From here on somebody closes it, whatever fails below.
     kept = ModelContext(backend.get_id(), context)
     try:
         return replace(_session(backend, resources), model_context=kept)
     except BaseException:
+        # Not left to its finaliser, as the error's traceback keeps it.
         kept.close()
         raise
 

@@ -157,6 +157,7 @@ def _prepare(network: OptimizedNetwork, layer: Layer, session: BackendSession) -
     workload = ask_method(*ask, layer.operation, info)
     kind: type[Callable[..., object]] = Callable  # type: ignore[assignment]  # a class to isinstance
     enqueues, is_bound = _overrides(workload, "enqueue"), _overrides(workload, "bind")
+    # The bound method itself: executions call it without looking it up.
     execute = read_backend(backend_id, workload, "enqueue" if enqueues else "execute", kind)
     bind = partial(_bound, backend_id, workload)
     free_idle = partial(_free_idle, backend_id, workload)
@@ -231,6 +232,7 @@ def raise_for_step(network: OptimizedNetwork, step: int, error: BaseException) -
     backend_id, where = network.backend_ids[layer.id], layer.where
     if backend_id != HOST or not isinstance(layer.operation, ControlFlow):
         where = f"{backend_id} / {where}"
+    # The core runs copies, but whose memory they read is what fails.
     if backend_id == HOST and isinstance(layer.operation, MemCopy):
         backend_id = _home_of(network, layer)
     if isinstance(error, ArmpyError):

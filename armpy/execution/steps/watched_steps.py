@@ -79,6 +79,7 @@ class WatchedSteps:
         self._calls = calls
         self._queueing = None
         if queueing is not None:
+            # What the core does behind the steps reads what they have written.
             behind = [QueueUse(waits=True, enqueues=False)] * (len(calls) - len(queueing))
             self._queueing = [*queueing, *behind]
         self._pending: list[tuple[int, BackendId, ICompletion]] = []
@@ -127,6 +128,7 @@ class WatchedSteps:
     def _wait(self, cancellation: Cancellation | None) -> None:
         """Wait for all that is under way; what goes wrong is the fault of that step."""
         while self._pending:
+            # In the order of the queue, so that of several faults the first one is told.
             self._step, backend_id, completion = self._pending.pop(0)
             wait_for(backend_id, completion, cancellation)
 

@@ -103,6 +103,7 @@ class ExecutionWrappers:
             bound = plan
         falls_back_now = falls_back if self._settings.properties.on_failure == "next" else None
         if falls_back_now is not None:
+            # Below state and profiling: a failed attempt changes no variable, and its time counts.
             again = FallbackPlan(*falls_back_now, plan, run)
             run, bound = again.run, bound and again
         result_infos = plan.result_infos
@@ -123,6 +124,7 @@ class ExecutionWrappers:
             from armpy.execution.wrappers.logged import logged_run  # noqa: PLC0415 - few log
 
             run, bound = logged_run(run, self._number), None
+        # Variables have other arrays from call to call, so backends can prepare nothing with them.
         if bound is not None and memory is None and not self._graph.variables:
             bind = binds_plan(bound, profiler, after_run)
         else:
@@ -130,6 +132,7 @@ class ExecutionWrappers:
         if self._settings.properties.external_memory and memory is None:
             run = bind = _refuse
         if self._settings.protected_mode:
+            # Outermost: a tensor that is not protected gets no further.
             check_plan(plan)
             run, bind = protected(run), binds_protected(bind)
         pairs = zip(self._graph.output_names, result_infos, strict=False)
@@ -148,6 +151,7 @@ class ExecutionWrappers:
         """Whether all that a plan runs stops soon when it is told so."""
         if isinstance(plan, StepwisePlan):  # what it runs is planned on the way
             return False
+        # Copies are the core's own and cannot be stopped, but they are short.
         placed = plan.network.backend_ids
         return all(
             placed[layer.id] in self._cancellable or isinstance(layer.operation, MemCopy)

@@ -59,6 +59,7 @@ def with_every_value(graph: Graph) -> Graph:
     for layer in graph.layers:
         for index in range(len(layer.outputs)):
             name = f"{layer.name}:{index}#{layer.id}"
+            # A model's outputs may have any names, this one as well.
             while name in taken:
                 name += "'"
             taken.add(name)

@@ -54,8 +54,10 @@ class FallbackPlan:
     """
 
     def __init__(self, network: PlanSource, key: PlanKey, plan: ProgramPlan, run: Run) -> None:
+        # Weak, as the network has this with its plans.
         self._network = weakref.ref(network)
         self._key = key
+        # One tuple, so that another thread never sees the plan of one and the function of another.
         self._current = plan, run
         self.result_infos: tuple[TensorInfo, ...] = plan.result_infos
 
@@ -69,6 +71,7 @@ class FallbackPlan:
         while True:
             plan, run = self._current
             try:
+                # A copy: an attempt that fails may have put new arrays where there were none.
                 return run(sources, None if results is None else [*results], cancellation)
             except _FAILURES as error:
                 following = self._following(plan, error)
@@ -117,6 +120,7 @@ class FallbackPlan:
         except ArmpyError as refusal:
             _log.warning("no other backend can execute what %s failed to: %s", backend_id, refusal)
             raise error from error.__cause__
+        # It would fail in the same way, for ever.
         if following is plan:
             raise error
         return following

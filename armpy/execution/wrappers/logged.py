@@ -44,6 +44,7 @@ def logged_run(run: Run, number: int) -> Run:
         started = time.perf_counter()
         try:
             made = run(sources, results, cancellation)
+        # Ctrl-C as well: a log without an end would look like an execution that hangs.
         except BaseException as error:
             taken_us = 1e6 * (time.perf_counter() - started)
             vlog("execution", "network %d: failed after %.1f us: %r", number, taken_us, error)

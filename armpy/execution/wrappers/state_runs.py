@@ -47,6 +47,7 @@ def with_state(
             following = made[num_outputs:]
             if not is_static:
                 _check_state(variables, following)
+            # Before the variables change: an execution that was stopped leaves them as they were.
             commit(cancellation)
             state.advance(following, is_own=is_static)
         finally:
@@ -121,6 +122,7 @@ def binds_run(run: Run) -> Bind:
     """Prepare executions whose arrays or steps are known only when they run."""
 
     def bind(sources: Sequence[Array], results: Targets) -> Callable[[], Sequence[Array]]:
+        # Copied for each execution, which puts new arrays where there are none.
         given: list[Array | None] = [*results]
         cancellation = current_cancellation()
 
