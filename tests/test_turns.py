@@ -25,14 +25,14 @@ class Scene:
 def test_things_take_turns_until_the_time_is_over() -> None:
     scene = Scene()
     turns = {
-        "a": timed(lambda: scene.run("a", 0.1), clock=scene.clock),
-        "b": timed(lambda: scene.run("b", 0.3), clock=scene.clock),
+        "a": timed(lambda: scene.run("a", 0.125), clock=scene.clock),
+        "b": timed(lambda: scene.run("b", 0.375), clock=scene.clock),
     }
-    times = take_turns(turns, 4.0, clock=scene.clock)
+    times = take_turns(turns, 5.0, clock=scene.clock)
     assert sorted(scene.ran[:2]) == ["a", "b"]
     assert scene.ran[2:4] == scene.ran[1::-1]
-    assert times["a"] == pytest.approx([0.1] * 10)
-    assert times["b"] == pytest.approx([0.3] * 10)
+    assert times["a"] == pytest.approx([0.125] * 10)
+    assert times["b"] == pytest.approx([0.375] * 10)
 
 
 def test_rounds_have_limits() -> None:

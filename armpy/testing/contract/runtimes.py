@@ -35,8 +35,12 @@ def for_runtime_keeps_who_it_is(subject: BackendUnderTest) -> None:
     """The backend of a runtime has the id, the kind, and the options that it was chosen for."""
     backend = subject.backend
     made = backend_of_runtime(subject)
-    for name in ("backend_id", "version", "devices", "options"):
-        before, after = getattr(backend.facts, name), getattr(made.facts, name)
+    for name, before, after in (
+        ("get_id", backend.get_id(), made.get_id()),
+        ("version", backend.version, made.version),
+        ("get_devices", backend.get_devices(), made.get_devices()),
+        ("options", backend.options, made.options),
+    ):
         check(before == after, f"for a runtime, {name} is {after!r}, not {before!r}")
     _run(subject, made, "on the backend of one runtime")
 
