@@ -154,7 +154,7 @@ def test_the_command_tries_every_backend_out_and_names_what_cannot_be(
         results = CrashResult("support", SUCCESS), CrashResult("inputs/large/sum", outcome)
         return CrashRun(backend_id, 0, results, (), 0.0)
 
-    monkeypatch.setattr("armpy.testing.crash.run_crash", tried)
+    monkeypatch.setattr("armpy.cli.conformance.crash.run_crash", tried)
     command = ["conformance", "crash", "--all"]
     assert main([*command, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
