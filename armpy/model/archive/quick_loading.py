@@ -315,7 +315,7 @@ def _accepted(
 
 
 def info_of(given: Sequence[Any]) -> TensorInfo:
-    """A tensor's info, of what `armpy.model.archive.save` writes."""
+    """A tensor's info, of what `armpy.model.save` writes."""
     shape, name, *rest = given
     quantization = None
     if rest:
