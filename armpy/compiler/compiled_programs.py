@@ -49,7 +49,7 @@ class Programs:
         -------
         CompiledFiles or None
             None if the backend does not keep one of its programs, has given layers back (which may
-            be otherwise the next time), or has put anything but programs in their place.
+            be otherwise the next time), or has put no programs in their place.
 
         Raises
         ------
@@ -77,6 +77,9 @@ class Programs:
                 code += [bytes(saved.parts[name]) for name in saved.code]
                 data += [bytes(saved.parts[name]) for name in names]
             pieces.append(piece)
+        # Without a program there is nothing that took long, or that a later check could refuse.
+        if not any("about" in piece for piece in pieces):
+            return None
         untouched = [_numbers(part, positions) for part in views.untouched]
         head = json.dumps({"pieces": pieces, "untouched": untouched}).encode()
         return CompiledFiles([head, *code], data)

@@ -321,7 +321,7 @@ def claims_too_much(honest: type[IBackendInternal]) -> IBackendInternal:
     """Claims all of an operation once it was asked about something that it does take."""
     instance = honest()
     support = _EverythingOf(instance.get_layer_support(PreparationRequest()))
-    return _subclass(honest, get_layer_support=lambda _: support)
+    return _subclass(honest, get_layer_support=lambda _, request: support)
 
 
 Edit = Callable[[Operation], Operation]
