@@ -1,7 +1,7 @@
 """Tells where ONNX Runtime itself gives wrong sums of 8-bit products.
 
-Nothing can be held to it there: without instructions for dot products of bytes (VNNI), its kernels for unsigned inputs and signed
-weights add pairs of products in 16 bits, and these saturate.
+Nothing can be held to it there. Without instructions for dot products of bytes (VNNI), its kernels
+for unsigned inputs and signed weights add pairs of products in 16 bits, and these saturate.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ from onnx import TensorProto
 
 from armpy.errors import ParserError
 from tests.support.onnx_nodes import Array, NodeCase, assert_agree, run_armpy, run_ort
+from tests.support.onnx_saturation import skip_where_onnx_runtime_saturates
 
 _RNG = np.random.default_rng(21)
 _FLOAT, _INT32, _UINT8 = TensorProto.FLOAT, TensorProto.INT32, TensorProto.UINT8
@@ -126,6 +127,8 @@ _CASES = [*_attentions(), *_embeddings(), *_gathered(), *_others()]
 
 @pytest.mark.parametrize("number", range(len(_CASES)), ids=lambda n: f"{_CASES[n].kind}-{n}")
 def test_quantised_layers_agree_with_onnx_runtime(number: int) -> None:
+    if _CASES[number].kind == "com.microsoft.QAttention":
+        skip_where_onnx_runtime_saturates()
     assert_agree(_CASES[number])
 
 
@@ -146,6 +149,8 @@ def test_rows_of_another_order_have_the_zero_points_of_their_blocks() -> None:
 def test_recurrent_layers_of_bytes_are_near_those_of_onnx_runtime(
     dtype: type, per_channel: bool
 ) -> None:
+    if dtype is np.int8:
+        skip_where_onnx_runtime_saturates()
     length, batch, depth, units = 4, 2, 6, 5
     shape = (2, 4 * units) if per_channel else (2,)
     scales = [_RNG.uniform(0.003, 0.004, shape).astype(np.float32) for _ in range(2)]
