@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import math
+import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -37,6 +39,8 @@ from armpy.compiler.devices import (
     lookup_performance,
 )
 from armpy.errors import BackendError, InvalidArgumentError
+from armpy.plugins.proxy import facts
+from armpy.plugins.proxy.facts import read_facts
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.types import DataType, DeviceType
 from tests.support.fake_backends import FakeBackend, runtime_of
@@ -175,6 +179,59 @@ def test_a_device_that_there_is_not_is_refused() -> None:
         runtime_of(Two(), backend_options={"Two": {"device": "none"}})
     with pytest.raises(InvalidArgumentError, match="has no option 'device'"):
         runtime_of(FakeBackend(), backend_options={"Fake": {"device": "none"}})
+
+
+class Named(ReferenceBackend):
+    """Has a device called like itself, and a hash that it is told to raise, if any."""
+
+    def __init__(self, name: str, fault: Exception | None = None) -> None:
+        super().__init__()
+        self.name = name
+        self.fault = fault
+
+    def get_id(self) -> str:
+        return self.name
+
+    def get_devices(self) -> Sequence[DeviceInfo]:
+        return (DeviceInfo(self.name, numerics=ShiftingNumerics()),)
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    def __hash__(self) -> int:
+        if self.fault is not None:
+            raise self.fault
+        return 1
+
+
+class ShiftingNumerics(Numerics):
+    """Of a class of the backend's own."""
+
+
+def test_backends_that_say_they_are_equal_have_devices_of_their_own() -> None:
+    one, other = Named("One"), Named("Other")
+    assert [read_facts(backend).devices[0].name for backend in (one, other)] == ["One", "Other"]
+    assert read_facts(one).devices is read_facts(one).devices
+
+
+def test_a_hash_that_raises_is_not_asked_for() -> None:
+    backend = Named("Unhashable", RuntimeError("no hash"))
+    assert read_facts(backend).devices[0].name == "Unhashable"
+
+
+def test_numerics_are_copied_out_of_the_backends_own_class() -> None:
+    assert type(read_facts(Named("Copied")).devices[0].numerics) is Numerics
+
+
+def test_a_backend_does_not_live_on_because_its_devices_were_read() -> None:
+    backend = Named("Short")
+    key, gone = id(backend), weakref.ref(backend)
+    read_facts(backend)
+    assert key in facts._devices
+    del backend
+    gc.collect()
+    assert gone() is None
+    assert key not in facts._devices
 
 
 def test_declared_figures_go_before_measured_ones(tmp_path: Path) -> None:

@@ -40,10 +40,9 @@ T = TypeVar("T")
 DEVICE_OPTION = "device"
 """Option by which an application chooses one of several devices."""
 
-# Weak, as a backend is not to live on because it was asked once.
-_devices: weakref.WeakKeyDictionary[IBackendInternal, tuple[DeviceInfo, ...]] = (
-    weakref.WeakKeyDictionary()
-)
+# Weak, as a backend is not to live on because it was asked once; by `id`, as its hash and its
+# equality are its own code, that may raise or lie.
+_devices: dict[int, tuple[weakref.ref[IBackendInternal], tuple[DeviceInfo, ...]]] = {}
 """By backend, as its devices are to be the same for every runtime."""
 
 
@@ -130,14 +129,25 @@ def entries_of(backend_id: BackendId, owner: object, member: str, kind: type[T])
 
 def _read_devices(backend_id: BackendId, backend: IBackendInternal) -> tuple[DeviceInfo, ...]:
     """The devices of a backend, the same whenever they are asked for."""
-    try:
-        known = _devices.get(backend)
-        if known is None:
-            # Of two threads that ask at once, both get the answer that was there first.
-            known = _devices.setdefault(backend, _asked_devices(backend_id, backend))
-    except TypeError:  # nothing can refer to it weakly, or tell it from others
-        return _asked_devices(backend_id, backend)
-    return known
+    key = id(backend)
+    known = _devices.get(key)
+    if known is None or known[0]() is not backend:
+        devices = _asked_devices(backend_id, backend)
+
+        def forget(gone: weakref.ref[IBackendInternal]) -> None:
+            # Another backend may have got the `id` by now.
+            if (entry := _devices.get(key)) is not None and entry[0] is gone:
+                del _devices[key]
+
+        try:
+            asked = (weakref.ref(backend, forget), devices)
+        except TypeError:  # nothing can refer to it weakly
+            return devices
+        if known is not None:
+            _devices[key] = asked
+        # Of two threads that ask at once, both get the answer that was there first.
+        known = _devices.setdefault(key, asked)
+    return known[1]
 
 
 def _asked_devices(backend_id: BackendId, backend: IBackendInternal) -> tuple[DeviceInfo, ...]:
@@ -174,9 +184,10 @@ def _checked_device(backend_id: BackendId, device: DeviceInfo) -> DeviceInfo:
                 expected=kind.__name__,
                 actual=describe(value),
             )
-    for name in Numerics.__slots__:
+    numerics = {name: getattr(device.numerics, name) for name in Numerics.__slots__}
+    for name, value in numerics.items():
         # Exactly bool: to ask anything else whether it is true runs its code.
-        if type(value := getattr(device.numerics, name)) is not bool:
+        if type(value) is not bool:
             raise BackendError(
                 f"{name} of a device has the wrong type",
                 where=where,
@@ -202,7 +213,7 @@ def _checked_device(backend_id: BackendId, device: DeviceInfo) -> DeviceInfo:
         device.device_type,
         int(device.feature_level),
         figures,
-        device.numerics,
+        Numerics(**numerics),
     )
 
 
