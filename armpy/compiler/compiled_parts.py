@@ -14,6 +14,7 @@ from armpy.backend import (
     IBackendInternal,
     IPrograms,
     OptimizationViews,
+    OptionValues,
     PreparationRequest,
     ProgramCheck,
     ProgramFit,
@@ -181,18 +182,35 @@ def _compiled(
     """The first program that can be used here, loaded; or why there is none."""
     reasons = []
     for part in candidates:
-        ask = (backend_id, ProgramCheck, programs, "check")
         try:
             # The description first: it is small, and reading a program checks all of its bytes.
-            check = ask_method(*ask, part.about, request.model_options)
-            if check.fit is ProgramFit.ACCEPTED:
+            reason = why_unfit(backend_id, programs, part.about, request.model_options)
+            if not reason:
                 program = loaded_program(backend_id, programs, part.read())
                 return PreCompiled(program, part.shapes, part.working_bytes), ""
-            reasons.append(f"{_text(check.fit)}: {check.reason}")
+            reasons.append(reason)
         except ArmpyError as error:  # the next one may be another machine's
             _log.warning("%s", error, exc_info=wants_traceback(_log))
             reasons.append(str(error))
     return None, "; ".join(dict.fromkeys(reasons))
+
+
+def why_unfit(
+    backend_id: BackendId, programs: IPrograms, about: Mapping[str, object], options: OptionValues
+) -> str:
+    """Why a backend does not take a program of this description; empty if it does.
+
+    Raises
+    ------
+    ArmpyError
+        If it fails to say.
+    """
+    check = ask_method(backend_id, ProgramCheck, programs, "check", about, options)
+    if check.fit is ProgramFit.ACCEPTED:
+        return ""
+    # The type of the answer was checked at the boundary, the types of its fields were not.
+    fit = check.fit.value if isinstance(check.fit, ProgramFit) else describe(check.fit)
+    return f"{fit}: {check.reason}"
 
 
 def loaded_program(backend_id: BackendId, programs: IPrograms, saved: SavedProgram) -> object:
@@ -208,11 +226,6 @@ def loaded_program(backend_id: BackendId, programs: IPrograms, saved: SavedProgr
         where = f"{backend_id} / {IPrograms.__name__}.load"
         raise BackendError("it gives no program", where=where, actual="None")
     return program
-
-
-def _text(fit: object) -> str:
-    """An answer that is no acceptance; of whatever type a backend has given."""
-    return fit.value if isinstance(fit, ProgramFit) else describe(fit)
 
 
 def part_digest(view: SubgraphView) -> str:

@@ -13,12 +13,10 @@ from armpy.backend import (
     IPrograms,
     OptimizationViews,
     PreparationRequest,
-    ProgramCheck,
-    ProgramFit,
     SavedProgram,
     Substitution,
 )
-from armpy.compiler.compiled_parts import loaded_program
+from armpy.compiler.compiled_parts import loaded_program, why_unfit
 from armpy.errors import BackendCapabilityError, BackendError
 from armpy.graph import Graph, Layer, SubgraphView
 from armpy.ops.backend_internal import PreCompiled
@@ -135,12 +133,8 @@ class Programs:
 
     def _loaded(self, programs: IPrograms, saved: SavedProgram) -> object:
         """The program of what was written down, if it fits."""
-        ask = (self._backend_id, ProgramCheck, programs, "check")
-        check = ask_method(*ask, saved.about, self._options)
-        if check.fit is not ProgramFit.ACCEPTED:
-            # The type of the answer was checked at the boundary, the types of its fields were not.
-            fit = check.fit.value if isinstance(check.fit, ProgramFit) else describe(check.fit)
-            raise BackendCapabilityError(f"{fit}: {check.reason}", where=self._backend_id)
+        if reason := why_unfit(self._backend_id, programs, saved.about, self._options):
+            raise BackendCapabilityError(reason, where=self._backend_id)
         return loaded_program(self._backend_id, programs, saved)
 
 

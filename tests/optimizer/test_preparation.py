@@ -33,7 +33,7 @@ from tests.support.scripted_backend import ScriptedBackend, Step, raises, sleeps
 
 
 class Told(CompilingBackend):
-    """A backend of contract 1.3 that writes down what it is told."""
+    """A backend that writes down what it is told."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import random
 import signal
+import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -18,6 +20,9 @@ from armpy.model import Model
 from armpy.ops.operation import Array
 from tests.support.effort import effort
 from tests.support.networks import chain
+
+if TYPE_CHECKING:
+    from sys import UnraisableHookArgs
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no such timers"),
@@ -59,15 +64,23 @@ class Alarms:
 def on_alarm() -> Iterator[Callable[[Callable[[], None]], Alarms]]:
     """Makes alarms, for the time of a test."""
     before = signal.getsignal(signal.SIGALRM)
+    unraisable_hook = sys.unraisablehook
+
+    def unraisable(what: UnraisableHookArgs) -> None:
+        """Python drops what a handler raises while a weak reference or the collector calls back."""
+        if what.exc_type is not AlarmError:
+            unraisable_hook(what)
 
     def begin(what: Callable[[], None]) -> Alarms:
         alarms = Alarms(what)
         signal.signal(signal.SIGALRM, alarms)
+        sys.unraisablehook = unraisable
         return alarms
 
     yield begin
     signal.setitimer(signal.ITIMER_REAL, 0)
     signal.signal(signal.SIGALRM, before)
+    sys.unraisablehook = unraisable_hook
 
 
 def models() -> list[Model]:

@@ -162,7 +162,8 @@ def hands_on(writer: HandleFactoryProxy, reader: HandleFactoryProxy) -> bool:
 
     Notes
     -----
-    So it is for host memory, and before 1.2 it was for all kinds that both know.
+    So it is for host memory, and for all kinds that both know where the reader has no way of its
+    own to import them.
     """
     common = writer.export_sources & reader.import_sources
     is_known = bool(common & MemorySource.MALLOC) or not reader.imports_memory

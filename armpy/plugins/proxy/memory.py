@@ -44,7 +44,7 @@ class HandleFactoryProxy(ITensorHandleFactory):
         self._exports = read_backend(backend_id, factory, "export_sources", MemorySource)
         kind, host = type(factory), HostTensorHandleFactory
         own = getattr(kind, "import_memory", None)
-        # Before 1.2, factories that inherit from the host's stated kinds that it does not import.
+        # One that inherits from the host's and states other kinds has no way to import those.
         is_hosts = own is host.import_memory and kind.import_sources is not host.import_sources
         self.imports_memory = own is not ITensorHandleFactory.import_memory and not is_hosts
         """Whether it has a way of its own to import memory."""
