@@ -6,13 +6,17 @@ Runs in a process that `trees.py` starts with the tree first on the path.
 from __future__ import annotations
 
 import hashlib
+import importlib
 import json
 import logging
 import pickle
+import re
 import sys
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +52,7 @@ class Court:
         self, backend: str, num_threads: int, folder: Path | None, *, is_relaxed: bool = False
     ) -> None:
         import armpy  # noqa: PLC0415 - the tree's own
-        from armpy.nnapi.devices import DeviceManager  # noqa: PLC0415
+        from armpy.nnapi import DeviceManager  # noqa: PLC0415
 
         backends = list(dict.fromkeys([backend, "CpuRef"]))
         options = armpy.RuntimeOptions(
@@ -101,8 +105,7 @@ class Court:
 
     def _nnapi(self, subject: NnapiModel) -> Iterator[tuple[list[Array], Any]]:
         """A model of NNAPI."""
-        from armpy.nnapi.compile.compilation import Compilation  # noqa: PLC0415
-        from armpy.nnapi.model.model import Model  # noqa: PLC0415
+        from armpy.nnapi import Compilation, Model  # noqa: PLC0415
 
         model = Model.from_description(subject.description, self._manager)
         with Compilation.create_for_devices(model, self._devices) as compilation:
@@ -134,12 +137,42 @@ def kept_name(subject: str) -> str:
     return hashlib.sha256(subject.encode()).hexdigest()[:24] + ".npz"
 
 
+class SubjectReader(pickle.Unpickler):
+    """Reads subjects that another tree has made, in which classes may stand in other modules."""
+
+    def find_class(self, module: str, name: str) -> Any:  # Any: whatever is called so
+        """The class of a name, wherever this tree defines it."""
+        try:
+            return super().find_class(module, name)
+        except (ImportError, AttributeError):
+            return super().find_class(_module_with(name, module), name)
+
+
+@cache
+def _module_with(name: str, before: str) -> str:
+    """The module of this tree that defines a class, which stood elsewhere before."""
+    package = before.partition(".")[0]
+    (folder,) = importlib.import_module(package).__path__
+    head = re.compile(rf"^class {re.escape(name)}\b", re.MULTILINE)
+    found = [
+        ".".join((package, *path.relative_to(folder).with_suffix("").parts))
+        for path in sorted(Path(folder).rglob("*.py"))
+        if head.search(path.read_text("utf-8"))
+    ]
+    # Operations and NNAPI's descriptions have some names in common.
+    alike = Counter({one: len({*one.split(".")} & {*before.split(".")}) for one in found})
+    most = [one for one, number in alike.items() if number == max(alike.values())]
+    if len(most) != 1:
+        raise ImportError(f"{before}.{name} is defined in {found or 'no module'} of this tree")
+    return most[0]
+
+
 def read_subjects(path: Path) -> Iterator[Subject]:
     """What `comparison.subjects` wrote."""
     with path.open("rb") as file:
         while True:
             try:
-                yield pickle.load(file)
+                yield SubjectReader(file).load()
             except EOFError:
                 return
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import pickle
 import shutil
 import subprocess
 import sys
@@ -12,7 +14,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scripts.comparison.answers import FOREIGN_CODE, described
+from armpy.nnapi.description.model_description import Subgraph
+from armpy.tensor import TensorInfo
+from scripts.comparison.answers import FOREIGN_CODE, SubjectReader, described
 from scripts.comparison.differences import differences
 
 ROOT = Path(__file__).parents[2]
@@ -145,6 +149,27 @@ def test_what_the_backend_has_no_part_in_proves_nothing(tmp_path: Path) -> None:
     code, text = compare(ROOT, ROOT, tmp_path / "cache", *options)
     assert code == 2, text
     assert "CpuRef ran no layer of these kit subjects" in text
+
+
+def pickled(module: str, name: str) -> io.BytesIO:
+    """A pickle of a class itself, as a tree writes it that has the class in this module."""
+    return io.BytesIO(pickle.PROTO + b"\x02" + f"c{module}\n{name}\n".encode() + pickle.STOP)
+
+
+def test_a_class_is_found_where_this_tree_has_it() -> None:
+    moved = SubjectReader(pickled("armpy.former.tensors", "TensorInfo")).load()
+    assert moved is TensorInfo
+
+
+def test_of_two_classes_the_one_in_the_room_of_the_same_name_is_taken() -> None:
+    moved = SubjectReader(pickled("armpy.nnapi.model_description", "Subgraph")).load()
+    assert moved is Subgraph
+
+
+@pytest.mark.parametrize(("name", "found"), [("Nobody", "no module"), ("Subgraph", r"\[.*, .*\]")])
+def test_a_class_that_is_gone_or_could_be_either_is_an_error(name: str, found: str) -> None:
+    with pytest.raises(ImportError, match=rf"armpy.former.{name} is defined in {found}"):
+        SubjectReader(pickled("armpy.former", name)).load()
 
 
 def test_what_is_neither_a_tree_nor_a_revision_is_an_error(tmp_path: Path) -> None:
