@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import pytest
 
@@ -18,12 +19,14 @@ from armpy.backend import (
     NetworkResources,
     WorkloadInfo,
 )
+from armpy.core.vlog import is_on
 from armpy.errors import BackendError, ExecutionCancelledError, ExecutionTimeoutError
 from armpy.graph import Graph
 from armpy.graph.network import Network
 from armpy.model import Model
-from armpy.ops import Activation, ElementwiseBinary
+from armpy.ops import Activation, ElementwiseBinary, NonZero
 from armpy.ops.operation import Operation
+from armpy.types import DeviceType
 from tests.support.fake_backends import FakeBackend, runtime_of
 from tests.support.networks import ADD, RELU, chain, f32, floats
 
@@ -181,7 +184,7 @@ def test_a_device_is_told_when_an_execution_is_stopped(stops: bool) -> None:
     execution = model.bind({"x": floats(1, 2)})
     backend.is_stuck = True
     with pytest.raises(ExecutionTimeoutError, match="deadline"):
-        model.run({"x": floats(1, 2)}, deadline_s=0.02)
+        model.run({"x": floats(1, 2)}, deadline_s=0.5)  # time to enqueue both on a busy machine
     future = execution.start()
     while backend.log.count("enqueue add_1") < 2:
         time.sleep(0.001)
@@ -194,6 +197,36 @@ def test_a_device_is_told_when_an_execution_is_stopped(stops: bool) -> None:
     assert backend.log.count("cancel add_0") == 2
     backend.is_stuck = False
     assert execution()["y"].tolist() == [3, 4]
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("how", ["profiled", "logged", "shaped by values"])
+def test_a_device_is_told_however_its_layers_are_executed(
+    how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if how == "logged":
+        monkeypatch.setattr(is_on, "cpuexe", True)
+    backend = QueueBackend(ElementwiseBinary)
+    backend._device_type = DeviceType.CPU_COMPILED  # whose layers are logged
+    runtime = runtime_of(backend, profiling=how == "profiled")
+    graph = chain(2, (2,))
+    if how == "shaped by values":
+        net = Network()
+        added = net.add(ADD, net.input("x", f32(2)), net.constant(floats(1, 1)), name="add_0")
+        net.output("y", net.add(NonZero(), added))
+        graph = net.build()
+    model = Model(graph, runtime)
+    x = floats(1, 2)
+    ways: list[Callable[[], object]] = [partial(model.run, {"x": x}), model.bind({"x": x})]
+    for execute in ways:
+        execute()
+        assert backend.log.count("enqueue add_0") == backend.log.count("wait add_0")
+    backend.is_stuck = True
+    ways = [partial(model.run, {"x": x}, deadline_s=0.02), model.bind({"x": x}, deadline_s=0.02)]
+    for execute in ways:
+        with pytest.raises(ExecutionTimeoutError, match="deadline"):
+            execute()
+    assert "cancel add_0" in backend.log
 
 
 def test_a_profile_gives_each_layer_the_time_of_its_device() -> None:

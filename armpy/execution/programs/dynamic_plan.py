@@ -15,7 +15,7 @@ from armpy.execution.programs.loop_limits import limited_layers, limited_steps, 
 from armpy.execution.scheduling.executors import Executors
 from armpy.execution.steps.profiled import Measure
 from armpy.execution.steps.session import BackendSession
-from armpy.execution.steps.step import finish, memory_of, prepare_steps, raise_for_step
+from armpy.execution.steps.step import memory_of, prepare_steps, raise_for_step, waiting
 from armpy.graph import Layer, Value
 from armpy.ops.operation import Array
 from armpy.types import BackendId
@@ -55,9 +55,12 @@ class DynamicPlan:
         self._limit_bytes = limit_bytes
         self._limited = limited_layers(network, sessions)
         self._executors = executors
-        self._steps = limited_steps(
-            network, prepare_steps(network, sessions, measure), self._limited
-        )
+        prepared = limited_steps(network, prepare_steps(network, sessions, measure), self._limited)
+        # The core reads what a layer has written, as it has the shapes, before the next begins.
+        self._steps = [
+            waiting(network.backend_ids[layer.id], step)
+            for layer, step in zip(network.graph.layers, prepared, strict=True)
+        ]
         self._held = memory_of(network, sessions)
 
     @property
@@ -110,9 +113,7 @@ class DynamicPlan:
             for value in layer.inputs
         ]
         outputs = [self._output(value) for value in layer.outputs]
-        prepared = self._steps[step]
-        backend_id = self.network.backend_ids[layer.id]
-        finish(backend_id, prepared, prepared.execute(inputs, outputs))
+        self._steps[step].execute(inputs, outputs)
         for handle in outputs:
             if isinstance(handle, DynamicTensorHandle) and not handle.is_resized:
                 raise BackendError(

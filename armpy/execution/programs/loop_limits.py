@@ -30,7 +30,7 @@ from armpy.execution.scheduling.deadlines import Watch, deadlines
 from armpy.execution.scheduling.stop_signal import CancellationToken
 from armpy.execution.steps.control_flow import Targets, timed_out
 from armpy.execution.steps.session import BackendSession
-from armpy.execution.steps.step import Inputs, Outputs, Step, finish
+from armpy.execution.steps.step import Inputs, Outputs, Step, waiting
 from armpy.graph import Layer, graphs_of, nested_graphs
 from armpy.ops.control_flow import While
 from armpy.ops.operation import Array, Operation
@@ -96,17 +96,18 @@ def _limited(step: Step, backend_id: BackendId, layer: Layer) -> Step:
     """A step whose execution is stopped when its loops take too long."""
     where = f"{backend_id} / {layer.where}"
     timeout_s = loop_timeout_s()
+    step = waiting(backend_id, step)
 
     def execute(inputs: Inputs, outputs: Outputs) -> None:
         end_s, token = begin_control_flow(timeout_s)
         try:
             limit_s = current_timeout_s(timeout_s)
             if limit_s is None:
-                finish(backend_id, step, step.execute(inputs, outputs))
+                step.execute(inputs, outputs)
                 return
             error = timed_out(limit_s, "no end")
             with _stopped_at(end_s, named_error(where, error)):
-                finish(backend_id, step, step.execute(inputs, outputs))
+                step.execute(inputs, outputs)
         finally:
             end_control_flow(token)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 
 from armpy.core.vlog import vlog
 from armpy.execution.steps.profiled import Measure
-from armpy.execution.steps.step import Inputs, Outputs, Step, finish
+from armpy.execution.steps.step import Inputs, Outputs, Step, waiting
 from armpy.graph import Layer
 from armpy.types import BackendId
 
@@ -27,11 +27,12 @@ def logged_steps(measure: Measure | None, processors: Collection[BackendId]) -> 
             step = measure(step, layer, backend_id)
         if backend_id not in processors:
             return step
-        inner, where = step, layer.where
+        # Told one after the other, as on a processor.
+        inner, where = waiting(backend_id, step), layer.where
 
         def execute(inputs: Inputs, outputs: Outputs) -> None:
             vlog("cpuexe", "%s: %s", backend_id, where)
-            finish(backend_id, inner, inner.execute(inputs, outputs))
+            inner.execute(inputs, outputs)
 
         def bind(inputs: Inputs, outputs: Outputs) -> Callable[[], object]:
             call = inner.bind(inputs, outputs)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import TypeAlias
 
-from armpy.execution.steps.step import Inputs, Outputs, Step, finish
+from armpy.execution.steps.step import Inputs, Outputs, Step, waiting
 from armpy.graph import Layer
 from armpy.profiling import (
     EventKind,
@@ -46,9 +46,11 @@ def measure_for(profiler: Profiler | None, graph: str) -> Measure | None:
         clock, record = time.perf_counter, profiler.record
 
         # What a device has been told to do counts until it is done.
+        step = waiting(backend_id, step)
+
         def timed(inputs: Inputs, outputs: Outputs) -> None:
             started = clock()
-            finish(backend_id, step, step.execute(inputs, outputs))
+            step.execute(inputs, outputs)
             record(label, started, clock())
 
         def bind(inputs: Inputs, outputs: Outputs) -> Callable[[], object]:
@@ -56,7 +58,7 @@ def measure_for(profiler: Profiler | None, graph: str) -> Measure | None:
 
             def timed_call() -> None:
                 started = clock()
-                finish(backend_id, step, call())
+                call()
                 record(label, started, clock())
 
             return timed_call

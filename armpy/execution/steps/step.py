@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import NoReturn, TypeAlias
 
-from armpy.backend import ITensorHandle, IWorkload, WorkloadInfo
+from armpy.backend import ITensorHandle, IWorkload, WorkloadInfo, current_cancellation
 from armpy.compiler import OptimizedNetwork
 from armpy.compiler.compile_timeout import in_time, next_deadline
 from armpy.compiler.imported import ImportedNetwork
@@ -195,17 +195,29 @@ def _home_of(network: OptimizedNetwork, copy: Layer) -> BackendId:
     return HOST
 
 
-def finish(backend_id: BackendId, step: Step, answer: object) -> None:
-    """Wait for what a step may have left under way.
+def waiting(backend_id: BackendId, step: Step) -> Step:
+    """The same step, come back from when its device has done it or was stopped.
 
-    Raises
-    ------
-    BackendError
-        If it fails, or answers something else.
+    For whoever needs to know when a step is over. Both ways of executing it raise
+    ExecutionCancelledError or ExecutionTimeoutError if the execution is stopped meanwhile, and
+    BackendError if the device fails, or the workload answers something else.
     """
-    completion = as_completion(backend_id, answer) if step.enqueues else None
-    if completion is not None:
-        wait_for(backend_id, completion)
+    if not step.enqueues:
+        return step
+
+    def finish(answer: object) -> None:
+        completion = as_completion(backend_id, answer)
+        if completion is not None:
+            wait_for(backend_id, completion, current_cancellation())
+
+    def execute(inputs: Inputs, outputs: Outputs) -> None:
+        finish(step.execute(inputs, outputs))
+
+    def bind(inputs: Inputs, outputs: Outputs) -> Callable[[], object]:
+        call = step.bind(inputs, outputs)
+        return lambda: finish(call())
+
+    return replace(step, execute=execute, bind=bind, enqueues=False)
 
 
 def memory_of(
