@@ -16,6 +16,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.support.effort import IS_FULL
+
 # A machine that is busy with something else is no reason for a property to fail.
 settings.register_profile("armpy", deadline=None)
 settings.load_profile("armpy")
@@ -63,7 +65,7 @@ if "PYTEST_XDIST_WORKER" not in os.environ and "ARMPY_TESTS_CACHE" not in os.env
     atexit.register(_keep_compiled, _CACHE)
 
 # What repeats itself for hours may take long; what hangs must end all the same.
-if os.environ.get("ARMPY_FULL_TESTS") == "1":
+if IS_FULL:
     os.environ.setdefault("PYTEST_TIMEOUT", "7200")
 
 # The suite's processes fill all cores: NumPy's threads would wait for each other, turning.

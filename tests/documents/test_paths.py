@@ -1,0 +1,46 @@
+"""Pages for maintainers name files, and names in them, that are there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.support.pages import ROOT
+
+PAGES = ["CONTRIBUTING.md", "docs/architecture.md", "docs/how_to/where_changes_go.md"]
+_PATH = re.compile(r"`((?:armpy|backends|docs|examples|scripts|tests)/[\w./-]*)`")
+
+
+def missing(text: str) -> list[str]:
+    """Paths of a page that lead nowhere, and names said to be in a file that does not have them."""
+    gone = [path for path in _PATH.findall(text) if not (ROOT / path).exists()]
+    gone += [
+        f"{name} in {path}"
+        for name, path in _said_to_be_in(text)
+        if path not in gone and name not in (ROOT / path).read_text("utf-8")
+    ]
+    return gone
+
+
+def _said_to_be_in(text: str) -> list[tuple[str, str]]:
+    """Pairs as in "`name` in `path`"."""
+    return re.findall(r"`(\w+)` in `((?:armpy|backends|scripts|tests)/[\w/]+\.py)`", text)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_what_a_page_names_is_there(page: str) -> None:
+    text = Path(ROOT, page).read_text("utf-8")
+    assert _PATH.findall(text)
+    assert missing(text) == []
+
+
+def test_a_path_that_leads_nowhere_is_found() -> None:
+    assert missing("see `armpy/no_such_file.py`") == ["armpy/no_such_file.py"]
+
+
+def test_a_name_that_is_not_in_its_file_is_found() -> None:
+    assert missing("`Graph` in `armpy/graph/graph.py`") == []
+    text = "`Elsewhere` in `armpy/graph/graph.py`"
+    assert missing(text) == ["Elsewhere in armpy/graph/graph.py"]
