@@ -47,6 +47,7 @@ class Cancellation:
     __slots__ = ("_flag", "address", "deadline_s")
 
     def __init__(self, deadline_s: float | None = None) -> None:
+        # An array, as compiled code looks at the flag by its address, between its own steps.
         flag = np.zeros(1, np.int64)
         self.address = int(flag.ctypes.data)
         self._flag = flag.data  # of which an element is read in a third of the time
@@ -54,6 +55,7 @@ class Cancellation:
 
     def cancel(self) -> None:
         """Stop the executions that are under way with it, and all later ones."""
+        # Without a lock: it goes from 0 to 1 only, and never back.
         self._flag[0] = 1
 
     @property

@@ -10,6 +10,7 @@ from contextvars import ContextVar, Token
 DEFAULT_LOOP_TIMEOUT_S = 2.0
 """How long control flow may take unless the caller says more; NNAPI's default for loops."""
 
+# In the context: several threads prepare and execute networks, each with its own limits.
 _network_timeout_s: ContextVar[float | None] = ContextVar(
     "network_timeout_s", default=DEFAULT_LOOP_TIMEOUT_S
 )
@@ -89,6 +90,7 @@ def begin_control_flow(timeout_s: float | None) -> tuple[float, Token[float | No
         For `end_control_flow`; None inside other control flow.
     """
     end_s = _end_s.get()
+    # Inside other control flow nothing is set, so that only the outermost ends the time.
     if end_s is not None:
         return end_s, None
     limit_s = current_timeout_s(timeout_s)

@@ -11,6 +11,7 @@ from armpy.errors import InvalidArgumentError
 from armpy.ops.operation import Operation
 from armpy.tensor import TensorInfo
 
+# NNAPI's codes of types and operations keep 16 bits for it, below the extension's prefix.
 LARGEST_EXTENSION_ID = 0xFFFF
 """Largest number of an operand type or operation within its extension."""
 

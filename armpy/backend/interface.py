@@ -51,10 +51,12 @@ class IBackendInternal(ABC):
 
     def __new__(cls, *args: object, **kwargs: object) -> Self:
         """Refuse what lacks a method that has to be written, in words."""
+        # In front of Python's own refusal, a TypeError that knows nothing of the contract.
         missing = sorted(getattr(cls, "__abstractmethods__", ()))
         if not missing:
             return super().__new__(cls)
         fix = "Write them"
+        # Names of contract 1.x, in whose place 2.0 has methods.
         if any(hasattr(cls, name) for name in ("backend_id", "api_version")):
             fix = "It is of contract 1.x; the page 'A backend from 1.x to 2.0' says what to change"
         raise UnimplementedError(

@@ -63,6 +63,7 @@ class Support:
         return self.is_supported
 
 
+# One object for all: each layer of a network is asked about, and most are supported.
 _YES = Support(True)
 
 

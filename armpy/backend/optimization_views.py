@@ -35,6 +35,7 @@ class Substitution:
         layer = net.add_layer(
             operation,
             inputs,
+            # Three find the place in the model; a subgraph may have hundreds.
             name=name or "+".join(layer.name for layer in subgraph.layers[:3]),
             outputs=[value.info for value in subgraph.outputs],
             origins=tuple(layer.name for layer in subgraph.layers),

@@ -32,6 +32,7 @@ class PreparationRequest:
     NNAPI ``IDevice::prepareModel_1_3``, ``relaxComputationFloat32toFloat16``.
     """
 
+    # From a function: before Python 3.12 dataclasses take the mapping for a mutable default.
     model_options: OptionValues = field(default_factory=lambda: NO_OPTIONS)
     preference: Preference = Preference.ORDER
     priority: Priority = Priority.MEDIUM

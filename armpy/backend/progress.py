@@ -37,6 +37,7 @@ class Progress:
 ProgressCallback: TypeAlias = Callable[[Progress], None]
 """What applications hear of progress with; called in the thread that makes it."""
 
+# Of the process, not of a context: networks are prepared on any thread.
 _WATCHERS: list[ProgressCallback] = []
 
 

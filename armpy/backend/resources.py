@@ -36,6 +36,7 @@ class NetworkResources:
     """
 
     memory_manager: IMemoryManager | None = None
+    # From a function: before Python 3.12 dataclasses take the mapping for a mutable default.
     model_options: OptionValues = field(default_factory=lambda: NO_OPTIONS)
     model_context: IBackendModelContext | None = None
     allocator: ICustomAllocator | None = None

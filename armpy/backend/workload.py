@@ -88,6 +88,7 @@ class IWorkload(ABC):
         A workload that looks at `current_cancellation` does so here, once: what it
         makes is stopped by that one, and is not told of others.
         """
+        # Without a queue `enqueue` only calls `execute`, a call more at every step.
         queues = type(self).enqueue is not IWorkload.enqueue
         return partial(self.enqueue if queues else self.execute, inputs, outputs)
 

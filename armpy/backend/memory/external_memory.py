@@ -300,6 +300,7 @@ class ExternalMemory:
 class _Owner:
     """Owns a file descriptor, which is closed with it."""
 
+    # Finalizers refer weakly to what they wait for.
     __slots__ = ("__weakref__",)
 
 
@@ -325,6 +326,7 @@ def _mapped_file(memory: ExternalMemory, *, write: bool) -> Array:
         )
     except (OSError, ValueError, OverflowError) as error:
         raise _unmappable(memory, str(error)) from error
+    # The array keeps the mapping, which goes with its last view.
     return np.frombuffer(mapping, np.uint8, memory.size_bytes, skipped)
 
 

@@ -28,6 +28,7 @@ class ITensorHandle(ABC):
     Arm NN ITensorHandle.
     """
 
+    # Without this, handles would have a dictionary beside the slots that they name.
     __slots__ = ()
 
     @property
