@@ -57,9 +57,11 @@ def capabilities_from(figures: DeviceFigures | None) -> Capabilities:
     """Capabilities from a device's figures; unknown performance where there are none."""
     figures = figures or DeviceFigures()
     found = {code: _performance(figures, code) for code in OPERAND_TRAITS}
+    # By identity: a device may declare the very figures that stand for unknown.
     known = {code: pair for code, pair in found.items() if pair is not UNKNOWN_PERFORMANCE}
 
     def float32(code: OperandCode, relaxed: PerformanceFigures | None) -> PerformanceFigures:
+        # A device that says nothing of relaxed float32 takes as long as for float32.
         return relaxed or known.get(code, UNKNOWN_PERFORMANCE)
 
     return Capabilities(
@@ -75,6 +77,7 @@ def capabilities_from(figures: DeviceFigures | None) -> Capabilities:
 def _performance(figures: DeviceFigures, code: OperandCode) -> PerformanceFigures:
     """The figures of one type."""
     traits = OPERAND_TRAITS[code]
+    # MODEL operands are graphs; IF and WHILE have figures of their own.
     if traits.data_type is None:
         return UNKNOWN_PERFORMANCE
     return lookup_performance(figures, traits.data_type, is_scalar=not traits.is_tensor)

@@ -89,6 +89,7 @@ OPERAND_TRAITS = MappingProxyType(
         _C.INT32: OperandTraits(_T.SIGNED32, False, 27, short_name="I32"),
         _C.UINT32: OperandTraits(_T.UNSIGNED32, False, 27, short_name="U32"),
         _C.TENSOR_FLOAT32: OperandTraits(_T.FLOAT32, True, 27, short_name="TF32"),
+        # With a scale as a bias, without one as an index.
         _C.TENSOR_INT32: OperandTraits(_T.SIGNED32, True, 27, (0, 0), None, "TI32"),
         _C.TENSOR_QUANT8_ASYMM: OperandTraits(_T.QASYMM_U8, True, 27, (0, 255), True, "TQ8A"),
         _C.BOOL: OperandTraits(_T.BOOLEAN, False, 29),
@@ -96,6 +97,7 @@ OPERAND_TRAITS = MappingProxyType(
         _C.TENSOR_FLOAT16: OperandTraits(_T.FLOAT16, True, 29),
         _C.TENSOR_BOOL8: OperandTraits(_T.BOOLEAN, True, 29),
         _C.FLOAT16: OperandTraits(_T.FLOAT16, False, 29),
+        # Its scales lie along the channels; the type's own is 0.
         _C.TENSOR_QUANT8_SYMM_PER_CHANNEL: OperandTraits(_T.QSYMM_S8, True, 29),
         _C.TENSOR_QUANT16_ASYMM: OperandTraits(_T.QASYMM_U16, True, 29, (0, 65535), True),
         _C.TENSOR_QUANT8_SYMM: OperandTraits(_T.QSYMM_S8, True, 29, (0, 0), True),
@@ -303,6 +305,7 @@ MAX_EXTENSION_PREFIX = 0x7FFF
 
 def is_extension(code: int) -> bool:
     """Whether a code of an operand or operation type belongs to an extension."""
+    # Prefix 0 is NNAPI's own, and negative codes are nobody's.
     return code >> EXTENSION_PREFIX_SHIFT > 0
 
 

@@ -208,6 +208,7 @@ class Device:
             OP_FAILED if it does not answer.
         """
         with result_codes(f"Device '{self.name}'"):
+            # Anything that the backend has to answer does; NNAPI pings the driver's service.
             self._backend.get_layer_support(PreparationRequest())
 
     def __repr__(self) -> str:
@@ -306,6 +307,7 @@ class DeviceManager:
         for device in self.devices:
             if device.backend_id == backend_id:
                 return device
+        # This raises with the reason if it is not installed or cannot be loaded.
         self._found_registry().get(backend_id)
         raise BackendUnavailableError(
             f"backend '{backend_id}' is not one of the devices",

@@ -235,6 +235,7 @@ class Memory:
             if memory is None:
                 raise unexpected_null(what, where=where)
             check_kind(memory, Memory, where)
+        # In front of all other checks, as in NNAPI: there is nothing to copy.
         if source is destination:
             return
         source._check_filled(where)
@@ -301,6 +302,7 @@ class Memory:
 
     def _check_filled(self, where: str) -> None:
         """Check that it has elements, as all memory of an application has."""
+        # For its error alone.
         self._open_view()
 
     def _fill(self, source: Memory, where: str) -> None:
@@ -313,6 +315,7 @@ class Memory:
             expected=f"{len(view)} bytes",
             actual=f"{len(stored)} bytes",
         )
+        # NNAPI would fail to map it for writing.
         if view.readonly:
             raise NnapiError("the memory is read-only", code=ResultCode.UNMAPPABLE, where=where)
         view[:] = stored

@@ -23,6 +23,7 @@ from armpy.errors import (
     ResultCode,
 )
 
+# Each in front of the kinds that it is one of: the first that fits decides.
 RESULT_CODES: Mapping[type[BaseException], ResultCode] = MappingProxyType(
     {
         PreparationTimeoutError: ResultCode.MISSED_DEADLINE_PERSISTENT,  # it would take as long
@@ -99,6 +100,7 @@ def as_integer(value: object, what: str, where: str) -> int:
         BAD_DATA if it is none.
     """
     try:
+        # NumPy's integers are as good as Python's; a float is none, even a whole one.
         return operator.index(cast(SupportsIndex, value))
     except TypeError as error:
         raise bad_data(f"the {what} is no integer", where=where, actual=repr(value)) from error
@@ -157,6 +159,7 @@ def as_nnapi_error(error: ArmpyError | MemoryError, where: str = "") -> NnapiErr
     if not isinstance(error, ArmpyError):
         return NnapiError(f"there is not enough memory: {error}", code=code, where=where)
     inner = f"{where} / {error.where}" if where and error.where else where or error.where
+    # The error names the place already, which is not said twice.
     if where and error.where.startswith(where):
         inner = error.where
     return NnapiError(
@@ -212,6 +215,7 @@ def result_codes(where: str) -> Iterator[None]:
     try:
         yield
     except NnapiError:
+        # It has its code, and would become its own cause below.
         raise
     except (ArmpyError, MemoryError) as error:
         raise as_nnapi_error(error, where) from error

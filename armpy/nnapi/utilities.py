@@ -159,6 +159,7 @@ def _says_all(reduced: Capabilities, whole: Capabilities, level: FeatureLevel) -
     """Whether reduced capabilities are the same for all types of the level."""
     figures = whole.operand_performance
     known = {c: pair for c, pair in figures.items() if OPERAND_TRAITS[c].feature_level <= level}
+    # Below level 29 one pair of figures stands for relaxed tensors and scalars.
     one_relaxed = whole.relaxed_scalar == whole.relaxed_tensor
     return reduced.operand_performance == known and (one_relaxed or level >= FeatureLevel.LEVEL_3)
 
@@ -172,6 +173,7 @@ def _reduced(capabilities: Capabilities, level: FeatureLevel) -> Capabilities:
         for code, pair in capabilities.operand_performance.items()
         if OPERAND_TRAITS[code].feature_level <= level
     }
+    # Control flow is of level 30: nothing older has figures of it.
     reduced = replace(
         capabilities,
         operand_performance=table,
@@ -182,6 +184,7 @@ def _reduced(capabilities: Capabilities, level: FeatureLevel) -> Capabilities:
         return reduced
     float32 = table.get(OperandCode.TENSOR_FLOAT32, UNKNOWN_PERFORMANCE)
     quant8 = table.get(OperandCode.TENSOR_QUANT8_ASYMM, UNKNOWN_PERFORMANCE)
+    # Level 27 cannot say that a model is relaxed, so it computes all float32 exactly.
     relaxed = capabilities.relaxed_tensor if level >= FeatureLevel.LEVEL_2 else float32
     floats = dict.fromkeys((OperandCode.FLOAT32, OperandCode.TENSOR_FLOAT32), float32)
     both = floats | dict.fromkeys(_AS_QUANT8, quant8)
@@ -255,6 +258,7 @@ def lookup_performance(table: PerformanceTable, operand_type: int) -> Performanc
     NNAPI ``lookup``.
     """
     codes = sorted(table)
+    # Only the lower bound: NNAPI does not look whether it has found the type itself.
     place = bisect.bisect_left(codes, operand_type)
     return table[codes[place]] if place < len(codes) else UNKNOWN_PERFORMANCE
 
@@ -312,6 +316,7 @@ def size_of_data(operand_type: int, dimensions: Sequence[int] = ()) -> int:
     traits = OPERAND_TRAITS[_known(operand_type, where)]
     if not traits.is_tensor:
         return traits.size_bytes
+    # Without dimensions the rank is open, and NNAPI counts no bytes.
     size = math.prod(dimensions) * traits.size_bytes if dimensions else 0
     require_data(
         0 <= size <= MAX_SIZE_BYTES,
@@ -350,6 +355,7 @@ def align_bytes_needed(index: int, length: int) -> int:
     ----------
     NNAPI ``alignBytesNeeded``.
     """
+    # NNAPI aligns to 4 bytes at most.
     alignment = 1 if length < 2 else 2 if length < 4 else 4
     return -index % alignment
 

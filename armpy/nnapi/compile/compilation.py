@@ -94,6 +94,7 @@ class Compilation:
         self._manager = manager or model.manager
         self._devices: tuple[Device, ...] | None = None
         self._preference: int = PreferenceCode.FAST_SINGLE_ANSWER
+        # None until it is said: what the runtime's options prefer holds until then.
         self._preference_said: Preference | None = None
         self._priority = Priority.MEDIUM
         self._timeout_ns = 0
@@ -147,6 +148,7 @@ class Compilation:
         where = "Compilation.set_preference"
         self._check_open(where)
         preference = as_integer(preference, "preference", where)
+        # NNAPI lets negative numbers pass; they mean no preference here.
         if preference > max(PreferenceCode):
             raise bad_data(
                 "there is no such preference",
@@ -347,6 +349,7 @@ class Compilation:
         """Whether the error may go away if an optional input is left out."""
         main = self._description.main
         is_rule = isinstance(error, LayerValidationError)
+        # Rules depend on which inputs there are; what a device fails at does not.
         return is_rule and not optional_operands(main).isdisjoint(main.inputs)
 
     def _lookup(self) -> ExtensionLookup:
@@ -501,6 +504,7 @@ class Compilation:
             results = network.run([array for array in arrays if array is not None])
             OutputShapes(self.signature.outputs).note_all(results, where)
         except BaseException as error:
+            # An interrupt, too, is an end that the log tells.
             explained = self.explained(error, where)
             if is_on.execution:
                 log_end(
@@ -550,9 +554,11 @@ class Compilation:
 def _unload(runtime: Runtime, networks: dict[frozenset[int], int]) -> None:
     """Unload the networks of a compilation that is gone."""
     while networks:
+        # Taken out first: what cannot be unloaded now is not tried a second time.
         _, network_id = networks.popitem()
         if not runtime.is_closed:
             try:
                 runtime.unload_network(network_id)
             except ArmpyError as error:
+                # Only logged: a finalizer has nobody to raise to, and the others have to go, too.
                 _log.warning("%s", error)

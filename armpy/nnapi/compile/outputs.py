@@ -53,6 +53,7 @@ class OutputShapes:
         known = self._expected[index]
         num_dimensions = result.ndim - len(self._slots[index].operand.element_shape)
         actual = result.shape[:num_dimensions]
+        # A dimension of 0 was open, and fits any.
         fits = len(known) == len(actual) and all(
             one in (0, other) for one, other in zip(known, actual, strict=True)
         )

@@ -78,6 +78,7 @@ class ArgumentSlot:
         # Every argument of every execution comes by here: what tells most is asked first.
         if type(value) is not np.ndarray or value.shape != self.shape:
             return False
+        # Identity first: NumPy has one object of each common dtype, and to compare takes longer.
         if value.dtype is not self._dtype and value.dtype != self._dtype:
             return False
         flags = value.flags
@@ -170,6 +171,7 @@ class ArgumentSlot:
 
 def _is_over(array: Array, data: memoryview) -> bool:
     """Whether an array lies in a buffer's memory and is no copy."""
+    # Bounds are enough: a copy lies in memory of its own.
     return bool(np.may_share_memory(array, np.frombuffer(data, np.uint8)))
 
 

@@ -206,8 +206,10 @@ class Operand:
         # Over the bytes themselves; constants may be large, and shared memory is read where it
         # lies.
         stored = np.frombuffer(self.data, np.uint8 if dtype == np.bool_ else dtype)
+        # Any byte but 0 is true in NNAPI; NumPy's bool is 0 or 1.
         if dtype == np.bool_:
             stored = stored != 0
+        # Only its driver knows how long an OEM scalar is, so it has no shape here.
         if self.type == OperandCode.OEM_SCALAR:
             return stored
         return stored.reshape((*self.dimensions, *self.element_shape))

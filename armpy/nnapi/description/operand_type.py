@@ -58,6 +58,7 @@ class OperandType:
                 expected="an integer type, integer dimensions, a number as scale, an integer "
                 "zero point",
             ) from error
+        # Extensions' codes are in no enumeration, and stay plain numbers.
         if self.type in OPERAND_TRAITS:
             object.__setattr__(self, "type", OperandCode(self.type))
 
@@ -185,6 +186,7 @@ def validate_operand_type(
             where=where,
             actual=str(operand_type.dimensions),
         )
+    # Scale and zero point of an OEM scalar are its driver's own matter.
     if code != OperandCode.OEM_SCALAR:
         _check_quantization(operand_type, where)
 

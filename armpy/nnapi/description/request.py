@@ -92,6 +92,7 @@ def check_dimensions(
 
 def combine_dimensions(known: tuple[int, ...], others: tuple[int, ...]) -> tuple[int, ...] | None:
     """Combine the known dimensions of two descriptions; None if they contradict each other."""
+    # No dimensions stand for an open rank, which agrees with any.
     if not known or not others:
         return known or others
     if len(known) != len(others):
@@ -134,6 +135,7 @@ def validate_request(graph: Subgraph, request: Request, *, allow_unspecified: bo
         )
         for position, (index, argument) in enumerate(zip(indexes, arguments, strict=True)):
             operand = graph.operands[index]
+            # An input comes with its elements, so all its dimensions are there.
             is_free = what == "output" and allow_unspecified
             _check_argument(operand, argument, f"request / {what} {position}", is_free)
 

@@ -51,6 +51,7 @@ class AllowList:
         """
         where = os.fspath(path)
         try:
+            # A byte order mark would become a part of the first entry.
             with open(where, encoding="utf-8-sig") as file:
                 lines = [_COMMENT.sub("", line).strip() for line in file]
         except (OSError, UnicodeDecodeError) as error:
@@ -77,6 +78,7 @@ class AllowList:
         """Whether a program, or the application that it belongs to, is on the list."""
         # Links are followed on both sides, so that a program is known by any of its paths.
         paths = {os.path.realpath(entry) for entry in self.entries if entry.startswith("/")}
+        # An application that calls itself like a path must not pass for that program.
         return os.path.realpath(program) in paths or (
             not application.startswith("/") and application in self.entries
         )
@@ -84,5 +86,6 @@ class AllowList:
 
 def running_program() -> str:
     """Canonical path of the script that runs; the interpreter's if there is none."""
+    # The script, as Python itself runs every one of them.
     path = getattr(sys.modules.get("__main__"), "__file__", None)
     return os.path.realpath(path or sys.executable)

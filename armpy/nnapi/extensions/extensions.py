@@ -299,5 +299,6 @@ def _union(extensions: Sequence[Extension]) -> Extension:
         for operation in extension.operations:
             # The more preferred backend's, where several have it.
             operations.setdefault(operation.id, operation)
+    # Their operand types are the same: otherwise the extension is disabled.
     first = extensions[0]
     return Extension(first.name, first.operand_types, tuple(operations.values()))

@@ -118,6 +118,7 @@ def _check_output(operand: Operand, info: TensorInfo) -> None:
     require(
         declared.data_type is info.data_type
         and (
+            # NNAPI compares it of outputs alone, which the application reads.
             operand.lifetime is not Lifetime.SUBGRAPH_OUTPUT
             or not info.data_type.is_quantized
             or declared.quantization == info.quantization

@@ -51,10 +51,12 @@ class _StandIn:
         return replace(operand, dimensions=tuple(dim or self.size for dim in dimensions))
 
 
+# In this order: most operations that take a single rank are for images.
 _RANKS = (4, 2, 1, 3)
 _SIZES = (1, 2, 24, 240)
 """One for batches and steps of time; larger ones with many divisors for images and groups."""
 
+# Each is tried with every rank, so that many would make the question a long one.
 _MAX_SIZES_DECLARED = 8
 
 
@@ -156,6 +158,7 @@ class _Inquiry:
             level = LOWEST_FEATURE_LEVEL if self._levels is None else self._levels[index][number]
             answer, shapes = self._operation(operands, node, level)
             answers.append(answer)
+            # There are no shapes where the operation told nothing.
             for i, dimensions in zip(node.outputs, shapes, strict=False):
                 operands[i] = learned(operands[i], dimensions)
         return answers, [operands[i].dimensions for i in graph.outputs]

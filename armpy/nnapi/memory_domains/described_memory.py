@@ -35,6 +35,7 @@ class Role(NamedTuple):
 
 def same_metadata(one: Operand, other: Operand) -> bool:
     """Whether two operands have everything in common but dimensions."""
+    # Without dimensions, which are combined and not compared.
     return (
         one.type == other.type
         and one.scale == other.scale

@@ -264,6 +264,7 @@ class ModelBuilder:
 
     def __getattr__(self, name: str) -> Callable[..., Any]:  # Any: one ModelOperand, or several
         """The function of an operation."""
+        # All definitions are imported for this, so not before a function is asked for.
         definition = functions().get(name)
         if definition is None:
             raise AttributeError(f"ModelBuilder has no operation or attribute '{name}'")
@@ -281,6 +282,7 @@ class ModelBuilder:
             try:
                 given = parameters.bind(*args, **kwargs).arguments
             except TypeError as error:
+                # Without the TypeError for a cause: the caller has not called `bind`.
                 raise bad_data(
                     str(error), where=definition.name, expected=str(parameters)
                 ) from None
@@ -296,6 +298,7 @@ class ModelBuilder:
         self, definition: OperationDefinition, given: Mapping[str, object], outputs: object
     ) -> ModelOperand | tuple[ModelOperand, ...]:
         """Add an operation."""
+        # None says the same as leaving it out, and lets shorter forms match.
         given = {name: value for name, value in given.items() if value is not None}
         asked: Sequence[OperandType | None] | None = None
         num_outputs = None
@@ -323,6 +326,7 @@ class ModelBuilder:
             return value
         code = argument.code(call.row)
         if value is None:
+            # The type is checked with its scale, although there is nothing to scale.
             left_out = self._add(OperandType(code, (), any_scale(code)))
             self._model.set_operand_value(left_out.index, None)
             return left_out
@@ -366,6 +370,7 @@ class ModelBuilder:
             return OperandType(code)
         fixed = FIXED_OUTPUTS.get(call.definition.code)
         if fixed is not None:
+            # The signed type stands for the same numbers, 128 lower.
             is_signed = code == OperandCode.TENSOR_QUANT8_ASYMM_SIGNED
             return OperandType(code, (), fixed[0], fixed[1] - SIGNED_OFFSET * is_signed)
         for (other, _), value in zip(call.inputs, values, strict=True):
@@ -402,6 +407,7 @@ def _broadcast(shapes: Sequence[Sequence[int]]) -> tuple[int, ...]:
         found = np.broadcast_shapes(*map(tuple, shapes))
     except ValueError:  # which `Model.finish` says better
         return ()
+    # What is not known, a rank or a size of 0, cannot be broadcast.
     return found if all(all(shape) and len(shape) for shape in shapes) else ()
 
 
@@ -409,6 +415,7 @@ def _code_of(value: object) -> OperandCode | None:
     """The operand type that something given for an argument has of its own."""
     if isinstance(value, ModelOperand):
         return OperandCode(value.type.type)
+    # Lists and numbers take whatever type the argument needs.
     if isinstance(value, np.ndarray) and value.ndim:
         return TENSOR_TYPES.get(value.dtype.name)
     return None

@@ -19,6 +19,7 @@ def number_of_outputs(call: OperationCall) -> int:
     NnapiError
         BAD_DATA if none does.
     """
+    # SPLIT is the one operation with any number of outputs.
     for argument, value in call.inputs:
         if argument.name == "num_splits" and isinstance(value, int):
             return value
@@ -40,6 +41,7 @@ def operand_code(kind: object) -> int:
     NnapiError
         BAD_DATA if it is neither.
     """
+    # An OperandCode is an int, and so is the code of an extension's type.
     if isinstance(kind, int):
         return kind
     try:
@@ -63,8 +65,10 @@ def converted(array: Array, code: OperandCode, where: str) -> Array:
     dtype = OPERAND_TRAITS[code].dtype
     if array.dtype == dtype:
         return array
+    # What overflows is refused below, with the numbers in the message.
     with np.errstate(over="ignore", invalid="ignore"):
         made = array.astype(dtype)
+    # Floats are rounded as everywhere; an integer that changes is a mistake.
     kept = dtype.kind == "f" or np.array_equal(made, array)
     require_data(
         bool(kept),

@@ -121,9 +121,11 @@ def draw(description: ModelDescription, name: str = "model", find: Find = lambda
         number = code & LARGEST_EXTENSION_ID
         return f"{extension}/{find(extension, number, is_operation) or number}"
 
+    # In one line: the rest of the name would be read as Graphviz's language.
     title = " ".join(name.split())
     lines = [f"// {title}", "digraph {", *_graph(description.main, named, "", "    ")]
     for number, graph in enumerate(description.referenced):
+        # Graphviz draws a frame only where the name begins with cluster.
         lines += [f"    subgraph cluster_{number} {{", f'        label="referenced {number}"']
         lines += [*_graph(graph, named, f"m{number}_", "        "), "    }"]
     return "\n".join([*lines, "}", ""])
@@ -151,6 +153,7 @@ def _graph(graph: Subgraph, named: NameOf, prefix: str, indent: str) -> Iterator
     edges = {index: f"input[{k}]" for k, index in enumerate(graph.inputs)}
     edges |= {index: f"output[{k}]" for k, index in enumerate(graph.outputs)}
     for index, operand in enumerate(graph.operands):
+        # White on black, as NNAPI draws what the application gives and takes.
         look = "style=filled fillcolor=black fontcolor=white " if index in edges else ""
         label = _operand_label(operand, named, edges.get(index, str(index)))
         yield f'{indent}{prefix}d{index} [{look}label="{label}"]'
@@ -170,6 +173,7 @@ def _ordering(node: OperationNode) -> str:
     """Keeps the edges of the side that has more of them in order."""
     if max(len(node.inputs), len(node.outputs)) < 2:
         return ""
+    # Graphviz keeps the order of one side only.
     return " ordering=in" if len(node.inputs) >= len(node.outputs) else " ordering=out"
 
 
@@ -187,6 +191,7 @@ def _operand_label(operand: Operand, named: NameOf, name: str) -> str:
     text += f"\\n{named(operand.type, is_operation=False) or _type_name(operand)}"
     if operand.dimensions:
         text += f"({'x'.join(map(str, operand.dimensions))})"
+    # A tensor's elements are too many, and an extension's mean something to its vendor alone.
     if not operand.is_tensor and operand.extension_type is None and operand.data is not None:
         elements = operand.elements
         if elements is not None and elements.size == 1:

@@ -222,6 +222,7 @@ class Model(IModel):
         quant = ChannelQuant(_scales(scales, where), channel_dim)
         operand = replace(operand, channel_quant=quant)
         check_channel_quant(operand, where)
+        # Only what was checked: a call that fails changes nothing.
         self._list.operands[index] = operand
 
     def set_operand_extension_data(self, index: int, data: bytes | None) -> None:
@@ -272,6 +273,7 @@ class Model(IModel):
             self._type_manager.check_operation_type(code, where)
         elif code == OperationCode.OEM_OPERATION:
             _log.warning("%s: OEM_OPERATION is deprecated; use an extension", where)
+        # Of a tuple: up to Python 3.11 an enumeration raises for a number that it has not.
         elif code not in tuple(OperationCode):
             raise bad_data("there is no such operation", where=where, actual=str(code))
         node = OperationNode(int(code), _indexes(inputs, where), _indexes(outputs, where))
@@ -329,6 +331,7 @@ class Model(IModel):
         )
         referenced = self._references.graphs
         codes = self._references.extension_codes(main)
+        # Only for extensions, as asking the manager looks for backends.
         names = self._type_manager.names_of(codes) if codes else {}
         # Until it is known to be valid: NNAPI lets finish be tried once, whatever it comes to.
         self._is_invalid = True
@@ -382,6 +385,7 @@ class Model(IModel):
     @property
     def manager(self) -> DeviceManager:
         """The manager whose extensions it can use, and whose devices run it by default."""
+        # Not before it is needed: to make the default one looks for backends.
         return self._manager or default_manager()
 
     def check_manager(self, manager: object, where: str) -> None:
@@ -426,6 +430,7 @@ class Model(IModel):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        # After an error in the block the model stays open: errors of its own would hide that one.
         if kind is None and self._finished is None and not self._is_invalid:
             self.finish()
 
@@ -448,6 +453,7 @@ def _scales(given: Iterable[float], where: str) -> tuple[float, ...]:
 def _bytes(data: object, where: str) -> bytes:
     """A copy of an object's bytes."""
     try:
+        # By a view: of a number, `bytes` makes that many zeros.
         return bytes(memoryview(data))  # type: ignore[arg-type]  # what is no buffer raises
     except TypeError as error:
         raise bad_data(

@@ -27,6 +27,7 @@ class OperandList:
 
     def __init__(self) -> None:
         self.operands: list[Operand] = []
+        # Above the limit the buffer is the application's until the model is finished.
         self._large_values: dict[int, memoryview] = {}
 
     def add(self, operand: Operand, where: str) -> int:
@@ -49,11 +50,13 @@ class OperandList:
         """Make an operand a constant, or one without a value; see `Model.set_operand_value`."""
         operand = self.get(index, where)
         if value is None:
+            # What is left out needs no dimensions.
             self._set(index, Lifetime.NO_VALUE, None)
             return
         _check_known(operand, where)
         data = readable_bytes(value, operand, where)
         require_data(len(data) <= MAX_SIZE_BYTES, "the value is too large", where=where)
+        # Only its driver knows how long an OEM scalar is.
         if operand.type != OperandCode.OEM_SCALAR:
             _check_length(operand, len(data), where)
         # NNAPI copies small values at once, so their buffer may change after the call.

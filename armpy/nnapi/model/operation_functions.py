@@ -75,6 +75,7 @@ def signature(definition: OperationDefinition) -> inspect.Signature:
             default=kinds.empty if is_leading else _default(argument),
         )
     parameters[OUTPUTS] = kinds(OUTPUTS, kinds.KEYWORD_ONLY, default=None)
+    # Stable: among those that may be given by position NNAPI's order stays.
     ordered = sorted(parameters.values(), key=lambda parameter: parameter.kind)
     return inspect.Signature(ordered)
 
@@ -98,6 +99,7 @@ def _arguments(definition: OperationDefinition) -> list[Argument]:
 def _leading_names(definition: OperationDefinition) -> list[str]:
     """Names of the arguments that all forms begin with and nobody may leave out."""
     names = []
+    # Up to the end of the shortest form: behind it nothing is in all of them.
     for arguments in zip(*(form.inputs for form in definition.forms), strict=False):
         first = arguments[0]
         if len({argument.name for argument in arguments}) > 1 or _may_be_missing(first):
@@ -173,6 +175,7 @@ def resolve(
     ]
     if not forms:
         raise _no_form(definition, given, num_outputs)
+    # The shortest form and the oldest types first: more devices can run these.
     for form in sorted(forms, key=lambda form: (len(form.inputs), len(form.outputs))):
         for row in sorted(definition.type_rows or (TypeRow({}),), key=lambda r: r.feature_level):
             pairs = tuple(_pairs(form, given))
@@ -228,6 +231,7 @@ def _no_form(
 
 def _fits(code: OperandCode, value: object, code_of: CodeOf) -> bool:
     """Whether something given can be an operand of a type."""
+    # What is left out has the type that the form says.
     if value is None:
         return True
     found = code_of(value)
@@ -235,6 +239,7 @@ def _fits(code: OperandCode, value: object, code_of: CodeOf) -> bool:
         return found == code
     traits = OPERAND_TRAITS[code]
     elements = np.asarray(value)
+    # A rank of 0 is a scalar to NNAPI, and plain numbers say no scale.
     is_shaped = traits.is_tensor == (elements.ndim > 0)
     return is_shaped and not traits.needs_scale and elements.dtype.kind in _KINDS[traits.dtype.kind]
 

@@ -46,6 +46,7 @@ class References:
             The index of its main graph.
         """
         numbers: dict[int, int] = {}
+        # Prefixes are in order of first use, which is another one in each manager.
         prefixes = {
             own: prefix
             for own, name in description.extensions.items()
@@ -53,6 +54,7 @@ class References:
         }
 
         def number_of(index: int) -> int:
+            # Each once, however many operations and graphs refer to it.
             if index not in numbers:
                 graph = _with_prefixes(description.referenced[index], prefixes)
                 numbers[index] = self._add(_renumbered(graph, number_of))
@@ -105,6 +107,7 @@ def _with_prefixes(graph: Subgraph, prefixes: Mapping[int, int]) -> Subgraph:
         number = own & LARGEST_EXTENSION_ID
         return own if prefix is None else prefix << EXTENSION_PREFIX_SHIFT | number
 
+    # One by one, a new prefix could be taken for an old one and changed again.
     return replace(
         graph,
         operands=tuple(replace(operand, type=code(operand.type)) for operand in graph.operands),

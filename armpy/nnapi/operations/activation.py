@@ -62,6 +62,7 @@ def _rectifier(code: OperationCode) -> OperationDefinition:
     operation, summary = _RECTIFIERS[code]
 
     def lower_clamp(lower: LoweringContext) -> Value:
+        # NNAPI clamps the stored elements, so their quantisation stays.
         info = lower["input"].info
         return lower.add(operation, lower["input"], output=info.with_shape(None))
 
@@ -72,7 +73,9 @@ def _rectifier(code: OperationCode) -> OperationDefinition:
 
 def _lower_logistic(lower: LoweringContext) -> Value:
     """LOGISTIC."""
+    # The kernel multiplies by scale * 2**27 in fixed point, which has to be above 1.
     _check_fine_scale(lower, 27)
+    # The whole range of the type stands for 0 to 1.
     output = lower.fixed_output(1 / 256, -128 if lower.output_operand().type == _SIGNED else 0)
     return lower.add(Activation(_F.SIGMOID), lower["input"], output=output)
 
@@ -86,6 +89,7 @@ def _lower_tanh(lower: LoweringContext) -> Value:
 
 def _zero_point_of_128ths(lower: LoweringContext) -> int:
     """The zero point of an output between -1 and 1."""
+    # Real 0 is in the middle of either type.
     return 0 if lower.output_operand().type == _SIGNED else 128
 
 
@@ -108,6 +112,7 @@ def _lower_elu(lower: LoweringContext) -> Value:
     values, info = lower["input"], lower["input"].info
     if not alpha < 0:
         return lower.add(Activation(_F.ELU, a=alpha), values)
+    # With alpha below 0 the exponential counts where x is above 0, which is no ELU.
     powers = lower.add(ElementwiseUnary(UnaryOperation.EXP), values, output=info)
     scaled = lower.add(Activation(_F.LINEAR, a=alpha, b=-alpha), powers, output=info)
     # What is not positive is what the negative's RELU takes away.
@@ -121,6 +126,7 @@ def _lower_hard_swish(lower: LoweringContext) -> Value:
     """HARD_SWISH."""
     source, target = lower["input"].info, lower.output_info()
     if source.data_type.is_quantized and source.num_elements:
+        # The kernel shifts the quotient of the two to the right only.
         require(
             np.float32(source.scale) / 128 < target.scale,
             "the output's scale is too small for the input's",
@@ -136,6 +142,7 @@ def _lower_softmax(lower: LoweringContext) -> Value:
     operand = lower.output_operand()
     if lower["input"].info.data_type.is_quantized and lower["input"].info.num_elements:
         zero_point = -128 if operand.type == _SIGNED else 0
+        # The kernel has this one for its output, and fails with any other.
         require(
             np.float32(operand.scale) == 2**-8 and operand.zero_point == zero_point,
             "the output has the wrong quantisation",
@@ -143,6 +150,7 @@ def _lower_softmax(lower: LoweringContext) -> Value:
             actual=f"{operand.scale:g} and {operand.zero_point}",
         )
         if beta > 0:
+            # As for LOGISTIC, with one integer bit more.
             _check_fine_scale(lower, 26, beta)
     return lower.add(Softmax(beta, axis), lower["input"])
 

@@ -34,6 +34,7 @@ def _output_forms(inputs: tuple[Argument, ...], outputs: tuple[Operand, ...]) ->
     states, forward, backward = made[:-2], made[-2], made[-1]
     return tuple(
         form
+        # The final states became outputs with level 30.
         for level, further in ((29, ()), (30, states))
         for sequences in ((forward, backward), (forward,))
         for form in forms(inputs, outputs=(*sequences, *further), feature_level=level)
@@ -74,6 +75,7 @@ _LSTM_INPUTS = (
 _RNN_INPUTS = (
     *operand_arguments(BidirectionalSequenceRnn.inputs),
     recurrent_activation_argument(),
+    # The two flags stand the other way round than those of the LSTM.
     _TIME_MAJOR,
     _MERGE_OUTPUTS,
 )

@@ -30,6 +30,7 @@ def _lower_depth(lower: LoweringContext, kind: type[DepthToSpace] | type[SpaceTo
 def _lower_batch_to_space(lower: LoweringContext) -> Value:
     """BATCH_TO_SPACE_ND."""
     block = vector(lower, "block_shape", 2)
+    # NNAPI's operation has no crops.
     operation = BatchToSpaceNd(block, ((0, 0), (0, 0)), data_layout(lower))
     return lower.add(operation, lower["input"], output=quantized_like(lower))
 

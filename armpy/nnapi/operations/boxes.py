@@ -8,6 +8,7 @@ from armpy.nnapi.operations.lowering_context import LoweringContext
 from armpy.ops.operation import require
 from armpy.tensor import TensorInfo
 
+# Eighths of a pixel, of which 16 bits count up to 8191 pixels.
 BOX_SCALE = 0.125
 """Scale of quantised boxes and image sizes."""
 
@@ -27,6 +28,7 @@ def require_box_scale(lower: LoweringContext, *names: str) -> None:
     for name in names:
         info = lower[name].info
         require(
+            # NNAPI's header has -128 beside signed scores; its kernels and tests have 0.
             not info.data_type.is_quantized or (info.scale == BOX_SCALE and info.zero_point == 0),
             f"{name} has the wrong quantisation",
             expected=f"scale {BOX_SCALE} and zero point 0",

@@ -64,6 +64,7 @@ class OperationDefinition:
     def signatures(self) -> Iterator[tuple[Form, TypeRow]]:
         """Every form with every row of types."""
         for form in self.forms:
+            # Without rows every argument has a type of its own, which one empty row leaves it.
             for row in self.type_rows or (TypeRow({}),):
                 yield form, row
 

@@ -35,6 +35,7 @@ def _lower_transform(lower: LoweringContext) -> Value:
     """AXIS_ALIGNED_BBOX_TRANSFORM."""
     require_box_scale(lower, "rois", "image_info")
     images = lower.shape("image_info")
+    # There may be no boxes, but NNAPI's kernel wants an image all the same.
     require(images[0] > 0, "there are no images", expected="1 or more", actual=images)
     inputs = [lower[name] for name in ("rois", "deltas", "batch_indices", "image_info")]
     return lower.add(AxisAlignedBboxTransform(), *inputs, output=box_output(lower))
@@ -57,6 +58,7 @@ _TRANSFORM = OperationDefinition(
         (_C.TENSOR_FLOAT32, _C.TENSOR_FLOAT32, 29),
         (_C.TENSOR_FLOAT16, _C.TENSOR_FLOAT16, 29),
         (_C.TENSOR_QUANT16_ASYMM, _C.TENSOR_QUANT8_ASYMM, 29),
+        # The signed type is accepted before its own feature level.
         (_C.TENSOR_QUANT16_ASYMM, _C.TENSOR_QUANT8_ASYMM_SIGNED, 29),
     ),
     _lower_transform,
@@ -170,6 +172,7 @@ _PROPOSALS = OperationDefinition(
         "T A B S",
         (*(_C.TENSOR_FLOAT32,) * 3, _C.FLOAT32, 29),
         (*(_C.TENSOR_FLOAT16,) * 3, _C.FLOAT16, 29),
+        # Image sizes are asymmetric, as in NNAPI's kernel; its header says symmetric.
         (
             _C.TENSOR_QUANT8_ASYMM,
             _C.TENSOR_QUANT16_SYMM,

@@ -106,6 +106,7 @@ def _check_rescaling(lower: LoweringContext, kind: BinaryOperation) -> None:
     # In float32, as the reference computes it: at the border a wider product decides otherwise.
     scales = [np.float32(lower[name].info.scale) for name in ("input0", "input1")]
     is_product = kind is BinaryOperation.MUL
+    # ADD and SUB work in 2**20ths of twice the larger scale.
     common = scales[0] * scales[1] if is_product else max(scales) * np.float32(2**-19)
     scale = lower.output_info().scale
     require(
@@ -139,6 +140,7 @@ def _arithmetic(code: OperationCode) -> OperationDefinition:
         _ARITHMETIC_FORMS,
         type_rows,
         lambda lower: _lower_arithmetic(lower, kind),
+        # The others' scales NNAPI looks at only when it executes them.
         check=_check_product_scale if code is _O.MUL else None,
         allows_zero_sized=True,
     )

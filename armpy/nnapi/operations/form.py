@@ -117,6 +117,7 @@ def forms(
     """
     made = [Form(tuple(inputs), tuple(outputs), feature_level)]
     for level, group in trailing:
+        # One behind the other: a model gives arguments by position, and cannot skip a group.
         last = made[-1]
         made.append(replace(last, inputs=(*last.inputs, *group), feature_level=level))
     return tuple(made)
@@ -161,6 +162,7 @@ class Match:
         if ins is None or outs is None:
             return None
         pairs = [*zip(ins, inputs, strict=True), *zip(outs, outputs, strict=True)]
+        # Of operands without a value, too: NNAPI counts their types like all others.
         if any(argument.code(row) != operand.type for argument, operand in pairs):
             return None
         return cls(form, row, tuple(ins), tuple(outs))
@@ -173,6 +175,7 @@ class Match:
     def decides(self, index: int) -> bool:
         """Whether the elements of an input must be known to lower the operation."""
         argument = self.inputs[index]
+        # Scalars become attributes of the core's operations, which are known beforehand.
         return argument.decisive or not OPERAND_TRAITS[argument.code(self.row)].is_tensor
 
 
@@ -222,6 +225,7 @@ class Arguments:
             *zip(self.match.outputs, self.outputs, strict=True),
         ]
         for argument, operand in pairs:
+            # An open rank is checked when it is known; what is left out has none.
             if argument.ranks and operand.dimensions and not operand.is_omitted:
                 require(
                     len(operand.dimensions) in argument.ranks,

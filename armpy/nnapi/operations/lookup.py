@@ -22,6 +22,7 @@ _C = OperandCode
 
 def _lower_hashtable(lower: LoweringContext) -> Sequence[Value]:
     """HASHTABLE_LOOKUP."""
+    # Hits are plain numbers, 0 and 1.
     outputs = [output_like(lower, "values"), lower.fixed_output(1.0, 0, 1)]
     inputs = [lower[name] for name in ("lookups", "keys", "values")]
     return lower.add_layer(HashtableLookup(), inputs, outputs)

@@ -50,6 +50,7 @@ class LoweringContext:
         self._default_of = default_of
         # Lists, as a variadic argument has several operands of one name.
         self._values: dict[str, list[Value | None]] = {}
+        # Graphs drop what is left out at the end; the match still counts it.
         given = [*inputs, *[None] * (len(self.arguments.inputs) - len(inputs))]
         for argument, value in zip(self.arguments.match.inputs, given, strict=True):
             self._values.setdefault(argument.name, []).append(value)
@@ -60,6 +61,7 @@ class LoweringContext:
 
     def __getitem__(self, name: str) -> Value:
         """The value of an argument that is there."""
+        # Exactly one: who expects several asks `all`.
         (value,) = self._values[name]
         if value is None:
             raise LayerValidationError(f"{name} has no value")

@@ -32,6 +32,7 @@ _SCALARS = (recurrent_activation_argument(), *_CLIPS)
 _OUTPUT_STATE, _CELL_STATE, _OUTPUT = operand_arguments(UnidirectionalSequenceLstm.outputs)
 
 _SEQUENCE_INPUTS = (
+    # In place of the LSTM's own input, as it has time for a third axis.
     Argument("input", "T", ranks=(3,)),
     *operand_arguments(UnidirectionalSequenceLstm.inputs[1:_NUM_DATA]),
     *_SCALARS,
@@ -39,6 +40,7 @@ _SEQUENCE_INPUTS = (
     *_LAYER_NORM,
 )
 
+# The core's type rules name types of elements, forms name NNAPI's operands.
 _CODES = {
     code.traits.data_type: code
     for code in (
@@ -128,6 +130,7 @@ DEFINITIONS: tuple[OperationDefinition, ...] = (
         "A long short-term memory over a sequence.",
         (
             *forms(_SEQUENCE_INPUTS, outputs=(_OUTPUT,), feature_level=29),
+            # The final states became outputs with level 30.
             *forms(
                 _SEQUENCE_INPUTS, outputs=(_OUTPUT, _OUTPUT_STATE, _CELL_STATE), feature_level=30
             ),
@@ -150,6 +153,7 @@ DEFINITIONS: tuple[OperationDefinition, ...] = (
             outputs=_QLSTM_OUTPUTS,
             feature_level=30,
         ),
+        # No rows: each operand has one type, given with it above.
         (),
         _lower_quantized,
     ),

@@ -82,6 +82,7 @@ def _lower_transpose(lower: LoweringContext) -> Value:
         perm = vector(lower, "perm", rank)
         require(min(perm) >= 0, "an axis is negative", expected="0 or more", actual=str(perm))
     else:
+        # NNAPI's text reverses the axes of any rank, its code those of a matrix alone.
         require(
             rank == 2,
             "perm may only be left out for a matrix",
@@ -124,6 +125,7 @@ DEFINITIONS: tuple[OperationDefinition, ...] = (
         "The same elements with another shape.",
         forms(
             (
+                # Of the input alone: NNAPI does not count the axes of the result.
                 Argument("input", "T", ranks=_UP_TO_4),
                 Argument(
                     "shape",

@@ -23,6 +23,7 @@ def _lower_local_response(lower: LoweringContext) -> Value:
     """LOCAL_RESPONSE_NORMALIZATION."""
     operation = Normalization(
         radius=lower.integer("radius"),
+        # For the sum as it is: NNAPI does not divide it by the window's size, unlike ONNX.
         alpha=float(lower.number("alpha")),
         beta=float(lower.number("beta")),
         k=float(lower.number("bias")),

@@ -33,6 +33,7 @@ _FORMS = window_forms(
     ),
     (29, (DEFAULT_NCHW,)),
 )
+# L2_POOL_2D has no quantised kernel.
 _FLOAT_ROWS = rows("T", (_C.TENSOR_FLOAT32, 27), (_C.TENSOR_FLOAT16, 29))
 
 

@@ -20,6 +20,7 @@ _SEQUENCE_FLOATS = rows("T", (_C.TENSOR_FLOAT32, 29), (_C.TENSOR_FLOAT16, 29))
 _SEQUENCE_INPUTS = (
     *operand_arguments(UnidirectionalSequenceRnn.inputs),
     recurrent_activation_argument(),
+    # An integer, where the LSTMs and the RNN in both directions have a BOOL.
     Argument("time_major", _C.INT32, "1 if the first axis is time, 0 if it is batch"),
 )
 _OUTPUT = Argument("output", "T")
@@ -50,6 +51,7 @@ DEFINITIONS: tuple[OperationDefinition, ...] = (
         _FLOATS,
         lambda lower: add_by_name(
             lower,
+            # NNAPI shifts the memory behind the output, TFLite in front of it.
             Svdf(lower.integer("rank"), recurrent_activation(lower), shifts_state_first=False),
         ),
     ),

@@ -48,6 +48,7 @@ def _lower_regions(lower: LoweringContext, operation: RoiAlign | RoiPooling) -> 
     """The arguments that ROI_ALIGN and ROI_POOLING have in common."""
     require_box_scale(lower, "rois")
     shape = lower.shape("input")
+    # There may be no regions, but what they are cut from has elements.
     require(0 not in shape, "the input has no elements", expected="1 or more", actual=shape)
     complete = operation.with_attributes(
         output_size=(lower.integer("output_height"), lower.integer("output_width")),
@@ -55,6 +56,7 @@ def _lower_regions(lower: LoweringContext, operation: RoiAlign | RoiPooling) -> 
         width_stride=float(lower.number("width_stride")),
         data_layout=data_layout(lower),
     )
+    # Pooling takes elements as they are, and so keeps their quantisation.
     is_copy = isinstance(operation, RoiPooling)
     output = output_like(lower, "input") if is_copy else lower.output_info()
     inputs = [lower[name] for name in ("input", "rois", "batch_indices")]

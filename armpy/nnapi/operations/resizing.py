@@ -23,6 +23,7 @@ _SIZES = tuple(
     for side in ("width", "height")
 )
 _OUTPUTS = (Argument("output", "T"),)
+# Two groups: a call may have the first switch alone.
 _SWITCHES = (
     (30, (Argument("align_corners", _C.BOOL, default=False),)),
     (30, (Argument("half_pixel_centers", _C.BOOL, default=False),)),
@@ -38,6 +39,7 @@ _ROWS = rows(
     (_C.TENSOR_QUANT8_ASYMM_SIGNED, _C.INT32, 30),
     (_C.TENSOR_QUANT8_ASYMM_SIGNED, _C.FLOAT32, 30),
 )
+# NNAPI's sizes are of type INT32.
 _LARGEST_SIZE = 2**31 - 1
 
 

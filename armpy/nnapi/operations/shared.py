@@ -43,6 +43,7 @@ def fused_activation(lower: LoweringContext, name: str = "activation") -> FusedA
         raise LayerValidationError(
             "there is no such activation", expected="a FuseCode, 0 to 3", actual=str(code)
         )
+    # The core's numbers are those of FuseCode.
     return FusedActivation(code)
 
 
@@ -124,6 +125,7 @@ def add_by_name(lower: LoweringContext, operation: Operation) -> tuple[Value, ..
     made = lower.add_layer(
         operation,
         [lower.get(operand.name) for operand in operation.inputs],
+        # What the form leaves out the layer gives all the same, and nobody reads it.
         [lower.output_info(wanted.index(name)) if name in wanted else None for name in names],
     )
     return tuple(made[names.index(name)] for name in wanted)
@@ -175,5 +177,6 @@ def vector(lower: LoweringContext, name: str, length: int | None = None) -> tupl
 
 def float32_product(first: float, second: float) -> float:
     """Product of two numbers as float32 rounds it, infinite where it is too large."""
+    # Too large a product is an answer here, and no reason to warn.
     with np.errstate(all="ignore"):
         return float(np.float32(first) * np.float32(second))

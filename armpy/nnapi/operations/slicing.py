@@ -102,6 +102,7 @@ def _lower_strided_slice(lower: LoweringContext) -> Value:
         lower["input"],
         output=quantized_like(lower),
     )
+    # NNAPI has no tensors of rank 0, also where every axis is shrunk.
     return with_an_axis(lower, sliced)
 
 

@@ -42,6 +42,7 @@ CONVOLUTION_ROWS = rows(
     (_C.TENSOR_QUANT8_ASYMM_SIGNED, _C.TENSOR_QUANT8_ASYMM_SIGNED, _C.TENSOR_INT32, 30),
     (_C.TENSOR_QUANT8_ASYMM_SIGNED, _C.TENSOR_QUANT8_SYMM_PER_CHANNEL, _C.TENSOR_INT32, 30),
 )
+# FULLY_CONNECTED takes no scales per channel.
 _FULLY_CONNECTED_ROWS = tuple(
     row for row in CONVOLUTION_ROWS if row.types["filter"] != _C.TENSOR_QUANT8_SYMM_PER_CHANNEL
 )
@@ -88,6 +89,7 @@ def _check_fully_connected(arguments: Arguments) -> int:
     bias = arguments["bias"].dimensions
     if vectors and weights and bias:
         units, depth = weights[0], weights[-1]
+        # An open dimension makes the product 0, which fits every depth.
         require(
             not depth or math.prod(vectors) % depth == 0,
             "the input's elements do not split into vectors of the weights' depth",
@@ -124,12 +126,14 @@ def check_bias_scale(lower: LoweringContext) -> None:
         If its scale is not the product of those of input and filter, within 1e-6 of it.
     """
     source, weights = lower["input"].info, lower["filter"].info
+    # Beside scales per channel the bias has none of its own.
     if not source.data_type.is_quantized or weights.has_per_axis_quantization:
         return
     product = float32_product(source.scale, weights.scale)
     # As stored: the application may have given more digits than float32 has.
     scale = float(np.float32(lower.arguments["bias"].scale))
     require(
+        # The tolerance of NNAPI's kernels.
         abs(product - scale) <= 1e-6 * min(product, scale),
         "the bias has the wrong scale",
         expected=f"{product:g}, the product of the scales of input and filter",
@@ -190,6 +194,7 @@ def _lower_grouped(lower: LoweringContext) -> Value:
         expected=f"a filter of depth {channels} / {groups}",
         actual=lower.shape("filter"),
     )
+    # NNAPI's operation has no dilation.
     return _lower_windows(lower, Convolution2d)
 
 
@@ -236,6 +241,7 @@ DEFINITIONS: tuple[OperationDefinition, ...] = (
         ),
         CONVOLUTION_ROWS,
         _lower_depthwise,
+        # The filters' output channels are the last axis here, and the first of the others.
         check=lambda arguments: _check_convolution(arguments, 3),
         allows_zero_sized=True,
     ),

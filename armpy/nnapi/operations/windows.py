@@ -14,6 +14,7 @@ _C = OperandCode
 IMAGE = Argument("input", "T", ranks=(4,))
 ACTIVATION = Argument("activation", _C.INT32, "FuseCode")
 NCHW = Argument("nchw", _C.BOOL, "Whether images are (n, c, h, w) instead of (n, h, w, c).")
+# Of the operations that are older than layouts, and mean NHWC without it.
 DEFAULT_NCHW = Argument("nchw", _C.BOOL, NCHW.text, default=False)
 STRIDES = (Argument("stride_width", _C.INT32), Argument("stride_height", _C.INT32))
 DILATIONS = (
@@ -112,6 +113,7 @@ def window_padding(lower: LoweringContext, extents: tuple[int, ...]) -> PaddingS
         return implicit_padding(lower)
     padding = explicit_padding(lower)
     for pair, extent in zip(padding, extents, strict=True):
+        # As in NNAPI: some windows would see nothing but padding.
         require(
             max(pair) < extent,
             "the padding holds whole windows",

@@ -65,6 +65,7 @@ def described(model: IModel | ModelDescription, where: str, others: str = "") ->
     """
     if isinstance(model, ModelDescription):
         return model
+    # By its interface: the class itself is built on these rules.
     if isinstance(model, IModel):
         return model.description
     raise bad_data(

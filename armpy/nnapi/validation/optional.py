@@ -11,6 +11,7 @@ def optional_operands(graph: Subgraph) -> frozenset[int]:
     found: set[int] = set()
     for node in graph.operations:
         definition = definitions().get(node.type)
+        # Control flow and extensions have no forms here, so all of theirs is needed.
         if definition is not None:
             ins, outs = ([graph.operands[i] for i in side] for side in (node.inputs, node.outputs))
             match = definition.match(ins, outs)

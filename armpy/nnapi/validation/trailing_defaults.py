@@ -16,6 +16,7 @@ from armpy.nnapi.description.model_description import (
 from armpy.nnapi.operations import Argument, definitions
 
 _C = OperationCode
+# The list of NNAPI's own removal; others keep their defaults.
 SHORTENED = frozenset(
     {
         _C.AVERAGE_POOL_2D,

@@ -10,7 +10,9 @@ from armpy.nnapi.description.model_description import Operand, OperationNode, Su
 from armpy.ops.operation import require
 from armpy.tensor import Shape, format_shape, shapes_agree
 
+# Behind the condition and the two models.
 _IF_FIRST_INPUT = 3
+# Behind the model of the condition and the body.
 _WHILE_FIRST_INPUT = 2
 
 
@@ -131,6 +133,7 @@ def _edges(
 def _check_condition(operand: Operand, what: str) -> None:
     """Check that an operand is one truth value."""
     require(
+        # Not an open shape either: NNAPI wants conditions fully specified.
         operand.type == OperandCode.TENSOR_BOOL8 and operand.dimensions == (1,),
         f"{what} is not one truth value",
         expected="TENSOR_BOOL8 (1,)",

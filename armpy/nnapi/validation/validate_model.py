@@ -102,6 +102,7 @@ def _required_level(
             return FeatureLevel.LEVEL_4
         definition = definitions().get(node.type)
         if definition is None:
+            # NNAPI's code for an operation that it has no registration of.
             raise NnapiError(
                 "there is no such operation", code=ResultCode.UNEXPECTED_NULL, where=name
             )
@@ -209,6 +210,7 @@ def _validate_node(
             allow_unknown_sizes=not for_driver,
         )
     except NnapiError as error:
+        # Only here it is known which operation of which graph it is.
         error.where = f"{where} / {error.where}"
         raise
     # Constants are shared between executions, inputs are the caller's: neither may be written.
@@ -301,6 +303,7 @@ def check_channel_quant(operand: Operand, where: str) -> None:
         actual=str(len(quant.scales)),
     )
     require_data(
+        # NaN is in no range, and refused like the others.
         all(0 < scale < float("inf") for scale in quant.scales),
         "a scale is not above 0",
         where=where,

@@ -73,6 +73,7 @@ def operand_feature_level(operand: Operand) -> int:
     if operand.lifetime is Lifetime.SUBGRAPH:
         return FeatureLevel.LEVEL_4
     if is_extension(operand.type):
+        # Extensions came with level 29.
         return FeatureLevel.LEVEL_3
     level = OPERAND_TRAITS[OperandCode(operand.type)].feature_level
     # Before level 3 a dimension could be open, but not their number.
@@ -98,6 +99,7 @@ def convert(description: ModelDescription, feature_level: int) -> ModelDescripti
     ----------
     NNAPI ``convertToV1_0`` to ``convertToV1_3``.
     """
+    # First: a default that is spelt out may need a newer level than the operation.
     shortened = without_trailing_defaults(description)
     needed = minimum_feature_level(shortened)
     if needed > feature_level:
@@ -112,6 +114,7 @@ def convert(description: ModelDescription, feature_level: int) -> ModelDescripti
         shortened,
         main=_without_unused(shortened.main),
         referenced=tuple(map(_without_unused, shortened.referenced)),
+        # Level 27 cannot say it, and computes float32 exactly.
         relaxed=shortened.relaxed and feature_level >= FeatureLevel.LEVEL_2,
     )
 
@@ -191,6 +194,7 @@ def compliant_slice(model: IModel | ModelDescription, feature_level: int) -> Mod
     made = replace(
         description, main=main, referenced=description.referenced if has_control_flow else ()
     )
+    # A graph without outputs is not valid, and no device can be asked about it.
     return ModelSlice(made, tuple(kept)) if main.outputs else None
 
 
