@@ -8,7 +8,7 @@ import pytest
 import armpy
 from armpy.backend import BackendOption
 from armpy.cli.__main__ import main
-from armpy.cli.load_request import parse_backend_options, split_option
+from armpy.cli.registry import parse_backend_options, split_option
 from armpy.errors import BackendUnavailableError, InvalidArgumentError
 from armpy.model import Model
 from armpy.plugins import BackendRegistry

@@ -11,19 +11,14 @@ import click
 
 from armpy.cli.benchmark.page import write_page
 from armpy.cli.benchmark.report import print_benchmark, progress_bar, write_csv
-from armpy.cli.load_request import (
-    CliLoadRequest,
-    find_origin,
-    parse_backend_options,
-    registry_of,
-    split_option,
-)
+from armpy.cli.load_request import CliLoadRequest
 from armpy.cli.options import (
     EXIT_PROBLEMS,
     check_outputs,
     request_of,
 )
 from armpy.cli.printer import print_json
+from armpy.cli.registry import find_origin, parse_backend_options, registry_of, split_option
 from armpy.cli.values import Shapes
 from armpy.tools.benchmark import BenchmarkResult, Plan, Subject, benchmark
 from armpy.tools.pages import render_page

@@ -9,9 +9,11 @@ from pathlib import Path
 import click
 
 from armpy.cli.compile.report import compiled_document, describe_compiled, print_compiled
-from armpy.cli.load_request import CliLoadRequest, load_model, registry_of
+from armpy.cli.load_model import load_model
+from armpy.cli.load_request import CliLoadRequest
 from armpy.cli.options import check_outputs
 from armpy.cli.printer import Printer, print_json
+from armpy.cli.registry import registry_of
 from armpy.cli.values import Shapes
 from armpy.execution.compile_targets import check_targets, known_targets
 from armpy.plugins import preferred_backends

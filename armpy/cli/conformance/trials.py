@@ -8,8 +8,8 @@ from typing import Protocol
 
 import click
 
-from armpy.cli.load_request import parse_backend_options, split_option
 from armpy.cli.printer import Printer, print_json
+from armpy.cli.registry import parse_backend_options, split_option
 from armpy.execution import RuntimeOptions
 from armpy.plugins import BackendRegistry, CandidateStatus, PluginOptions
 

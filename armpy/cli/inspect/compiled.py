@@ -22,8 +22,9 @@ from armpy.cli.inspect.prepared_file import (
     PreparedContents,
     ProgramReport,
 )
-from armpy.cli.load_request import COMMAND_OPTIONS, CliLoadRequest, registry_of
+from armpy.cli.load_request import COMMAND_OPTIONS, CliLoadRequest
 from armpy.cli.printer import Printer
+from armpy.cli.registry import registry_of
 from armpy.compiler import OptimizedNetwork
 from armpy.compiler.files.reading import NetworkContents, read_contents
 from armpy.core.units import bytes_text

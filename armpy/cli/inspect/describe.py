@@ -9,8 +9,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from armpy.cli.load_request import CliLoadRequest, find_origin, registry_of
+from armpy.cli.load_request import CliLoadRequest
 from armpy.cli.placement_table import PlacementReport, RefusedLayers, refused_layers
+from armpy.cli.registry import find_origin, registry_of
 from armpy.compiler import Alternative, Evaluator, OptimizedNetwork, Placement
 from armpy.errors import ParserError
 from armpy.graph import Graph, nested_graphs

@@ -10,7 +10,8 @@ from armpy.cli.inspect.compiled import inspect_prepared, prepared_document, prin
 from armpy.cli.inspect.describe import InspectionReport, inspect_file, inspect_unloadable, write_dot
 from armpy.cli.inspect.graph_picture import write_svg
 from armpy.cli.inspect.report import model_document, print_model
-from armpy.cli.load_request import CliLoadRequest, load_model
+from armpy.cli.load_model import load_model
+from armpy.cli.load_request import CliLoadRequest
 from armpy.cli.options import check_outputs
 from armpy.cli.pictures.image_layout import sized_shapes
 from armpy.cli.printer import print_json

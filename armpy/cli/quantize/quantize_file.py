@@ -8,13 +8,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from armpy.cli.load_request import CliLoadRequest, find_origin, make_runtime, registry_of
+from armpy.cli.load_request import CliLoadRequest
 from armpy.cli.pictures.file_metadata import FileMetadata
 from armpy.cli.pictures.find import find_pictures
 from armpy.cli.pictures.image_layout import sized_shapes
 from armpy.cli.pictures.images import image_input, open_image
 from armpy.cli.pictures.normalization import normalization_of
 from armpy.cli.pictures.options import PictureOptions
+from armpy.cli.registry import find_origin, registry_of
+from armpy.cli.runtime import make_runtime
 from armpy.cli.values import Shapes
 from armpy.errors import InvalidArgumentError
 from armpy.execution import TensorSpec

@@ -9,10 +9,12 @@ from typing import Any
 
 import click
 
-from armpy.cli.load_request import CliLoadRequest, find_origin, load_model
+from armpy.cli.load_model import load_model
+from armpy.cli.load_request import CliLoadRequest
 from armpy.cli.options import check_outputs
 from armpy.cli.pictures.file_metadata import FileMetadata
 from armpy.cli.pictures.options import PictureOptions
+from armpy.cli.registry import find_origin
 from armpy.cli.run.run_model import RunRequest, prepare_inputs
 from armpy.errors import LayerValidationError
 from armpy.model import Model

@@ -6,7 +6,8 @@ from typing import Any
 
 import click
 
-from armpy.cli.load_request import CliLoadRequest, load_model
+from armpy.cli.load_model import load_model
+from armpy.cli.load_request import CliLoadRequest
 from armpy.cli.options import EXIT_PROBLEMS
 from armpy.cli.pictures.find import is_one_file
 from armpy.cli.run.command import DEFAULT_TOP

@@ -13,8 +13,11 @@ import click
 
 from armpy.backend import TunedChoice, TuningRequest, TuningResult, request_tuning
 from armpy.cli.cache.caches import clear_caches
-from armpy.cli.load_request import CliLoadRequest, load_anything, load_model, registry_of
+from armpy.cli.load_model import load_model
+from armpy.cli.load_request import CliLoadRequest
 from armpy.cli.printer import Printer, print_json
+from armpy.cli.registry import registry_of
+from armpy.cli.runtime import load_anything
 from armpy.plugins import BackendRegistry, preferred_backends
 from armpy.plugins.proxy.guard import BackendProxy
 

@@ -1,0 +1,76 @@
+"""Loads a model as the command line says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from armpy.cli.load_request import CliLoadRequest
+from armpy.errors import InvalidArgumentError
+from armpy.model.load_request import LoadRequest, begins_prepared
+
+if TYPE_CHECKING:
+    from armpy.model import Model
+    from armpy.model.load_options import LoadOptions
+
+
+def load_model(
+    request: CliLoadRequest,
+    *,
+    quantize_inputs: bool = False,
+    profiling: bool = False,
+    num_plans: int = 0,
+) -> Model:
+    """Load a model.
+
+    Parameters
+    ----------
+    request : CliLoadRequest
+    quantize_inputs, profiling : bool
+    num_plans : int
+        How many shapes it has to stay prepared for at least.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the model has no such signature, or a backend or front-end no such option.
+    """
+    options = replace(request.options, quantize_inputs=quantize_inputs)
+    is_prepared = begins_prepared(request.model)
+    if is_prepared:
+        _check_no_front_end(request)
+        if not profiling and (quick := _load_quick(request, options)) is not None:
+            return quick
+    # What is prepared runs without a runtime, which takes longer to import than to run most models.
+    from armpy.cli.runtime import load_on_runtime  # noqa: PLC0415
+
+    return load_on_runtime(
+        request, options, is_prepared=is_prepared, profiling=profiling, num_plans=num_plans
+    )
+
+
+def _check_no_front_end(request: CliLoadRequest) -> None:
+    """Check that a prepared file is not to be parsed."""
+    if request.options.front_end or request.front_end_options:
+        raise InvalidArgumentError(
+            "the file is prepared, and no front-end parses it",
+            where="--front-end" if request.options.front_end else "--front-end-option",
+            fix="Leave it out, or give the file that this one was made of",
+        )
+
+
+def _load_quick(request: CliLoadRequest, options: LoadOptions) -> Model | None:
+    """A prepared model that runs at once; None if more is asked for than that."""
+    if request.backend_options or request.dynamic_backends_path:
+        return None
+    # Not for what only describes files, or loads those that are parsed.
+    from armpy.model.archive.quick_loading import (  # noqa: PLC0415
+        NotQuickError,
+        open_prepared,
+        quick_model,
+    )
+
+    try:
+        return quick_model(open_prepared(LoadRequest(request.model, options)))
+    except NotQuickError:
+        return None

@@ -1,0 +1,85 @@
+"""Runtimes as the command line says, and models that are loaded on them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import armpy
+from armpy import DataType, Model, Network, TensorInfo, ops
+from armpy.cli.load_request import CliLoadRequest
+from armpy.cli.registry import find_origin, parse_backend_options, registry_of, split_option
+from armpy.errors import InvalidArgumentError
+from armpy.execution import Runtime, RuntimeOptions
+from armpy.execution.settings import DEFAULT_PLAN_CACHE_SIZE
+from armpy.model.load_options import LoadOptions
+from armpy.model.model_files import ModelOrigin
+from armpy.plugins import BackendRegistry
+
+
+def load_on_runtime(
+    request: CliLoadRequest,
+    options: LoadOptions,
+    *,
+    is_prepared: bool,
+    profiling: bool = False,
+    num_plans: int = 0,
+) -> Model:
+    """Load a model on a runtime of its own; parameters and errors as for `load_model`.
+
+    Parameters
+    ----------
+    options : LoadOptions
+        Of the request, with what the caller has changed.
+    is_prepared : bool
+        Whether no front-end parses the file.
+    """
+    registry = registry_of(request)
+    if not is_prepared:
+        origin = find_origin(request, registry)
+        _check_signature(origin, options.signature)
+        options = replace(options, front_end_options=origin.options)
+    runtime = make_runtime(request, registry, profiling=profiling, num_plans=num_plans)
+    return armpy.load(request.model, **options.on(runtime).given())
+
+
+def load_anything(request: CliLoadRequest, registry: BackendRegistry) -> Model:
+    """Load a network of one addition, where all is said but which model."""
+    network = Network()
+    value = network.input("x", TensorInfo((1,), DataType.FLOAT32))
+    addition = ops.ElementwiseBinary(ops.BinaryOperation.ADD)
+    network.output("y", network.add(addition, value, value))
+    return Model(network, runtime=make_runtime(request, registry))
+
+
+def make_runtime(
+    request: CliLoadRequest,
+    registry: BackendRegistry,
+    *,
+    profiling: bool = False,
+    num_plans: int = 0,
+) -> Runtime:
+    """A runtime as the command line says."""
+    given = [split_option(text) for text in request.backend_options]
+    return Runtime(
+        RuntimeOptions(
+            **request.options.of_runtime(),
+            backend_options=parse_backend_options(registry, given),
+            profiling=profiling,
+            registry=registry,
+            plan_cache_size=max(num_plans, DEFAULT_PLAN_CACHE_SIZE),
+        )
+    )
+
+
+def _check_signature(origin: ModelOrigin, name: str | None) -> None:
+    """Check that a model file has a signature, if one is asked for."""
+    if name is None:
+        return
+    names = [signature.name for signature in origin.signatures()]
+    if name not in names:
+        raise InvalidArgumentError(
+            "the model has no such signature",
+            where="--signature",
+            expected=", ".join(f"'{known}'" for known in names) or "none, as it has no signatures",
+            actual=f"'{name}'",
+        )
