@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from armpy import __version__
 from armpy.profiling.events import EventLabel, ProfilingEvent
 from armpy.profiling.phases import phase_of
 
 if TYPE_CHECKING:
-    from opentelemetry.trace import Tracer
+    from opentelemetry.trace import Span, Tracer
 
 
 class Spans:
@@ -21,10 +22,13 @@ class Spans:
     Parameters
     ----------
     tracer : Tracer
+    current_span : callable
+        Gives the span that the thread is in.
     """
 
-    def __init__(self, tracer: Tracer) -> None:
+    def __init__(self, tracer: Tracer, current_span: Callable[[], Span]) -> None:
         self._tracer = tracer
+        self._current_span = current_span
         # Profiles go by another clock than spans.
         self._offset_ns = time.time_ns() - time.perf_counter_ns()
 
@@ -45,9 +49,7 @@ class Spans:
 
     def add_event(self, event: ProfilingEvent) -> None:
         """What a backend has measured, if the thread is in a span that it is a part of."""
-        from opentelemetry.trace import get_current_span  # noqa: PLC0415 - few trace
-
-        if not get_current_span().is_recording():
+        if not self._current_span().is_recording():
             return
         label = EventLabel(
             event.kind,
@@ -90,6 +92,4 @@ def spans_for_application() -> Spans | None:
     provider = trace.get_tracer_provider()
     if isinstance(provider, trace.ProxyTracerProvider):
         return None
-    from armpy import __version__  # noqa: PLC0415 - the package is being imported
-
-    return Spans(provider.get_tracer("armpy", __version__))
+    return Spans(provider.get_tracer("armpy", __version__), trace.get_current_span)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
+from armpy import __version__
 from armpy.backend import IBackendInternal, OptionValues
 from armpy.compiler.cost.partition import Choices
 from armpy.graph import Graph, Value
@@ -39,10 +40,8 @@ def question_of(
     about : str
         What else counts: the preference, the runtime's options.
     """
-    import armpy  # noqa: PLC0415 - whose version is known when all of it is there
-
     parts = [
-        ["placement", _FORMAT, armpy.__version__, about, _num_processors()],
+        ["placement", _FORMAT, __version__, about, _num_processors()],
         content_digest(graph),
         hashlib.sha256(
             repr(sorted((k, tuple(v)) for k, v in choices.items())).encode()

@@ -29,6 +29,7 @@ from armpy.ops.backend_internal import MemCopy, PreCompiled
 from armpy.ops.control_flow import Subgraph
 from armpy.ops.operation import Array, Operation
 from armpy.store.archive.container import ALIGNMENT_BYTES, Container, open_container
+from armpy.store.archive.packed_views import read_view
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 
@@ -280,8 +281,6 @@ class _GraphReader(Generic[NetworkT]):
 
 def _viewed(view: object, data: Array, info: TensorInfo, where: str) -> Array:
     """Elements that are read out of packed ones."""
-    from armpy.store.archive.packed_views import read_view  # noqa: PLC0415 - few files have them
-
     elements: Array = read_view(view, data)  # type: ignore[arg-type]  # it looks for itself
     if elements.shape != info.shape or elements.dtype != info.data_type.dtype:
         raise ParserError(

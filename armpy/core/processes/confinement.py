@@ -50,11 +50,7 @@ def _give_up_rights(writable: Sequence[str]) -> dict[str, str]:
     """Give up rights, and make temporary files where that is allowed yet."""
     folders = [*writable]
     if (cache := _cache()) is not None:
-        from armpy.core.file_ownership import make_own_folder  # noqa: PLC0415 - see `_cache`
-
         folders.insert(0, str(cache))
-        with suppress(OSError):
-            make_own_folder(cache / "tmp")
         tempfile.tempdir = os.environ["TMPDIR"] = str(cache / "tmp")
     return restrict(folders)
 
@@ -91,11 +87,14 @@ def _be_first_to_go() -> None:
 
 
 def _cache() -> Path | None:
-    """The cache of armpy; None if the user has no home."""
+    """The cache of armpy, with a folder for temporary files; None if the user has no home."""
     # NumPy's threads would be there before rights are given up if more were imported first.
-    from armpy.core.file_ownership import cache_directory  # noqa: PLC0415
+    from armpy.core.file_ownership import cache_directory, make_own_folder  # noqa: PLC0415
 
     try:
-        return cache_directory()
+        cache = cache_directory()
     except RuntimeError:
         return None
+    with suppress(OSError):
+        make_own_folder(cache / "tmp")
+    return cache

@@ -8,6 +8,7 @@ import stat
 import sys
 from collections.abc import Iterator
 
+from armpy.core.file_ownership import links_to
 from armpy.plugins.discovery.entry_point_cache import installed
 from armpy.plugins.discovery.references import find_top_module, is_own_file
 
@@ -91,8 +92,7 @@ def _trust_file(path: str) -> object:
 
 def _tree(path: str) -> object:
     """Where a file or a package really is, and the state of its files but those of bytecode."""
-    from armpy.core.file_ownership import links_to  # noqa: PLC0415 - seldom needed
-    from armpy.plugins.discovery.directories import module_places  # noqa: PLC0415
+    from armpy.plugins.discovery.directories import module_places  # noqa: PLC0415 - seldom needed
 
     try:
         places = [place for place in module_places(path) if "__pycache__" not in place]

@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from armpy.backend.options import BackendOption
 from armpy.errors import InvalidArgumentError
 from armpy.plugins.hooks.model_file import ModelFile
 
 if TYPE_CHECKING:
-    from armpy.backend.options import BackendOption, OptionValue
+    from armpy.backend.options import OptionValue
     from armpy.graph import Graph
     from armpy.graph.network import Network
     from armpy.plugins.hooks.custom_operator import CustomConverter
@@ -176,8 +177,6 @@ class FrontEnd:
         """Check the declared options."""
         if self.options == ():
             return
-        from armpy.backend.options import BackendOption  # noqa: PLC0415 - few front-ends have any
-
         if not isinstance(self.options, tuple) or not all(
             isinstance(option, BackendOption) for option in self.options
         ):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import re
 import stat
@@ -227,8 +228,6 @@ def _trust(path: str, fields: Mapping[str, object], insecure_paths: bool) -> Tru
     for key in fields:
         # An error, as a misspelt key would protect nothing in silence.
         if key not in _KEYS:
-            import difflib  # noqa: PLC0415 - for the message only
-
             near = difflib.get_close_matches(key, _KEYS, 1)
             raise _malformed(path, f"has an unknown key '{key}'", ", ".join(near or _KEYS))
     allow = _names(path, fields, "allow", "backend ids")
