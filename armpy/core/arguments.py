@@ -9,6 +9,7 @@ from armpy.errors import InvalidArgumentError
 
 MOST_BYTES = 2**63 - 1
 """More than any system can have; what is larger, its calls do not even take."""
+# The system keeps descriptors as C's int.
 MOST_DESCRIPTORS = 2**31 - 1
 MOST_THREADS = 1 << 12
 """Beyond that a number of threads is a mistake, of which the system would start most."""

@@ -110,6 +110,7 @@ def steps_to(path: str) -> Iterator[tuple[str, os.stat_result]]:
         if num_links > _MOST_LINKS:
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
         target = os.readlink(here)
+        # A target that is no whole path counts from the folder that the link lies in.
         place = os.sep if os.path.isabs(target) else place
         rest += target.split(os.sep)[::-1]
 
@@ -146,6 +147,7 @@ def is_private_group(gid: int) -> bool:
             user, group = pwd.getpwuid(owner), grp.getgrgid(gid)
         except KeyError:
             continue
+        # Linux gives each user a group of the same name, with nobody else in it.
         is_own = user.pw_gid == gid and group.gr_name == user.pw_name
         if is_own and set(group.gr_mem) <= {user.pw_name}:
             return True
@@ -190,6 +192,7 @@ def why_exposed(path: str, opened: os.stat_result) -> str:
 
 def _why_shared(info: os.stat_result, what: str) -> str:
     """Why others can write to a file, or replace what others have put into a directory."""
+    # In a directory with this bit, as /tmp, others add files and cannot replace any.
     spared = stat.S_ISVTX if stat.S_ISDIR(info.st_mode) else 0
     reason = why_writable(info, what, spared)
     if reason and not info.st_mode & stat.S_IWOTH and is_private_group(info.st_gid):
@@ -281,5 +284,6 @@ def mark_choices() -> None:
     with suppress(OSError, RuntimeError):
         mark = cache_directory() / _CHOICES
         make_own_folder(mark.parent)
+        # Not only touched: a new file differs also where the clock has not gone on.
         mark.unlink(missing_ok=True)
         mark.touch(mode=0o600)

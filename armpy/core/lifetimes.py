@@ -33,6 +33,7 @@ def neighbours(lifetimes: Sequence[Lifetime]) -> list[list[int]] | None:
     """
     allowed = max(FEW_PAIRS, FEW_PAIRS_EACH * len(lifetimes))
     found: list[list[int]] = [[] for _ in lifetimes]
+    # A heap of ends: those that are over stand in front.
     living: list[tuple[int, int]] = []
     for number in sorted(range(len(lifetimes)), key=lambda n: lifetimes[n][0]):
         start, end = lifetimes[number]
@@ -69,11 +70,13 @@ def place_in_order(lifetimes: Sequence[Lifetime], sizes: Sequence[int]) -> list[
     offsets = [0] * len(lifetimes)
     gaps = _Gaps()
     living: list[tuple[int, int]] = []
+    # Of those that begin together the largest first: smaller ones fit what is left.
     for number in sorted(range(len(lifetimes)), key=lambda n: (lifetimes[n][0], -sizes[n])):
         start, end = lifetimes[number]
         while living and living[0][0] < start:
             _, ended = heappop(living)
             gaps.give_back(offsets[ended], sizes[ended])
+        # What has no bytes can lie anywhere.
         if sizes[number]:
             offsets[number] = gaps.take(sizes[number])
             heappush(living, (end, number))
@@ -85,6 +88,7 @@ class _Gaps:
 
     def __init__(self) -> None:
         self._end = 0
+        # The same gaps three times: by size to find one, by either end to join it with others.
         self._by_size: list[tuple[int, int]] = []
         self._begins: dict[int, int] = {}
         self._ends: dict[int, int] = {}
@@ -98,6 +102,7 @@ class _Gaps:
             if room > size:
                 self._add(offset + size, offset + room)
             return offset
+        # A gap at the very end is the only one that can grow.
         offset = self._ends.get(self._end, self._end)
         if offset < self._end:
             self._remove(offset, self._end)

@@ -89,6 +89,7 @@ class ModuleTables:
     @cached_property
     def _words(self) -> dict[str, frozenset[bytes] | None]:
         """What stands in the table of each module that has one; None where that cannot be seen."""
+        # Its folder is known of an imported package only.
         import_module(self._package)
         names = _modules_of(self._package) if self._modules is None else sorted(self._modules)
         start = b"\n" + self._table.encode()

@@ -29,8 +29,10 @@ class Scaling(NamedTuple):
             )
         scales, zero_points = _along_axis(self, numbers.shape)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            # Divided in float32 as by TFLite; wider behind it, where a half is added exactly.
             scaled = (numbers.astype(np.float32) / scales).astype(np.float64)
         scaled = np.where(scales == 0, 0.0, scaled)
+        # Half away from zero, where NumPy would round to even.
         rounded = np.trunc(scaled + np.copysign(0.5, scaled)) + zero_points
         stored: npt.NDArray[np.integer[Any]] = np.clip(rounded, *integer_range).astype(dtype)
         return stored

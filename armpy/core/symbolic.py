@@ -63,6 +63,7 @@ class SymbolicTrace:
         """What a function gives for some sizes and plain numbers."""
         key = function, tuple([self._number(operand) for operand in operands])
         made = self._steps.get(key)
+        # Each step is made once, so that equal sizes have one number.
         if made is None:
             now = function(*map(_now, operands))
             made = self._steps[key] = Size(self, len(self._numbers), now)
@@ -73,6 +74,7 @@ class SymbolicTrace:
         """What a comparison gives, which becomes a condition."""
         one, other = self._number(left), self._number(right)
         result = _TESTS[name](_now(left), _now(right))
+        # What is compared with itself is no condition.
         if one != other:
             self._conditions[name, one, other] = result
         return result
@@ -87,6 +89,7 @@ class SymbolicTrace:
         if isinstance(operand, Size) and operand.trace is self:
             return operand.number
         plain = operand.trace.fix(operand) if isinstance(operand, Size) else _now(operand)
+        # By type, too: 1 and 1.0 are equal keys, and do not compute alike.
         key = type(plain), plain
         if key not in self._plain:
             self._plain[key] = len(self._numbers)
@@ -318,6 +321,7 @@ class Size:
         return not self.trace.test("==", self, 0)
 
     def __hash__(self) -> int:
+        # A key of a dictionary has to stay what it is.
         return hash(self.trace.fix(self))
 
     def __index__(self) -> int:

@@ -57,6 +57,7 @@ def take_turns(
 
 def orders(names: Sequence[Name], source: random.Random | None = None) -> Iterator[list[Name]]:
     """Orders of turns without end: a random one, its opposite, and so on."""
+    # Seeded, so that runs can be compared.
     source = source or random.Random(0)
     while True:
         order = source.sample(names, len(names))
@@ -80,5 +81,7 @@ def timed(
 
 def calls_in(seconds: float, call: Callable[[], object], clock: Clock = time.perf_counter) -> int:
     """How many calls take so long, at least one; the first one does not count."""
+    # The first one is slower, as nothing is in the caches.
     call()
+    # A clock may have stood still, and would be divided by.
     return max(1, math.ceil(seconds / max(timed(call, 3, clock)(), 1e-7)))

@@ -100,6 +100,7 @@ def set_vlog(tags: str) -> None:
         for tag in TAGS:
             setattr(is_on, tag, tag in wanted)
             log = logging.getLogger(f"armpy.core.vlog.{tag}")
+            # Not WARNING: the level that the application has set above counts then.
             log.setLevel(logging.DEBUG if tag in wanted else logging.NOTSET)
         above = logging.getLogger("armpy.core.vlog")
         if wanted and not any(isinstance(one, _Unheard) for one in above.handlers):

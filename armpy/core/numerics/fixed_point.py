@@ -80,6 +80,7 @@ def quantize_multiplier(real: float) -> tuple[int, int]:
     fraction, shift = math.frexp(real)
     # C's round(), half away from zero; the fraction is positive.
     multiplier = math.floor(fraction * (1 << 31) + 0.5)
+    # Rounded up to a whole, which 31 bits do not hold.
     if multiplier == 1 << 31:
         multiplier, shift = multiplier // 2, shift + 1
     if shift < -31:

@@ -79,6 +79,7 @@ def exp_on_negative_values(values: Integers, integer_bits: int, bits: int = 32) 
             digit = (rest & (1 << (fraction_bits + exponent))) != 0
             product = multiply_high(result, _constant(factor, bits), bits)
             result = np.where(digit, product, result)
+    # Below -32 nothing is left of the result in 31 bits.
     if integer_bits > 5:
         result = np.where(stored < -(32 << fraction_bits), 0, result)
     return np.where(stored == 0, _one(bits), result)
@@ -194,6 +195,7 @@ def inverse_sqrt_multiplier(values: Integers) -> tuple[Int64Array, Int64Array]:
     up = (leading_zeros(stored) - 3) // 2
     half = rounding_shift_right((stored << (2 * up)) >> 1, 1)
     x: Int64Array = np.full_like(stored, 1 << 28)
+    # As many Newton steps as the reference makes, whether or not they change anything.
     for _ in range(5):
         cube = saturating_shift_left(multiply_high(multiply_high(x, x), x), 6)
         step = multiply_high(x, 3 << 27) - multiply_high(half, cube)

@@ -47,6 +47,7 @@ def argument_multiplier(scale: float, beta: float) -> tuple[int, int]:
     TFLite ``PreprocessSoftmaxScaling``.
     """
     real = float(np.float32(beta)) * float(np.float32(scale)) * (1 << (31 - ARGUMENT_INTEGER_BITS))
+    # The reference's own limit, for large scales.
     return quantize_multiplier(min(real, (1 << 31) - 1.0))
 
 
@@ -103,6 +104,7 @@ class Exponentials:
         differences = np.arange(256)
         inside = differences <= self.radius
         factor = Multiplier.from_pairs([(self.multiplier, self.shift)], ())
+        # Beyond the radius the argument would overflow; its exponential is 0 below.
         self.arguments = factor.apply(np.where(inside, -differences, 0))
         exponentials = exp_on_negative_values(self.arguments, ARGUMENT_INTEGER_BITS)
         self.values = np.where(inside, exponentials, 0)

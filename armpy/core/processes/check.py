@@ -27,6 +27,7 @@ def find_in_force() -> dict[str, str]:
     Where no worker can be started, the only entry says why.
     """
     try:
+        # In a process of its own, as rights that are given up never come back.
         worker = Worker(f"{__name__}:Checker", WorkerSettings(None, confined=True))
     except OSError as error:
         return {"processes": f"none can be started: {error}"}

@@ -37,6 +37,7 @@ def confine(*, memory_bytes: int | None, rights: bool, writable: Sequence[str]) 
         }
     )
     _be_first_to_go()
+    # Its report names the thread in which the worker died.
     faulthandler.enable()
     _in_force.update(_give_up_rights(writable) if rights else NOTHING_IN_FORCE)
 
@@ -51,6 +52,7 @@ def _give_up_rights(writable: Sequence[str]) -> dict[str, str]:
     folders = [*writable]
     if (cache := _cache()) is not None:
         folders.insert(0, str(cache))
+        # For what is imported here, and for programs that it starts.
         tempfile.tempdir = os.environ["TMPDIR"] = str(cache / "tmp")
     return restrict(folders)
 
@@ -59,6 +61,7 @@ def _limit_memory(limit_bytes: int | None) -> str:
     """Limit what the process may have of its own; what is shared with others does not count."""
     if limit_bytes is None:
         try:
+            # A quarter is left to the application and the system.
             limit_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 3 // 4
         except (OSError, ValueError):
             return _NO_LIMIT
@@ -83,6 +86,7 @@ def _leave_no_core_dump() -> str:
 def _be_first_to_go() -> None:
     """Let the system end this process before the application when memory runs out."""
     with suppress(OSError):
+        # The highest value, which the system looks for first.
         Path("/proc/self/oom_score_adj").write_text("1000")
 
 

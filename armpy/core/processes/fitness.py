@@ -62,6 +62,7 @@ def _descriptors() -> str:
 def _memory() -> str:
     """Why no memory can be had."""
     try:
+        # From the system: Python may have a reserve, which is soon used up.
         mmap.mmap(-1, _NEEDED_BYTES, mmap.MAP_PRIVATE).close()
     except OSError:
         return NO_MEMORY
@@ -85,6 +86,7 @@ def _is_out_of_memory(error: BaseException | None) -> bool:
     while error is not None:
         if isinstance(error, MemoryError) and not isinstance(error, ArmpyError):
             return True
+        # A backend's error may tell of memory that it could not have.
         error = error.__cause__
     return False
 

@@ -38,20 +38,25 @@ class Output:
             stopped, self._stop = os.pipe()
             ends.callback(os.close, stopped)
             ends.callback(os.close, self._stop)
+            # It does not refer to this object, which could never be collected then.
             self._thread = threading.Thread(
                 target=_read, args=(descriptor, stopped, self._kept), name="armpy-output"
             )
+            # It must not keep the application from ending.
             self._thread.daemon = True
             try:
                 self._thread.start()
             except RuntimeError as error:
+                # The same kind as for descriptors: callers ask only whether the system had enough.
                 raise OSError(errno.EAGAIN, str(error)) from error
+            # From here on the thread closes two of them, and `stop` the third.
             ends.pop_all()
 
     def text(self, *, has_ended: bool = False) -> str:
         """What was kept; of a process that has ended, all of it."""
         if has_ended:
             self._thread.join(_WAIT_S)
+        # What is kept may begin in the midst of a character.
         return bytes(self._kept).decode(errors="replace")
 
     def stop(self) -> None:

@@ -42,6 +42,7 @@ def send_request(connection: socket.socket, request: object, descriptors: Sequen
     """Send a request with descriptors, which stay the sender's."""
     payload = pickle.dumps(request, protocol=5)
     message = _LENGTH.pack(len(payload)) + payload
+    # Descriptors go with the first bytes; the rest may follow in pieces.
     sent = socket.send_fds(connection, [message], descriptors) if descriptors else 0
     connection.sendall(memoryview(message)[sent:])
 
@@ -70,6 +71,7 @@ def receive_request(connection: socket.socket) -> WorkerRequest:
     if not start:
         raise EOFError
     for descriptor in descriptors:
+        # Programs that the worker starts are to have nothing of the application's.
         os.set_inheritable(descriptor, False)
     start += _received(connection, _LENGTH.size - len(start))
     content = pickle.loads(_received(connection, *_LENGTH.unpack(start)))
