@@ -76,12 +76,14 @@ class ArmpyError(Exception):
             parts.append(f"Expected {self.expected}")
         elif self.actual:
             parts.append(f"Got {self.actual}")
+        # Texts come with a full stop and without.
         text = ". ".join(part.rstrip(".") for part in parts)
         if self.fix:
             text += f". {self.fix}"
         return text if text.endswith((".", "?", "!")) else f"{text}."
 
     def __reduce__(self) -> tuple[object, ...]:
+        # By their fields: Python would call `__init__` with the text alone.
         return (_rebuild, (type(self), self.__dict__.copy()))
 
 
@@ -89,6 +91,7 @@ def _rebuild(kind: type[ArmpyError], fields: dict[str, object]) -> ArmpyError:
     """Make an error again from its pickled fields."""
     # A subclass's __init__ may have a signature of its own, so it is not called.
     plain = type(kind.__name__, (kind,), {"__init__": Exception.__init__})
+    # Of a kind without that `__init__`; the class is put right below.
     error: ArmpyError = plain(fields["failed"])
     error.__class__ = kind
     error.__dict__.update(fields)
@@ -216,6 +219,7 @@ def did_you_mean(
     """
     import difflib  # noqa: PLC0415  # for those who mistype
 
+    # Without style, so that numThreads finds num_threads.
     spelled: dict[str, object] = {}
     for other in known:
         spelled.setdefault(_without_style(other), other)

@@ -56,6 +56,7 @@ class Quantization:
     axis: int | None = None
 
     def __post_init__(self) -> None:
+        # Tuples only: a list could change under a frozen object, and has no hash.
         if not isinstance(self.scales, tuple) or not isinstance(self.zero_points, tuple):
             raise InvalidArgumentError(
                 "scales and zero points are not given as tuples",
@@ -76,6 +77,7 @@ class Quantization:
                 where="Quantization",
                 actual=f"{len(self.scales)} scales and axis {self.axis}",
             )
+        # Above 0, except for a channel of zeros, whose scale may be 0.
         lowest = math.ulp(0.0) if self.axis is None else 0.0
         for scale in self.scales:
             if not lowest <= scale < math.inf:
@@ -214,6 +216,7 @@ class TensorInfo:
         shape = self.shape
         if shape is None:
             return
+        # By exact type, which is quick, as there are many of these; what else fits is converted.
         if type(shape) is not tuple or any(type(dim) not in _DIMENSION_TYPES for dim in shape):
             shape = _as_shape(shape)
             object.__setattr__(self, "shape", shape)
@@ -292,6 +295,7 @@ class TensorInfo:
 
     def with_shape(self, shape: Shape | None) -> TensorInfo:
         """The same with another shape."""
+        # The same object: it is frozen, and most shapes stay what they are.
         if shape == self.shape:
             return self
         return TensorInfo(shape, self.data_type, self.quantization, self.is_constant)
@@ -304,6 +308,7 @@ class TensorInfo:
         return text
 
 
+# Traced sizes stay as they are: converted, they would be fixed.
 _DIMENSION_TYPES = (int, type(None), Size)
 
 

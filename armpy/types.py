@@ -71,6 +71,7 @@ class DataType(enum.Enum):
     FLOAT8_E8M0 = 26
     FLOAT4_E2M1 = 27
 
+    # Cached, as every layer asks for these and members are never many.
     @cached_property
     def dtype(self) -> np.dtype[np.generic]:
         """NumPy dtype of the stored elements; see `is_bit_pattern` for small floats."""
@@ -99,6 +100,7 @@ class DataType(enum.Enum):
     @cached_property
     def is_bit_pattern(self) -> bool:
         """Whether elements are floats that NumPy has no type for, stored as their bits."""
+        # NumPy's own floats are of kind f.
         return self.is_float and self.dtype.kind == "u"
 
     @cached_property
@@ -131,6 +133,7 @@ _DTYPES = {
     "QSYMM_S16": "int16",
     "QSYMM_S8": "int8",
     "QASYMM_S8": "int8",
+    # By its bits, as the small floats below: NumPy has no such types.
     "BFLOAT16": "uint16",
     "SIGNED64": "int64",
     "QASYMM_U16": "uint16",
@@ -141,6 +144,7 @@ _DTYPES = {
     "UNSIGNED32": "uint32",
     "UNSIGNED64": "uint64",
     "FLOAT64": "float64",
+    # One to a byte, the narrowest that NumPy has.
     "SIGNED4": "int8",
     "UNSIGNED4": "uint8",
     "SIGNED2": "int8",

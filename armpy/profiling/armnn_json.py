@@ -99,6 +99,7 @@ class _Tree:
     def __init__(self, label: str, event: ProfilingEvent, num_before: int) -> None:
         self.label = label
         self.event = event
+        # Zeros for the executions before: the format has a number for each.
         self.times: list[tuple[float, float, float]] = [(0.0, 0.0, 0.0)] * num_before
         self.children: dict[tuple[str, str], _Tree] = {}
 
@@ -146,6 +147,7 @@ class _Printer:
 
     def measurements(self, recorded: ProfileRecord) -> _Document:
         """Everything that was measured."""
+        # Its thread did something else meanwhile, so it is no part of an execution.
         events = [e for e in recorded.events if e.kind is not EventKind.QUEUED]
         roots = nested([*events, *recorded.load_events])
         phases = [n for root in roots for n in root.walk() if n.event.kind is EventKind.LOAD]

@@ -138,6 +138,7 @@ class Comparison:
 
 def compare_summaries(before: SummaryFigures, after: SummaryFigures) -> Comparison:
     """Compare two profiles; see `Summary.compare`."""
+    # A profile without executions has no time to divide either.
     runs = max(before.num_executions, 1), max(after.num_executions, 1)
     return Comparison(
         before.wall_ns / 1000 / runs[0],
@@ -155,10 +156,12 @@ def _together(before: Iterable[Share], after: Iterable[Share]) -> list[list[str]
     """Names of layers that have to be compared as one, as one of the profiles has them so."""
     groups: dict[str, list[str]] = {}
     for share in (*before, *after):
+        # Each profile may join others: what shares a layer belongs together.
         parts = (share.layer or share.name).split(_JOIN)
         joined = list(dict.fromkeys(n for part in parts for n in groups.get(part, [part])))
         for part in joined:
             groups[part] = joined
+    # All parts of a group have the same list, which counts once.
     return list({id(group): group for group in groups.values()}.values())
 
 

@@ -59,6 +59,7 @@ class Counters:
     def __init__(self) -> None:
         self._values: dict[tuple[str, str], CounterValue] = {}
         self._samples: list[CounterSample] = []
+        # Of both: backends add from threads of their own.
         self._lock = threading.Lock()
 
     def declare(self, backend: str, counter: Counter) -> None:
@@ -143,6 +144,7 @@ def _declared(backend: str, counter: Counter) -> CounterValue:
             expected="a CounterKind",
             actual=repr(counter.kind),
         )
+    # Plain texts: a subclass would bring code of the backend's along.
     name, unit, description = map(str.__str__, texts)
     return CounterValue(backend, name, unit, counter.kind, description)
 

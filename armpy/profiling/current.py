@@ -47,6 +47,7 @@ def measured_execution(
     queued = _queued.get()
     if queued is not None:
         profiler.add_waiting("a free thread", *queued, is_ahead=True)
+        # Told once: what this context executes later has not waited for it.
         _queued.set(None)
     token = _current.set(profiler)
     spans = profiler.spans
@@ -54,6 +55,7 @@ def measured_execution(
     try:
         with nullcontext() if spans is None else spans.around(_EXECUTION):
             made = run(*args, **kwargs)
+        # Behind the call: what has failed is no measurement of an execution.
         profiler.add(EXECUTE, "", started_s, time.perf_counter())
     finally:
         _current.reset(token)
@@ -133,6 +135,7 @@ class WatchedLock:
 
     def acquire(self, timeout: float = -1) -> bool:
         """Acquire it as a `threading.Lock`."""
+        # Nearly always nobody has it, and there is no wait to measure.
         if self._lock.acquire(blocking=False):
             return True
         started_s = time.perf_counter()

@@ -81,6 +81,7 @@ class ProfilingEvent:
     start_us: float
     duration_us: float
     thread: int
+    # A dictionary has no hash.
     details: Mapping[str, float] = field(default_factory=dict, hash=False)
     kind: EventKind = field(default=EventKind.COMMAND, compare=False)
     operation: str = field(default="", compare=False)
