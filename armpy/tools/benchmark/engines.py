@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+import armpy
 from armpy.model.load_options import LoadOptions
 from armpy.tools.benchmark.inputs import Array, chosen_shapes, fits, random_array
 from armpy.tools.benchmark.subject_model import ISubjectModel, items_of, read_arrays
@@ -29,19 +30,13 @@ def load(subject: Subject) -> ISubjectModel:
     """
     if subject.engine == ARMPY:
         return ArmpySubjectModel(subject, load_model(subject))
-    from armpy.tools.benchmark.peer import PeerSubjectModel
-    from armpy.tools.measure.engines import open_engine
+    from armpy.tools.benchmark.peer import load_peer
 
-    threads = subject.num_threads or 1
-    return PeerSubjectModel(
-        subject, open_engine(subject.engine, subject.model, threads, subject.callers)
-    )
+    return load_peer(subject)
 
 
 def load_model(subject: Subject, *, profiling: bool = False) -> Model:
     """Load a model as a subject says."""
-    import armpy
-
     given: dict[str, Any] = dict(subject.load_options)  # Any: by name
     paths = given.pop("dynamic_backends_path", None)
     options = LoadOptions(backends=subject.backends, num_threads=subject.num_threads, **given)

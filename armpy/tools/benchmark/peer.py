@@ -10,7 +10,14 @@ from armpy.errors import BackendUnavailableError
 from armpy.tools.benchmark.inputs import Array, usual_shape
 from armpy.tools.benchmark.subject_model import ISubjectModel, items_of, read_arrays
 from armpy.tools.benchmark.subjects import Subject
-from armpy.tools.measure.engines import EngineInput, IEngine, refusal
+from armpy.tools.measure.engines import EngineInput, IEngine, open_engine, refusal
+
+
+def load_peer(subject: Subject) -> PeerSubjectModel:
+    """Load a subject on the engine that it names; errors as for `open_engine`."""
+    threads = subject.num_threads or 1
+    engine = open_engine(subject.engine, subject.model, threads, subject.callers)
+    return PeerSubjectModel(subject, engine)
 
 
 class PeerSubjectModel(ISubjectModel):
