@@ -7,6 +7,7 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
+from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, TypeVar
 
@@ -47,7 +48,7 @@ from armpy.types import BackendId, Priority
 if TYPE_CHECKING:
     from armpy.execution.calls.debugged_network import DebuggedNetwork
     from armpy.execution.calls.network_memory import NetworkMemory
-    from armpy.execution.wrappers.debugging import DebugCallback
+    from armpy.execution.wrappers.debugging import DebugCallback, DebugWrapper
 
 _DEBUG = "debug"
 """Begins the keys of plans in which every value is a result."""
@@ -522,15 +523,14 @@ class LoadedNetwork:
 
         return DebuggedNetwork(self, callback)
 
-    def prepared_to_debug(self, shapes: Shapes, callback: DebugCallback) -> BoundProgram:
-        """The network prepared for some input shapes, with a callback."""
+    def prepared_to_debug(self, shapes: Shapes, debug: DebugWrapper) -> BoundProgram:
+        """The network prepared for some input shapes, with a wrapper that tells every value."""
         with self._lock:
             self._check_open()
             graph = self._bound(shapes)
             plan, key = self._debug_plan(shapes, graph), (_DEBUG, shapes)
-            return self._wrappers.prepared(
-                shapes, plan, falls_back=(self, key), debug=(graph, callback)
-            )
+            told = partial(debug, graph=graph)
+            return self._wrappers.prepared(shapes, plan, falls_back=(self, key), debug=told)
 
     def _debug_plan(self, shapes: Shapes, graph: Graph) -> ProgramPlan:
         """The plan in which every value is a result."""

@@ -12,7 +12,7 @@ from armpy.execution.programs.bound_program import BoundProgram
 from armpy.execution.programs.imports import ImportingNetwork
 from armpy.execution.scheduling.executors import Executors
 from armpy.execution.steps.control_flow import Shapes
-from armpy.execution.wrappers.debugging import DebugCallback
+from armpy.execution.wrappers.debugging import DebugWrapper
 from armpy.graph import Graph
 from armpy.ops.operation import Array
 
@@ -86,5 +86,5 @@ class LoadedCallee(Callee, ImportingNetwork, Protocol):
     def find_prepared(self, inputs: Sequence[Array]) -> BoundProgram | None:
         """The network prepared for the shapes of some inputs, if it is already."""
 
-    def prepared_to_debug(self, shapes: Shapes, callback: DebugCallback) -> BoundProgram:
-        """The network prepared for some input shapes, with a callback."""
+    def prepared_to_debug(self, shapes: Shapes, debug: DebugWrapper) -> BoundProgram:
+        """The network prepared for some input shapes, with a wrapper that tells every value."""

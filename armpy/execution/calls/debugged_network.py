@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from armpy.errors import InvalidArgumentError
@@ -10,7 +11,7 @@ from armpy.execution.arrays.imported_tensor import ImportedTensor
 from armpy.execution.arrays.slots import InputSlot
 from armpy.execution.programs.bound_program import BoundProgram
 from armpy.execution.programs.imports import import_given, imports_in
-from armpy.execution.wrappers.debugging import DebugCallback
+from armpy.execution.wrappers.debugging import DebugCallback, debugged
 from armpy.ops.operation import Array
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ class DebuggedNetwork:
         self.graph = network.graph
         self.inputs: tuple[InputSlot, ...] = network.inputs
         self._network = network
-        self._callback = callback
+        self._debug = partial(debugged, callback=callback)
 
     @property
     def imported(self) -> Collection[ImportedTensor]:
@@ -63,7 +64,7 @@ class DebuggedNetwork:
             If there are tensors that are not in memory of the host.
         """
         shapes = tuple([array.shape for array in inputs])
-        prepared = self._network.prepared_to_debug(shapes, self._callback)
+        prepared = self._network.prepared_to_debug(shapes, self._debug)
         import_given(self._network, prepared, inputs, targets)
         if imports_in(self._network, prepared, inputs, targets):
             raise InvalidArgumentError(

@@ -1,10 +1,10 @@
-"""Surrounding of plans: what every execution of a loaded network does besides its steps."""
+"""Wrappers of plans: all that an execution of a loaded network does besides its steps."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 from armpy.backend import Capability, has_matching_capability
 from armpy.core.vlog import is_on
@@ -14,21 +14,18 @@ from armpy.execution.arrays.slots import InputSlot, OutputSlot
 from armpy.execution.programs.bound_program import BoundProgram, PlanKey
 from armpy.execution.programs.held_memory import HeldMemory
 from armpy.execution.programs.importing_plan import ImportingPlan
-from armpy.execution.programs.protocols import ProgramPlan, Run
+from armpy.execution.programs.protocols import ProgramPlan
 from armpy.execution.programs.state import SharedState, VariableState
 from armpy.execution.programs.static_plan import StaticPlan
 from armpy.execution.programs.stepwise_plan import StepwisePlan
 from armpy.execution.settings import NetworkSettings
 from armpy.execution.steps.control_flow import Shapes
-from armpy.execution.wrappers.fallback import FallbackPlan, PlanSource
-from armpy.execution.wrappers.protected import binds_protected, check_plan, protected
-from armpy.execution.wrappers.state_runs import binds_plan, binds_run, observed, with_state
+from armpy.execution.wrappers.fallback import PlanSource, falling_back
+from armpy.execution.wrappers.protected import check_plan, protected
+from armpy.execution.wrappers.runs import Runs, observed, with_state
 from armpy.graph import Graph
 from armpy.ops.backend_internal import MemCopy
 from armpy.plugins.proxy.guard import BackendProxy
-
-if TYPE_CHECKING:
-    from armpy.execution.wrappers.debugging import DebugCallback
 
 
 def _refuse(*_: object) -> NoReturn:
@@ -81,7 +78,7 @@ class ExecutionWrappers:
         memory: HeldMemory | None = None,
         *,
         falls_back: tuple[PlanSource, PlanKey] | None = None,
-        debug: tuple[Graph, DebugCallback] | None = None,
+        debug: Callable[[Runs], Runs] | None = None,
     ) -> BoundProgram:
         """Surround a plan.
 
@@ -93,49 +90,17 @@ class ExecutionWrappers:
             What it is executed in; some of the plan's own if left out.
         falls_back : tuple of PlanSource and PlanKey, optional
             Whose plan it is, if another one may take its place when a backend fails.
-        debug : tuple of Graph and callable, optional
-            What is told to whom.
+        debug : callable, optional
+            Wrapper that tells every value.
         """
-        run: Run = plan.run if memory is None else memory.run
-        is_static = isinstance(plan, (StaticPlan, ImportingPlan))
-        bound: StaticPlan | ImportingPlan | FallbackPlan | None = None
-        if isinstance(plan, (StaticPlan, ImportingPlan)):
-            bound = plan
-        falls_back_now = falls_back if self._settings.properties.on_failure == "next" else None
-        if falls_back_now is not None:
-            # Below state and profiling: a failed attempt changes no variable, and its time counts.
-            again = FallbackPlan(*falls_back_now, plan, run)
-            run, bound = again.run, bound and again
-        result_infos = plan.result_infos
-        if debug is not None:
-            from armpy.execution.wrappers.debugging import DebugPlan  # noqa: PLC0415 - few debug
-
-            told = DebugPlan(debug[0], run, result_infos, debug[1])
-            run, bound, result_infos, is_static = told.run, None, told.result_infos, False
-        profiler, after_run = self._settings.profiler, self._settings.after_run
-        if self._graph.variables:
-            about = self._graph.variables, self._shared_state, self._state
-            num_outputs = len(result_infos) - len(self._graph.variables)
-            is_profiled = profiler is not None
-            run = with_state(run, num_outputs, is_static, *about, is_profiled=is_profiled)
-        if profiler is not None or after_run is not None:
-            run = observed(run, profiler, after_run)
-        if is_on.execution:
-            from armpy.execution.wrappers.logged import logged_run  # noqa: PLC0415 - few log
-
-            run, bound = logged_run(run, self._number), None
-        # Variables have other arrays from call to call, so backends can prepare nothing with them.
-        if bound is not None and memory is None and not self._graph.variables:
-            bind = binds_plan(bound, profiler, after_run)
-        else:
-            bind = binds_run(run)
-        if self._settings.properties.external_memory and memory is None:
-            run = bind = _refuse
-        if self._settings.protected_mode:
-            # Outermost: a tensor that is not protected gets no further.
-            check_plan(plan)
-            run, bind = protected(run), binds_protected(bind)
-        pairs = zip(self._graph.output_names, result_infos, strict=False)
+        if self._settings.properties.on_failure != "next":
+            falls_back = None
+        runs = Runs(plan.run) if memory is None else Runs(memory.run)
+        if memory is None and isinstance(plan, (StaticPlan, ImportingPlan)):
+            runs = Runs(plan.run, plan.bind)  # type: ignore[arg-type]  # all shapes are known
+        for wrapped in self._wrappers(plan, memory, falls_back, debug):
+            runs = wrapped(runs)
+        pairs = zip(self._graph.output_names, plan.result_infos, strict=False)
         source = self._settings.properties.output_source
         outputs = tuple(
             [
@@ -144,8 +109,57 @@ class ExecutionWrappers:
             ]
         )
         # Callbacks are the application's own code, which is not run elsewhere.
-        stops = debug is not None or (falls_back_now is None and self._stops_in_place(plan))
-        return BoundProgram(shapes, plan, run, bind, stops, self.input_slots(shapes), outputs)
+        stops = debug is not None or (falls_back is None and self._stops_in_place(plan))
+        inputs = self.input_slots(shapes)
+        return BoundProgram(shapes, plan, runs.run, runs.binding, stops, inputs, outputs)
+
+    def _wrappers(
+        self,
+        plan: ProgramPlan,
+        memory: HeldMemory | None,
+        falls_back: tuple[PlanSource, PlanKey] | None,
+        debug: Callable[[Runs], Runs] | None,
+    ) -> Iterator[Callable[[Runs], Runs]]:
+        """Wrappers of one plan's runs, the innermost first.
+
+        Notes
+        -----
+        1. Falling back, below state and profiling: a failed attempt changes no variable, and its
+           time counts.
+        2. Debugging, before state is written: what a callback raises leaves that as it was.
+        3. State: variables are sources and results of what is within.
+        4. Profiling, which counts the wait for variables as well.
+        5. Verbose logging.
+        6. Refusal of what is not executed in the application's own memory, where it has to be.
+        7. Protected mode, outermost: a tensor that is not protected gets no further.
+        """
+        settings = self._settings
+        profiler, after_run = settings.profiler, settings.after_run
+        if falls_back is not None:
+            network, key = falls_back
+            yield partial(falling_back, network=network, key=key, plan=plan)
+        if debug is not None:
+            yield debug
+        if self._graph.variables:
+            yield partial(
+                with_state,
+                graph=self._graph,
+                shared_state=self._shared_state,
+                state=self._state,
+                is_static=debug is None and isinstance(plan, (StaticPlan, ImportingPlan)),
+                is_profiled=profiler is not None,
+            )
+        if profiler is not None or after_run is not None:
+            yield partial(observed, profiler=profiler, after_run=after_run)
+        if is_on.execution:
+            from armpy.execution.wrappers.logged import logged  # noqa: PLC0415 - few log
+
+            yield partial(logged, number=self._number)
+        if settings.properties.external_memory and memory is None:
+            yield lambda _: Runs(_refuse, _refuse)
+        if settings.protected_mode:
+            check_plan(plan)
+            yield protected
 
     def _stops_in_place(self, plan: ProgramPlan) -> bool:
         """Whether all that a plan runs stops soon when it is told so."""

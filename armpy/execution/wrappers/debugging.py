@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import Protocol, TypeAlias
 
 from armpy.backend import Cancellation
-from armpy.execution.programs.protocols import Run
 from armpy.execution.steps.control_flow import Targets
-from armpy.graph import Graph, Layer
+from armpy.execution.wrappers.runs import Runs
+from armpy.graph import Graph
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -53,6 +50,13 @@ Arm NN DebugCallbackFunction.
 """
 
 
+class DebugWrapper(Protocol):
+    """`debugged` with a callback."""
+
+    def __call__(self, runs: Runs, /, *, graph: Graph) -> Runs:
+        """Wrap the runs of the plan for a graph."""
+
+
 def with_every_value(graph: Graph) -> Graph:
     """A graph whose outputs are followed by those of all its layers, in order."""
     taken, names = set(graph.output_names), []
@@ -70,17 +74,14 @@ def with_every_value(graph: Graph) -> Graph:
     )
 
 
-class DebugPlan:
-    """A plan of a graph of `with_every_value` that tells a callback, and gives the outputs only.
+def debugged(runs: Runs, *, graph: Graph, callback: DebugCallback) -> Runs:
+    """Execute the plan of `with_every_value`, tell a callback, and give the outputs only.
 
     Parameters
     ----------
+    runs : Runs
     graph : Graph
         The one whose values are told.
-    run : callable
-        Executes the plan.
-    infos : sequence of TensorInfo
-        The plan's results.
     callback : callable
 
     Notes
@@ -88,35 +89,26 @@ class DebugPlan:
     The callback is called when all has been computed: a backend may run many layers as one
     program. State is not written yet then.
     """
+    run = runs.run
+    shown = [(layer, index) for layer in graph.layers for index in range(len(layer.outputs))]
+    first = len(graph.outputs)
+    last = first + len(shown)
 
-    def __init__(
-        self, graph: Graph, run: Run, infos: Sequence[TensorInfo], callback: DebugCallback
-    ) -> None:
-        self._run = run
-        self._callback = callback
-        self._shown: list[tuple[Layer, int]] = [
-            (layer, index) for layer in graph.layers for index in range(len(layer.outputs))
-        ]
-        self._first = len(graph.outputs)
-        self._last = self._first + len(self._shown)
-        self.result_infos = (*infos[: self._first], *infos[self._last :])
-
-    def run(
-        self,
+    def run_debugged(
         sources: Sequence[Array],
         results: Targets | None = None,
         cancellation: Cancellation | None = None,
     ) -> list[Array]:
-        """Execute once; parameters and result as for `StaticPlan.run`."""
-        first, last = self._first, self._last
         given: list[Array | None] | None = None
         if results is not None:
-            given = [*results[:first], *([None] * (last - first)), *results[first:]]
-        made = self._run(sources, given, cancellation)
-        for (layer, index), values in zip(self._shown, made[first:last], strict=True):
+            given = [*results[:first], *([None] * len(shown)), *results[first:]]
+        made = run(sources, given, cancellation)
+        for (layer, index), values in zip(shown, made[first:last], strict=True):
             own = values.copy()
             own.flags.writeable = False
             tensor = layer.outputs[index]
             named = layer.name, layer.operation.name, index, tensor.name, tensor.info
-            self._callback(DebugValue(*named, own))
+            callback(DebugValue(*named, own))
         return [*made[:first], *made[last:]]
+
+    return Runs(run_debugged)

@@ -5,17 +5,17 @@ from __future__ import annotations
 import logging
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from armpy.backend import Cancellation
 from armpy.errors import ArmpyError, MemoryLimitError
 from armpy.execution.error_attribution import FAILURES, backend_of
 from armpy.execution.programs.bound_program import PlanKey
-from armpy.execution.programs.protocols import ProgramPlan, Run
+from armpy.execution.programs.protocols import ProgramPlan
 from armpy.execution.programs.static_plan import StaticPlan
 from armpy.execution.steps.control_flow import Targets
+from armpy.execution.wrappers.runs import Runs
 from armpy.ops.operation import Array
-from armpy.tensor import TensorInfo
 from armpy.types import BackendId
 
 _FAILURES = (*FAILURES, MemoryLimitError)
@@ -31,18 +31,18 @@ class PlanSource(Protocol):
         """The plan without the backend; as of `LoadedNetwork`."""
 
 
-class FallbackPlan:
-    """A plan that is made anew, without the backend, when one fails to execute it.
+def falling_back(runs: Runs, network: PlanSource, key: PlanKey, plan: ProgramPlan) -> Runs:
+    """Execute a plan that is made anew, without the backend, when one fails to execute it.
 
     Parameters
     ----------
+    runs : Runs
+        Of the plan.
     network : PlanSource
         Whose plan it is; not kept alive.
     key : tuple
         What it is prepared for.
     plan : ProgramPlan
-    run : callable
-        Executes the plan.
 
     Notes
     -----
@@ -52,58 +52,62 @@ class FallbackPlan:
     begins with the same. A backend that has failed once gets no layer of the network again, if
     others take them all; else its error is the caller's.
     """
-
-    def __init__(self, network: PlanSource, key: PlanKey, plan: ProgramPlan, run: Run) -> None:
-        # Weak, as the network has this with its plans.
-        self._network = weakref.ref(network)
-        self._key = key
-        # One tuple, so that another thread never sees the plan of one and the function of another.
-        self._current = plan, run
-        self.result_infos: tuple[TensorInfo, ...] = plan.result_infos
+    # Weak, as the network has this with its plans.
+    next_plans = _NextPlans(weakref.ref(network), key)
+    # One tuple, so that another thread never sees the plan of one and the function of another.
+    current = plan, runs.run
 
     def run(
-        self,
         sources: Sequence[Array],
         results: Targets | None = None,
         cancellation: Cancellation | None = None,
     ) -> list[Array]:
-        """Execute once; parameters, result and errors as for `StaticPlan.run`."""
+        nonlocal current
         while True:
-            plan, run = self._current
+            latest, run_latest = current
             try:
                 # A copy: an attempt that fails may have put new arrays where there were none.
-                return run(sources, None if results is None else [*results], cancellation)
+                given = None if results is None else [*results]
+                return run_latest(sources, given, cancellation)
             except _FAILURES as error:
-                following = self._following(plan, error)
-                self._current = following, following.run
+                made = next_plans.plan(latest, error)
+                current = made, made.run
 
-    def bind(self, sources: Sequence[Array], results: Sequence[Array]) -> Callable[[], None]:
-        """Prepare many executions; parameters, result and errors as for `StaticPlan.bind`."""
-        plan, call = self._bound(self._current[0], sources, results)
+    def bind(sources: Sequence[Array], results: Targets) -> Callable[[], None]:
+        latest, call = next_plans.bound(current[0], sources, results)
 
         def execute() -> None:
-            nonlocal plan, call
+            nonlocal latest, call
             while True:
                 try:
                     return call()
                 except _FAILURES as error:
-                    following = self._following(plan, error)
-                    plan, call = self._bound(following, sources, results)
+                    made = next_plans.plan(latest, error)
+                    latest, call = next_plans.bound(made, sources, results)
 
         return execute
 
-    def _bound(
-        self, plan: ProgramPlan, sources: Sequence[Array], results: Sequence[Array]
+    return Runs(run, None if runs.bind is None else bind)
+
+
+class _NextPlans(NamedTuple):
+    """Plans that follow one whose backend has failed."""
+
+    network: Callable[[], PlanSource | None]
+    key: PlanKey
+
+    def bound(
+        self, plan: ProgramPlan, sources: Sequence[Array], results: Targets
     ) -> tuple[ProgramPlan, Callable[[], None]]:
         """Let the first plan bind that can."""
         while True:
             assert isinstance(plan, StaticPlan)  # of a network without open shapes all are
             try:
-                return plan, plan.bind(sources, results)
+                return plan, plan.bind(sources, results)  # type: ignore[arg-type]  # all shapes are known
             except _FAILURES as error:
-                plan = self._following(plan, error)
+                plan = self.plan(plan, error)
 
-    def _following(self, plan: ProgramPlan, error: ArmpyError) -> ProgramPlan:
+    def plan(self, plan: ProgramPlan, error: ArmpyError) -> ProgramPlan:
         """The plan without the backend that has failed.
 
         Raises
@@ -111,12 +115,12 @@ class FallbackPlan:
         ArmpyError
             The error itself, if it is no backend's or nobody else takes the layers.
         """
-        network = self._network()
+        network = self.network()
         backend_id = backend_of(error)
         if network is None or not backend_id:
             raise error
         try:
-            following = network.plan_without(backend_id, error, self._key)
+            following = network.plan_without(backend_id, error, self.key)
         except ArmpyError as refusal:
             _log.warning("no other backend can execute what %s failed to: %s", backend_id, refusal)
             raise error from error.__cause__

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from armpy.backend import Cancellation
 from armpy.core.vlog import vlog
-from armpy.execution.programs.protocols import Run
 from armpy.execution.steps.control_flow import Targets
+from armpy.execution.wrappers.runs import Runs
 from armpy.graph import Graph
 from armpy.ops.operation import Array
 from armpy.tensor import format_shape
@@ -24,15 +24,20 @@ def described_graph(graph: Graph) -> str:
     return f"{len(graph.layers)} layers, inputs {inputs or 'none'}, outputs {outputs}"
 
 
-def logged_run(run: Run, number: int) -> Run:
+def logged(runs: Runs, number: int) -> Runs:
     """The same execution, whose begin and end are told.
 
     Parameters
     ----------
-    run : Run
+    runs : Runs
     number : int
         That tells the network from others.
+
+    Notes
+    -----
+    Nothing is prepared where executions are bound, so that each of them is told.
     """
+    run = runs.run
 
     def run_logged(
         sources: Sequence[Array],
@@ -53,4 +58,4 @@ def logged_run(run: Run, number: int) -> Run:
         vlog("execution", "network %d: ended after %.1f us", number, taken_us)
         return made
 
-    return run_logged
+    return Runs(run_logged)

@@ -11,11 +11,12 @@ from armpy.execution.arrays.imported_tensor import ImportedTensor
 from armpy.execution.programs.importing_plan import ImportingPlan
 from armpy.execution.programs.stepwise_plan import StepwisePlan
 from armpy.execution.steps.control_flow import Targets
+from armpy.execution.wrappers.runs import Runs
 from armpy.ops.operation import Array
 from armpy.types import HOST
 
 if TYPE_CHECKING:
-    from armpy.execution.programs.protocols import Bind, ProgramPlan, Run
+    from armpy.execution.programs.protocols import ProgramPlan
 
 
 def check_plan(plan: ProgramPlan) -> None:
@@ -45,8 +46,9 @@ def check_plan(plan: ProgramPlan) -> None:
             raise _refused(f"{layer.where} runs on the host")
 
 
-def protected(run: Run) -> Run:
-    """Execute with imported protected tensors alone."""
+def protected(runs: Runs) -> Runs:
+    """Execute, and prepare executions, with imported protected tensors alone."""
+    run, bind = runs.run, runs.binding
 
     def run_protected(
         sources: Sequence[Array],
@@ -56,19 +58,13 @@ def protected(run: Run) -> Run:
         _check_tensors(sources, results)
         return run(sources, results, cancellation)
 
-    return run_protected
-
-
-def binds_protected(bind: Bind) -> Bind:
-    """Prepare executions with imported protected tensors alone."""
-
     def bind_protected(
         sources: Sequence[Array], results: Targets
     ) -> Callable[[], Sequence[Array] | None]:
         _check_tensors(sources, results)
         return bind(sources, results)
 
-    return bind_protected
+    return Runs(run_protected, bind_protected)
 
 
 def _check_tensors(sources: Sequence[object], results: Sequence[object] | None) -> None:

@@ -1,9 +1,9 @@
-"""Runs of plans with whatever is to be done around them: variables, profiles, bound arrays."""
+"""Runs of plans with whatever is to be done around them: variables, profiles."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import NamedTuple
 
 from armpy.backend import Cancellation, cancellable, current_cancellation
 from armpy.errors import InvalidArgumentError
@@ -11,25 +11,76 @@ from armpy.execution.programs.protocols import Bind, Run
 from armpy.execution.programs.state import SharedState, VariableState
 from armpy.execution.scheduling.stop_signal import acquire, commit
 from armpy.execution.steps.control_flow import Targets
-from armpy.graph import Variable
+from armpy.graph import Graph, Variable
 from armpy.ops.operation import Array
 from armpy.profiling import Profiler, WatchedLock, measured_execution
 from armpy.tensor import format_shape
 
 
+class Runs(NamedTuple):
+    """Execution of a plan, once and many times with the same arrays; wrappers make others of it.
+
+    Parameters
+    ----------
+    run : callable
+        Executes once.
+    bind : callable, optional
+        Prepares many executions; left out where arrays or steps are known only when they run.
+    """
+
+    run: Run
+    bind: Bind | None = None
+
+    @property
+    def binding(self) -> Bind:
+        """What prepares executions, be it that nothing of them can be."""
+        return self.bind or _binds_run(self.run)
+
+
+def _binds_run(run: Run) -> Bind:
+    """Prepare executions whose arrays or steps are known only when they run."""
+
+    def bind(sources: Sequence[Array], results: Targets) -> Callable[[], Sequence[Array]]:
+        # Copied for each execution, which puts new arrays where there are none.
+        given: list[Array | None] = [*results]
+        cancellation = current_cancellation()
+
+        def execute() -> Sequence[Array]:
+            if cancellation is None or current_cancellation() is cancellation:
+                return run(sources, [*given], cancellation)
+            with cancellable(cancellation):
+                return run(sources, [*given], cancellation)
+
+        return execute
+
+    return bind
+
+
 def with_state(
-    run_plan: Run,
-    num_outputs: int,
-    is_static: bool,
-    variables: Sequence[Variable],
+    runs: Runs,
+    graph: Graph,
     shared_state: SharedState,
     state: VariableState,
     *,
-    is_profiled: bool = False,
-) -> Run:
-    """Execute a plan with variables as further sources and results, one execution at a time."""
+    is_static: bool,
+    is_profiled: bool,
+) -> Runs:
+    """Execute a plan with variables as further sources and results, one execution at a time.
+
+    Parameters
+    ----------
+    runs : Runs
+    graph : Graph
+    shared_state : SharedState
+    state : VariableState
+        The network's part of it.
+    is_static : bool
+        Whether it is a static plan: no other writes arrays that it gives to nobody else.
+    is_profiled : bool
+        Whether waiting for the variables is told to the profiler.
+    """
+    run_plan, variables, num_outputs = runs.run, graph.variables, len(graph.outputs)
     lock = WatchedLock(shared_state.lock, "the variables") if is_profiled else shared_state.lock
-    # Only a static plan writes arrays that it gives to nobody else.
 
     def run(
         sources: Sequence[Array],
@@ -54,7 +105,8 @@ def with_state(
             lock.release()
         return made[:num_outputs]
 
-    return run
+    # Variables have other arrays from call to call, so backends can prepare nothing with them.
+    return Runs(run)
 
 
 def _check_state(variables: Sequence[Variable], arrays: Sequence[Array]) -> None:
@@ -69,8 +121,9 @@ def _check_state(variables: Sequence[Variable], arrays: Sequence[Array]) -> None
             )
 
 
-def observed(run: Run, profiler: Profiler | None, after_run: Callable[[], None] | None) -> Run:
+def observed(runs: Runs, profiler: Profiler | None, after_run: Callable[[], None] | None) -> Runs:
     """Tell a profiler, and whoever else wants to know, when an execution has come to its end."""
+    run, bind = runs
 
     def run_observed(
         sources: Sequence[Array],
@@ -85,53 +138,20 @@ def observed(run: Run, profiler: Profiler | None, after_run: Callable[[], None] 
             after_run()
         return made
 
-    return run_observed
+    if bind is None:
+        return Runs(run_observed)
 
+    def bind_observed(
+        sources: Sequence[Array], results: Targets
+    ) -> Callable[[], Sequence[Array] | None]:
+        execute = bind(sources, results)
 
-class _Bindable(Protocol):
-    """Plan that backends prepare executions of, too."""
-
-    def bind(self, sources: Sequence[Array], results: Sequence[Array]) -> Callable[[], None]:
-        """As `StaticPlan.bind`."""
-
-
-def binds_plan(
-    plan: _Bindable, profiler: Profiler | None, after_run: Callable[[], None] | None
-) -> Bind:
-    """Prepare executions of a plan that the backends prepare, too."""
-
-    def bind(sources: Sequence[Array], results: Targets) -> Callable[[], None]:
-        execute = plan.bind(sources, results)  # type: ignore[arg-type]  # all shapes are known
-        if profiler is None and after_run is None:
-            return execute
-
-        def execute_observed() -> None:
-            if profiler is None:
-                execute()
-            else:
-                measured_execution(profiler, execute)
+        def execute_observed() -> Sequence[Array] | None:
+            made = execute() if profiler is None else measured_execution(profiler, execute)
             if after_run is not None:
                 after_run()
+            return made
 
         return execute_observed
 
-    return bind
-
-
-def binds_run(run: Run) -> Bind:
-    """Prepare executions whose arrays or steps are known only when they run."""
-
-    def bind(sources: Sequence[Array], results: Targets) -> Callable[[], Sequence[Array]]:
-        # Copied for each execution, which puts new arrays where there are none.
-        given: list[Array | None] = [*results]
-        cancellation = current_cancellation()
-
-        def execute() -> Sequence[Array]:
-            if cancellation is None or current_cancellation() is cancellation:
-                return run(sources, [*given], cancellation)
-            with cancellable(cancellation):
-                return run(sources, [*given], cancellation)
-
-        return execute
-
-    return bind
+    return Runs(run_observed, bind_observed)
