@@ -17,6 +17,7 @@ from collections.abc import Callable
 import numpy as np
 
 from armpy import DataType, Network, Runtime, RuntimeOptions, TensorInfo, ops
+from armpy.execution.calls.invocation import Invocation
 from benchmarks.bound_calls import taken
 from benchmarks.common import description
 from tests.support.injections import inject
@@ -52,9 +53,8 @@ def _compare(size: int) -> None:
         Runtime(RuntimeOptions(backends=["CpuRef"], isolation="process")) as there,
     ):
         networks = [r.get_network(r.load_network(_sum_network(size))) for r in (here, there)]
-        bound = [
-            n.bind({"x": one, "y": other}, {"sum": result}, cancellable=False) for n in networks
-        ]
+        asked = Invocation({"x": one, "y": other}, {"sum": result})
+        bound = [network.bind(asked) for network in networks]
 
         def copy() -> None:
             """One copy in and out."""

@@ -15,6 +15,7 @@ from armpy import DataType, Network, TensorInfo
 from armpy.core import vlog
 from armpy.core.vlog import TAGS, is_on, set_vlog
 from armpy.execution import Runtime, RuntimeOptions
+from armpy.execution.calls.invocation import Invocation
 from armpy.nnapi import Compilation, ModelBuilder
 from armpy.types import DeviceType
 from tests.support.buffer_device import BufferDevice
@@ -77,7 +78,7 @@ def run(runtime: Runtime) -> None:
     """Load and execute."""
     number = runtime.load_network(doubling())
     runtime.enqueue_workload(number, {"x": np.ones(2, np.float32)})
-    execution = runtime.get_network(number).bind({"x": np.ones(2, np.float32)})
+    execution = runtime.get_network(number).bind(Invocation({"x": np.ones(2, np.float32)}))
     execution()
 
 

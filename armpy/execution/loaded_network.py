@@ -6,7 +6,6 @@ import logging
 import weakref
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, TypeVar
@@ -43,10 +42,11 @@ from armpy.ops.operation import Array
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.profiling import phase, profiled_by
 from armpy.tensor import TensorInfo, check_shape_fits, format_shape
-from armpy.types import BackendId, Priority
+from armpy.types import BackendId
 
 if TYPE_CHECKING:
     from armpy.execution.calls.debugged_network import DebuggedNetwork
+    from armpy.execution.calls.invocation import Invocation
     from armpy.execution.calls.network_memory import NetworkMemory
     from armpy.execution.wrappers.debugging import DebugCallback, DebugWrapper
 
@@ -291,7 +291,9 @@ class LoadedNetwork:
             If one takes longer, or all of it.
         """
         if deadline_s is not None:
-            return self._run_until(inputs, outputs, loop_timeout_s, deadline_s)
+            from armpy.execution.calls import async_execution  # noqa: PLC0415 - futures are slow to import, and most programs call
+
+            return async_execution.run_in_order(self, inputs, outputs, deadline_s, loop_timeout_s)
         # A copy, as an execution puts new arrays where there are none.
         results = None if outputs is None else list(outputs)
         run = self.prepared_for(inputs, results or ()).run
@@ -300,64 +302,51 @@ class LoadedNetwork:
         with loop_timeout(loop_timeout_s):
             return run(inputs, results)
 
-    def _run_until(
-        self,
-        inputs: Sequence[Array],
-        outputs: Sequence[Array | None] | None,
-        loop_timeout_s: float | Unset | None,
-        deadline_s: float,
-    ) -> list[Array]:
-        """`run` with a deadline."""
-        from armpy.execution.calls import async_execution as starting  # noqa: PLC0415 - futures are slow to import, and most programs call
+    def invoke(self, asked: Invocation) -> dict[str, Array]:
+        """Execute once, with inputs and outputs by name.
 
-        names = self.graph.output_names
-        given = zip(names, outputs or (), strict=False)
-        named = {name: array for name, array in given if array is not None}
-        limit = nullcontext() if loop_timeout_s is UNSET else loop_timeout(loop_timeout_s)
-        with limit:
-            made = starting.run(self, inputs, named, deadline_s=deadline_s)
-        return [made[name] for name in names]
+        Parameters
+        ----------
+        asked : Invocation
+
+        Returns
+        -------
+        dict of str to ndarray
+            Every output.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If inputs or outputs do not fit the network, or each other what is asked for.
+        ExecutionTimeoutError
+            If it takes longer than it may.
+        """
+        if asked.deadline_s is not None:
+            from armpy.execution.calls import async_execution  # noqa: PLC0415 - as for `run`
+
+            asked.check_deadline()
+            return async_execution.run(self, asked)
+        return asked.run(asked.callee(self))
 
     def find_prepared(self, inputs: Sequence[Array]) -> BoundProgram | None:
         """The network prepared for the shapes of some inputs, if it is already."""
         return self._ready.get(tuple([array.shape for array in inputs]))
 
-    def bind(
-        self,
-        inputs: Mapping[str, object],
-        outputs: Mapping[str, object] | None = None,
-        debug: DebugCallback | None = None,
-        *,
-        priority: Priority = Priority.MEDIUM,
-        deadline_s: float | None = None,
-        cancellable: bool = False,
-    ) -> Execution:
+    def bind(self, asked: Invocation) -> Execution:
         """Prepare many executions with the same arrays.
 
         Parameters
         ----------
-        inputs : mapping of str to ndarray
-            Every input.
-        outputs : mapping of str to ndarray, optional
-            Arrays to write outputs to; the ones missing are made.
-        debug : callable, optional
-            Told every value of every execution.
-        priority : Priority
-            Of those that are started and not called.
-        deadline_s : float, optional
-            How long each may take.
-        cancellable : bool
-            Whether `Execution.cancel` is to stop calls also where backends do not stop themselves.
-            Such calls are run by another thread.
+        asked : Invocation
+            What every execution asks; its inputs are arrays, which are read in place.
 
         Raises
         ------
         InvalidArgumentError
             If inputs or outputs do not fit the network, or an input could not be read in place.
         """
-        network = self if debug is None else self.debugging(debug)
-        about = self.executors, self.number, priority, deadline_s
-        execution = Execution(Binding(network, inputs, outputs), *about, cancellable=cancellable)
+        binding = Binding(asked.callee(self), asked.inputs, asked.outputs)
+        execution = Execution(binding, self.executors, self.number, asked)
         # Under the lock, so that `close` either knows of it or is seen here.
         with self._lock:
             self._executions.add(execution)

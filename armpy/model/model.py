@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self
 
 from armpy.errors import InvalidArgumentError
 from armpy.execution.arrays.tensor_spec import TensorSpec, TensorSpecs
-from armpy.execution.calls.run import read_inputs, run_by_name, run_in_order
+from armpy.execution.calls.run import run_by_name, run_in_order
 from armpy.execution.exhaustion import tells_of_memory, without_memory
 from armpy.model import late
 from armpy.model.network_handle import NetworkHandle, closed_error
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from armpy.compiler import OptimizedNetwork, Placement
     from armpy.execution.arrays.imported_tensor import ImportedTensor
     from armpy.execution.calls.execution import Execution
+    from armpy.execution.calls.invocation import Finish
     from armpy.execution.calls.network_memory import NetworkMemory
     from armpy.execution.loaded_network import LoadedNetwork
     from armpy.execution.properties import NetworkProperties
@@ -200,31 +201,22 @@ class Model:
             or memory is not None
             or debug is not None
         ):
-            return self._run_specially(inputs, outputs, memory, debug, deadline_s)
+            stored, finish = self._as_stored(outputs)
+            about = self.quantize_inputs, finish, memory, debug, deadline_s
+            return network.invoke(late.Invocation(inputs, stored, *about))
         try:
             return run_by_name(network, inputs, outputs, self.quantize_inputs)
         except MemoryError as error:
             raise without_memory(error)  # noqa: B904 - it has the cause
 
-    def _run_specially(
-        self,
-        inputs: Mapping[str, object],
-        outputs: Mapping[str, object] | None,
-        memory: NetworkMemory | None,
-        debug: DebugCallback | None,
-        deadline_s: float | None,
-    ) -> dict[str, Array]:
-        """`run` with what few runs ask for."""
-        real = late.RealOutputs.of(self.outputs, outputs) if self.dequantize_outputs else None
-        stored = outputs if real is None else real.stored
-        reals = self.quantize_inputs
-        if memory is None and debug is None and deadline_s is None:
-            network = self.handle.current or self.handle.loaded  # the latter raises
-            results = run_by_name(network, inputs, stored, reals)
-        else:
-            about = reals, memory, debug, deadline_s
-            results = late.run_with(self.handle.loaded, inputs, stored, *about)
-        return results if real is None else real.finish(results)
+    def _as_stored(
+        self, outputs: Mapping[str, object] | None
+    ) -> tuple[Mapping[str, object] | None, Finish | None]:
+        """Arrays for outputs as they are stored, and what makes real numbers of these if wanted."""
+        if not self.dequantize_outputs:
+            return outputs, None
+        real = late.RealOutputs.of(self.outputs, outputs)
+        return real.stored, real.finish
 
     @tells_of_memory
     def start(
@@ -268,20 +260,17 @@ class Model:
             chosen = self.with_outputs(outputs)
             return chosen.start(inputs, priority=priority, deadline_s=deadline_s)
         network = self.handle.loaded
-        arrays = read_inputs(network, inputs, self.quantize_inputs)
-        finish = None
-        if self.dequantize_outputs:
-            real = late.RealOutputs.of(self.outputs, outputs)
-            outputs, finish = real.stored, real.finish
-        return late.start(
-            network,
-            arrays,
-            outputs,
+        stored, finish = self._as_stored(outputs)
+        asked = late.Invocation(
+            inputs,
+            stored,
+            self.quantize_inputs,
+            finish,
             priority=priority,
             deadline_s=deadline_s,
             keep_alive=self,
-            finish=finish,
         )
+        return late.start(network, asked)
 
     async def run_async(
         self,
@@ -358,14 +347,16 @@ class Model:
                 deadline_s=deadline_s,
                 cancellable=cancellable,
             )
-        return self.handle.loaded.bind(
+        asked = late.Invocation(
             inputs,
             outputs,
-            debug,
+            debug=debug,
             priority=priority,
             deadline_s=deadline_s,
             cancellable=cancellable,
-        ).keeping(self)
+            keep_alive=self,
+        )
+        return self.handle.loaded.bind(asked)
 
     def import_inputs(self, memories: Mapping[str, object]) -> dict[str, ImportedTensor]:
         """Let backends read inputs in memory that they have not allocated, where it lies.

@@ -28,6 +28,7 @@ from armpy.backend import (
 )
 from armpy.errors import ArmpyError, BackendError
 from armpy.execution import Runtime, RuntimeOptions
+from armpy.execution.calls.invocation import Invocation
 from armpy.graph import Graph
 from armpy.graph.network import Network
 from tests.support.fake_backends import FakeBackend, registry_of
@@ -158,7 +159,7 @@ class Attempt:
                 results = self.runtime.enqueue_workload(network_id, {"x": X})
                 self.results.append(results["y"].tolist())
             with self._step():
-                self.results.append(network.bind({"x": X})()["y"].tolist())
+                self.results.append(network.bind(Invocation({"x": X}))()["y"].tolist())
             with self._step():
                 imported = network.import_inputs({"x": shared(X)})
                 results = self.runtime.enqueue_workload(network_id, imported)

@@ -60,9 +60,10 @@ class InputSlot:
 
         Notes
         -----
-        An imported tensor stands for itself; `LoadedNetwork.prepared_for` checks it.
+        An imported tensor stands for itself, and so does what is to be imported;
+        `LoadedNetwork.prepared_for` checks them.
         """
-        if isinstance(given, ImportedTensor):
+        if isinstance(given, (ImportedTensor, ToImport)):
             return given  # type: ignore[return-value]  # stands for an array
         return as_input(
             self.name, self._info, given, quantize=quantize, limit_bytes=self._limit_bytes

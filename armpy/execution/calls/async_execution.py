@@ -2,48 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from armpy.execution.calls.run import CheckedCall, checked_call, shown
+from armpy.execution.calls.invocation import Invocation
+from armpy.execution.calls.run import CheckedCall, checked_call, read_inputs, shown
 from armpy.execution.scheduling.stop_signal import CancellationToken, deadline_in
 from armpy.execution.scheduling.tasks import ExecutionFuture, ExecutionTask
 from armpy.ops.operation import Array
-from armpy.types import Priority
 
 if TYPE_CHECKING:
     from armpy.execution.calls.callee import LoadedCallee
+    from armpy.execution.calls.invocation import Named
+    from armpy.execution.programs.loop_timeout import Unset
 
-Named: TypeAlias = dict[str, Array]
-Finish: TypeAlias = Callable[[Named], Named]
 
-
-def start(
-    network: LoadedCallee,
-    arrays: Sequence[Array],
-    outputs: Mapping[str, object] | None = None,
-    *,
-    priority: Priority = Priority.MEDIUM,
-    deadline_s: float | None = None,
-    keep_alive: object = None,
-    finish: Finish | None = None,
-) -> ExecutionFuture[Named]:
+def start(network: LoadedCallee, asked: Invocation) -> ExecutionFuture[Named]:
     """Execute once on a thread of the runtime's.
 
     Parameters
     ----------
     network : LoadedCallee
-    arrays : sequence of ndarray
-        The inputs, read already.
-    outputs : mapping of str to ndarray, optional
-        Arrays to write outputs to; the ones missing are made.
-    priority : Priority
-    deadline_s : float, optional
-        How long it may take from now on, with the time that it waits.
-    keep_alive : object
-        What has to live as long; networks go with their runtime.
-    finish : callable, optional
-        Makes of the outputs what the caller is to have.
+    asked : Invocation
+        The deadline counts from now on.
 
     Returns
     -------
@@ -53,11 +34,13 @@ def start(
     Raises
     ------
     InvalidArgumentError
-        If the runtime is closed. What is wrong with the outputs, the future tells.
+        If inputs do not fit, or the runtime is closed. What is wrong with the outputs, the future
+        tells.
     """
-    task = _task(network, arrays, outputs, priority, deadline_in(deadline_s), finish)
-    task.keep_alive = keep_alive
-    future = task.submitted()
+    with asked.loop_limit():
+        task = _task(network, asked, read_inputs(network, asked.inputs, asked.quantize_inputs))
+        task.keep_alive = asked.keep_alive
+        future = task.submitted()
     try:
         network.executors.submit(task)
         task.watch()
@@ -67,26 +50,22 @@ def start(
     return future
 
 
-def run(
-    network: LoadedCallee,
-    arrays: Sequence[Array],
-    outputs: Mapping[str, object] | None = None,
-    *,
-    deadline_s: float | None,
-) -> Named:
-    """Execute once until a deadline; parameters and result as for `start`.
+def run(network: LoadedCallee, asked: Invocation) -> Named:
+    """Execute once until a deadline; parameters, result and errors as for `start`.
 
     Raises
     ------
     ExecutionTimeoutError
         If it takes longer.
     """
-    task = _task(network, arrays, outputs, Priority.MEDIUM, deadline_in(deadline_s))
-    # Planning cannot be stopped, so new shapes are another thread's, too.
-    ready = network.find_prepared(arrays)
-    if ready is not None and ready.stops_in_place:
-        return task.call()
-    future = task.submitted()
+    arrays = read_inputs(network, asked.inputs, asked.quantize_inputs)
+    with asked.loop_limit():
+        task = _task(network, asked, arrays)
+        # Planning cannot be stopped, so new shapes are another thread's, too.
+        ready = network.find_prepared(arrays)
+        if ready is not None and ready.stops_in_place:
+            return task.call()
+        future = task.submitted()
     try:
         network.executors.run_apart(task)
     except BaseException:
@@ -95,15 +74,32 @@ def run(
     return task.wait(future)
 
 
-def _task(
+def run_in_order(
     network: LoadedCallee,
-    arrays: Sequence[Array],
-    outputs: Mapping[str, object] | None,
-    priority: Priority,
-    deadline: float | None,
-    finish: Finish | None = None,
+    inputs: Sequence[Array],
+    outputs: Sequence[Array | None] | None,
+    deadline_s: float,
+    loop_timeout_s: float | Unset | None,
+) -> list[Array]:
+    """`run` with arrays in order; parameters and result as of `LoadedNetwork.run`."""
+    graph = network.graph
+    targets = zip(graph.output_names, outputs or (), strict=False)
+    asked = Invocation(
+        {value.name: array for value, array in zip(graph.inputs, inputs, strict=True)},
+        {name: array for name, array in targets if array is not None},
+        deadline_s=deadline_s,
+        loop_timeout_s=loop_timeout_s,
+    )
+    made = run(network, asked)
+    return [made[name] for name in graph.output_names]
+
+
+def _task(
+    network: LoadedCallee, asked: Invocation, arrays: Sequence[Array]
 ) -> ExecutionTask[Named]:
     """What executes once."""
+    # Not the whole of it, as what has been read may be copies of large inputs.
+    outputs, finish = asked.outputs, asked.finish
 
     def work(task: ExecutionTask[Named]) -> Named:
         # Shapes that are new are planned here, which may take long and cannot be stopped.
@@ -113,8 +109,8 @@ def _task(
 
     # A new one for each, as what was abandoned goes on looking at its own.
     signal = CancellationToken()
-    signal.reset(deadline)
-    return ExecutionTask(work, signal, priority, network.number)
+    signal.reset(deadline_in(asked.deadline_s))
+    return ExecutionTask(work, signal, asked.priority, network.number)
 
 
 def _made(call: CheckedCall, task: ExecutionTask[Named]) -> Sequence[Array]:

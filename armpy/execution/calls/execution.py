@@ -13,6 +13,7 @@ from armpy.types import Priority
 
 if TYPE_CHECKING:  # futures are slow to import, and most programs call
     from armpy.execution.calls.binding import Binding, BoundCall
+    from armpy.execution.calls.invocation import Invocation
     from armpy.execution.scheduling.executors import Executors
     from armpy.execution.scheduling.tasks import ExecutionFuture, ExecutionTask
 
@@ -28,11 +29,8 @@ class Execution:
         Run what is started and not called, and what has to be left alone when it is stopped.
     owner : object
         Whose share of the executors it takes.
-    priority : Priority
-    deadline_s : float, optional
-        How long each execution may take.
-    cancellable : bool
-        Whether calls can be stopped at any time, also if backends do not stop themselves.
+    asked : Invocation
+        Its deadline is each execution's.
 
     Attributes
     ----------
@@ -70,24 +68,23 @@ class Execution:
         self,
         binding: Binding,
         executors: Executors,
-        owner: object = None,
-        priority: Priority = Priority.MEDIUM,
-        deadline_s: float | None = None,
-        *,
-        cancellable: bool = False,
+        owner: object,
+        asked: Invocation,
     ) -> None:
+        deadline_s = asked.deadline_s
         deadline_in(deadline_s)  # raises if it is no time
         self.outputs: dict[str, Array] = binding.shown
         self._binding = binding
         self._executors = executors
         self._owner = owner
-        self._priority = priority
+        self._priority = asked.priority
         self._deadline_s = deadline_s
         # Whether calls, too, are run where they can be left alone.
         # To hand one over takes longer than a small network, so others are not.
-        self._is_apart = (cancellable or deadline_s is not None) and not binding.stops_in_place
+        may_stop = asked.cancellable or deadline_s is not None
+        self._is_apart = may_stop and not binding.stops_in_place
         self._is_watched = self._is_apart or deadline_s is not None
-        self._keep_alive: object = None
+        self._keep_alive = asked.keep_alive
         self._is_closed = False
         self._task: ExecutionTask[dict[str, Array]] | None = None
         self._wants_stop = False
@@ -201,11 +198,6 @@ class Execution:
         if self._turn:  # it has come to its end in between, and may not have seen it
             self._forget_stop()
         return True
-
-    def keeping(self, owner: object) -> Execution:
-        """The same, which keeps its owner: networks go with their runtime."""
-        self._keep_alive = owner
-        return self
 
     @property
     def is_closed(self) -> bool:

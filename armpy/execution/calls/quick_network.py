@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from armpy.execution.arrays.slots import InputSlot, OutputSlot
 from armpy.execution.programs.bound_program import BoundProgram
@@ -11,10 +11,17 @@ from armpy.tensor import format_shape
 
 if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepared model
     from armpy.execution.calls.callee import Callee
+    from armpy.execution.calls.invocation import Invocation
     from armpy.execution.programs.program import StepProgram
     from armpy.execution.programs.quick_plan import QuickMemory
     from armpy.ops.operation import Array
     from armpy.tensor import TensorInfo
+
+    class WholeNetwork(Callee, Protocol):
+        """The loaded network that does what a compiled file's programs cannot."""
+
+        def invoke(self, asked: Invocation) -> dict[str, Array]:
+            """Execute once; as of `LoadedNetwork`."""
 
 
 class QuickValue(NamedTuple):
@@ -74,7 +81,7 @@ class QuickNetwork:
         self,
         graph: QuickGraph,
         program: StepProgram[QuickMemory],
-        load_whole: Callable[[], Callee],
+        load_whole: Callable[[], WholeNetwork],
         memory_limit_bytes: int,
     ) -> None:
         self.graph = graph
@@ -87,6 +94,10 @@ class QuickNetwork:
         self.latest = BoundProgram(
             graph.shapes, prepared_plan, program.run, _bind, True, self.inputs, outputs
         )
+
+    def invoke(self, asked: Invocation) -> dict[str, Array]:
+        """Execute once; as of `LoadedNetwork`, which is loaded for what takes more than arrays."""
+        return asked.run(self) if asked.is_plain else self._load_whole().invoke(asked)
 
     def prepared_for(
         self, inputs: Sequence[Array], targets: Sequence[Array | None] = ()

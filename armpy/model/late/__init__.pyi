@@ -1,6 +1,7 @@
 from asyncio import to_thread as to_thread, wait_for as wait_for, wrap_future as wrap_future
 from logging import getLogger as getLogger
 from armpy.backend.tuning import requested_tuning as requested_tuning
+from armpy.execution.calls.invocation import Invocation as Invocation
 from armpy.execution.calls.real_numbers import RealOutputs as RealOutputs
 from armpy.execution.arrays.reshaping import (
     checked_names as checked_names,
@@ -11,7 +12,7 @@ from armpy.execution.arrays.reshaping import (
 from armpy.execution.options import RuntimeOptions as RuntimeOptions
 from armpy.execution.properties import NetworkProperties as NetworkProperties
 from armpy.execution.runtime import Runtime as Runtime
-from armpy.execution.calls.async_execution import run as run, start as start
+from armpy.execution.calls.async_execution import start as start
 from armpy.model.display import (
     backends_of as backends_of,
     describe as describe,
@@ -20,7 +21,6 @@ from armpy.model.display import (
 from armpy.model.pickling import make as make, model_recipe as model_recipe
 from armpy.model.preparation import input_shapes as input_shapes, warm_up as warm_up
 from armpy.model.save import ModelContents as ModelContents, save_model as save_model
-from armpy.model.special_runs import run_with as run_with
 from armpy.plugins.hooks.metadata import ModelMetadata as ModelMetadata
 from armpy.store.archive.view_search import find_views as find_views
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from armpy.core.vlog import is_on
 from armpy.errors import NnapiError, ResultCode
+from armpy.execution.calls.invocation import Invocation
 from armpy.nnapi.codes import DurationCode
 from armpy.nnapi.compile.compilation import Compilation
 from armpy.nnapi.description.operand_type import OperandType
@@ -579,11 +580,11 @@ class Execution:
         names = [value.name for value in network.graph.inputs]
         arguments = self._arguments
         # Binding checks the arrays, plans the copies and takes working memory once for all runs.
-        bound = network.bind(
+        asked = Invocation(
             dict(zip(names, arguments.inputs.arrays, strict=True)),
             dict(zip(network.graph.output_names, arguments.outputs.arrays, strict=True)),
         )
-        preparation.begin(bound, self._results)
+        preparation.begin(network.bind(asked), self._results)
 
     def _run_with(self, arrays: Sequence[Array | None]) -> list[Array]:
         """Run the network for these inputs."""

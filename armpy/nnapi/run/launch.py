@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from armpy.backend import ExecutionTiming, timed_by
 from armpy.errors import ExecutionTimeoutError, NnapiError, ResultCode
 from armpy.execution.calls import async_execution
-from armpy.execution.programs.loop_timeout import UNSET, loop_timeout
+from armpy.execution.calls.invocation import Invocation
 from armpy.execution.scheduling.deadlines import Watch, deadlines
 from armpy.execution.scheduling.stop_signal import deadline_in
 from armpy.nnapi.compile.compilation import Compilation
@@ -175,16 +175,15 @@ class Launch:
             given, outputs = arguments.memories.by_name(
                 network, arguments.inputs.arrays, self._where, copies=copies
             )
-        loop_s = self._loop_timeout_s
-        with nullcontext() if loop_s is UNSET else loop_timeout(loop_s):
-            return async_execution.start(
-                network,
-                given,  # type: ignore[arg-type]  # memory is imported in its place
-                outputs,
-                priority=self._compilation.priority,
-                deadline_s=limit_s,
-                keep_alive=self._compilation,
-            )
+        asked = Invocation(
+            {value.name: array for value, array in zip(network.graph.inputs, given, strict=True)},
+            outputs,
+            priority=self._compilation.priority,
+            deadline_s=limit_s,
+            loop_timeout_s=self._loop_timeout_s,
+            keep_alive=self._compilation,
+        )
+        return async_execution.start(network, asked)
 
     def _fail(
         self,
