@@ -34,10 +34,10 @@ ONE = """
 import sys, time
 import numpy, armpy
 armpy.load
-from armpy.model.archive import quick_loading
+from armpy.model.archive import light_loading
 begin, wall = time.process_time(), time.perf_counter()
 model = armpy.load(sys.argv[1])
-print(1e3 * (time.process_time() - begin), 1e3 * (time.perf_counter() - wall), model.is_quick)
+print(1e3 * (time.process_time() - begin), 1e3 * (time.perf_counter() - wall), model.is_light)
 begin = time.process_time()
 again = armpy.load(sys.argv[1])
 print(1e3 * (time.process_time() - begin))
@@ -50,7 +50,7 @@ import numpy, armpy
 armpy.load
 begin = time.process_time()
 models = [armpy.load(path) for path in sys.argv[1:]]
-print(time.process_time() - begin, all(model.is_quick for model in models))
+print(time.process_time() - begin, all(model.is_light for model in models))
 """
 
 SHARED = """
@@ -85,8 +85,8 @@ def load_times(path: Path, rounds: int) -> Figures:
     """Milliseconds of one load: of a process's first, and of its second."""
     first, wall, second = [], [], []
     for _ in range(rounds):
-        (cpu_ms, wall_ms, is_quick), (again_ms,) = _printed(ONE, [str(path)])
-        if is_quick != "True":
+        (cpu_ms, wall_ms, is_light), (again_ms,) = _printed(ONE, [str(path)])
+        if is_light != "True":
             raise SystemExit(f"{path}: it is loaded as an ordinary network")
         first.append(float(cpu_ms))
         wall.append(float(wall_ms))
@@ -102,8 +102,8 @@ def many_loads(paths: Sequence[Path], rounds: int) -> Figures:
     """Seconds of loading many files in one process; the first time, all of each is checked."""
     found = []
     for _ in range(rounds + 1):
-        ((seconds, is_quick),) = _printed(MANY, [str(path) for path in paths])
-        if is_quick != "True":
+        ((seconds, is_light),) = _printed(MANY, [str(path) for path in paths])
+        if is_light != "True":
             raise SystemExit("one of many files is loaded as an ordinary network")
         found.append(float(seconds))
     name = f"{len(paths)} loads cpu_s"

@@ -23,7 +23,7 @@ import armpy
 def main(paths: list[str]) -> int:
     """Compare, print a line for each model."""
     print(
-        f"{'model':44} {'equal':6}{'quick':6}{'size':>6} {'load ms':>8} {'again':>6} {'modules':>8}"
+        f"{'model':44} {'equal':6}{'light':6}{'size':>6} {'load ms':>8} {'again':>6} {'modules':>8}"
     )
     num_failed = 0
     with tempfile.TemporaryDirectory() as name:
@@ -38,9 +38,9 @@ def main(paths: list[str]) -> int:
                 print(f"{title:44} {type(error).__name__}: {str(error)[-400:]}", flush=True)
                 continue
             num_failed += not o.is_equal
-            equal, quick = ("yes" if holds else "NO" for holds in (o.is_equal, o.is_quick))
+            equal, light = ("yes" if holds else "NO" for holds in (o.is_equal, o.is_light))
             numbers = f"{o.size_ratio:6.2f} {o.load_ms:8.2f} {o.again_ms:6.2f} {o.num_modules:8}"
-            print(f"{title:44} {equal:6}{quick:6}{numbers}  {o.reason}", flush=True)
+            print(f"{title:44} {equal:6}{light:6}{numbers}  {o.reason}", flush=True)
     return 1 if num_failed else 0
 
 

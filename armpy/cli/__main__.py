@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TextIO
 
-from armpy.cli.quick_run import quick_run
+from armpy.cli.plain_run import plain_run
 from armpy.cli.settings import CommandSettings
 from armpy.errors import ArmpyError, InvalidArgumentError
 
@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with _logging_to_stderr(settings):
         try:
             given = list(sys.argv[1:] if arguments is None else arguments)
-            code = 0 if quick_run(given) else _run(given, settings)
+            code = 0 if plain_run(given) else _run(given, settings)
             if sys.stdout is not None:
                 sys.stdout.flush()
         except KeyboardInterrupt:

@@ -39,8 +39,8 @@ def load_model(
     is_prepared = begins_prepared(request.model)
     if is_prepared:
         _check_no_front_end(request)
-        if not profiling and (quick := _load_quick(request, options)) is not None:
-            return quick
+        if not profiling and (light := _load_light(request, options)) is not None:
+            return light
     # What is prepared runs without a runtime, which takes longer to import than to run most models.
     from armpy.cli.runtime import load_on_runtime  # noqa: PLC0415
 
@@ -59,18 +59,18 @@ def _check_no_front_end(request: CliLoadRequest) -> None:
         )
 
 
-def _load_quick(request: CliLoadRequest, options: LoadOptions) -> Model | None:
+def _load_light(request: CliLoadRequest, options: LoadOptions) -> Model | None:
     """A prepared model that runs at once; None if more is asked for than that."""
     if request.backend_options or request.dynamic_backends_path:
         return None
     # Not for what only describes files, or loads those that are parsed.
     from armpy.model.archive.quick_loading import (  # noqa: PLC0415
-        NotQuickError,
+        NeedsCompilerError,
         open_prepared,
         quick_model,
     )
 
     try:
-        return quick_model(open_prepared(LoadRequest(request.model, options)))
-    except NotQuickError:
+        return light_model(open_prepared(LoadRequest(request.model, options)))
+    except NeedsCompilerError:
         return None

@@ -114,7 +114,7 @@ def load(
 def _loaded(request: LoadRequest) -> Model:
     """The model that is asked for; errors as for `load`."""
     if request.options.front_end is None and begins_prepared(request.source):
-        from armpy.model.archive.quick_loading import load_prepared
+        from armpy.model.archive.light_loading import load_prepared
 
         return load_prepared(request)
     from armpy.model.archive.model_cache import cached_path
@@ -122,7 +122,7 @@ def _loaded(request: LoadRequest) -> Model:
     # Named before the file is read: what is kept under the name is what the file held then.
     path = cached_path(request)
     if path is not None and begins_prepared(path):
-        from armpy.model.archive.quick_loading import load_cached
+        from armpy.model.archive.light_loading import load_cached
 
         settled = request.settled()
         again = partial(_from_file, settled)

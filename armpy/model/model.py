@@ -682,9 +682,9 @@ class Model:
                 yield other, self.signature(other).handle.loaded
 
     @property
-    def is_quick(self) -> bool:
+    def is_light(self) -> bool:
         """Whether it runs from a compiled model, and nothing else has been loaded."""
-        return self.handle.is_quick
+        return self.handle.is_light
 
     @property
     def runtime(self) -> Runtime:
@@ -705,7 +705,7 @@ class Model:
     def title(self) -> str:
         """The name of the model's file, or of its network; may be empty."""
         title = self.provenance.title
-        if title or self.is_quick or self.is_closed:  # only a whole network has one
+        if title or self.is_light or self.is_closed:  # only a whole network has one
             return title
         return self.handle.loaded.title
 
@@ -733,7 +733,7 @@ class Model:
     @property
     def placement(self) -> Placement | None:
         """Which layer runs where and why; None until the first input shapes are known."""
-        if self._read_placement is not None and self.is_quick:
+        if self._read_placement is not None and self.is_light:
             return self._read_placement()
         return self.handle.loaded.placement
 
@@ -784,8 +784,8 @@ class Model:
 
         Those that other signatures share are reset for these as well.
         """
-        if self.is_quick:
-            return  # it has none, or it would not be quick
+        if self.is_light:
+            return  # it has none, or it would not be light
         self.handle.loaded.reset_state()
 
     @property
@@ -849,8 +849,8 @@ class Model:
         name = type(self).__name__
         if self.is_closed:
             return f"{name}(closed)"
-        # Of a quick model, nothing is loaded for that.
-        where = "prepared" if self.is_quick else late.backends_of(self.placement)
+        # Of a light model, nothing is loaded for that.
+        where = "prepared" if self.is_light else late.backends_of(self.placement)
         return f"{name}({late.describe(self.title, self.inputs, self.outputs, where)})"
 
     def _repr_html_(self) -> str:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from armpy.errors import InvalidArgumentError
-from armpy.execution.calls.quick_network import QuickNetwork
+from armpy.execution.calls.archived_network import ArchivedNetwork
 from armpy.model import late
 
 if TYPE_CHECKING:
@@ -25,10 +25,10 @@ class NetworkHandle:
 
     Parameters
     ----------
-    current : LoadedNetwork or QuickNetwork, optional
+    current : LoadedNetwork or ArchivedNetwork, optional
         What runs; None once the model is closed.
     runtime : Runtime, optional
-        The one that it is loaded on; none yet for a quick network.
+        The one that it is loaded on; none yet for an archived one.
     network_id : int, optional
         Its id there.
     properties : NetworkProperties, optional
@@ -38,7 +38,7 @@ class NetworkHandle:
     read_source : callable, optional
         Returns the graph as the model's file has it.
     load_whole : callable, optional
-        Loads the network that takes the place of a quick one.
+        Loads the network that takes the place of an archived one.
     """
 
     __slots__ = (
@@ -54,7 +54,7 @@ class NetworkHandle:
 
     def __init__(
         self,
-        current: LoadedNetwork | QuickNetwork | None,
+        current: LoadedNetwork | ArchivedNetwork | None,
         runtime: Runtime | None = None,
         network_id: int | None = None,
         properties: NetworkProperties | None = None,
@@ -117,7 +117,7 @@ class NetworkHandle:
     @classmethod
     def start(
         cls,
-        make_network: Callable[[Callable[[], LoadedNetwork]], QuickNetwork],
+        make_network: Callable[[Callable[[], LoadedNetwork]], ArchivedNetwork],
         load_whole: Callable[[], NetworkHandle],
     ) -> NetworkHandle:
         """Start a network of a compiled model, before anything else is loaded.
@@ -137,16 +137,16 @@ class NetworkHandle:
     def loaded(self) -> LoadedNetwork:
         """The whole network; an error once the model is closed."""
         network = self.current
-        if isinstance(network, QuickNetwork):
+        if isinstance(network, ArchivedNetwork):
             return self._become_whole()
         if network is None:
             raise closed_error()
         return network
 
     def _become_whole(self) -> LoadedNetwork:
-        """Load the whole network, which takes the place of the quick one."""
+        """Load the whole network, which takes the place of the archived one."""
         with self._lock:
-            if isinstance(self.current, QuickNetwork):  # no other thread was faster
+            if isinstance(self.current, ArchivedNetwork):  # no other thread was faster
                 assert self._load_whole is not None
                 made = self._load_whole()
                 self._runtime, self._network_id = made._runtime, made._network_id
@@ -158,9 +158,9 @@ class NetworkHandle:
             return self.current  # type: ignore[return-value]  # a whole one by now
 
     @property
-    def is_quick(self) -> bool:
+    def is_light(self) -> bool:
         """Whether it runs from a compiled model, and nothing else has been loaded."""
-        return isinstance(self.current, QuickNetwork)
+        return isinstance(self.current, ArchivedNetwork)
 
     @property
     def runtime(self) -> Runtime:

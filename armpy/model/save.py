@@ -148,7 +148,7 @@ def save_model(
     return write_container(path, manifest, sections, sign)
 
 
-def can_be_quick(network: LoadedNetwork) -> bool:
+def can_be_light(network: LoadedNetwork) -> bool:
     """Whether a file of the network would run without anything being prepared."""
     plan = _static_plan(network)
     if plan is None or network.graph.variables or network.profiler:
@@ -337,7 +337,7 @@ def _view(network: OptimizedNetwork, layer: Layer) -> SubgraphView:
 
 
 def quick_record(network: LoadedNetwork, programs: _Programs) -> dict[str, object] | None:
-    """What a quick network is made of; None if it takes more than programs to run the model."""
+    """The record of an archived network; None if it takes more than programs to run the model."""
     latest = network.latest
     plan = _static_plan(network)
     if plan is None or plan.stops_loops or network.graph.variables:

@@ -17,7 +17,7 @@ import armpy
 from armpy.ops.operation import Array
 
 PACKAGES = ("numpy", "pluggy", "packaging", "armpy", "armpy_reference", "armpy_numba_acc")
-"""What the Python without compilers and parsers has; more than NumPy is for what is not quick."""
+"""What the Python without compilers and parsers has; more than NumPy is for what is not light."""
 
 _CHILD = Path(__file__).parent / "prepared_child.py"
 
@@ -29,7 +29,7 @@ class Outcome(NamedTuple):
     ----------
     is_equal : bool
         Whether all outputs are the same, bit for bit.
-    is_quick : bool
+    is_light : bool
         Whether it ran from its programs alone.
     size_ratio : float
         Bytes of the prepared file per byte of the original one.
@@ -40,11 +40,11 @@ class Outcome(NamedTuple):
     num_modules : int
         Of armpy's, imported after the first run; folders are not counted.
     reason : str
-        Why it is not quick or not equal.
+        Why it is not light or not equal.
     """
 
     is_equal: bool
-    is_quick: bool
+    is_light: bool
     size_ratio: float
     load_ms: float
     again_ms: float
@@ -141,11 +141,11 @@ def compare(source: Path, packages: Path, folder: Path, *, seed: int = 0) -> Out
     pairs = zip(expected, outputs, strict=True)
     wrong = [number for number, (one, other) in enumerate(pairs) if not _are_equal(one, other)]
     reason = f"outputs {wrong} differ; " if wrong else ""
-    if not about["is_quick"]:
+    if not about["is_light"]:
         reason += "; ".join([" and ".join(about["backends"]), *about["refusals"]])[:300]
     return Outcome(
         not wrong,
-        about["is_quick"],
+        about["is_light"],
         size / source.stat().st_size,
         about["load_ms"],
         about["again_ms"],

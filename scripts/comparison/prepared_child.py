@@ -38,15 +38,15 @@ def main() -> None:
     again_ms = 1e3 * (time.process_time() - begin)
     modules = (name for name in sys.modules if name.split(".")[0] == "armpy")
     num_modules = sum(not hasattr(sys.modules[name], "__path__") for name in modules)
-    is_quick = model.is_quick
+    is_light = model.is_light
     np.savez(outputs_path, *[outputs[spec.name] for spec in model.outputs])
     about: dict[str, object] = {
-        "is_quick": is_quick,
+        "is_light": is_light,
         "load_ms": load_ms,
         "again_ms": again_ms,
         "num_modules": num_modules,
     }
-    if not is_quick:
+    if not is_light:
         placement = model.placement
         layers = [] if placement is None else placement.layers
         about["backends"] = sorted({layer.backend for layer in layers})

@@ -65,7 +65,7 @@ def test_a_compiled_model_gives_what_the_original_gives(
     assert "not in it" not in said
     image = np.random.default_rng(0).integers(-128, 128, (1, 16, 16, 1)).astype(np.int8)
     with armpy.load(MODEL) as original, armpy.load(output) as compiled:
-        assert compiled.is_quick
+        assert compiled.is_light
         np.testing.assert_array_equal(compiled(image), original(image))
 
 
@@ -85,7 +85,7 @@ def test_targets_are_compiled_in_their_order(armpy_command: Command, output: str
     )
     assert report["targets_by_backend"] == {"NumbaAcc": ["cortex-a72", "host"]}
     with armpy.load(output) as compiled:
-        assert compiled.is_quick
+        assert compiled.is_light
 
 
 def test_targets_are_listed(armpy_command: Command) -> None:
@@ -138,9 +138,9 @@ def test_a_model_of_any_size_is_prepared_for_the_shapes(
     succeed(armpy_command, "compile", source, "-o", output, *shapes)
     with armpy.load(output) as compiled:
         compiled(np.zeros((2, 3), np.float32))
-        assert compiled.is_quick
+        assert compiled.is_light
         compiled(np.zeros((5, 3), np.float32))
-        assert not compiled.is_quick
+        assert not compiled.is_light
 
 
 @pytest.mark.parametrize("text", ["x", "=1", "x=a", "x=1,", "x=-1", "x=1.5"])
@@ -174,7 +174,7 @@ def test_a_signed_file_says_by_whom(armpy_command: Command, tmp_path: Path, outp
     verify(container.signed, FileSignature(container.key, container.signature))
     assert container.key == public
     with armpy.load(output, trusted_keys=[public], code="signed") as compiled:
-        assert compiled.is_quick
+        assert compiled.is_light
 
 
 def test_a_file_is_signed_with_an_encrypted_key(

@@ -47,11 +47,11 @@ def expected() -> dict[str, bytes]:
     ],
     ids=str,
 )
-def test_what_asks_for_nothing_else_stays_quick(
+def test_what_asks_for_nothing_else_stays_light(
     options: dict[str, object], path: Path, expected: dict[str, bytes]
 ) -> None:
     model = armpy.load(path, **options)  # type: ignore[arg-type]
-    assert model.is_quick
+    assert model.is_light
     assert outputs(model) == expected
 
 
@@ -71,7 +71,7 @@ def test_what_asks_for_more_is_ordinary(
     options: dict[str, object], path: Path, expected: dict[str, bytes]
 ) -> None:
     model = armpy.load(path, **options)  # type: ignore[arg-type]
-    assert not model.is_quick
+    assert not model.is_light
     assert outputs(model) == expected
 
 
@@ -82,7 +82,7 @@ def test_what_the_environment_asks_for_is_done(
     value = {"ARMPY_BACKENDS": "CpuRef", "ARMPY_DUMP_GRAPHS": str(tmp_path), "ARMPY_VLOG": "all"}
     monkeypatch.setenv(name, value[name])
     model = armpy.load(path)
-    assert not model.is_quick
+    assert not model.is_light
     placement = model.placement
     assert placement is not None
     backends = {layer.backend for layer in placement.layers}
@@ -159,10 +159,10 @@ def test_real_numbers_are_quantised_if_they_are_to_be(tmp_path: Path) -> None:
     Model(quantized()).save(path)
     numbers = np.array([[-4, -1, -0.5, 0, 0.5, 1, 2, 60]], np.float32)
     model = armpy.load(path, quantize_inputs=True)
-    assert model.is_quick
+    assert model.is_light
     # q = real / 0.5 - 3, and relu keeps what is at least the zero point -3.
     assert np.asarray(model(numbers)).tolist() == [[-3, -3, -3, -3, -2, -1, 1, 117]]
-    assert model.is_quick
+    assert model.is_light
     with pytest.raises(InvalidArgumentError) as caught:
         armpy.load(path)(numbers)
     with pytest.raises(InvalidArgumentError) as expected:

@@ -38,5 +38,5 @@ def test_results_count_against_the_limit_whatever_the_file_says_it_needs(saved: 
         (given,) = model.inputs
         image = np.zeros([size or 1 for size in given.shape or ()], np.int8)
         (made,) = model.run({given.name: image}).values()
-        assert not model.is_quick
+        assert not model.is_light
         assert made.nbytes < LIMIT_BYTES

@@ -57,10 +57,10 @@ def files(cache: Path) -> list[Path]:
 
 def test_the_second_load_starts_from_what_the_first_has_kept(digits: Path, cache: Path) -> None:
     first = armpy.load(digits)
-    assert not first.is_quick
+    assert not first.is_light
     assert len(files(cache)) == 1
     second = armpy.load(digits)
-    assert second.is_quick
+    assert second.is_light
     given = image()
     np.testing.assert_array_equal(second(given), first(given))
     assert second.metadata == first.metadata
@@ -78,7 +78,7 @@ def test_another_file_with_the_same_contents_is_the_same_model(
 ) -> None:
     armpy.load(digits)
     copy = Path(shutil.copy(digits, tmp_path / "copy.tflite"))
-    assert armpy.load(copy).is_quick
+    assert armpy.load(copy).is_light
 
 
 def test_a_file_that_was_changed_in_place_is_another_model(digits: Path, cache: Path) -> None:
@@ -86,7 +86,7 @@ def test_a_file_that_was_changed_in_place_is_another_model(digits: Path, cache: 
     info = digits.stat()
     digits.write_bytes(changed(digits.read_bytes()))
     os.utime(digits, ns=(info.st_atime_ns, info.st_mtime_ns))
-    assert not armpy.load(digits).is_quick
+    assert not armpy.load(digits).is_light
     assert len(files(cache)) == 2
 
 
@@ -118,7 +118,7 @@ def test_other_arguments_are_another_entry(
     digits: Path, arguments: dict[str, object], cache: Path
 ) -> None:
     armpy.load(digits)
-    assert not armpy.load(digits, **arguments).is_quick  # type: ignore[arg-type]
+    assert not armpy.load(digits, **arguments).is_light  # type: ignore[arg-type]
 
 
 def test_another_variable_of_the_environment_is_another_entry(
@@ -126,7 +126,7 @@ def test_another_variable_of_the_environment_is_another_entry(
 ) -> None:
     armpy.load(digits)
     monkeypatch.setenv("ARMPY_WHATEVER", "1")
-    assert not armpy.load(digits).is_quick
+    assert not armpy.load(digits).is_light
 
 
 def test_what_needs_the_network_is_loaded_from_the_original(digits: Path) -> None:
@@ -136,7 +136,7 @@ def test_what_needs_the_network_is_loaded_from_the_original(digits: Path) -> Non
     before = second(given)
     name = second.inputs[0].name
     bound = second.bind({name: given})
-    assert not second.is_quick
+    assert not second.is_light
     np.testing.assert_array_equal(next(iter(bound().values())), before)
     assert len(second.graph.layers) == len(first.graph.layers)
 
@@ -144,16 +144,16 @@ def test_what_needs_the_network_is_loaded_from_the_original(digits: Path) -> Non
 def test_objects_of_the_application_are_not_looked_up(digits: Path) -> None:
     armpy.load(digits)
     with armpy.Runtime() as runtime:
-        assert not armpy.load(digits, runtime=runtime).is_quick
-    assert not armpy.load(digits, properties=armpy.NetworkProperties(profiling=True)).is_quick
-    assert not armpy.load(digits, on_fallback="error").is_quick
-    assert not armpy.load(digits.read_bytes()).is_quick
+        assert not armpy.load(digits, runtime=runtime).is_light
+    assert not armpy.load(digits, properties=armpy.NetworkProperties(profiling=True)).is_light
+    assert not armpy.load(digits, on_fallback="error").is_light
+    assert not armpy.load(digits.read_bytes()).is_light
 
 
 def test_the_switch_is_heard(digits: Path, monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
     monkeypatch.setenv("ARMPY_MODEL_CACHE", "off")
     armpy.load(digits)
-    assert not armpy.load(digits).is_quick
+    assert not armpy.load(digits).is_light
     assert not files(cache)
 
 
@@ -176,14 +176,14 @@ def test_a_damaged_entry_costs_time_alone(digits: Path, cache: Path, damage: str
         kept.write_bytes(kept.read_bytes()[:200] + contents[200:])
     again = armpy.load(digits)
     np.testing.assert_array_equal(again(image()), expected)
-    assert not again.is_quick
-    assert armpy.load(digits).is_quick  # it was replaced
+    assert not again.is_light
+    assert armpy.load(digits).is_light  # it was replaced
 
 
 def test_a_cache_that_others_can_write_to_is_not_used(digits: Path, cache: Path) -> None:
     armpy.load(digits)
     cache.chmod(0o777)
-    assert not armpy.load(digits).is_quick
+    assert not armpy.load(digits).is_light
 
 
 @pytest.fixture
@@ -204,7 +204,7 @@ def test_what_is_kept_is_the_users_own_whatever_the_umask(
         monkeypatch.setattr(module, "cache_folder", places.cache_folder)
     digits.chmod(0o600)
     mark_choices()
-    assert [armpy.load(digits).is_quick for _ in range(2)] == [False, True]
+    assert [armpy.load(digits).is_light for _ in range(2)] == [False, True]
     made = [folder.parent, folder, *folder.rglob("*")]
     assert {path.name for path in made} >= {"models", "numba_acc", "choices"}
     assert [path for path in made if path.stat().st_mode & 0o077] == []
@@ -213,9 +213,9 @@ def test_what_is_kept_is_the_users_own_whatever_the_umask(
 def test_tuning_goes_by_no_kept_model_and_makes_them_old(digits: Path) -> None:
     armpy.load(digits)
     with request_tuning(0.01):
-        assert not armpy.load(digits).is_quick
-    assert not armpy.load(digits).is_quick
-    assert armpy.load(digits).is_quick
+        assert not armpy.load(digits).is_light
+    assert not armpy.load(digits).is_light
+    assert armpy.load(digits).is_light
 
 
 @pytest.mark.parametrize("name", ["big.onnx", "big.tflite", "big.ONNX", "big"])
@@ -239,7 +239,7 @@ def test_a_model_of_one_file_is_kept_whatever_it_is_called(
     path = save_sum(tmp_path / name, weights)
     armpy.load(path)
     again = armpy.load(path)
-    assert again.is_quick
+    assert again.is_light
     np.testing.assert_array_equal(again(np.zeros(4096, np.float32)), weights)
 
 
@@ -354,7 +354,7 @@ def test_a_model_stays_what_it_was_when_its_file_is_replaced(digits: Path, chang
     contents = digits.read_bytes()
     expected = armpy.load(digits)(image())
     model = armpy.load(digits)
-    assert model.is_quick
+    assert model.is_light
     digits.unlink()
     if change == "another":
         digits.write_bytes(shifted(contents))
@@ -371,5 +371,5 @@ def test_an_entry_under_anothers_name_is_not_used(digits: Path, cache: Path) -> 
     (own,) = set(files(cache)) - {kept}
     kept.replace(own)
     again = armpy.load(digits)
-    assert not again.is_quick
+    assert not again.is_light
     np.testing.assert_array_equal(again(image()), expected)

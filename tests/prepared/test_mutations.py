@@ -115,7 +115,7 @@ def outcome(sound: Sound, number: int, path: Path) -> tuple[str, str]:
             model.metadata  # noqa: B018
         except ParserError:
             return kind, "refused"
-        was_quick = model.is_quick
+        was_light = model.is_light
         try:
             results = results_of(model, graph)
         except ArmpyError:
@@ -123,11 +123,11 @@ def outcome(sound: Sound, number: int, path: Path) -> tuple[str, str]:
             return kind, "another graph"
         if made.is_same_graph:
             assert results == sound.results[made.seed]
-        assert made.code != NEVER or not was_quick
-    return kind, "quick" if was_quick else "compiled again"
+        assert made.code != NEVER or not was_light
+    return kind, "light" if was_light else "compiled again"
 
 
-def test_sound_files_are_quick_or_right(mapped: Sound, tmp_path: Path) -> None:
+def test_sound_files_are_light_or_right(mapped: Sound, tmp_path: Path) -> None:
     path = tmp_path / "model.armpy"
     found = []
     for contents, graph, expected in zip(
@@ -135,7 +135,7 @@ def test_sound_files_are_quick_or_right(mapped: Sound, tmp_path: Path) -> None:
     ):
         path.write_bytes(contents)
         with armpy.load(path) as model:
-            found.append(model.is_quick)
+            found.append(model.is_light)
             assert results_of(model, graph) == expected
     assert found == [True, True, True, False]
     assert mapped.code
@@ -175,4 +175,4 @@ def test_changed_files_are_refused_compiled_again_or_right(mapped: Sound, tmp_pa
     print(*sorted(outcomes.items()), sep="\n")
     if COUNT >= 1000:
         assert {kind for kind, _ in outcomes} == KINDS.keys()
-        assert {what for _, what in outcomes} >= {"refused", "quick", "compiled again"}
+        assert {what for _, what in outcomes} >= {"refused", "light", "compiled again"}

@@ -29,5 +29,5 @@ def test_outputs_are_equal_and_little_is_imported(
 ) -> None:
     outcome = compare(shared_file("models", *parts), packages, tmp_path)
     assert outcome.is_equal, outcome.reason
-    assert outcome.is_quick, outcome.reason
+    assert outcome.is_light, outcome.reason
     assert outcome.num_modules < MOST_MODULES

@@ -64,7 +64,7 @@ def test_what_its_backend_does_not_take_is_made_anew(
 ) -> None:
     monkeypatch.setattr(files.NumbaPrograms, member, faulty)
     model = armpy.load(path)
-    assert not model.is_quick
+    assert not model.is_light
     assert outputs(model) == expected
     placement = model.placement
     assert placement is not None
@@ -122,6 +122,6 @@ def test_programs_are_checked_before_they_are_read(
 
     monkeypatch.setattr(files.NumbaPrograms, "check", checked)
     monkeypatch.setattr(files.NumbaPrograms, "load", loaded)
-    assert armpy.load(path).is_quick
+    assert armpy.load(path).is_light
     assert calls[0] == "check"
     assert calls.count("load") == calls.count("check")

@@ -163,11 +163,11 @@ def test_a_prepared_file_is_reshaped_and_shows_its_tensors(prepared: Path, is_by
     np.testing.assert_array_equal(made[output][0], single[0])
 
 
-def test_a_quick_model_has_variants(tmp_path: Path) -> None:
+def test_a_light_model_has_variants(tmp_path: Path) -> None:
     path = save_two_inputs(tmp_path / "two.armpy")
     with armpy.load(path) as model:
         assert repr(model).startswith("Model('two': x FLOAT32(?, 4), more FLOAT32(?, 3) -> y")
-        assert model.is_quick
+        assert model.is_light
         made = model.run(inputs_of(), ["dense", "z"])
         np.testing.assert_array_equal(made["z"], np.maximum(made["dense"], 0))
         np.testing.assert_array_equal(made["z"], model.run(inputs_of())["z"])

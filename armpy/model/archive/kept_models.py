@@ -14,7 +14,7 @@ from armpy.errors import ArmpyError
 from armpy.model.archive.model_cache import FOLDER, LIMIT_BYTES, SUFFIX, cached_path
 from armpy.model.load_request import LoadRequest
 from armpy.model.model import Model
-from armpy.model.save import can_be_quick, save_model
+from armpy.model.save import can_be_light, save_model
 from armpy.store.archive.container import open_container
 from armpy.store.forgetting import IForgettingCache
 
@@ -43,7 +43,7 @@ def keep_model(path: str, model: Model, request: LoadRequest) -> None:
     if not model.provenance.is_one_file:
         return
     contents = model.contents()
-    if not can_be_quick(contents.network):
+    if not can_be_light(contents.network):
         return
     place = Path(path)
     # Named after process and chance: two that keep the same model do not write to one file.

@@ -39,8 +39,8 @@ def with_open_batch(model: Model, max_batch: int) -> Model:
     for spec in model.inputs:
         if not spec.shape:
             raise _unsuitable(f"input '{spec.name}' has no batch dimension", str(spec.info))
-    # Asked of a quick one, the graph would load the whole network; quick ones have no state.
-    if not model.is_quick and model.graph.variables:
+    # Asked of a light one, the graph would load the whole network; light ones have no state.
+    if not model.is_light and model.graph.variables:
         raise _unsuitable("the model has state, which would go from caller to caller")
     if all(_first(spec.shape) is None for spec in model.inputs):
         _check_outputs(model)

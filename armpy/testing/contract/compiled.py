@@ -22,7 +22,7 @@ from armpy.compiler.compiled_cache import KEEPS_NOTHING
 from armpy.errors import BackendCapabilityError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.model import Model
-from armpy.model.archive.quick_loading import load_prepared
+from armpy.model.archive.light_loading import load_prepared
 from armpy.model.load_options import LoadOptions
 from armpy.model.load_request import LoadRequest
 from armpy.plugins import BackendRegistry

@@ -91,7 +91,7 @@ class ArmpySubjectModel(ISubjectModel):
     def caller(self) -> Callable[[], object]:
         """An execution that is bound; of a model that runs from a file `Model.run` with arrays."""
         feeds = {name: array.copy() for name, array in self.feeds.items()}
-        if not self.model.is_quick:
+        if not self.model.is_light:
             return self.model.bind(feeds, cancellable=False)
         run, outputs = self.model.run, self.model.run(feeds)
         return lambda: run(feeds, outputs)

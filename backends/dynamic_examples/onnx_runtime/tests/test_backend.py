@@ -100,7 +100,7 @@ def test_a_prepared_file_starts_its_session_without_the_onnx_package(
     monkeypatch.setitem(sys.modules, "onnx", None)
     loaded = load(tmp_path / "image.armpy")
     np.testing.assert_array_equal(loaded(image), expected)
-    assert loaded.is_quick
+    assert loaded.is_light
 
 
 def test_an_unknown_option_is_an_error() -> None:

@@ -17,14 +17,14 @@ if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepa
     from armpy.types import BackendId
 
 
-class QuickTensor(NamedTuple):
+class ArchivedTensor(NamedTuple):
     """A tensor between two steps, and where it lies in their memory."""
 
     info: TensorInfo
     offset_bytes: int
 
 
-class QuickStep(NamedTuple):
+class ArchivedStep(NamedTuple):
     """A layer with its workload.
 
     Parameters
@@ -44,28 +44,27 @@ class QuickStep(NamedTuple):
     outputs: tuple[int, ...]
 
 
-class QuickMemory(StepMemory):
-    """Memory of one execution of a prepared file's program; parameters as of `ArchivedProgram`."""
+class ArchivedMemory(StepMemory):
+    """Memory of one execution of an archived program.
 
-    def __init__(
-        self,
-        sources: Sequence[TensorInfo],
-        results: Sequence[TensorInfo],
-        tensors: Sequence[QuickTensor],
-        arena_bytes: int,
-        steps: Sequence[QuickStep],
-    ) -> None:
-        super().__init__(sources, results)
-        self._made_of = steps
+    Parameters
+    ----------
+    program : ArchivedProgram
+    """
+
+    def __init__(self, program: ArchivedProgram) -> None:
+        super().__init__(program.sources, program.results)
+        self._made_of = program.steps
         handles: list[ITensorHandle] = [*self.sources, *self.results]
-        if tensors:
+        if program.tensors:
+            size_bytes = program.arena_bytes
             # The source that ordinary networks name, too, so that both have arenas in turn.
-            about = steps[0].backend_id, DefaultAllocator, arena_bytes
-            memory = arena_pool.take(self, *about, lambda: _allocate(arena_bytes))
-        for info, begin in tensors:
+            about = program.steps[0].backend_id, DefaultAllocator, size_bytes
+            memory = arena_pool.take(self, *about, lambda: _allocate(size_bytes))
+        for info, begin in program.tensors:
             elements = memory[begin : begin + info.size_bytes].view(info.data_type.dtype)
             handles.append(HostTensorHandle(info, elements.reshape(info.known_shape)))
-        for step in steps:
+        for step in program.steps:
             ins: list[ITensorHandle | None] = [handles[number] for number in step.inputs]
             outs = [handles[number] for number in step.outputs]
             self.steps.append((step.workload.execute, ins, outs))
@@ -101,38 +100,33 @@ class QuickMemory(StepMemory):
         raise blamed(failed.backend_id, failure) from error
 
 
-class ArchivedProgram:
-    """Steps of a prepared file and the plan of their memory: the parts of a `StepProgram`.
+class ArchivedProgram(NamedTuple):
+    """Steps of a compiled file and the plan of their memory: the parts of a `StepProgram`.
 
     Parameters
     ----------
     sources, results : sequence of TensorInfo
         Of the inputs and outputs, fully shaped.
-    tensors : sequence of QuickTensor
+    tensors : sequence of ArchivedTensor
         Between steps.
     arena_bytes : int
         What these take.
-    steps : sequence of QuickStep
+    steps : sequence of ArchivedStep
     """
 
-    def __init__(
-        self,
-        sources: Sequence[TensorInfo],
-        results: Sequence[TensorInfo],
-        tensors: Sequence[QuickTensor],
-        arena_bytes: int,
-        steps: Sequence[QuickStep],
-    ) -> None:
-        self._made_of = sources, results, tensors, arena_bytes, steps
-        self._steps = steps
+    sources: Sequence[TensorInfo]
+    results: Sequence[TensorInfo]
+    tensors: Sequence[ArchivedTensor]
+    arena_bytes: int
+    steps: Sequence[ArchivedStep]
 
-    def new_memory(self) -> QuickMemory:
+    def new_memory(self) -> ArchivedMemory:
         """Make what one execution at a time needs."""
-        return QuickMemory(*self._made_of)
+        return ArchivedMemory(self)
 
     def free_workloads(self) -> None:
         """Let workloads give back what they keep between executions."""
-        for step in self._steps:
+        for step in self.steps:
             step.workload.free_idle_memory()
 
     def uses(self, backend_id: BackendId) -> bool:

@@ -29,13 +29,13 @@ pytest.importorskip("numba", reason="Numba is not installed")
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return save_two_inputs(tmp_path_factory.mktemp("quick") / "two.armpy")
+    return save_two_inputs(tmp_path_factory.mktemp("light") / "two.armpy")
 
 
 @pytest.fixture
-def quick(path: Path) -> Model:
+def light(path: Path) -> Model:
     model = armpy.load(path)
-    assert model.is_quick
+    assert model.is_light
     return model
 
 
@@ -147,7 +147,7 @@ def saved_again(model: Model) -> object:
         path = Path(folder) / "again.armpy"
         assert model.save(path) == path.stat().st_size
         again = armpy.load(path)
-        return again.is_quick, again.run(inputs_of())
+        return again.is_light, again.run(inputs_of())
 
 
 def error_of(call: Callable[[], object]) -> tuple[str, str]:
@@ -189,7 +189,7 @@ MEMBERS: dict[str, Callable[[Model], object]] = {
     "runtime": lambda model: model.runtime.options,
 }
 OTHERS = {
-    *("is_quick", "default_shapes", "title"),
+    *("is_light", "default_shapes", "title"),
     *("contents", "derive"),  # between the modules of the room
 }
 CALLS: dict[str, Callable[[Model], object]] = {
@@ -249,51 +249,51 @@ def test_every_public_member_is_compared() -> None:
 
 
 @pytest.mark.parametrize("name", [*MEMBERS, *CALLS])
-def test_a_quick_model_is_as_an_ordinary_one(name: str, quick: Model, ordinary: Model) -> None:
+def test_a_light_model_is_as_an_ordinary_one(name: str, light: Model, ordinary: Model) -> None:
     call = (MEMBERS | CALLS)[name]
     expected = plain(call(ordinary))
-    assert plain(call(quick)) == expected
-    if not quick.is_closed:  # the same thing once more, on whatever it has become
-        assert plain(call(quick)) == plain(call(ordinary))
+    assert plain(call(light)) == expected
+    if not light.is_closed:  # the same thing once more, on whatever it has become
+        assert plain(call(light)) == plain(call(ordinary))
 
 
 @pytest.mark.parametrize("name", WRONG)
-@pytest.mark.parametrize("is_loaded", [False, True], ids=["quick", "become ordinary"])
+@pytest.mark.parametrize("is_loaded", [False, True], ids=["light", "become ordinary"])
 def test_errors_are_the_same_to_the_letter(
-    name: str, is_loaded: bool, quick: Model, ordinary: Model
+    name: str, is_loaded: bool, light: Model, ordinary: Model
 ) -> None:
     if is_loaded:
-        assert graph_of(quick)
-        assert not quick.is_quick
-    assert error_of(lambda: WRONG[name](quick)) == error_of(lambda: WRONG[name](ordinary))
+        assert graph_of(light)
+        assert not light.is_light
+    assert error_of(lambda: WRONG[name](light)) == error_of(lambda: WRONG[name](ordinary))
 
 
-def test_running_with_the_prepared_shapes_stays_quick(quick: Model) -> None:
+def test_running_with_the_prepared_shapes_stays_light(light: Model) -> None:
     for name in ("run", "inputs", "outputs", "placement", "metadata", "signatures", "is_closed"):
-        MEMBERS[name](quick)
-    CALLS["in order"](quick)
-    CALLS["lists"](quick)
-    assert quick.is_quick
+        MEMBERS[name](light)
+    CALLS["in order"](light)
+    CALLS["lists"](light)
+    assert light.is_light
 
 
-def test_a_file_is_for_the_shapes_that_it_was_made_for(quick: Model) -> None:
-    assert quick.default_shapes == tuple(array.shape for array in inputs_of().values())
-    assert quick.is_quick
+def test_a_file_is_for_the_shapes_that_it_was_made_for(light: Model) -> None:
+    assert light.default_shapes == tuple(array.shape for array in inputs_of().values())
+    assert light.is_light
 
 
-def test_what_was_asked_for_other_shapes_is_ordinary_and_stays_so(quick: Model) -> None:
-    quick.run(inputs_of(3))
-    assert not quick.is_quick
-    network = quick.handle.loaded
-    quick.run(inputs_of())
-    assert quick.handle.loaded is network
+def test_what_was_asked_for_other_shapes_is_ordinary_and_stays_so(light: Model) -> None:
+    light.run(inputs_of(3))
+    assert not light.is_light
+    network = light.handle.loaded
+    light.run(inputs_of())
+    assert light.handle.loaded is network
 
 
-def test_a_closed_quick_model_is_closed(path: Path) -> None:
+def test_a_closed_light_model_is_closed(path: Path) -> None:
     with armpy.load(path) as model:
-        assert model.is_quick
+        assert model.is_light
     assert model.is_closed
-    assert not model.is_quick
+    assert not model.is_light
     as_ever = ("is_closed", "close", "metadata", "signatures", "quantize_inputs", "properties")
     for name in MEMBERS.keys() - {*as_ever, "signature"}:
         with pytest.raises(armpy.InvalidArgumentError, match="the model is closed"):
@@ -362,7 +362,7 @@ def test_closing_while_the_whole_network_is_loaded_closes_it(path: Path) -> None
     assert made[0].runtime.is_closed
 
 
-def test_a_whole_network_that_cannot_be_loaded_leaves_the_quick_one(path: Path) -> None:
+def test_a_whole_network_that_cannot_be_loaded_leaves_the_light_one(path: Path) -> None:
     import armpy.model.archive.reload as loading
 
     model = armpy.load(path)

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any
 from armpy.backend.programs import ProgramFit
 from armpy.backend.workload import WorkloadInfo
 from armpy.errors import ArmpyError, InvalidArgumentError, ParserError
-from armpy.execution.calls.quick_network import QuickGraph, QuickNetwork, QuickValue
-from armpy.execution.programs.program import StepProgram
-from armpy.execution.programs.quick_plan import (
+from armpy.execution.arrays.tensor_spec import TensorSpec
+from armpy.execution.calls.archived_network import ArchivedGraph, ArchivedNetwork
+from armpy.execution.programs.archived_program import (
+    ArchivedMemory,
     ArchivedProgram,
-    QuickMemory,
-    QuickStep,
-    QuickTensor,
+    ArchivedStep,
+    ArchivedTensor,
 )
+from armpy.execution.programs.program import StepProgram
 from armpy.model import archive, late
 from armpy.model.archive.prepared_file import WRONG_FORM, PreparedFile, signatures_of
 from armpy.model.model import Model
@@ -45,7 +46,7 @@ _ORDINARY = ("ARMPY_BACKENDS", "ARMPY_DUMP_GRAPHS", "ARMPY_TRUST_FILE", "ARMPY_V
 """Environment variables that ask for what only ordinary networks do."""
 
 
-class NotQuickError(Exception):
+class NeedsCompilerError(Exception):
     """Reason to load a file as an ordinary network; never seen by callers."""
 
 
@@ -53,8 +54,8 @@ def load_prepared(request: LoadRequest) -> Model:
     """Load a prepared file; errors as for `armpy.load`."""
     file = open_prepared(request)
     try:
-        return quick_model(file)
-    except NotQuickError as reason:
+        return light_model(file)
+    except NeedsCompilerError as reason:
         _say("%s is loaded as an ordinary network: %s", file.container.where, reason)
     return archive.reload.load_ordinary(file)
 
@@ -73,14 +74,14 @@ def load_cached(
     path : str
         As `cached_path` gave it.
     load_original : callable
-        Loads the model file, for whatever a quick model does not do.
+        Loads the model file, for whatever a light model does not do.
     is_original : callable
         Whether the model file is what it was; the entry's own graph is loaded if it is not.
     """
     try:
         file = open_prepared(request._replace(source=path))
         if file.container.manifest.get("entry") != os.path.basename(path):
-            raise NotQuickError("it was kept for something else")
+            raise NeedsCompilerError("it was kept for something else")
 
         def load_whole() -> Model:
             # Before and after: the original may be replaced while it is read.
@@ -92,8 +93,8 @@ def load_cached(
             # By now something else is where the original was.
             return archive.reload.load_ordinary(file)
 
-        return quick_model(file, load_whole)
-    except (ArmpyError, NotQuickError) as reason:
+        return light_model(file, load_whole)
+    except (ArmpyError, NeedsCompilerError) as reason:
         _say("%s is not used: %s", path, reason)
         return None
 
@@ -155,7 +156,7 @@ def _code_sections(file: PreparedFile) -> list[str]:
     return found
 
 
-def quick_model(file: PreparedFile, load_original: Callable[[], Model] | None = None) -> Model:
+def light_model(file: PreparedFile, load_original: Callable[[], Model] | None = None) -> Model:
     """A model that runs at once.
 
     Parameters
@@ -167,25 +168,25 @@ def quick_model(file: PreparedFile, load_original: Callable[[], Model] | None = 
 
     Raises
     ------
-    NotQuickError
+    NeedsCompilerError
         If it takes an ordinary network.
     """
     options, record = file.request.options, file.container.manifest.get("quick")
     _check_request(options, file)
     if not isinstance(record, dict):
-        raise NotQuickError("more than programs are needed to run it")
+        raise NeedsCompilerError("more than programs are needed to run it")
     limit = options.memory_limit_bytes
     if limit is None:
         limit = DEFAULT_MEMORY_LIMIT_BYTES
     try:
-        graph, program = _quick_parts(file, record, limit)
+        graph, program = _program_parts(file, record, limit)
     # Whatever is wrong with the record, the network in the same file may be sound, and says what is
     # wrong with it in words if it is not.
     except (ArmpyError, *WRONG_FORM) as error:
-        raise NotQuickError(str(error) or repr(error)) from error
+        raise NeedsCompilerError(str(error) or repr(error)) from error
 
-    def make(load_whole: Callable[[], LoadedNetwork]) -> QuickNetwork:
-        return QuickNetwork(graph, program, load_whole, limit)
+    def make(load_whole: Callable[[], LoadedNetwork]) -> ArchivedNetwork:
+        return ArchivedNetwork(graph, program, load_whole, limit)
 
     def load_whole() -> NetworkHandle:
         if load_original is not None:
@@ -219,16 +220,16 @@ def _check_request(options: LoadOptions, file: PreparedFile) -> None:
     }
     for reason, holds in reasons.items():
         if reason and holds:
-            raise NotQuickError(reason)
+            raise NeedsCompilerError(reason)
     threads = options.num_threads
     if threads is not None and (type(threads) is not int or threads < 1):
         options.runtime_options()  # raises, or says what is meant
 
 
-def _quick_parts(
+def _program_parts(
     file: PreparedFile, record: Mapping[str, Any], limit_bytes: int
-) -> tuple[QuickGraph, StepProgram[QuickMemory]]:
-    """What a quick network is made of.
+) -> tuple[ArchivedGraph, StepProgram[ArchivedMemory]]:
+    """Graph and program of an archived network.
 
     Raises
     ------
@@ -241,7 +242,7 @@ def _quick_parts(
     shapes = tuple([tuple(shape) for shape in record["shapes"]])
     bound = [info.with_shape(shape) for info, shape in zip(sources, shapes, strict=True)]
     results = [info_of(info) for info in record["results"]]
-    tensors = [QuickTensor(info_of(info), int(at)) for info, at in record["tensors"]]
+    tensors = [ArchivedTensor(info_of(info), int(at)) for info, at in record["tensors"]]
     arena_bytes = int(record["arena_bytes"])
     for info, at in tensors:
         # Programs write there without a check of their own: a wrong offset would be another's
@@ -255,9 +256,9 @@ def _quick_parts(
         raise ValueError("more memory is needed than the file says")
     steps = [_step(file, step, infos, len(bound)) for step in record["steps"]]
     named = zip(record["inputs"], sources, strict=True)
-    graph = QuickGraph(
-        tuple([QuickValue(name, info) for (name, _), info in named]),
-        tuple([QuickValue(name, info_of(info)) for name, info in record["outputs"]]),
+    graph = ArchivedGraph(
+        tuple([TensorSpec(name, info) for (name, _), info in named]),
+        tuple([TensorSpec(name, info_of(info)) for name, info in record["outputs"]]),
         shapes,
         tuple(results),
     )
@@ -269,7 +270,7 @@ def _quick_parts(
 
 def _step(
     file: PreparedFile, step: Mapping[str, Any], infos: Sequence[TensorInfo], num_sources: int
-) -> QuickStep:
+) -> ArchivedStep:
     """A layer with its workload."""
     inputs, outputs = tuple(step["inputs"]), tuple(step["outputs"])
     for number in (*inputs, *outputs):
@@ -292,7 +293,7 @@ def _step(
     workload = programs.create_workload(program, info, options)
     if workload is None:
         raise ValueError(f"{backend_id} has to make the workload itself")
-    return QuickStep(backend_id, name, workload, inputs, outputs)
+    return ArchivedStep(backend_id, name, workload, inputs, outputs)
 
 
 def _accepted(

@@ -13,7 +13,7 @@ _LONGEST = 64
 """Arguments of a plain command; whoever gives more does not care for milliseconds."""
 
 
-def quick_run(arguments: Sequence[str]) -> bool:
+def plain_run(arguments: Sequence[str]) -> bool:
     """Follow a command, if it is a plain one; whether it was.
 
     Raises

@@ -1,4 +1,4 @@
-"""Quick network: a prepared file that runs without what prepares networks."""
+"""Archived network: a compiled file's program, which runs without what compiles networks."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from armpy.execution.programs.bound_program import BoundProgram
 from armpy.tensor import format_shape
 
 if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepared model
+    from armpy.execution.arrays.tensor_spec import TensorSpec
     from armpy.execution.calls.callee import Callee
     from armpy.execution.calls.invocation import Invocation
+    from armpy.execution.programs.archived_program import ArchivedMemory
     from armpy.execution.programs.program import StepProgram
-    from armpy.execution.programs.quick_plan import QuickMemory
     from armpy.ops.operation import Array
     from armpy.tensor import TensorInfo
 
@@ -24,19 +25,12 @@ if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepa
             """Execute once; as of `LoadedNetwork`."""
 
 
-class QuickValue(NamedTuple):
-    """An input or output, as a graph's value says it."""
-
-    name: str
-    info: TensorInfo
-
-
-class QuickGraph(NamedTuple):
-    """Graph of a quick network, as far as calls ask for it.
+class ArchivedGraph(NamedTuple):
+    """Graph of an archived network, as far as calls ask for it.
 
     Parameters
     ----------
-    inputs, outputs : tuple of QuickValue
+    inputs, outputs : tuple of TensorSpec
         Dimensions may be unknown.
     shapes : tuple of tuple of int
         Of the inputs, what is prepared.
@@ -44,8 +38,8 @@ class QuickGraph(NamedTuple):
         Of the outputs, for these shapes.
     """
 
-    inputs: tuple[QuickValue, ...]
-    outputs: tuple[QuickValue, ...]
+    inputs: tuple[TensorSpec, ...]
+    outputs: tuple[TensorSpec, ...]
     shapes: tuple[tuple[int, ...], ...]
     results: tuple[TensorInfo, ...]
 
@@ -60,12 +54,12 @@ class QuickGraph(NamedTuple):
         return tuple([value.name for value in self.outputs])
 
 
-class QuickNetwork:
+class ArchivedNetwork:
     """Network of `armpy.Model` as long as it only runs with the prepared shapes.
 
     Parameters
     ----------
-    graph : QuickGraph
+    graph : ArchivedGraph
     program : StepProgram
     load_whole : callable
         Makes the loaded network that can do everything, once, in place of this one.
@@ -79,15 +73,16 @@ class QuickNetwork:
 
     def __init__(
         self,
-        graph: QuickGraph,
-        program: StepProgram[QuickMemory],
+        graph: ArchivedGraph,
+        program: StepProgram[ArchivedMemory],
         load_whole: Callable[[], WholeNetwork],
         memory_limit_bytes: int,
     ) -> None:
         self.graph = graph
         self._load_whole = load_whole
         pairs = zip(graph.inputs, graph.shapes, strict=True)
-        self.inputs = tuple([InputSlot(*v, shape, memory_limit_bytes) for v, shape in pairs])
+        limit = memory_limit_bytes
+        self.inputs = tuple([InputSlot(v.name, v.info, shape, limit) for v, shape in pairs])
         named = zip(graph.outputs, graph.results, strict=True)
         outputs = tuple([OutputSlot(value.name, info) for value, info in named])
         prepared_plan: Any = program  # Any: nobody asks it for more than `run`

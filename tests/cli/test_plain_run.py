@@ -12,7 +12,7 @@ import pytest
 
 import armpy
 from armpy.cli.__main__ import main
-from armpy.cli.quick_run import quick_run
+from armpy.cli.plain_run import plain_run
 from tests.support.fake_distributions import fake_site
 
 for library in ("click", "rich", "PIL"):
@@ -60,7 +60,7 @@ def test_the_output_is_that_of_the_whole_command_line(
     # Every option's default, said, leaves the command to the library.
     said = ["--top", "5", "--resize", "stretch", "--seed", "0", "--on-fallback", "allow"]
     said += ["--preference", "preference", "--code", "trusted"]
-    assert not quick_run([*arguments, *said])
+    assert not plain_run([*arguments, *said])
     whole = printed([*arguments, *said], capsys)
     if "--json" in options:
         documents = [json.loads(text) for text in (plain, whole)]
@@ -93,13 +93,13 @@ def test_the_output_is_that_of_the_whole_command_line(
     ],
 )
 def test_whatever_is_not_plain_is_left_to_the_library(arguments: list[str], prepared: str) -> None:
-    assert not quick_run([argument.format(prepared) for argument in arguments])
+    assert not plain_run([argument.format(prepared) for argument in arguments])
 
 
 def test_with_plugins_it_is_left_to_the_library(prepared: str, tmp_path: Path) -> None:
     with fake_site(tmp_path) as site:
         site.install_plugin("toy", "")
-        assert not quick_run(["run", prepared])
+        assert not plain_run(["run", prepared])
 
 
 def test_errors_are_told_as_by_the_whole_command_line(
