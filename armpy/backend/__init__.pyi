@@ -110,6 +110,7 @@ from armpy.backend.memory.tensor_handle import (
 from armpy.backend.resizable import IResizableProgram as IResizableProgram
 from armpy.backend.memory.tensor_handle_factory import (
     HOST_FACTORY_ID as HOST_FACTORY_ID,
+    MOST_ALIGNMENT_BYTES as MOST_ALIGNMENT_BYTES,
     HostTensorHandleFactory as HostTensorHandleFactory,
     ITensorArena as ITensorArena,
     ITensorHandleFactory as ITensorHandleFactory,

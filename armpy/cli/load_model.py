@@ -64,10 +64,10 @@ def _load_light(request: CliLoadRequest, options: LoadOptions) -> Model | None:
     if request.backend_options or request.dynamic_backends_path:
         return None
     # Not for what only describes files, or loads those that are parsed.
-    from armpy.model.archive.quick_loading import (  # noqa: PLC0415
+    from armpy.model.archive.light_loading import (  # noqa: PLC0415
         NeedsCompilerError,
+        light_model,
         open_prepared,
-        quick_model,
     )
 
     try:

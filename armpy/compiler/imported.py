@@ -166,7 +166,8 @@ class _ImportRewriter:
         self._add_results()
         built = net.build()
         # Planned anew: imported tensors need no place in an arena, and new copies do.
-        memory = plan_memory(built, self._ids, strategies, self._factory_ids)
+        made_by = self._factory_ids
+        memory = plan_memory(built, self._ids, strategies, made_by, self._factories)
         layers = self._placed(built)
         placement = replace(
             old.placement,
@@ -264,7 +265,8 @@ class _ImportRewriter:
 
     def _shares(self, writer: HandleFactoryProxy, place: BackendId) -> bool:
         """Whether a backend's layers can be handed what a factory has imported."""
-        return any(hands_on(writer, reader) for reader in self._factories[place])
+        readers = self._factories[place]
+        return any(hands_on(writer, reader, is_imported=True) for reader in readers)
 
     def _copied(self, key: Value, value: Value, home: BackendId, place: BackendId) -> Value:
         """A copy for all layers of a backend."""

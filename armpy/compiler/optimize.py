@@ -142,7 +142,7 @@ def optimize_graph(
     if bridged.graph.is_fully_shaped:
         strategies = options.memory_strategies
         ids, made_by = bridged.backend_ids, bridged.factory_ids
-        memory = plan_memory(bridged.graph, ids, strategies, made_by)
+        memory = plan_memory(bridged.graph, ids, strategies, made_by, factories)
     origins = {
         layer.id: tuple(o.id for o in substituted.made_from.get(layer.id, (layer,)))
         for layer in substituted.graph.layers

@@ -135,7 +135,8 @@ def allocate_memory(
     -------
     ExternalMemory
         To be given to `Model.import_inputs` and `import_outputs`. A buffer of the backend's own if
-        one backend has all of them and makes such buffers, else shared memory.
+        one backend has all of them and makes such buffers, else shared memory, which lies as
+        their handle factories declare.
 
     Raises
     ------
@@ -165,7 +166,8 @@ def allocate_memory(
     # Shared memory can be imported by every backend, at worst with a copy in each run.
     buffer = allocate_device_memory(infos[0], roles)
     if buffer is None:
-        return ExternalMemory.shared(infos[0].size_bytes)
+        room = max(r.network.importer().room_bytes(r.index, is_output=r.is_output) for r in roles)
+        return ExternalMemory.shared(room)
     return ExternalMemory.of_device(buffer.unguarded, infos[0].size_bytes)
 
 

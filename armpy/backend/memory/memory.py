@@ -11,6 +11,7 @@ from armpy.backend.memory.external_memory import ExternalMemory, MemorySource
 
 if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepared model
     from armpy.ops.operation import Array
+    from armpy.tensor import TensorInfo
 
 ALIGNMENT_BYTES = 64
 """Alignment of every tensor that the core places in an arena (a cache line, an AVX-512 vector)."""
@@ -101,3 +102,33 @@ class DefaultAllocator(ICustomAllocator):
         raw = np.empty(size_bytes + alignment_bytes, np.uint8)
         start = -raw.ctypes.data % alignment_bytes
         return raw[start : start + size_bytes]
+
+
+def rounded_up(size_bytes: int, multiple_bytes: int) -> int:
+    """The next multiple of a number of bytes."""
+    return -(-size_bytes // multiple_bytes) * multiple_bytes
+
+
+def empty_tensor(info: TensorInfo, alignment_bytes: int = 1, padding_bytes: int = 1) -> Array:
+    """Uninitialised memory for a tensor, as handle factories ask for it.
+
+    Parameters
+    ----------
+    info : TensorInfo
+        Fully shaped.
+    alignment_bytes, padding_bytes : int
+        As of `ITensorHandleFactory`.
+
+    Returns
+    -------
+    ndarray, dtype and shape of `info`, C-contiguous
+        The padding is behind it.
+    """
+    if alignment_bytes == padding_bytes == 1:
+        return np.empty(info.known_shape, info.data_type.dtype)
+    # NumPy's own alignment suits every element.
+    alignment_bytes = max(alignment_bytes, info.data_type.dtype.itemsize)
+    room = rounded_up(info.size_bytes, padding_bytes)
+    memory = DefaultAllocator().allocate(room, alignment_bytes)
+    elements: Array = memory[: info.size_bytes].view(info.data_type.dtype)
+    return elements.reshape(info.known_shape)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from armpy.backend.memory.external_memory import ExternalMemory, MemorySource
+from armpy.backend.memory.memory import empty_tensor
 from armpy.errors import (
     InvalidArgumentError,
     LayerValidationError,
@@ -141,6 +140,8 @@ class DynamicTensorHandle(ITensorHandle):
         Not fully shaped.
     limit_bytes : int, optional
         Most that it may become.
+    alignment_bytes, padding_bytes : int
+        As of `ITensorHandleFactory`.
 
     Notes
     -----
@@ -149,11 +150,19 @@ class DynamicTensorHandle(ITensorHandle):
     backends with the capability `DynamicOutputShapes` are given such layers.
     """
 
-    __slots__ = ("_array", "_info", "_limit_bytes")
+    __slots__ = ("_alignment_bytes", "_array", "_info", "_limit_bytes", "_padding_bytes")
 
-    def __init__(self, info: TensorInfo, limit_bytes: int | None = None) -> None:
+    def __init__(
+        self,
+        info: TensorInfo,
+        limit_bytes: int | None = None,
+        alignment_bytes: int = 1,
+        padding_bytes: int = 1,
+    ) -> None:
         self._info = info
         self._limit_bytes = limit_bytes
+        self._alignment_bytes = alignment_bytes
+        self._padding_bytes = padding_bytes
         self._array: Array | None = None
 
     @property
@@ -197,7 +206,7 @@ class DynamicTensorHandle(ITensorHandle):
                 actual=str(info),
             )
         self._info = info
-        self._array = np.empty(info.known_shape, info.data_type.dtype)
+        self._array = empty_tensor(info, self._alignment_bytes, self._padding_bytes)
         return self._array
 
     def map(self, *, read: bool = True, write: bool = True) -> Array:

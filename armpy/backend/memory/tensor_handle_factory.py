@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from armpy.backend.layer_support import ReasonCode, Support
 from armpy.backend.memory.external_memory import ExternalMemory, MemorySource, problem_of_file
-from armpy.backend.memory.memory import IMemoryManager
+from armpy.backend.memory.memory import IMemoryManager, rounded_up
 from armpy.backend.memory.tensor_handle import HostTensorHandle, ITensorHandle
 from armpy.errors import InvalidArgumentError, MemoryImportError
 from armpy.ops.operation import Array
@@ -19,6 +19,9 @@ Lifetime: TypeAlias = tuple[int, int]
 
 HOST_FACTORY_ID = "armpy/host"
 """Id of the factory of handles in plain host memory, which every registry has."""
+
+MOST_ALIGNMENT_BYTES = 4096
+"""Most that a factory may declare: a page, which mapped memory is aligned to anyhow."""
 
 
 class ITensorArena(ABC):
@@ -44,8 +47,9 @@ class ITensorArena(ABC):
             First and last step of the network at which the elements are needed, both inclusive.
             Tensors whose lifetimes share no step may share memory.
         offset_bytes : int
-            Where it lies in the arena; a multiple of `ALIGNMENT_BYTES`. Tensors that live at the
-            same time overlap nowhere, and all end within the arena's size.
+            Where it lies in the arena; a multiple of `ALIGNMENT_BYTES` and of what the factory
+            declares. Tensors that live at the same time overlap nowhere, their padding neither, and
+            all end within the arena's size.
 
         Raises
         ------
@@ -79,9 +83,9 @@ class ITensorHandleFactory(ABC):
         ----------
         info : TensorInfo
             Fully shaped.
-        memory : ndarray, uint8, shape (info.size_bytes,)
-            Part of the backend's arena, aligned to `ALIGNMENT_BYTES`. A factory with memory
-            of its own may leave it unused.
+        memory : ndarray, uint8, shape (info.size_bytes rounded up to padding_bytes,)
+            Part of the backend's arena, aligned to `ALIGNMENT_BYTES` or `alignment_bytes`,
+            whichever is more. A factory with memory of its own may leave it unused.
 
         Notes
         -----
@@ -123,7 +127,7 @@ class ITensorHandleFactory(ABC):
         ----------
         info : TensorInfo
         elements : ndarray, dtype and shape of `info`
-            Not to be written to.
+            Not to be written to. Aligned and padded as the factory declares.
 
         Returns
         -------
@@ -137,7 +141,8 @@ class ITensorHandleFactory(ABC):
 
         Notes
         -----
-        Asked only about kinds of memory among `import_sources`.
+        Asked only about kinds of memory among `import_sources`, and about memory that is aligned
+        and padded as the factory declares.
         """
         return Support.no(ReasonCode.OTHER, f"'{self.factory_id}' imports no memory")
 
@@ -177,6 +182,45 @@ class ITensorHandleFactory(ABC):
         """Kinds of memory that its handles are in and others may read without a copy."""
         return MemorySource.UNDEFINED
 
+    @property
+    def alignment_bytes(self) -> int:
+        """Multiple at which every tensor begins that the backend's workloads are given.
+
+        A power of two, at most `MOST_ALIGNMENT_BYTES`. 1 by default: tensors of the caller's begin
+        wherever their elements may.
+
+        Notes
+        -----
+        Arenas, constants and imported memory keep to it, and so does memory that applications have
+        made for a model. What lies otherwise is copied. Handles in memory of the backend's own
+        keep to it as well, as others that read them there may count on it.
+
+        References
+        ----------
+        NNAPI ``ANeuralNetworksCompilation_getPreferredMemoryAlignmentForInput``.
+        """
+        return 1
+
+    @property
+    def padding_bytes(self) -> int:
+        """Multiple to which the memory of every tensor is rounded up.
+
+        A power of two, at most `MOST_ALIGNMENT_BYTES`. 1 by default: the memory ends with the
+        tensor.
+
+        Notes
+        -----
+        Workloads may read the bytes behind the tensor's end, and write those behind an output's:
+        whole vectors can be loaded and stored. What is in them is nothing that anybody relies on.
+        Kept to as `alignment_bytes` is.
+
+        References
+        ----------
+        Arm NN ``CapabilityClass::PaddingRequired``; NNAPI
+        ``ANeuralNetworksCompilation_getPreferredMemoryPaddingForInput``.
+        """
+        return 1
+
 
 class HostTensorHandleFactory(ITensorHandleFactory):
     """Handles in plain host memory, shared with everybody who can use that."""
@@ -188,7 +232,8 @@ class HostTensorHandleFactory(ITensorHandleFactory):
 
     def create_tensor_handle(self, info: TensorInfo, memory: Array) -> ITensorHandle:
         """A view of the planned memory."""
-        array = memory.view(info.data_type.dtype).reshape(info.known_shape)
+        elements = memory[: info.size_bytes].view(info.data_type.dtype)
+        array = elements.reshape(info.known_shape)
         return HostTensorHandle(info, array)
 
     def can_import(self, info: TensorInfo, memory: ExternalMemory) -> Support:
@@ -214,7 +259,8 @@ class HostTensorHandleFactory(ITensorHandleFactory):
         if not answer:
             raise MemoryImportError(answer.text, where=self.factory_id, expected=str(info))
         elements = memory.map(read=read, write=write)
-        return self.create_tensor_handle(info, elements[: info.size_bytes])
+        room = rounded_up(info.size_bytes, self.padding_bytes)
+        return self.create_tensor_handle(info, elements[:room])
 
     @property
     def import_sources(self) -> MemorySource:

@@ -13,6 +13,7 @@ from armpy.backend import (
     ITensorHandleFactory,
     MemorySource,
     NetworkResources,
+    ReasonCode,
     Support,
     TensorHandleFactoryRegistry,
 )
@@ -148,26 +149,40 @@ def bridge(
 def _is_like_host(first: HandleFactoryProxy, others: Collection[MemorySource]) -> bool:
     """Whether all can use a backend's tensors, and it those of all, as they are."""
     imports = first.imports_memory and any(source in first.import_sources for source in others)
-    return _is_in_host_memory(first) and not imports
+    return _takes_callers_memory(first) and not imports
 
 
-def _is_in_host_memory(factory: HandleFactoryProxy) -> bool:
-    """Whether its users can use host memory, and all others its tensors."""
+def _takes_callers_memory(factory: HandleFactoryProxy) -> bool:
+    """Whether its users can use the caller's arrays, and all others its tensors."""
     both = factory.import_sources & factory.export_sources
-    return bool(both & MemorySource.MALLOC)
+    return bool(both & MemorySource.MALLOC) and factory.takes_any_memory
 
 
-def hands_on(writer: HandleFactoryProxy, reader: HandleFactoryProxy) -> bool:
+def hands_on(
+    writer: HandleFactoryProxy, reader: HandleFactoryProxy, *, is_imported: bool = False
+) -> bool:
     """Whether one factory's handles can be given to another's users as they are.
+
+    Parameters
+    ----------
+    writer, reader : HandleFactoryProxy
+    is_imported : bool
+        Whether the handles are of memory that the writer has imported.
 
     Notes
     -----
     So it is for host memory, and for all kinds that both know where the reader has no way of its
-    own to import them.
+    own to import them, if tensors lie there as the reader declares.
     """
+    has_room = writer.gives_room_for(reader, is_imported=is_imported)
+    return writer == reader or (_knows_memory(writer, reader) and has_room)
+
+
+def _knows_memory(writer: HandleFactoryProxy, reader: HandleFactoryProxy) -> bool:
+    """Whether a factory's users can read the memory that another's tensors lie in."""
     common = writer.export_sources & reader.import_sources
     is_known = bool(common & MemorySource.MALLOC) or not reader.imports_memory
-    return writer == reader or (bool(common) and is_known)
+    return bool(common) and is_known
 
 
 def imported_source(writer: HandleFactoryProxy, reader: HandleFactoryProxy) -> MemorySource:
@@ -261,14 +276,14 @@ class _Bridger:
 
     def _written_in(self, value: Value, factory: HandleFactoryProxy) -> HandleFactoryProxy:
         """Whose memory a layer writes in; results are written to the caller's where that works."""
-        in_place = value in self._results and _is_in_host_memory(factory)
+        in_place = value in self._results and _takes_callers_memory(factory)
         return HOST_FACTORIES[0] if in_place else factory
 
     def _reading(
         self, value: Value, writer: HandleFactoryProxy, place: str
     ) -> PlannedImport | bool | None:
         """How a place reads a value of a factory: by import, as it is (True) or not (None)."""
-        if place == HOST and value in self._results and not _is_in_host_memory(writer):
+        if place == HOST and value in self._results and not _takes_callers_memory(writer):
             return None  # the caller's memory is not written by it
         if writer in self._factories[place]:
             return True
@@ -306,7 +321,7 @@ class _Bridger:
             layer_id=self._next_id,
         )
         self._made.backend_ids[layer.id] = place
-        refusal = self._refused.get((value.name, place))
+        refusal = self._refused.get((value.name, place)) or self._misplaced(source, place)
         if refusal is not None:
             self._made.refusals[layer.id] = refusal
         self._next_id += 1
@@ -325,6 +340,17 @@ class _Bridger:
         self._made.factory_ids[made] = factory.factory_id
         homes.append(_Home(place, factory, made))
         return made
+
+    def _misplaced(self, source: _Home, place: str) -> Support | None:
+        """Why a place that knows the memory of a tensor cannot use it there; None if it doesn't."""
+        for reader in self._factories[place]:
+            if _knows_memory(source.factory, reader) and not hands_on(source.factory, reader):
+                return Support.no(
+                    ReasonCode.OTHER,
+                    f"'{reader.factory_id}' needs tensors at multiples of {reader.alignment_bytes} "
+                    f"bytes, rounded up to multiples of {reader.padding_bytes}",
+                )
+        return None
 
     def _constant(self, value: Value) -> Value:
         """A constant, which every backend is handed in its own way."""

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from armpy.backend import HOST_FACTORY_ID, IMemoryOptimizerStrategy, Lifetime, MemBlock
+from armpy.backend import (
+    ALIGNMENT_BYTES,
+    HOST_FACTORY_ID,
+    IMemoryOptimizerStrategy,
+    Lifetime,
+    MemBlock,
+)
+from armpy.compiler.memory.memory_copies import Factories
 from armpy.compiler.memory.strategies import DEFAULT_STRATEGY, pack
 from armpy.graph import Graph, Value
 from armpy.profiling import phase
@@ -76,6 +83,7 @@ def plan_memory(
     backend_ids: Mapping[int, BackendId],
     strategies: Mapping[BackendId, IMemoryOptimizerStrategy] | None = None,
     factory_ids: Mapping[Value, str] | None = None,
+    factories: Mapping[BackendId, Factories] | None = None,
 ) -> MemoryPlan:
     """Place every value that lives only during an execution.
 
@@ -89,6 +97,8 @@ def plan_memory(
         How each backend's arenas are packed; the default strategy where missing.
     factory_ids : mapping of Value to str, optional
         What makes each value's handle; the host's factory where missing.
+    factories : mapping of str to sequence of HandleFactoryProxy, optional
+        By backend id, those that declare how tensors lie.
 
     Notes
     -----
@@ -116,8 +126,17 @@ def plan_memory(
     plan = MemoryPlan()
     for arena, found in blocks.items():
         strategy = (strategies or {}).get(arena.backend_id, DEFAULT_STRATEGY)
-        offsets, size = pack(list(found.values()), strategy)
+        block_bytes = _block_bytes(arena, factories or {})
+        offsets, size = pack(list(found.values()), strategy, block_bytes)
         plan.arenas[arena] = size
         for (value, block), offset in zip(found.items(), offsets, strict=True):
             plan.tensors[value] = PlannedTensor(arena, offset, (block.start, block.end))
     return plan
+
+
+def _block_bytes(arena: ArenaId, factories: Mapping[BackendId, Factories]) -> int:
+    """Multiple that tensors in an arena begin at, and that their sizes are rounded up to."""
+    for factory in factories.get(arena.backend_id, ()):
+        if factory.factory_id == arena.factory_id:
+            return factory.block_bytes
+    return ALIGNMENT_BYTES

@@ -17,6 +17,7 @@ from armpy.backend import (
     MemBlock,
     PackingType,
 )
+from armpy.backend.memory.memory import rounded_up
 from armpy.core.lifetimes import neighbours, place_in_order
 from armpy.errors import InvalidArgumentError, MemoryValidationError
 from armpy.plugins.proxy.guarded_call import ask_backend, read_backend
@@ -51,7 +52,7 @@ class GreedyBySize(IMemoryOptimizerStrategy):
         """
         if not blocks:
             return []
-        sizes = [_aligned(block.size_bytes) for block in blocks]
+        sizes = [rounded_up(block.size_bytes, ALIGNMENT_BYTES) for block in blocks]
         lifetimes = [(block.start, block.end) for block in blocks]
         near = neighbours(lifetimes)
         if near is None:
@@ -289,20 +290,24 @@ def get_memory_strategy(name: str) -> IMemoryOptimizerStrategy:
     return _LIBRARY[name]
 
 
-def _aligned(size_bytes: int) -> int:
-    """A size rounded up to the alignment."""
-    return -(-size_bytes // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
-
-
 def pack(
-    blocks: Sequence[MemBlock], strategy: IMemoryOptimizerStrategy = DEFAULT_STRATEGY
+    blocks: Sequence[MemBlock],
+    strategy: IMemoryOptimizerStrategy = DEFAULT_STRATEGY,
+    block_bytes: int = ALIGNMENT_BYTES,
 ) -> tuple[list[int], int]:
     """Choose offsets in one arena, which holds the strategy's bins one behind the other.
+
+    Parameters
+    ----------
+    blocks : sequence of MemBlock
+    strategy : IMemoryOptimizerStrategy
+    block_bytes : int
+        Sizes are rounded up to multiples of it; itself one of `ALIGNMENT_BYTES`.
 
     Returns
     -------
     offsets : list of int
-        Per block, a multiple of `ALIGNMENT_BYTES`.
+        Per block, a multiple of `block_bytes`.
     size_bytes : int
         Of the arena.
 
@@ -312,7 +317,7 @@ def pack(
         If the strategy fails, or its answer cannot be used.
     """
     numbered = [
-        replace(block, index=index, size_bytes=_aligned(block.size_bytes))
+        replace(block, index=index, size_bytes=rounded_up(block.size_bytes, block_bytes))
         for index, block in enumerate(blocks)
     ]
     # Checking every pair of blocks costs more than the default strategy itself.
@@ -324,12 +329,12 @@ def pack(
         for block in bin_.blocks:
             offsets[block.index] = begin + block.offset
         # A strategy's bins may end anywhere; the offsets in the next one count from its beginning.
-        begin += _aligned(bin_.size_bytes)
+        begin += rounded_up(bin_.size_bytes, block_bytes)
     # Kernels may load whole vectors, so this holds for every strategy, armpy's own too.
-    if any(offset % ALIGNMENT_BYTES for offset in offsets):
+    if any(offset % block_bytes for offset in offsets):
         raise MemoryValidationError(
             "an offset is not aligned",
             where=f"memory strategy {checked.name}",
-            expected=f"multiples of {ALIGNMENT_BYTES}",
+            expected=f"multiples of {block_bytes}",
         )
     return offsets, begin

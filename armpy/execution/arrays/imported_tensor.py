@@ -84,7 +84,7 @@ class ImportedTensor:
     is_kept : bool
         Whether an application holds it; otherwise it is for one call.
     host_array : ndarray or None
-        The elements, if all who have imported them use them as plain memory of the host.
+        The elements, if all who have imported them use any memory of the host.
     extent : tuple
         Which memory it lies in, and from which byte of it to which.
 
@@ -132,8 +132,14 @@ class ImportedTensor:
         handles = [found.handle for found in imports.values()]
         # Exactly this class: a backend's own may have its memory only while it is mapped.
         plain = [one.array for one in handles if type(one) is HostTensorHandle]
-        self.host_array = plain[0] if len(plain) == len(handles) else None
-        self.extent = _extent_of(memory, info.size_bytes)
+        # As an array of the caller's it would be copied where that may lie otherwise.
+        is_plain = len(plain) == len(handles) and all(
+            found.factory.takes_any_memory for found in imports.values()
+        )
+        self.host_array = plain[0] if is_plain else None
+        # With the padding, which its users may write to.
+        rooms = [found.factory.room_bytes(info) for found in imports.values()]
+        self.extent = _extent_of(memory, max(rooms, default=info.size_bytes))
         # Weak, as a network goes with the last reference to it, whoever keeps its tensors.
         self._network = weakref.ref(network)
         self._num_users = 0

@@ -106,6 +106,7 @@ class ArenaPool:
         backend_id: str,
         source: object,
         size_bytes: int,
+        alignment_bytes: int,
         allocate: Callable[[], tuple[Array, Callable[[], object]]],
     ) -> Array:
         """Memory for handles of a working memory, which owns it now.
@@ -116,14 +117,20 @@ class ArenaPool:
         backend_id : str
         source : object
             Memory of one source can stand for other memory of it: an allocator.
-        size_bytes : int
+        size_bytes, alignment_bytes : int
         allocate : callable
             Gives new memory, and what gives that back.
         """
         with self.lock:
             alive = self._alive()
             # By identity: `pooled_source` gives one object for allocators whose memory is alike.
-            ours = [one for one in alive if one.backend_id == backend_id and one.source is source]
+            ours = [
+                one
+                for one in alive
+                if one.backend_id == backend_id
+                and one.source is source
+                and one.memory.ctypes.data % alignment_bytes == 0
+            ]
             arena, given_up = self._found(claimant, ours, size_bytes)
             if arena is not None:
                 self._own(claimant, arena, size_bytes)

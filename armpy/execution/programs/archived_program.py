@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
-from armpy.backend import DefaultAllocator, HostTensorHandle
+from armpy.backend import ALIGNMENT_BYTES, DefaultAllocator, HostTensorHandle
 from armpy.errors import ArmpyError, BackendError
 from armpy.execution.memory.arena_pool import arena_pool
 from armpy.execution.programs.program import StepMemory
@@ -59,7 +59,7 @@ class ArchivedMemory(StepMemory):
         if program.tensors:
             size_bytes = program.arena_bytes
             # The source that ordinary networks name, too, so that both have arenas in turn.
-            about = program.steps[0].backend_id, DefaultAllocator, size_bytes
+            about = program.steps[0].backend_id, DefaultAllocator, size_bytes, ALIGNMENT_BYTES
             memory = arena_pool.take(self, *about, lambda: _allocate(size_bytes))
         for info, begin in program.tensors:
             elements = memory[begin : begin + info.size_bytes].view(info.data_type.dtype)

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from armpy.backend import (
-    ALIGNMENT_BYTES,
     ICustomAllocator,
     ITensorArena,
     ITensorHandle,
-    ITensorHandleFactory,
 )
 from armpy.compiler import OptimizedNetwork
 from armpy.compiler.memory.plan import ArenaId, MemoryPlan, PlannedTensor
 from armpy.core.logs import wants_traceback
-from armpy.errors import ArmpyError, MemoryLimitError
+from armpy.errors import ArmpyError, BackendError, MemoryLimitError
 from armpy.execution.memory.allocators import pooled_source
 from armpy.execution.memory.arena_pool import arena_pool
 from armpy.execution.steps.constants import Constant
@@ -25,6 +23,7 @@ from armpy.execution.steps.session import BackendSession
 from armpy.graph import Value
 from armpy.ops.operation import Array
 from armpy.plugins.proxy.guarded_call import call_method
+from armpy.plugins.proxy.memory import HandleFactoryProxy
 from armpy.types import BackendId
 
 if TYPE_CHECKING:
@@ -120,9 +119,13 @@ def make_handles(
     """
     make: dict[ArenaId, Callable[[Value, PlannedTensor], ITensorHandle]] = {}
     handles: dict[Value, ITensorHandle] = {}
+    offsets: dict[ArenaId, list[int]] = {}
+    for tensor in plan.tensors.values():
+        offsets.setdefault(tensor.arena, []).append(tensor.offset_bytes)
     for arena, size in plan.arenas.items():
         session = sessions[arena.backend_id]
-        make[arena] = _making(memory, session, arena.factory_id, size, holdings)
+        factory = _factory_of(arena, session, [size, *offsets.get(arena, [])])
+        make[arena] = _making(memory, session, factory, size, holdings)
     for value, tensor in plan.tensors.items():
         try:
             handles[value] = make[tensor.arena](value, tensor)
@@ -134,14 +137,13 @@ def make_handles(
 def _making(
     memory: StepMemory,
     session: BackendSession,
-    factory_id: str,
+    factory: HandleFactoryProxy,
     size_bytes: int,
     holdings: Holdings,
 ) -> Callable[[Value, PlannedTensor], ITensorHandle]:
     """Make one arena; what makes the handles of the tensors in it."""
     backend_id = session.backend_id
     try:
-        factory = session.factory(factory_id)
         arena = factory.create_arena(size_bytes)
         # It is told the lifetimes of one network, so no other network can have it in turn.
         if arena is not None:
@@ -149,11 +151,36 @@ def _making(
             return _in_arena(arena)
         allocator = session.allocator
         about = backend_id, pooled_source(allocator), size_bytes
-        make = partial(_allocate, allocator, size_bytes)
+        make = partial(_allocate, allocator, size_bytes, factory.block_bytes)
         # Networks that do not run together have it in turn, or each loaded one would keep its own.
-        return _in_host_memory(factory, arena_pool.take(memory, *about, make))
+        return _in_host_memory(factory, arena_pool.take(memory, *about, factory.block_bytes, make))
     except ArmpyError as error:
         raise out_of_memory(backend_id, error) from error
+
+
+def _factory_of(
+    arena: ArenaId, session: BackendSession, places: Sequence[int]
+) -> HandleFactoryProxy:
+    """The factory of an arena, for which the plan was made.
+
+    Raises
+    ------
+    OutOfMemoryError
+        If the backend has none, or one that declares more than when the plan was made, which may
+        have been in another process.
+    """
+    try:
+        factory = session.factory(arena.factory_id)
+        if any(place % factory.block_bytes for place in places):
+            raise BackendError(
+                "the memory plan is not for what the tensor handle factory declares",
+                where=f"{session.backend_id} / {arena.factory_id}",
+                expected=f"tensors at multiples of {factory.block_bytes} bytes",
+                fix="Compile the model again",
+            )
+    except ArmpyError as error:
+        raise out_of_memory(session.backend_id, error) from error
+    return factory
 
 
 def _in_arena(arena: ITensorArena) -> Callable[[Value, PlannedTensor], ITensorHandle]:
@@ -164,20 +191,23 @@ def _in_arena(arena: ITensorArena) -> Callable[[Value, PlannedTensor], ITensorHa
 
 
 def _in_host_memory(
-    factory: ITensorHandleFactory, memory: Array
+    factory: HandleFactoryProxy, memory: Array
 ) -> Callable[[Value, PlannedTensor], ITensorHandle]:
     """What makes handles on parts of an arena of the core's."""
 
     def make(value: Value, tensor: PlannedTensor) -> ITensorHandle:
-        part = memory[tensor.offset_bytes : tensor.offset_bytes + value.info.size_bytes]
+        begin = tensor.offset_bytes
+        part = memory[begin : begin + factory.room_bytes(value.info)]
         return factory.create_tensor_handle(value.info, part)
 
     return make
 
 
-def _allocate(allocator: ICustomAllocator, size_bytes: int) -> tuple[Array, Callable[[], object]]:
+def _allocate(
+    allocator: ICustomAllocator, size_bytes: int, alignment_bytes: int
+) -> tuple[Array, Callable[[], object]]:
     """Get an arena of the core's from a backend's allocator, and what gives it back."""
-    arena = allocator.allocate(size_bytes, ALIGNMENT_BYTES)
+    arena = allocator.allocate(size_bytes, alignment_bytes)
     return arena, partial(allocator.free, arena)
 
 

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 
-import numpy as np
-
 from armpy.backend import Cancellation, DynamicTensorHandle, HostTensorHandle, ITensorHandle
 from armpy.compiler import OptimizedNetwork, Placement
 from armpy.errors import BackendError
@@ -18,6 +16,7 @@ from armpy.execution.steps.session import BackendSession
 from armpy.execution.steps.step import memory_of, prepare_steps, raise_for_step, waiting
 from armpy.graph import Layer, Value
 from armpy.ops.operation import Array
+from armpy.plugins.proxy.memory import HandleFactoryProxy
 from armpy.types import BackendId
 
 
@@ -62,6 +61,10 @@ class DynamicPlan:
             for layer, step in zip(network.graph.layers, prepared, strict=True)
         ]
         self._held = memory_of(network, sessions)
+        self._factories = {
+            layer.id: sessions[network.backend_ids[layer.id]].factories[0]
+            for layer in network.graph.layers
+        }
 
     @property
     def placement(self) -> Placement:
@@ -106,13 +109,11 @@ class DynamicPlan:
     def _execute(self, step: int, layer: Layer, arrays: Mapping[Value, Array]) -> list[Array]:
         """Run one layer; what it writes."""
         # Host memory, whatever the backend's own is: to plan or copy would need the missing shapes.
+        factory = self._factories[layer.id]
         inputs = [
-            None
-            if value is None
-            else HostTensorHandle(value.info, arrays[value] if value.data is None else value.data)
-            for value in layer.inputs
+            None if value is None else self._input(value, arrays, factory) for value in layer.inputs
         ]
-        outputs = [self._output(value) for value in layer.outputs]
+        outputs = [self._output(value, factory) for value in layer.outputs]
         self._steps[step].execute(inputs, outputs)
         for handle in outputs:
             if isinstance(handle, DynamicTensorHandle) and not handle.is_resized:
@@ -121,9 +122,17 @@ class DynamicPlan:
                 )
         return [handle.map(write=False) for handle in outputs]
 
-    def _output(self, value: Value) -> ITensorHandle:
+    def _input(
+        self, value: Value, arrays: Mapping[Value, Array], factory: HandleFactoryProxy
+    ) -> ITensorHandle:
+        """Where a layer reads an input."""
+        elements = arrays[value] if value.data is None else value.data
+        return HostTensorHandle(value.info, factory.fitting(value.info, elements))
+
+    def _output(self, value: Value, factory: HandleFactoryProxy) -> ITensorHandle:
         """Where a layer writes an output."""
         info = value.info
         if not info.is_fully_shaped:
-            return DynamicTensorHandle(info, self._limit_bytes)
-        return HostTensorHandle(info, np.empty(info.known_shape, info.data_type.dtype))
+            lies = factory.alignment_bytes, factory.padding_bytes
+            return DynamicTensorHandle(info, self._limit_bytes, *lies)
+        return HostTensorHandle(info, factory.empty_tensor(info))

@@ -120,6 +120,15 @@ class Importer:
             return (writer_of(self._network, graph.outputs[index])[1],)
         return readers_of(self._network, graph.inputs[index])
 
+    def room_bytes(self, index: int, *, is_output: bool) -> int:
+        """Bytes that memory needs for whoever reads an input, or writes an output."""
+        info = self.info(index, is_output=is_output)
+        return max(
+            factory.room_bytes(info)
+            for name in self.users(index, is_output=is_output)
+            for factory in self._sessions[name].factories
+        )
+
     def info(self, index: int, *, is_output: bool) -> TensorInfo:
         """What an input or output is for these shapes."""
         graph = self._network.graph
@@ -128,12 +137,16 @@ class Importer:
     def for_one_call(
         self, index: int, memory: ExternalMemory, *, is_output: bool
     ) -> ImportedTensor | Array:
-        """Import an input or output if its backend knows such memory, else map it.
+        """Import an input or output if its backend can use such memory, else map it.
 
         Raises
         ------
         MemoryImportError, MemoryExportError
             If a backend refuses, or the memory cannot be mapped.
+
+        Notes
+        -----
+        Memory that does not lie as the backend declares is copied, which is logged.
         """
         graph = self._network.graph
         if is_output:
@@ -142,8 +155,7 @@ class Importer:
         else:
             value = graph.inputs[index]
             backend_id = readers_of(self._network, value)[0]
-        factories = self._sessions[backend_id].factories
-        if any(memory.source & factory.import_sources for factory in factories):
+        if self._is_usable(value.info, memory, backend_id):
             made = self.output(index, memory) if is_output else self.input(index, memory)
             made.is_kept = False
             return made
@@ -156,10 +168,23 @@ class Importer:
             raise _named(error, kind, where) from error
         return mapped.handle.map()
 
+    def _is_usable(self, info: TensorInfo, memory: ExternalMemory, backend_id: BackendId) -> bool:
+        """Whether a backend knows such memory, and it lies as one of its factories declares."""
+        factories = self._sessions[backend_id].factories
+        knowing = [one for one in factories if memory.source & one.import_sources]
+        problems = [one.problem_of(info, memory) for one in knowing]
+        if problems and all(problems):
+            _log.info("%s gets a copy of imported memory: %s", backend_id, problems[0])
+        return not all(problems)
+
     def _is_lent(self, found: Mapping[BackendId, Import], backend_id: BackendId) -> bool:
         """Whether a backend can be handed what another one has imported."""
         readers = self._sessions[backend_id].factories
-        return any(hands_on(made.factory, reader) for made in found.values() for reader in readers)
+        return any(
+            hands_on(made.factory, reader, is_imported=True)
+            for made in found.values()
+            for reader in readers
+        )
 
     def _import(
         self,

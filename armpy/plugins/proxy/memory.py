@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from armpy.backend import (
+    ALIGNMENT_BYTES,
+    MOST_ALIGNMENT_BYTES,
     ExternalMemory,
     HostTensorHandleFactory,
     IDeviceMemory,
@@ -13,12 +15,21 @@ from armpy.backend import (
     ITensorHandleFactory,
     Lifetime,
     MemorySource,
+    ReasonCode,
     Support,
 )
+from armpy.backend.memory.memory import empty_tensor, rounded_up
+from armpy.errors import BackendError
 from armpy.ops.operation import Array
-from armpy.plugins.proxy.guarded_call import ask_backend, ask_method, call_method, read_backend
+from armpy.plugins.proxy.guarded_call import (
+    ask_backend,
+    ask_method,
+    call_method,
+    describe,
+    read_backend,
+)
 from armpy.tensor import TensorInfo
-from armpy.types import BackendId
+from armpy.types import HOST, BackendId
 
 
 class HandleFactoryProxy(ITensorHandleFactory):
@@ -32,7 +43,12 @@ class HandleFactoryProxy(ITensorHandleFactory):
     Raises
     ------
     BackendError
-        If a property raises or is of the wrong type.
+        If a property raises, or is of the wrong type or no number that it can be.
+
+    Attributes
+    ----------
+    block_bytes : int
+        In an arena, each tensor begins at a multiple of it and has the memory to the next one.
     """
 
     def __init__(self, backend_id: BackendId, factory: ITensorHandleFactory) -> None:
@@ -42,12 +58,82 @@ class HandleFactoryProxy(ITensorHandleFactory):
         self._factory_id = read_backend(backend_id, factory, "factory_id", str)
         self._imports = read_backend(backend_id, factory, "import_sources", MemorySource)
         self._exports = read_backend(backend_id, factory, "export_sources", MemorySource)
+        self._alignment_bytes = self._read_multiple("alignment_bytes")
+        self._padding_bytes = self._read_multiple("padding_bytes")
+        self.block_bytes = max(ALIGNMENT_BYTES, self._alignment_bytes, self._padding_bytes)
         kind, host = type(factory), HostTensorHandleFactory
         own = getattr(kind, "import_memory", None)
         # One that inherits from the host's and states other kinds has no way to import those.
         is_hosts = own is host.import_memory and kind.import_sources is not host.import_sources
         self.imports_memory = own is not ITensorHandleFactory.import_memory and not is_hosts
         """Whether it has a way of its own to import memory."""
+        arena = getattr(kind, "create_arena", None)
+        self._has_arenas = arena is not ITensorHandleFactory.create_arena
+
+    def _read_multiple(self, name: str) -> int:
+        """Read what tensors begin at, or are rounded up to, a multiple of."""
+        number = read_backend(self._backend_id, self._factory, name, int)
+        is_power = type(number) is int and number.bit_count() == 1
+        if not is_power or not 1 <= number <= MOST_ALIGNMENT_BYTES:
+            raise BackendError(
+                f"the tensor handle factory '{self._factory_id}' declares what cannot be kept to",
+                where=f"{self._backend_id} / {name}",
+                expected=f"a power of two from 1 to {MOST_ALIGNMENT_BYTES}",
+                actual=describe(number),
+                fix="Return 1, the default, if any memory will do",
+            )
+        return number
+
+    @property
+    def takes_any_memory(self) -> bool:
+        """Whether tensors may lie wherever their elements may, as the caller's do."""
+        return self._alignment_bytes == self._padding_bytes == 1
+
+    def room_bytes(self, info: TensorInfo) -> int:
+        """Bytes that a tensor takes, with its padding."""
+        return rounded_up(info.size_bytes, self._padding_bytes)
+
+    def gives_room_for(self, reader: HandleFactoryProxy, *, is_imported: bool = False) -> bool:
+        """Whether its tensors lie as another factory declares.
+
+        Parameters
+        ----------
+        reader : HandleFactoryProxy
+        is_imported : bool
+            Whether they lie in memory that it has imported, and not in an arena.
+        """
+        alignment, padding = self._alignment_bytes, self._padding_bytes
+        # Arenas of the core's give every tensor a block; the caller's arrays have no such thing.
+        if not self._has_arenas and not is_imported and self._backend_id != HOST:
+            alignment = padding = self.block_bytes
+        return alignment >= reader.alignment_bytes and padding >= reader.padding_bytes
+
+    def fits(self, array: Array) -> bool:
+        """Whether an array lies as it declares."""
+        is_long = array.nbytes % self._padding_bytes == 0
+        return self.takes_any_memory or (is_long and array.ctypes.data % self._alignment_bytes == 0)
+
+    def empty_tensor(self, info: TensorInfo) -> Array:
+        """An array of no elements yet that lies as it declares."""
+        return empty_tensor(info, self._alignment_bytes, self._padding_bytes)
+
+    def fitting(self, info: TensorInfo, array: Array) -> Array:
+        """An array that lies as it declares: the given one or a copy."""
+        if self.fits(array):
+            return array
+        copied = self.empty_tensor(info)
+        copied[...] = array
+        return copied
+
+    @property
+    def alignment_bytes(self) -> int:
+        """As it was when the network was loaded."""
+        return self._alignment_bytes
+
+    @property
+    def padding_bytes(self) -> int:
+        """As it was when the network was loaded."""
+        return self._padding_bytes
 
     @property
     def factory_id(self) -> str:
@@ -78,13 +164,38 @@ class HandleFactoryProxy(ITensorHandleFactory):
         return None if arena is None else ArenaProxy(self._backend_id, arena)
 
     def create_constant_handle(self, info: TensorInfo, elements: Array) -> ITensorHandle:
-        """Ask the factory."""
+        """Ask the factory, with elements that lie as it declares."""
+        elements = self.fitting(info, elements)
         name = "create_constant_handle"
         return ask_method(self._backend_id, ITensorHandle, self._factory, name, info, elements)
 
     def can_import(self, info: TensorInfo, memory: ExternalMemory) -> Support:
-        """Ask the factory."""
+        """Ask the factory, unless the memory does not lie as it declares."""
+        problem = self.problem_of(info, memory)
+        if problem:
+            return Support.no(ReasonCode.OTHER, problem)
         return ask_method(self._backend_id, Support, self._factory, "can_import", info, memory)
+
+    def problem_of(self, info: TensorInfo, memory: ExternalMemory) -> str:
+        """Why memory does not lie as it declares; empty if it does."""
+        # A backend's own buffer lies as the backend has made it.
+        if memory.source is MemorySource.DEVICE:
+            return ""
+        start = memory.offset_bytes if memory.array is None else memory.array.ctypes.data
+        beyond = start % self._alignment_bytes
+        if beyond:
+            return (
+                f"the memory begins {beyond} bytes behind a multiple of {self._alignment_bytes}, "
+                f"where '{self._factory_id}' needs it"
+            )
+        room = self.room_bytes(info)
+        # Memory that is too small for the tensor itself is the factory's to refuse.
+        if info.size_bytes <= memory.size_bytes < room:
+            return (
+                f"the memory has {memory.size_bytes} bytes, and '{self._factory_id}' needs {room}: "
+                f"the tensor rounded up to a multiple of {self._padding_bytes}"
+            )
+        return ""
 
     def import_memory(
         self, info: TensorInfo, memory: ExternalMemory, *, read: bool = True, write: bool = False

@@ -40,7 +40,7 @@ _CALLED_OTHERWISE: Mapping[str, Mapping[str, str]] = {
         "savecompiled": "get_programs",
         "supportstensorallocatorapi": "register_tensor_handle_factories",
     },
-    "ITensorHandleFactory": {"getid": "factory_id"},
+    "ITensorHandleFactory": {"getcapabilities": "padding_bytes", "getid": "factory_id"},
     "ITensorHandle": {"gettensorinfo": "info"},
     "IWorkload": {"executeasync": "enqueue"},
 }

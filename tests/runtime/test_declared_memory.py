@@ -1,0 +1,286 @@
+"""Tensors lie as a backend's handle factory declares: aligned, and with padding behind them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from armpy.backend import (
+    ALIGNMENT_BYTES,
+    MOST_ALIGNMENT_BYTES,
+    ExternalMemory,
+    MemorySource,
+)
+from armpy.backend.memory.memory import empty_tensor
+from armpy.errors import BackendError, InvalidArgumentError, MemoryExportError, MemoryImportError
+from armpy.execution import NetworkProperties
+from armpy.execution.programs.static_plan import StaticPlan
+from armpy.graph import Graph
+from armpy.graph.network import Network
+from armpy.model import Model
+from armpy.model.device_memory import allocate_memory
+from armpy.ops import Activation, ElementwiseBinary
+from armpy.ops.operation import Array
+from armpy.plugins.proxy.memory import HandleFactoryProxy
+from tests.support.fake_backends import FakeBackend, runtime_of
+from tests.support.networks import ADD, MUL, RELU, f32, floats
+from tests.support.vector_backend import GARBAGE, VectorBackend, VectorFactory
+
+X = floats(-3, -1, 0, 2, 4, 7, 9)
+
+
+def odd(width: int = 7) -> Graph:
+    """``y = relu(x + c) * x``, of tensors that fill no vector; ``s`` is the sum as well."""
+    net = Network()
+    x = net.input("x", f32(width))
+    c = net.constant(np.arange(width, dtype=np.float32))
+    s = net.add(ADD, x, c, name="s")
+    r = net.add(RELU, s, name="r")
+    net.output("y", net.add(MUL, r, x, name="y"))
+    net.output("s", s)
+    return net.build()
+
+
+def wanted(x: Array) -> tuple[Array, Array]:
+    s = x + np.arange(x.size, dtype=np.float32)
+    return np.maximum(s, 0) * x, s
+
+
+def check(model: Model, x: Array = X) -> None:
+    for given in (x, x - 2):
+        before = given.copy()
+        y, s = model(given)
+        np.testing.assert_array_equal(y, wanted(given)[0])
+        np.testing.assert_array_equal(s, wanted(given)[1])
+        np.testing.assert_array_equal(given, before)
+
+
+def copies(model: Model) -> list[str]:
+    assert model.placement is not None
+    return [one.layer for one in model.placement.layers if one.operation == "MemCopy"]
+
+
+def lying(array: Array, alignment_bytes: int, beyond_bytes: int, behind: int = 64) -> Array:
+    """A copy that begins some bytes behind a multiple, with garbage around it."""
+    raw = np.full(array.nbytes + 2 * alignment_bytes + beyond_bytes + behind, GARBAGE, np.uint8)
+    start = -raw.ctypes.data % alignment_bytes + beyond_bytes
+    view: Array = raw[start : start + array.nbytes].view(array.dtype)
+    view[...] = array
+    return view
+
+
+ALIGNMENTS = [1, 4, 32, 64, 128, 1024, MOST_ALIGNMENT_BYTES]
+
+
+@pytest.mark.parametrize("padding", [1, 16, 256])
+@pytest.mark.parametrize("alignment", ALIGNMENTS)
+def test_all_that_workloads_see_lies_as_declared(alignment: int, padding: int) -> None:
+    simd = VectorBackend(alignment, padding)
+    check(Model(odd(), runtime_of(simd)))
+    assert simd.seen
+    assert simd.misplaced == []
+
+
+@pytest.mark.parametrize("operations", [{Activation}, {ElementwiseBinary}])
+def test_tensors_of_other_backends_lie_as_declared_or_are_copied(operations: set[type]) -> None:
+    for alignment, padding in ((32, 64), (256, 1), (1, 512)):
+        simd = VectorBackend(alignment, padding, operations)
+        check(Model(odd(), runtime_of(simd)))
+        assert simd.seen
+        assert simd.misplaced == []
+
+
+def test_what_lies_well_in_the_cores_arenas_is_not_copied() -> None:
+    simd = VectorBackend(ALIGNMENT_BYTES, 32, {Activation})
+    model = Model(odd(), runtime_of(simd))
+    check(model)
+    # `s` is written to the caller's array, and copied from there; `r` is read where it lies.
+    assert copies(model) == ["[ s CpuRef -> Simd ]"]
+
+
+def test_copies_that_alignment_takes_have_a_reason_in_the_placement() -> None:
+    model = Model(odd(), runtime_of(VectorBackend(128, 16)))
+    model.warm_up()
+    assert model.placement is not None
+    refused = [(r.layer, r.backend, r.text) for r in model.placement.refusals]
+    text = "'test/vectors' needs tensors at multiples of 128 bytes, rounded up to multiples of 16"
+    assert ("[ x host -> Simd ]", "Simd", text) in refused
+
+
+def test_factories_that_declare_nothing_take_the_callers_arrays() -> None:
+    simd = VectorBackend()
+    model = Model(odd(), runtime_of(simd))
+    x = lying(X, 64, 4)
+    check(model, x)
+    assert copies(model) == []
+    model(x)
+    assert x.ctypes.data in simd.seen
+
+
+@pytest.mark.parametrize("beyond", [4, 1, 20])
+def test_a_view_that_is_misaligned_by_one_element_is_copied(beyond: int) -> None:
+    simd = VectorBackend(64)
+    check(Model(odd(), runtime_of(simd)), lying(X, 64, beyond))
+    assert simd.misplaced == []
+
+
+def test_padding_that_is_written_harms_no_neighbour() -> None:
+    """Outputs and inputs that lie side by side in one array of the caller's."""
+    simd = VectorBackend(4, 64)
+    model = Model(odd(), runtime_of(simd))
+    whole = np.arange(40, dtype=np.float32)
+    x, y, s = whole[3:10], whole[11:18], whole[18:25]
+    right = wanted(x)
+    model.run({"x": x}, {"y": y, "s": s})
+    np.testing.assert_array_equal(y, right[0])
+    np.testing.assert_array_equal(s, right[1])
+    rest = [*range(11), *range(25, 40)]
+    np.testing.assert_array_equal(whole[rest], np.array(rest, np.float32))
+    bound = model.bind({"x": x}, {"y": y, "s": s})
+    bound()
+    np.testing.assert_array_equal(whole[rest], np.array(rest, np.float32))
+
+
+# Plans
+
+
+def test_arenas_are_planned_in_blocks() -> None:
+    model = Model(odd(), runtime_of(VectorBackend(16, 256)))
+    model.warm_up()
+    latest = model.runtime.get_network(model.network_id).latest
+    assert latest is not None
+    plan = latest.plan
+    assert isinstance(plan, StaticPlan)
+    offsets = [tensor.offset_bytes for tensor in plan.network.memory.tensors.values()]
+    assert offsets
+    assert all(offset % 256 == 0 for offset in offsets)
+    assert all(size % 256 == 0 for size in plan.network.memory.arenas.values())
+
+
+def test_an_arena_of_another_network_is_only_taken_where_it_is_aligned() -> None:
+    plain, strict = VectorBackend(), VectorBackend(MOST_ALIGNMENT_BYTES)
+    for _ in range(8):
+        check(Model(odd(), runtime_of(plain)))
+        check(Model(odd(), runtime_of(strict)))
+    assert strict.misplaced == []
+
+
+# Imports
+
+
+def test_aligned_memory_is_imported_and_used_where_it_lies() -> None:
+    simd = VectorBackend(128, 32)
+    with Model(odd(8), runtime_of(simd)) as model:
+        x = np.arange(8, dtype=np.float32)
+        memory = lying(x, 128, 0)
+        tensor = model.import_inputs({"x": memory})["x"]
+        simd.seen.clear()
+        np.testing.assert_array_equal(model(tensor)[0], wanted(x)[0])
+        assert memory.ctypes.data in simd.seen
+        assert simd.misplaced == []
+
+
+def test_misaligned_memory_is_not_imported_and_the_error_says_why() -> None:
+    with Model(odd(8), runtime_of(VectorBackend(128))) as model:
+        memory = lying(np.zeros(8, np.float32), 128, 4)
+        with pytest.raises(MemoryImportError, match="begins 4 bytes behind a multiple of 128"):
+            model.import_inputs({"x": memory})
+        with pytest.raises(MemoryExportError, match="begins 4 bytes behind a multiple of 128"):
+            model.import_outputs({"y": memory})
+
+
+def test_memory_without_room_for_the_padding_is_not_imported() -> None:
+    with Model(odd(), runtime_of(VectorBackend(4, 64))) as model:
+        with pytest.raises(MemoryImportError, match="has 28 bytes, and 'test/vectors' needs 64"):
+            model.import_inputs({"x": X.copy()})
+        padded = np.full(64, GARBAGE, np.uint8)
+        tensor = model.import_inputs({"x": ExternalMemory.of_array(padded)})["x"]
+        padded[:28] = X.view(np.uint8)
+        np.testing.assert_array_equal(model(tensor)[0], wanted(X)[0])
+
+
+@pytest.mark.parametrize("source", [MemorySource.MALLOC, MemorySource.SHARED_MEMORY])
+def test_memory_of_a_call_that_lies_elsewhere_is_copied_and_the_log_says_why(
+    source: MemorySource, caplog: pytest.LogCaptureFixture
+) -> None:
+    simd = VectorBackend(64, 16)
+    properties = NetworkProperties(input_source=source, output_source=source)
+    with Model(odd(8), runtime_of(simd), properties=properties) as model:
+        for beyond in (0, 4):
+            x = np.arange(8, dtype=np.float32)
+            given: list[Array | ExternalMemory]
+            if source is MemorySource.MALLOC:
+                given = [lying(x, 64, beyond), lying(x, 64, beyond)]
+            else:
+                shared = [ExternalMemory.shared(64) for _ in range(2)]
+                about = [(one.source, 32, None, one.file_descriptor, beyond) for one in shared]
+                given = [ExternalMemory(*each) for each in about]
+                given[0].map().view(np.float32)[...] = x  # type: ignore[union-attr]  # as above
+            caplog.clear()
+            with caplog.at_level("INFO", "armpy.execution"):
+                model.run({"x": given[0]}, {"y": given[1]})
+            y = np.asarray(given[1]).view(np.float32)
+            np.testing.assert_array_equal(y, wanted(x)[0])
+            assert ("begins 4 bytes behind a multiple of 64" in caplog.text) == bool(beyond)
+            assert simd.misplaced == []
+
+
+def test_imported_tensors_overlap_with_their_padding() -> None:
+    with Model(odd(), runtime_of(VectorBackend(4, 64))) as model:
+        whole = ExternalMemory.shared(128)
+        about = whole.source, 64, None, whole.file_descriptor
+        first = model.import_inputs({"x": ExternalMemory(*about, 0)})["x"]
+        other = model.import_outputs({"y": ExternalMemory(*about, 32)})["y"]
+        with pytest.raises(InvalidArgumentError, match="overlap"):
+            model.run({"x": first}, {"y": other})
+
+
+def test_memory_that_is_made_for_a_model_lies_as_its_backends_declare() -> None:
+    simd = VectorBackend(1024, 512)
+    with Model(odd(), runtime_of(simd)) as model:
+        model.warm_up()
+        memory = allocate_memory([(model, "x")])
+        assert memory.size_bytes == 512
+        tensor = model.import_inputs({"x": memory})["x"]
+        memory.map()[:28] = X.view(np.uint8)
+        np.testing.assert_array_equal(model(tensor)[0], wanted(X)[0])
+        assert simd.misplaced == []
+
+
+def test_memory_for_a_tensor_keeps_its_padding() -> None:
+    made = empty_tensor(f32(7), 256, 1024)
+    assert made.shape == (7,)
+    assert made.dtype == np.float32
+    assert made.ctypes.data % 256 == 0
+    assert empty_tensor(f32(), 1, 64).shape == ()
+
+
+# What is refused
+
+WRONG = [0, -64, 3, 48, 2 * MOST_ALIGNMENT_BYTES, True, 64.0, "64", None]
+
+
+@pytest.mark.parametrize("number", WRONG)
+@pytest.mark.parametrize("name", ["alignment_bytes", "padding_bytes"])
+def test_what_cannot_be_kept_to_is_refused(name: str, number: object) -> None:
+    with pytest.raises(BackendError) as caught:
+        HandleFactoryProxy("Simd", VectorFactory(**{name: number}))
+    assert caught.value.where == f"Simd / {name}"
+    if isinstance(number, int):
+        assert "test/vectors" in str(caught.value)
+        assert "a power of two from 1 to 4096" in caught.value.expected
+        assert caught.value.actual == repr(number)
+
+
+def test_a_backend_that_declares_nonsense_is_left_out_with_the_reason() -> None:
+    model = Model(odd(), runtime_of(VectorBackend(48)))
+    check(model)
+    assert model.placement is not None
+    assert {one.backend for one in model.placement.layers} == {"CpuRef"}
+    assert any("alignment_bytes" in refusal.text for refusal in model.placement.refusals)
+
+
+def test_backends_that_declare_nothing_are_as_before() -> None:
+    model = Model(odd(), runtime_of(FakeBackend("Fake")))
+    check(model)
+    assert copies(model) == []
