@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from armpy.backend import DeviceMemoryRequest, ExternalMemory, MemoryRole, MemorySource
+from armpy.backend.memory.memory import rounded_up
 from armpy.compiler.memory.memory_copies import handle_factories
 from armpy.core.vlog import is_on, vlog
 from armpy.errors import ArmpyError, InvalidArgumentError
@@ -59,6 +60,11 @@ class TensorRole:
             return self.network.importer().users(self.index, is_output=self.is_output)
         except ArmpyError:  # shapes are not known, or depend on values
             return (everybody[0].get_id(),) if len(everybody) == 1 else ()
+
+    @property
+    def preferred(self) -> tuple[int, int]:
+        """Alignment and padding in bytes that suit them; errors as of `LoadedNetwork.importer`."""
+        return self.network.importer().preferred(self.index, is_output=self.is_output)
 
 
 def single_user(roles: Sequence[TensorRole]) -> BackendId | None:
@@ -166,8 +172,8 @@ def allocate_memory(
     # Shared memory can be imported by every backend, at worst with a copy in each run.
     buffer = allocate_device_memory(infos[0], roles)
     if buffer is None:
-        room = max(r.network.importer().room_bytes(r.index, is_output=r.is_output) for r in roles)
-        return ExternalMemory.shared(room)
+        padding = max(role.preferred[1] for role in roles)
+        return ExternalMemory.shared(rounded_up(infos[0].size_bytes, padding))
     return ExternalMemory.of_device(buffer.unguarded, infos[0].size_bytes)
 
 

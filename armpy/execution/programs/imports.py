@@ -120,14 +120,23 @@ class Importer:
             return (writer_of(self._network, graph.outputs[index])[1],)
         return readers_of(self._network, graph.inputs[index])
 
-    def room_bytes(self, index: int, *, is_output: bool) -> int:
-        """Bytes that memory needs for whoever reads an input, or writes an output."""
+    def preferred(self, index: int, *, is_output: bool) -> tuple[int, int]:
+        """Alignment and padding that suit whoever reads an input, or writes an output.
+
+        Returns
+        -------
+        alignment_bytes, padding_bytes : int
+            Powers of two; the alignment suits the elements, too.
+        """
         info = self.info(index, is_output=is_output)
-        return max(
-            factory.room_bytes(info)
+        factories = [
+            factory
             for name in self.users(index, is_output=is_output)
             for factory in self._sessions[name].factories
-        )
+        ]
+        alignment = max(factory.alignment_bytes for factory in factories)
+        padding = max(factory.padding_bytes for factory in factories)
+        return max(alignment, info.data_type.dtype.itemsize), padding
 
     def info(self, index: int, *, is_output: bool) -> TensorInfo:
         """What an input or output is for these shapes."""

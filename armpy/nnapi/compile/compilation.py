@@ -38,6 +38,7 @@ from armpy.nnapi.results import (
     as_nnapi_error,
     bad_data,
     bad_state,
+    check_index,
     check_kind,
     log_end,
     require_data,
@@ -452,6 +453,86 @@ class Compilation:
             actual="none was chosen" if self._devices is None else f"{len(self._devices)} devices",
             fix="Make it with Compilation.create_for_devices",
         )
+
+    def get_preferred_memory_alignment_for_input(self, index: int) -> int:
+        """Multiple at which memory for an input best begins.
+
+        Parameters
+        ----------
+        index : int
+            Position among the model's inputs.
+
+        Returns
+        -------
+        int
+            Bytes, a power of two: what the devices that read it declare, at least the size of an
+            element. Where dimensions are not known, the size of an element.
+
+        Raises
+        ------
+        NnapiError
+            BAD_STATE if it is not finished, failed, or is closed; BAD_DATA if there is no such
+            input.
+
+        Notes
+        -----
+        What lies otherwise is copied.
+
+        References
+        ----------
+        NNAPI ``ANeuralNetworksCompilation_getPreferredMemoryAlignmentForInput``.
+        """
+        where = "Compilation.get_preferred_memory_alignment_for_input"
+        return self._preferred(index, where, is_output=False)[0]
+
+    def get_preferred_memory_padding_for_input(self, index: int) -> int:
+        """Multiple to which the length of memory for an input is best rounded up.
+
+        Parameters and errors are those of `get_preferred_memory_alignment_for_input`.
+
+        Returns
+        -------
+        int
+            Bytes, a power of two; 1 if there need be no padding, or dimensions are not known.
+
+        References
+        ----------
+        NNAPI ``ANeuralNetworksCompilation_getPreferredMemoryPaddingForInput``.
+        """
+        where = "Compilation.get_preferred_memory_padding_for_input"
+        return self._preferred(index, where, is_output=False)[1]
+
+    def get_preferred_memory_alignment_for_output(self, index: int) -> int:
+        """Multiple at which memory for an output best begins; as for inputs.
+
+        References
+        ----------
+        NNAPI ``ANeuralNetworksCompilation_getPreferredMemoryAlignmentForOutput``.
+        """
+        where = "Compilation.get_preferred_memory_alignment_for_output"
+        return self._preferred(index, where, is_output=True)[0]
+
+    def get_preferred_memory_padding_for_output(self, index: int) -> int:
+        """Multiple to which the length of memory for an output is best rounded up; as for inputs.
+
+        References
+        ----------
+        NNAPI ``ANeuralNetworksCompilation_getPreferredMemoryPaddingForOutput``.
+        """
+        where = "Compilation.get_preferred_memory_padding_for_output"
+        return self._preferred(index, where, is_output=True)[1]
+
+    def _preferred(self, index: int, where: str, *, is_output: bool) -> tuple[int, int]:
+        """Alignment and padding that suit an input or output."""
+        self.check_ready(where)
+        slots = self.signature.outputs if is_output else self.signature.inputs
+        index = check_index(index, len(slots), "output" if is_output else "input", where)
+        try:
+            return self.network(()).importer().preferred(index, is_output=is_output)
+        # Without dimensions, or for fewer inputs alone, it is not known where the model will run.
+        except ArmpyError as error:
+            _log.debug("%s: %s", where, error)
+        return slots[index].operand.data_type.dtype.itemsize, 1
 
     def free_working_memory(self) -> None:
         """Give back memory that no execution is using; the next execution takes it again.
