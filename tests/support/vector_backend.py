@@ -14,6 +14,7 @@ from armpy.backend import (
     TensorHandleFactoryRegistry,
     WorkloadInfo,
 )
+from armpy.errors import BackendError
 from armpy.ops.operation import Array, Operation
 from tests.support.fake_backends import FakeBackend
 
@@ -122,3 +123,25 @@ class VectorBackend(FakeBackend):
 
     def get_handle_factory_preferences(self) -> Sequence[str]:
         return [self.factory.factory_id]
+
+
+class _Alarm(list[tuple[tuple[int, ...], int]]):
+    """Tells of a tensor that does not lie as declared, also from another process."""
+
+    def append(self, found: tuple[tuple[int, ...], int]) -> None:
+        raise BackendError(f"a tensor of {found[0]} lies at {found[1]:#x}")
+
+
+class StrictVectors(VectorBackend):
+    """Wants more than a cache line."""
+
+    def __init__(self) -> None:
+        super().__init__(512, 128)
+        self.misplaced = _Alarm()
+
+
+class WrongVectors(VectorBackend):
+    """Declares what nobody can keep to."""
+
+    def __init__(self) -> None:
+        super().__init__(48)
