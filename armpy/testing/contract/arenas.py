@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 
 from armpy.testing.backend_under_test import BackendUnderTest
-from armpy.testing.contract.case import NothingToKeepError
+from armpy.testing.contract.case import NothingToKeepError, check
 from armpy.testing.contract.driven import Driven, backend_of_runtime
 from armpy.testing.contract.networks import bench, chain, sample_bench, samples
 from armpy.testing.differential_run import other_feeds
@@ -13,6 +13,7 @@ from armpy.testing.differential_run import other_feeds
 _LAYERS = 6
 _TIMES = 256
 _ARENA_BYTES = 1 << 20
+_GUARD_BYTES = 256
 
 
 def _chained(subject: BackendUnderTest) -> Driven:
@@ -63,6 +64,23 @@ def idle_memory_can_be_given_back(subject: BackendUnderTest) -> None:
         for step in driven.steps:
             step.workload.free_idle_memory()
     memory.release()
+
+
+def nothing_is_written_behind_the_padding(subject: BackendUnderTest) -> None:
+    """Executions write to their outputs and, where it is declared, to the padding behind them."""
+    backend = backend_of_runtime(subject)
+    for case in samples(subject):
+        driven = Driven(backend, sample_bench(subject, case))
+        memory = driven.memory(_GUARD_BYTES)
+        if memory.arena is not None:
+            raise NothingToKeepError("its tensors lie in arenas of its own")
+        driven.run(memory, "in memory with guards between tensors")
+        check(
+            memory.are_guards_whole,
+            f"{case.operation.name} has written behind an output, and behind the "
+            f"{driven.declared.padding_bytes} bytes to which padding_bytes rounds it up",
+        )
+        memory.release()
 
 
 def arenas_can_be_made_again_and_again(subject: BackendUnderTest) -> None:

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from armpy.backend import (
-    ALIGNMENT_BYTES,
     ICompletion,
     IMemoryManager,
     ITensorHandle,
@@ -30,6 +29,7 @@ from armpy.graph import Graph, Value
 from armpy.ops.backend_internal import MemCopy
 from armpy.ops.operation import Array
 from armpy.plugins.proxy.guard import BackendProxy
+from armpy.plugins.proxy.memory import HandleFactoryProxy
 from armpy.tensor import TensorInfo
 from armpy.testing.backend_under_test import BackendUnderTest
 from armpy.testing.contract.networks import Bench
@@ -85,6 +85,8 @@ class Driven:
     steps : list of DrivenLayer
     factory : ITensorHandleFactory
         The one that the backend prefers.
+    declared : HandleFactoryProxy
+        What it says of where tensors lie.
     sources, results : dict of str to Value
         By name.
     """
@@ -104,6 +106,7 @@ class Driven:
         self.factory: ITensorHandleFactory = registry.first_of(
             backend.get_handle_factory_preferences()
         )
+        self.declared = HandleFactoryProxy(backend.get_id(), self.factory)
         manager = resources.memory_manager
         self._managers: list[IMemoryManager] = [*registry.memory_managers]
         self._managers += [] if manager is None else [manager]
@@ -134,7 +137,8 @@ class Driven:
     def constant(self, value: Value) -> ITensorHandle | None:
         """The handle of a constant, made once; None if it is none."""
         if value.data is not None and value not in self._constants:
-            made = self.factory.create_constant_handle(value.info, value.data)
+            elements = self.declared.fitting(value.info, value.data)
+            made = self.factory.create_constant_handle(value.info, elements)
             self._constants[value] = made
         return self._constants.get(value)
 
@@ -152,9 +156,9 @@ class Driven:
                 found[value] = (found[value][0], last)
         return found
 
-    def memory(self) -> ExecutionTensors:
+    def memory(self, guard_bytes: int = 0) -> ExecutionTensors:
         """Make working memory of one execution at a time."""
-        return ExecutionTensors(self, self._resources)
+        return ExecutionTensors(self, self._resources, guard_bytes)
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -184,6 +188,8 @@ class ExecutionTensors:
     ----------
     driven : Driven
     resources : NetworkResources
+    guard_bytes : int
+        How far tensors are apart at least.
 
     Attributes
     ----------
@@ -193,18 +199,28 @@ class ExecutionTensors:
         May be exchanged for others.
     """
 
-    def __init__(self, driven: Driven, resources: NetworkResources) -> None:
+    def __init__(self, driven: Driven, resources: NetworkResources, guard_bytes: int = 0) -> None:
         self._driven = driven
         self._allocator = resources.allocator
         lifetimes = driven.blocks()
+        rooms = [driven.declared.room_bytes(value.info) + guard_bytes for value in lifetimes]
+        # Between guards no tensor takes the place of another one.
+        always = (0, len(driven.steps))
         blocks = [
-            MemBlock(*lifetime, value.info.size_bytes) for value, lifetime in lifetimes.items()
+            MemBlock(*(always if guard_bytes else lifetime), room)
+            for lifetime, room in zip(lifetimes.values(), rooms, strict=True)
         ]
-        offsets, size = pack(blocks)
+        block_bytes = driven.declared.block_bytes
+        offsets, size = pack(blocks, block_bytes=block_bytes)
         self.arena = driven.factory.create_arena(size)
-        self._host = _poisoned(size) if self.arena is None else None
+        self._host = _poisoned(size, block_bytes) if self.arena is None else None
         if self.arena is None and self._allocator is not None:
-            self._host = self._allocator.allocate(size, ALIGNMENT_BYTES)
+            self._host = self._allocator.allocate(size, block_bytes)
+            self._host[...] = POISON
+        self._guards = [
+            slice(begin + room - guard_bytes, begin + room)
+            for begin, room in zip(offsets, rooms, strict=True)
+        ]
         self.handles = {
             value: self._make(value.info, lifetime, offset)
             for (value, lifetime), offset in zip(lifetimes.items(), offsets, strict=True)
@@ -216,8 +232,14 @@ class ExecutionTensors:
             return self.arena.create_tensor_handle(info, lifetime, offset)
         if self._host is None:
             raise AssertionError("there is memory of one of both kinds")
-        memory = self._host[offset : offset + info.size_bytes]
+        memory = self._host[offset : offset + self._driven.declared.room_bytes(info)]
         return self._driven.factory.create_tensor_handle(info, memory)
+
+    @property
+    def are_guards_whole(self) -> bool:
+        """Whether nobody has written behind the tensors in the host's arena."""
+        host = self._host
+        return host is None or all((host[guard] == POISON).all() for guard in self._guards)
 
     def of(self, step: DrivenLayer) -> tuple[list[ITensorHandle | None], list[ITensorHandle]]:
         """The handles of one step's inputs and outputs."""
@@ -266,10 +288,10 @@ class ExecutionTensors:
             self._allocator.free(self._host)
 
 
-def _poisoned(size_bytes: int) -> Array:
+def _poisoned(size_bytes: int, alignment_bytes: int) -> Array:
     """Memory that nobody has written to."""
-    raw = np.full(size_bytes + ALIGNMENT_BYTES, POISON, np.uint8)
-    start = -raw.ctypes.data % ALIGNMENT_BYTES
+    raw = np.full(size_bytes + alignment_bytes, POISON, np.uint8)
+    start = -raw.ctypes.data % alignment_bytes
     return raw[start : start + size_bytes]
 
 

@@ -23,6 +23,7 @@ from armpy.backend import (
 from armpy.errors import ArmpyError
 from armpy.graph import Value
 from armpy.ops.operation import Array
+from armpy.plugins.proxy.memory import HandleFactoryProxy
 from armpy.tensor import TensorInfo
 from armpy.testing.backend_under_test import BackendUnderTest
 from armpy.testing.contract.case import NothingToKeepError, ViolationError, check
@@ -38,13 +39,15 @@ _TIMES = 50
 
 
 class LentMemory:
-    """Memory that a tensor may lie in, with guards in front of it and behind.
+    """Memory that a tensor may lie in, with guards in front of it and behind its padding.
 
     Parameters
     ----------
     source : MemorySource
         MALLOC or SHARED_MEMORY.
     info : TensorInfo
+    declared : HandleFactoryProxy
+        Says where tensors begin, and how long their memory is.
     shift_bytes : int
         How far its beginning is from where elements may begin.
 
@@ -54,14 +57,20 @@ class LentMemory:
         Its file descriptor stays open until `close`.
     """
 
-    def __init__(self, source: MemorySource, info: TensorInfo, shift_bytes: int = 0) -> None:
-        size = info.size_bytes
-        start = ALIGNMENT_BYTES + shift_bytes
+    def __init__(
+        self,
+        source: MemorySource,
+        info: TensorInfo,
+        declared: HandleFactoryProxy,
+        shift_bytes: int = 0,
+    ) -> None:
+        size = declared.room_bytes(info)
+        start = declared.block_bytes + shift_bytes
         whole = size + start + ALIGNMENT_BYTES
         self._descriptor = -1
         if source is MemorySource.MALLOC:
-            raw = np.empty(whole + ALIGNMENT_BYTES, np.uint8)
-            first = -raw.ctypes.data % ALIGNMENT_BYTES
+            raw = np.empty(whole + declared.block_bytes, np.uint8)
+            first = -raw.ctypes.data % declared.block_bytes
             self._bytes = raw[first : first + whole]
             self.memory = ExternalMemory(source, size, self._bytes[start : start + size])
         else:
@@ -71,7 +80,8 @@ class LentMemory:
             around = ExternalMemory(source, whole, None, self._descriptor, 0)
             self._bytes = around.map()
         self._bytes[...] = POISON
-        self._part = slice(start, start + size)
+        self._room = slice(start, start + size)
+        self._part = slice(start, start + info.size_bytes)
         self._info = info
 
     @property
@@ -86,8 +96,8 @@ class LentMemory:
 
     @property
     def is_whole(self) -> bool:
-        """Whether nobody has written beside the tensor."""
-        beside = np.delete(self._bytes, self._part)
+        """Whether nobody has written beside the tensor and its padding."""
+        beside = np.delete(self._bytes, self._room)
         return bool((beside == POISON).all())
 
     def close(self) -> None:
@@ -116,7 +126,7 @@ def _drivens(subject: BackendUnderTest) -> Iterator[tuple[Driven, MemorySource]]
 def _is_imported(driven: Driven, source: MemorySource) -> bool:
     """Whether memory of a kind is imported for a network's first input."""
     value = next(iter(driven.sources.values()))
-    lent = LentMemory(source, value.info)
+    lent = LentMemory(source, value.info, driven.declared)
     answer = driven.factory.can_import(value.info, lent.memory)
     lent.close()
     return bool(answer)
@@ -126,8 +136,9 @@ def answers_are_kept(subject: BackendUnderTest) -> None:
     """What can be imported is, and what cannot has a reason and is refused."""
     for driven, source in _drivens(subject):
         for value in (*driven.sources.values(), *driven.results.values()):
-            for shift in (0, 1):
-                lent = LentMemory(source, value.info, shift)
+            # The core asks about nothing that does not begin as the factory declares.
+            for shift in (0, 1) if driven.declared.takes_any_memory else (0,):
+                lent = LentMemory(source, value.info, driven.declared, shift)
                 _check_answer(driven, value.info, lent.memory)
                 lent.close()
         if source is MemorySource.SHARED_MEMORY:
@@ -136,9 +147,9 @@ def answers_are_kept(subject: BackendUnderTest) -> None:
 
 def _check_too_short(driven: Driven, info: TensorInfo) -> None:
     """Check that a file in which there is no room for the tensor is refused, at last when used."""
-    whole = ExternalMemory.shared(info.size_bytes)
-    descriptor = whole.file_descriptor
-    beyond = ExternalMemory(whole.source, info.size_bytes, None, descriptor, ALIGNMENT_BYTES)
+    room, start = driven.declared.room_bytes(info), driven.declared.block_bytes
+    whole = ExternalMemory.shared(room)
+    beyond = ExternalMemory(whole.source, room, None, whole.file_descriptor, start)
     try:
         driven.factory.import_memory(info, beyond)
     except ArmpyError:
@@ -178,7 +189,7 @@ def _import(
     for name, value in values.items():
         if value not in memory.handles:  # a constant
             continue
-        found[name] = lent = LentMemory(source, value.info)
+        found[name] = lent = LentMemory(source, value.info, driven.declared)
         memory.handles[value] = driven.factory.import_memory(
             value.info, lent.memory, read=not written, write=written
         )
@@ -249,7 +260,7 @@ def memory_is_let_go(subject: BackendUnderTest) -> None:
 
 def _borrow(driven: Driven, source: MemorySource, info: TensorInfo) -> weakref.ref[Array]:
     """Import some memory and let go of it; what tells whether it is gone."""
-    lent = LentMemory(source, info)
+    lent = LentMemory(source, info, driven.declared)
     handle: ITensorHandle = driven.factory.import_memory(info, lent.memory, write=True)
     lent.close()
     handle.map(write=False)
@@ -278,11 +289,12 @@ def exports_are_the_tensors_themselves(subject: BackendUnderTest) -> None:
         for name, value in driven.sources.items():
             memory.handles[value].copy_in_from(np.zeros_like(feeds[name]))
             exported = memory.handles[value].export_memory(MemorySource.SHARED_MEMORY)
+            sizes = value.info.size_bytes, driven.declared.room_bytes(value.info)
             check(
-                exported.size_bytes == value.info.size_bytes,
+                exported.size_bytes in sizes,
                 f"{value.info} exports {exported.size_bytes} bytes",
             )
-            seen = exported.map()
+            seen = exported.map()[: value.info.size_bytes]
             check(not seen.any(), f"what {value.info} exports does not have its elements")
             seen[...] = feeds[name].reshape(-1).view(np.uint8)
         with driven.held():

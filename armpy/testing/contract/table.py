@@ -88,6 +88,10 @@ _RULES: dict[str, tuple[Check, ...]] = {
         arenas.idle_memory_can_be_given_back,
         arenas.arenas_can_be_made_again_and_again,
     ),
+    "alignment": (
+        tensors.tensors_lie_where_their_factory_declares,
+        arenas.nothing_is_written_behind_the_padding,
+    ),
     "imports": (
         imports.answers_are_kept,
         imports.inputs_are_read_where_they_lie,

@@ -6,11 +6,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from armpy.backend import ITensorHandle
+from armpy.backend import ITensorHandle, MemorySource
 from armpy.errors import ArmpyError
 from armpy.ops.operation import Array
 from armpy.testing.backend_under_test import BackendUnderTest
-from armpy.testing.contract.case import NotApplicableError, ViolationError, check
+from armpy.testing.contract.case import (
+    NotApplicableError,
+    NothingToKeepError,
+    ViolationError,
+    check,
+)
 from armpy.testing.contract.driven import Driven, backend_of_runtime, poison
 from armpy.testing.contract.networks import sample_bench, samples, with_constants
 
@@ -109,11 +114,33 @@ def constants_hold_their_elements(subject: BackendUnderTest) -> None:
         made = []
         for name, value in driven.sources.items():
             for elements in (driven.bench.feeds[name], np.zeros_like(driven.bench.feeds[name])):
-                given = elements.copy()
+                given = driven.declared.fitting(value.info, elements.copy())
                 given.flags.writeable = False
                 made.append((driven.factory.create_constant_handle(value.info, given), elements))
         for handle, elements in made:
             _expect(handle, elements, "as one of several constants")
+
+
+def tensors_lie_where_their_factory_declares(subject: BackendUnderTest) -> None:
+    """Tensors that others may read in host memory begin where the factory says that they do."""
+    backend = backend_of_runtime(subject)
+    for case in samples(subject):
+        driven = Driven(backend, sample_bench(subject, case))
+        alignment = driven.declared.alignment_bytes
+        is_read_by_others = driven.declared.export_sources & MemorySource.MALLOC
+        if alignment == 1 or not is_read_by_others:
+            raise NothingToKeepError("it declares no alignment of memory that others read")
+        memory = driven.memory()
+        with driven.held():
+            for value, handle in memory.handles.items():
+                beyond = handle.map(write=False).ctypes.data % alignment
+                handle.unmap()
+                check(
+                    not (beyond and value.info.size_bytes),
+                    f"a tensor of {value.info} begins {beyond} bytes behind a multiple of "
+                    f"{alignment}, which its factory '{driven.factory.factory_id}' declares",
+                )
+        memory.release()
 
 
 def networks_have_constants_of_their_own(subject: BackendUnderTest) -> None:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from armpy.backend import ITensorHandle
+from armpy.backend import DefaultAllocator, ITensorHandle
+from armpy.backend.memory.memory import rounded_up
 from armpy.compiler.devices import CopyRate
 from armpy.compiler.memory.memory_copies import HOST_FACTORIES, handle_factories, hands_on
 from armpy.plugins.proxy.guard import BackendProxy
@@ -70,9 +71,11 @@ def _tensor(
 ) -> Iterator[ITensorHandle]:
     """A tensor of bytes in a backend's memory."""
     info = TensorInfo((size_bytes,), DataType.UNSIGNED8)
-    arena = factory.create_arena(size_bytes)
+    block_bytes = factory.block_bytes
+    arena = factory.create_arena(rounded_up(size_bytes, block_bytes))
     if arena is None:
-        yield factory.create_tensor_handle(info, np.zeros(size_bytes, np.uint8))
+        room = DefaultAllocator().allocate(factory.room_bytes(info), block_bytes)
+        yield factory.create_tensor_handle(info, room)
         return
     try:
         yield arena.create_tensor_handle(info, (0, 0), 0)
