@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any  # Any: whatever a function is given
+
 import numpy as np
 import pytest
 
@@ -12,6 +14,7 @@ from armpy.backend import (
     MemorySource,
 )
 from armpy.backend.memory.memory import empty_tensor
+from armpy.compiler.memory.plan import MemoryPlan, plan_memory
 from armpy.errors import BackendError, InvalidArgumentError, MemoryExportError, MemoryImportError
 from armpy.execution import NetworkProperties
 from armpy.execution.programs.static_plan import StaticPlan
@@ -104,7 +107,11 @@ def test_copies_that_alignment_takes_have_a_reason_in_the_placement() -> None:
     assert model.placement is not None
     refused = [(r.layer, r.backend, r.text) for r in model.placement.refusals]
     text = "'test/vectors' needs tensors at multiples of 128 bytes, rounded up to multiples of 16"
-    assert ("[ x host -> Simd ]", "Simd", text) in refused
+    assert refused == [
+        ("[ x host -> Simd ]", "Simd", text),
+        ("[ y Simd -> host ]", "host", text),
+        ("[ s Simd -> host ]", "host", text),
+    ]
 
 
 def test_factories_that_declare_nothing_take_the_callers_arrays() -> None:
@@ -163,6 +170,21 @@ def test_an_arena_of_another_network_is_only_taken_where_it_is_aligned() -> None
         check(Model(odd(), runtime_of(plain)))
         check(Model(odd(), runtime_of(strict)))
     assert strict.misplaced == []
+
+
+def test_a_plan_that_was_made_for_less_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As of a file that was compiled before the backend declared more."""
+
+    def planned(*args: Any) -> MemoryPlan:
+        return plan_memory(*args[:4])  # without the factories
+
+    monkeypatch.setattr("armpy.compiler.optimize.plan_memory", planned)
+    simd = VectorBackend(1024)
+    model = Model(odd(), runtime_of(simd))
+    said = "the memory plan is not for what .* declares. Expected tensors at multiples of 1024"
+    with pytest.raises(BackendError, match=said):
+        model(X)
+    assert simd.seen == []
 
 
 # Imports

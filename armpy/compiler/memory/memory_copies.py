@@ -343,8 +343,11 @@ class _Bridger:
 
     def _misplaced(self, source: _Home, place: str) -> Support | None:
         """Why a place that knows the memory of a tensor cannot use it there; None if it doesn't."""
-        for reader in self._factories[place]:
-            if _knows_memory(source.factory, reader) and not hands_on(source.factory, reader):
+        pairs = [(source.factory, reader) for reader in self._factories[place]]
+        if place == HOST:  # where the writer would have to use the caller's arrays
+            pairs = [(HOST_FACTORIES[0], source.factory)]
+        for writer, reader in pairs:
+            if _knows_memory(writer, reader) and not hands_on(writer, reader):
                 return Support.no(
                     ReasonCode.OTHER,
                     f"'{reader.factory_id}' needs tensors at multiples of {reader.alignment_bytes} "
