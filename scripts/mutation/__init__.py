@@ -1,1 +1,1 @@
-"""Finds out how many single mutations of CpuRef's code the conformance kit catches."""
+"""Finds out how many single mutations of armpy's code are noticed, by the kit or by tests."""

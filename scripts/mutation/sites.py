@@ -11,6 +11,9 @@ from .changes import Change, changes
 _UNTOUCHED = (ast.Import, ast.ImportFrom, ast.Raise, ast.Assert)
 """Statements without a result; messages of errors are not judged."""
 
+_LOGS = ("log", "_log", "logger", "vlog")
+_TYPES = ("NDArray", "Callable", "TypeVar", "ParamSpec", "NewType")
+
 
 @dataclass(frozen=True, slots=True)
 class Site:
@@ -25,6 +28,9 @@ class Site:
     choice : int
         Which of that node's changes.
     line : int
+    lines : tuple of int
+        The changed line, and those before it of its statement; empty outside functions, where
+        code runs at import.
     kind : str
         What is done, for people.
     before, after : str
@@ -35,6 +41,7 @@ class Site:
     node: int
     choice: int
     line: int
+    lines: tuple[int, ...]
     kind: str
     before: str
     after: str
@@ -58,17 +65,20 @@ def sites(module: str, source: str) -> Iterator[Site]:
 
     Notes
     -----
-    Annotations, decorators, docstrings, imports and what raises errors stay as they are.
+    Annotations and other code for type checkers, decorators, docstrings, imports, what raises
+    errors, logs, and `__repr__` stay as they are.
     """
     tree = ast.parse(source)
     left_out = {id(node) for node in _untouched(tree)}
+    starts = dict(_statement_starts(tree))
     for number, node in enumerate(ast.walk(tree)):
         if id(node) in left_out:
             continue
         for choice, change in enumerate(changes(node)):
             line = getattr(node, "lineno", 0)
+            lines = tuple(range(line, starts[id(node)] - 1, -1)) if id(node) in starts else ()
             before, after = _shown(node), _shown(change.node)
-            yield Site(module, number, choice, line, change.kind, before, after)
+            yield Site(module, number, choice, line, lines, change.kind, before, after)
 
 
 def mutated(source: str, site: Site) -> str:
@@ -111,7 +121,11 @@ def _parts_left_out(node: ast.AST) -> Iterator[ast.AST]:
     """Parts of a node that are left as they are, with all that is below them."""
     if isinstance(node, _UNTOUCHED):
         yield node
-    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+    if isinstance(node, ast.Expr) and (isinstance(node.value, ast.Constant) or _is_log(node.value)):
+        yield node
+    if _is_for_type_checkers(node) or (
+        isinstance(node, ast.FunctionDef) and node.name == "__repr__"
+    ):
         yield node
     if isinstance(node, ast.FunctionDef | ast.ClassDef):
         yield from node.decorator_list
@@ -123,6 +137,44 @@ def _parts_left_out(node: ast.AST) -> Iterator[ast.AST]:
         yield from node.bases
     if isinstance(node, ast.JoinedStr):
         yield node
+
+
+def _is_log(node: ast.expr) -> bool:
+    """Whether an expression writes a line into a log, as ``_log.info("...")`` does."""
+    function = node.func if isinstance(node, ast.Call) else None
+    if isinstance(function, ast.Attribute):
+        function = function.value
+    return isinstance(function, ast.Name) and function.id in _LOGS
+
+
+def _is_for_type_checkers(node: ast.AST) -> bool:
+    """Whether code is run for nobody but a type checker, or changes nothing when run."""
+    if isinstance(node, ast.If):
+        return isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+    if isinstance(node, ast.Subscript):
+        return ast.unparse(node.value).rpartition(".")[2] in _TYPES
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Name) and node.func.id in _TYPES
+    return isinstance(node, ast.keyword) and node.arg == "strict"  # of `zip`: a check alone
+
+
+def _statement_starts(tree: ast.Module) -> Iterator[tuple[int, int]]:
+    """Each node inside a function, by its identity, and where its innermost statement begins."""
+
+    def below(node: ast.AST, start: int | None) -> Iterator[tuple[int, int]]:
+        for name, value in ast.iter_fields(node):
+            for child in value if isinstance(value, list) else [value]:
+                if isinstance(child, ast.AST):
+                    inner = start
+                    if isinstance(node, ast.FunctionDef) and name == "body":
+                        inner = getattr(child, "lineno", None)
+                    elif start is not None and isinstance(child, ast.stmt):
+                        inner = child.lineno
+                    if inner is not None:
+                        yield id(child), inner
+                    yield from below(child, inner)
+
+    yield from below(tree, None)
 
 
 def _shown(node: ast.AST) -> str:

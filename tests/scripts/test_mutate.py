@@ -1,9 +1,11 @@
-"""Mutations of code are single, where they say, and known ones of CpuRef are caught."""
+"""Mutations of code are single, where they say, and known ones are caught or survive."""
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,7 @@ from scripts.mutation.sites import Site, mutated, sites
 from scripts.mutation.twin import TWIN_ID, Sources
 from tests.support.effort import effort
 
-SCRIPT = Path(__file__).parents[2] / "scripts" / "mutate_reference.py"
+SCRIPT = Path(__file__).parents[2] / "scripts" / "mutate.py"
 
 TOY = '''
 """A module."""
@@ -66,6 +68,86 @@ KNOWN = (
     "philox: constant: 10 -> 11",
 )
 
+NO_MATTER = '''
+import logging
+from typing import TYPE_CHECKING, Callable, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from armpy.core.vlog import vlog
+
+if TYPE_CHECKING:
+    LIMIT = 1 + 1
+
+T = TypeVar("T", int, float)
+Table = Callable[[npt.NDArray[np.float32]], int]
+_log = logging.getLogger(__name__)
+
+
+class Count:
+    """Counts 1 or 2."""
+
+    def __repr__(self) -> str:
+        return "one" if len("abc") > 2 else "two"
+
+
+def pairs(left, right):
+    _log.info("%d of %d", len(left) + 1, 2)
+    vlog("toy", "%s", 3)
+    return list(zip(*left, strict=True))
+'''
+
+WITH_TESTS = {
+    "toy/counting.py": """
+LEAST = 2
+
+def wait(number):
+    while number > 0:
+        number -= 1
+    return number
+
+def clamp(number):
+    seen = 7
+    return max(number, LEAST)
+
+def unreached(number):
+    return number + 5
+""",
+    "toy/in_child.py": """
+def double(number):
+    return number * 9
+""",
+    "tests/test_in_child.py": """
+import subprocess, sys
+
+def test_double():
+    code = "from toy.in_child import double; raise SystemExit(double(2))"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 18
+""",
+    "tests/test_toy.py": """
+from toy.counting import clamp, wait
+
+def test_wait():
+    assert wait(3) == 0
+
+def test_clamp():
+    assert clamp(3) == 3
+    assert clamp(-3) == 2
+
+def test_that_fails():
+    assert clamp(3) == 4
+""",
+}
+FATES = {
+    "constant: 9 -> 10": "caught by tests/test_in_child.py::test_double",
+    "constant: 2 -> 3": "caught by tests/test_toy.py::test_clamp",
+    "constant: 7 -> 8": "SURVIVED",
+    "constant: 5 -> 6": "SURVIVED",
+    "name: max -> min": "caught by tests/test_toy.py::test_clamp",
+    "operator: number -= 1 -> number += 1": "caught by the limit of time",
+}
+
 
 def toy_sites() -> list[Site]:
     return list(sites("toy", TOY))
@@ -74,6 +156,10 @@ def toy_sites() -> list[Site]:
 def test_everything_but_annotations_errors_and_docstrings_is_mutated() -> None:
     found = {site.text.removeprefix("toy: ") for site in toy_sites()}
     assert found == set(MUTATIONS) - {"{}"}
+
+
+def test_code_that_cannot_matter_is_not_mutated() -> None:
+    assert [site.text for site in sites("toy", NO_MATTER)] == []
 
 
 @pytest.mark.parametrize("site", toy_sites(), ids=lambda site: site.text)
@@ -101,7 +187,17 @@ def test_operations_that_need_a_module_are_found_through_other_modules() -> None
 
 
 def test_mutations_that_once_escaped_are_caught() -> None:
-    command = [sys.executable, str(SCRIPT), "--variations", "0", "--models", "0", "--least", "1"]
+    command = [
+        sys.executable,
+        str(SCRIPT),
+        "kit",
+        "--variations",
+        "0",
+        "--models",
+        "0",
+        "--least",
+        "1",
+    ]
     tried = KNOWN[:: effort(2, 1)]
     for text in tried:
         command += ["--choose", text]
@@ -110,3 +206,32 @@ def test_mutations_that_once_escaped_are_caught() -> None:
     number = int(done.stdout.partition(" of ")[0])
     assert number >= len(tried)
     assert f"caught {number} of {number} that change any result at all" in done.stdout
+
+
+@pytest.fixture
+def toy_tree(tmp_path: Path) -> Path:
+    tree = tmp_path / "tree"
+    for name, text in WITH_TESTS.items():
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        (tree / name).write_text(text)
+    return tree
+
+
+def test_what_tests_notice_is_told_from_what_they_let_through(toy_tree: Path) -> None:
+    command = [sys.executable, str(SCRIPT), "tests", "toy", "--tree", str(toy_tree)]
+    command += ["--tests", "tests", "--limit", "5", "--least", "0.5"]
+    for text in FATES:
+        for file in ("counting", "in_child"):
+            command += ["--choose", f"toy/{file}.py: {text}"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = done.stdout.splitlines()
+    told = {
+        before.partition(": ")[2]: after.strip()
+        for before, after in pairwise(lines)
+        if after.startswith("    ")
+    }
+    assert {text: told.get(text) for text in FATES} == FATES
+    assert re.search(r"^toy +6 +4 +2 +67%$", done.stdout, re.MULTILINE), done.stdout
+    assert "survived  toy/counting.py:10: constant: 7 -> 8" in lines
+    assert {name: (toy_tree / name).read_text() for name in WITH_TESTS} == WITH_TESTS

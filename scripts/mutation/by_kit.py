@@ -1,34 +1,18 @@
-"""Mutates CpuRef's code and finds out how much of it the conformance kit notices.
-
-Usage::
-
-    python scripts/mutate_reference.py [--count 100] [--seed 0] [--vectors FOLDER]
-
-Each mutant is a copy of CpuRef with one expression changed, under another backend id; the kit
-judges it as a third party's backend. Of those that it lets through, many more layers say whether
-they change any result: the kit's cases with other elements and scales, models that are made up,
-and NNAPI's published examples where ``--vectors`` says where these are.
-"""
+"""Judges mutations of CpuRef's code by the conformance kit."""
 
 from __future__ import annotations
 
 import argparse
-import os
 import random
-import sys
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
-
-# Before NumPy is imported: its threads do not survive a fork.
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-
-from mutation.corpus import Corpus
-from mutation.sites import Site, sites
-from mutation.trial import Court, Trial, Verdict
-from mutation.twin import NOT_MUTATED, Sources
 
 from armpy.testing.cases import all_case_templates
+
+from .corpus import Corpus
+from .sites import Site, sites
+from .trial import Court, Trial, Verdict
+from .twin import NOT_MUTATED, Sources
 
 _AT_A_TIME = 50
 """Mutations after which the figures are printed."""
@@ -36,15 +20,19 @@ _AT_A_TIME = 50
 _LISTED = (Verdict.ESCAPED, Verdict.TOLERATED, Verdict.EQUIVALENT, Verdict.ENDED)
 
 
-def main() -> int:
+def judge_by_kit(options: argparse.Namespace) -> int:
     """Judge a sample of mutations and print what became of them.
+
+    Parameters
+    ----------
+    options : argparse.Namespace
+        What the command line says.
 
     Returns
     -------
     int
         0 if the kit has caught the part of mutations that it is to catch, else 1.
     """
-    options = _options()
     sources = Sources()
     everything = _all_sites(sources)
     chosen = [site for site in everything if site.text in options.choose]
@@ -100,29 +88,3 @@ def _summary(trials: Sequence[Trial]) -> tuple[list[str], float]:
         share = caught / whole if whole else 1.0
         lines.append(f"caught {caught} of {whole} {text}: {share:.1%}")
     return lines, share
-
-
-def _options() -> argparse.Namespace:
-    """What the command line says."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--count", type=int, default=100, help="mutations to try")
-    parser.add_argument("--seed", type=int, default=0, help="of their choice")
-    parser.add_argument("--skip", type=int, default=0, help="mutations of that choice to leave out")
-    parser.add_argument(
-        "--choose",
-        action="append",
-        default=[],
-        metavar="TEXT",
-        help="mutations to try instead, as 'module: kind: before -> after'",
-    )
-    parser.add_argument("--least", type=float, default=0.95, help="part that has to be caught")
-    parser.add_argument("--variations", type=int, default=12, help="of each of the kit's cases")
-    parser.add_argument("--models", type=int, default=3000, help="made up, to take layers from")
-    parser.add_argument("--runs", type=int, default=2000, help="per operation and source, at most")
-    parser.add_argument("--vectors", type=Path, help="folder of NNAPI's examples")
-    parser.add_argument("--verbose", action="store_true", help="list what is caught, too")
-    return parser.parse_args()
-
-
-if __name__ == "__main__":
-    sys.exit(main())
