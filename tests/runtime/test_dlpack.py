@@ -103,6 +103,19 @@ def test_what_cannot_be_written_is_read_and_refused_as_an_output() -> None:
         check_output_array("y", f32(2), Foreign(elements))
 
 
+def test_what_exports_a_copy_that_cannot_be_written_is_no_output() -> None:
+    class Copying(np.ndarray[Any, np.dtype[np.float32]]):
+        """Has a buffer that is not the memory that it exports."""
+
+        def __dlpack__(self, **asked: Any) -> Any:
+            copied = np.array(self)
+            copied.setflags(write=False)
+            return copied.__dlpack__(**asked)
+
+    view = as_view(f32(2), floats(1, 2).view(Copying))
+    assert not view.flags.writeable
+
+
 def test_a_tensor_on_another_device_is_refused_with_where_it_is() -> None:
     text = r"^input 'x': .*device 3 of kind 2 \(DLPack\).*Copy it to the host, or import"
     with pytest.raises(InvalidArgumentError, match=text):

@@ -148,11 +148,15 @@ def test_a_finite_number_in_the_place_of_masked_scores_takes_the_mask_with_it() 
     assert join_attention(graph, context()) is graph
 
 
+@pytest.mark.parametrize("ones", [(), (1, 1)], ids=["matrix", "per batch and head"])
 @pytest.mark.parametrize("number", [-np.inf, np.finfo(np.float32).min, -1e9])
-def test_a_constant_mask_of_what_comes_later_is_an_attribute(number: float) -> None:
+def test_a_constant_mask_of_what_comes_later_is_an_attribute(
+    number: float, ones: tuple[int, ...]
+) -> None:
     net = Network()
     scores, value = scores_of(net)
-    graph = joined(finish(net, net.add(ADD, scores, net.constant(causal(number))), value))
+    mask = net.constant(causal(number).reshape(*ones, QUERIES, KEYS))
+    graph = joined(finish(net, net.add(ADD, scores, mask), value))
     layer, operation = attention(graph)
     assert (operation.is_causal, operation.num_past) == (True, KEYS - QUERIES)
     assert len(layer.inputs) == 3

@@ -167,6 +167,14 @@ def test_a_transpose_in_front_of_a_mean_moves_behind_it() -> None:
     assert layer.operation == ops.Reduce(ops.ReduceOperation.MEAN, (1, 2))
 
 
+def test_a_transpose_in_front_of_a_search_for_the_largest_moves_behind_it() -> None:
+    net = Network()
+    x = net.input("x", f32(1, 8, 8, 4))
+    net.output("y", net.add(ops.ArgMinMax(axis=1), net.add(TO_NCHW, x)))
+    (layer,) = cancel_transposes(net.build(), context()).layers
+    assert layer.operation == ops.ArgMinMax(axis=3)
+
+
 @pytest.mark.parametrize("seed", range(30))
 def test_the_choice_of_layers_costs_the_least(seed: int) -> None:
     draw = np.random.default_rng(seed)

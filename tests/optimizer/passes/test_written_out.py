@@ -125,12 +125,12 @@ def test_other_sums_are_no_bias(what: str) -> None:
     assert join_written_out(graph, context()) is graph
 
 
-@pytest.mark.parametrize("what", ["result", "axes", "backend"])
+@pytest.mark.parametrize("what", ["result", "axes", "largest", "backend"])
 def test_layers_stay_where_others_need_what_lies_between(what: str) -> None:
     net = Network()
     x = net.input("x", f32(2, 8, 8))
-    mean = net.add(MEAN, x)
-    centred = net.add(SUB, x, mean)
+    largest = ops.Reduce(ops.ReduceOperation.MAX, MEAN.axes, keep_dims=True)
+    centred = net.add(SUB, x, net.add(largest if what == "largest" else MEAN, x))
     squares = net.add(SQUARE, centred)
     axes = ops.Reduce(ops.ReduceOperation.MEAN, (1 if what == "axes" else 2,), keep_dims=True)
     deviation = net.add(SQRT, net.add(ADD, net.add(axes, squares), scalar(net, 1e-5)))
