@@ -1,4 +1,4 @@
-"""What candidates change is found out while other threads import."""
+"""What candidates change is found out and undone while other threads import."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import ModuleType
 
-from armpy.plugins.aftermath import InterpreterState
+from armpy.plugins.aftermath import InterpreterState, undo
 
 NAMES = [f"armpy_imported_meanwhile_{i}" for i in range(100)]
 
@@ -34,6 +34,20 @@ def others_importing() -> Iterator[None]:
         stop.set()
         thread.join()
         sys.setswitchinterval(interval)
+
+
+def test_what_others_put_beside_it_meanwhile_stays() -> None:
+    before = sys.path[:]
+    taken_out = before[0]
+    try:
+        state = InterpreterState()
+        sys.path[:] = ["/of/the/candidate", *before[1:]]
+        changes = state.changes()
+        sys.path.append("/of/somebody/else")
+        undo([changes])
+        assert sys.path == [taken_out, *before[1:], "/of/somebody/else"]
+    finally:
+        sys.path[:] = before
 
 
 def test_changes_are_told_while_other_threads_import() -> None:

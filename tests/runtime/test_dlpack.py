@@ -113,6 +113,7 @@ def test_what_exports_a_copy_that_cannot_be_written_is_no_output() -> None:
             return copied.__dlpack__(**asked)
 
     view = as_view(f32(2), floats(1, 2).view(Copying))
+    assert view is not None
     assert not view.flags.writeable
 
 
