@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from enum import Enum
 from typing import TYPE_CHECKING, Any, Literal
 
 from armpy.errors import InvalidArgumentError
@@ -270,16 +271,12 @@ class LoadOptions:
         saved : mapping of str to object
             The options that the file says it was made with.
         """
+        differing = differing_options(self, saved)
         for name, info in OPTIONS.items():
-            value = getattr(self, name)
-            if not info.needs_network:
-                continue
+            is_done = info.is_usual(getattr(self, name))
             if info.is_saved:
-                as_saved = value if value is None or isinstance(value, str) else [*value]
-                is_done = as_saved in (None, saved.get(name))
-            else:
-                is_done = info.is_usual(value)
-            if not is_done:
+                is_done = name not in differing
+            if info.needs_network and not is_done:
                 return info.needs_network
         return ""
 
@@ -308,6 +305,27 @@ class LoadOptions:
                 fix="Make the runtime with these RuntimeOptions, or leave it out",
             )
         return self.runtime.options
+
+
+def options_to_save(options: LoadOptions | RuntimeOptions) -> dict[str, object]:
+    """Options that a compiled model says it was made with, as its file has them."""
+    return {name: _plain(getattr(options, name)) for name, one in OPTIONS.items() if one.is_saved}
+
+
+def differing_options(
+    options: LoadOptions | RuntimeOptions, saved: Mapping[str, object]
+) -> list[str]:
+    """Names of options that ask for something else than a compiled model was made with."""
+    wanted = options_to_save(options)
+    return [name for name, value in wanted.items() if value not in (None, saved.get(name))]
+
+
+def _plain(value: object) -> object:
+    """A value as JSON has it."""
+    if isinstance(value, Enum):
+        return value.value
+    is_list = isinstance(value, Sequence) and not isinstance(value, str)
+    return [*value] if is_list else value  # type: ignore[misc]  # mypy follows no variable
 
 
 OPTIONS: Mapping[str, OptionInfo] = {one.name: one.metadata[_INFO] for one in fields(LoadOptions)}

@@ -27,6 +27,7 @@ from armpy.execution.programs.static_plan import StaticPlan
 from armpy.execution.programs.stepwise_plan import StepwisePlan
 from armpy.graph import Layer, SubgraphView
 from armpy.model import late
+from armpy.model.load_options import options_to_save
 from armpy.ops.backend_internal import PreCompiled
 from armpy.ops.operation import Array
 from armpy.plugins.proxy.guard import BackendProxy
@@ -132,7 +133,7 @@ def save_model(
         "armpy": __version__,
         "title": network.title,
         "signatures": signatures,
-        "options": _options(contents.options),
+        "options": options_to_save(contents.options),
         "programs": programs.records,
         "left_out": programs.left_out,
         "kept": programs.kept,
@@ -173,14 +174,6 @@ def _share(arrays: ArrayStore, programs: _Programs) -> None:
 def _text(arrays: ArrayStore, record: ModelRecord) -> bytes:
     """A network's section, once it is known where all arrays are."""
     return NetworkWriter.text(replace(record, arrays=arrays.records()))
-
-
-def _options(options: RuntimeOptions) -> dict[str, object]:
-    """What the model was prepared with, that decides where layers run."""
-    return {
-        "backends": None if options.backends is None else list(options.backends),
-        "preference": str(options.preference.value),
-    }
 
 
 class _Programs:

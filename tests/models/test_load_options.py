@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import pickle
 import subprocess
 import sys
@@ -15,7 +16,13 @@ import pytest
 import armpy
 from armpy.cli.__main__ import main
 from armpy.model import load as loading
-from armpy.model.load_options import OPTIONS, LoadOptions, OptionInfo
+from armpy.model.load_options import (
+    OPTIONS,
+    LoadOptions,
+    OptionInfo,
+    differing_options,
+    options_to_save,
+)
 from armpy.model.load_request import LoadRequest
 from armpy.model.pickling import FileRecipe, model_recipe
 from armpy.model.provenance import Provenance
@@ -100,6 +107,18 @@ def test_a_compiled_model_is_loaded_as_a_network_for_what_its_programs_do_not_do
         "" if info.is_saved else info.needs_network
     )
     assert options().why_network({name: "one"}) == ""
+
+
+def test_options_that_a_compiled_model_says_are_plain_and_compared_for_any_runtime() -> None:
+    made = armpy.RuntimeOptions(backends=("A", "B"), preference=armpy.Preference.FASTEST)
+    saved = options_to_save(made)
+    assert saved == {"backends": ["A", "B"], "preference": "fastest"}
+    assert json.loads(json.dumps(saved)) == saved
+    assert saved.keys() == {name for name, info in OPTIONS.items() if info.is_saved}
+    assert differing_options(made, saved) == []
+    assert differing_options(armpy.RuntimeOptions(), saved) == ["preference"]
+    assert differing_options(options(), saved) == []
+    assert differing_options(armpy.RuntimeOptions(["B", "A"]), saved) == ["backends", "preference"]
 
 
 def test_backends_that_a_compiled_model_was_made_for_are_compared_one_by_one() -> None:

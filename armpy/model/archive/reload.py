@@ -12,6 +12,7 @@ from armpy.errors import ParserError
 from armpy.execution.runtime import Runtime
 from armpy.model.archive.metadata import read_metadata, section_of
 from armpy.model.archive.prepared_file import WRONG_FORM, PreparedFile, signatures_of
+from armpy.model.load_options import differing_options
 from armpy.model.model import Model
 from armpy.model.network_handle import NetworkHandle
 from armpy.model.provenance import Provenance
@@ -110,10 +111,7 @@ def keeps_places(file: PreparedFile, runtime: Runtime) -> bool:
     """Whether the layers go where they were when the file was made."""
     options = file.container.manifest.get("options")
     saved = options if isinstance(options, dict) else {}
-    wanted = runtime.options
-    backends = None if wanted.backends is None else list(wanted.backends)
-    same_order = backends is None or backends == saved.get("backends")
-    return same_order and wanted.preference.value == saved.get("preference")
+    return not differing_options(runtime.options, saved)
 
 
 def archived_parts(file: PreparedFile) -> ArchivedParts:
