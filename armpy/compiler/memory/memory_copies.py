@@ -321,7 +321,9 @@ class _Bridger:
             layer_id=self._next_id,
         )
         self._made.backend_ids[layer.id] = place
-        refusal = self._refused.get((value.name, place)) or self._misplaced(source, place)
+        refusal = self._refused.get((value.name, place))
+        if refusal is None:  # a refusal itself counts as no
+            refusal = self._misplaced(source, place)
         if refusal is not None:
             self._made.refusals[layer.id] = refusal
         self._next_id += 1
