@@ -22,9 +22,10 @@ from armpy.graph import Graph
 from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.model.device_memory import allocate_memory
-from armpy.ops import Activation, ElementwiseBinary
+from armpy.ops import Activation, ElementwiseBinary, If, NonZero
 from armpy.ops.operation import Array
 from armpy.plugins.proxy.memory import HandleFactoryProxy
+from tests.support.control_flow import BOOL
 from tests.support.fake_backends import FakeBackend, runtime_of
 from tests.support.networks import ADD, MUL, RELU, f32, floats
 from tests.support.vector_backend import GARBAGE, VectorBackend, VectorFactory
@@ -146,6 +147,38 @@ def test_padding_that_is_written_harms_no_neighbour() -> None:
     bound = model.bind({"x": x}, {"y": y, "s": s})
     bound()
     np.testing.assert_array_equal(whole[rest], np.array(rest, np.float32))
+
+
+@pytest.mark.parametrize("declared", [(256, 1), (1, 128), (64, 64)])
+def test_tensors_of_unknown_shapes_lie_as_declared(declared: tuple[int, int]) -> None:
+    net = Network()
+    x = net.input("x", f32(7))
+    found = net.add(NonZero(), net.add(RELU, x, name="r"), name="found")
+    net.output("places", found)
+    simd = VectorBackend(*declared)
+    model = Model(net, runtime_of(simd))
+    given = lying(X, 256, 4)
+    np.testing.assert_array_equal(model(given), [[3, 4, 5, 6]])
+    assert model.placement is not None
+    assert {one.backend for one in model.placement.layers if one.operation != "MemCopy"} == {"Simd"}
+    assert simd.seen
+    assert simd.misplaced == []
+
+
+def test_tensors_of_control_flow_lie_as_declared() -> None:
+    then, other, net = Network(), Network(), Network()
+    a = then.input("a", f32(7))
+    then.output("y", then.add(ADD, a, then.constant(np.float32(1))))
+    b = other.input("b", f32(7))
+    other.output("y", other.add(RELU, b))
+    condition, x = net.input("condition", BOOL), net.input("x", f32(7))
+    net.output("y", net.add(If(then.build(), other.build()), condition, x))
+    simd = VectorBackend(512, 32)
+    model = Model(net, runtime_of(simd))
+    for decision, right in ((True, X + 1), (False, np.maximum(X, 0))):
+        np.testing.assert_array_equal(model(np.array([decision]), lying(X, 512, 4)), right)
+    assert simd.seen
+    assert simd.misplaced == []
 
 
 # Plans

@@ -6,6 +6,9 @@ import ctypes
 from collections.abc import Collection, Sequence
 
 from armpy.backend import (
+    Capabilities,
+    Capability,
+    DynamicTensorHandle,
     HostTensorHandleFactory,
     ITensorHandle,
     IWorkload,
@@ -55,7 +58,8 @@ class OnVectors(IWorkload):
             if handle is not None:
                 self._look_at(handle.map(write=False))
         for handle in outputs:
-            self._look_at(handle.map(), is_written=True)
+            if not isinstance(handle, DynamicTensorHandle):
+                self._look_at(handle.map(), is_written=True)
         self._right.execute(inputs, outputs)
         for handle in outputs:
             self._look_at(handle.map(), is_written=True)
@@ -112,6 +116,9 @@ class VectorBackend(FakeBackend):
         self.factory = VectorFactory(alignment_bytes, padding_bytes)
         self.seen: list[int] = []
         self.misplaced: list[tuple[tuple[int, ...], int]] = []
+
+    def get_capabilities(self) -> Capabilities:
+        return {**super().get_capabilities(), Capability.DYNAMIC_OUTPUT_SHAPES: True}
 
     def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         return OnVectorsFactory(super().create_workload_factory(network), self)
