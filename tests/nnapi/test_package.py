@@ -9,6 +9,23 @@ import sys
 
 import pytest
 
+from armpy.nnapi import DurationCode, PreferenceCode
+from armpy.nnapi.codes import DeviceTypeCode
+
+
+def test_codes_are_the_numbers_of_neuralnetworks_h() -> None:
+    durations = {code.name: code.value for code in DurationCode}
+    assert durations == {
+        "ON_HARDWARE": 0,
+        "IN_DRIVER": 1,
+        "FENCED_ON_HARDWARE": 2,
+        "FENCED_IN_DRIVER": 3,
+    }
+    preferences = {code.name: code.value for code in PreferenceCode}
+    assert preferences == {"LOW_POWER": 0, "FAST_SINGLE_ANSWER": 1, "SUSTAINED_SPEED": 2}
+    devices = {code.name: code.value for code in DeviceTypeCode}
+    assert devices == {"UNKNOWN": 0, "OTHER": 1, "CPU": 2, "GPU": 3, "ACCELERATOR": 4}
+
 
 def test_importing_armpy_does_not_import_the_package() -> None:
     code = "import sys, armpy; assert not [m for m in sys.modules if m.startswith('armpy.nnapi')]"

@@ -43,6 +43,7 @@ def built(build: str, operand_type: OperandType = ROW) -> ModelDescription:
         "softmax": lambda: builder.softmax(x, beta=1.0, outputs=same),
         "softmax along 0": lambda: builder.softmax(x, beta=1.0, axis=0, outputs=same),
         "relu": lambda: builder.relu(x, outputs=same),
+        "reduce_max": lambda: builder.reduce_max(x, [0], True, outputs=same),
     }[build]()
     return builder.finish(made).description
 
@@ -61,6 +62,8 @@ def built(build: str, operand_type: OperandType = ROW) -> ModelDescription:
         (built("add", OperandType(C.TENSOR_INT32, (2,))), 30),
         (built("floor", OperandType(C.TENSOR_FLOAT32, (0, 2))), 27),
         (built("floor", FLOAT_ANY), 29),
+        (built("reduce_max", OperandType(C.TENSOR_QUANT8_ASYMM, (1, 4), 0.5)), 29),
+        (built("reduce_max", OperandType(C.TENSOR_QUANT8_ASYMM_SIGNED, (1, 4), 0.5)), 30),
         (built("softmax"), 27),
         (built("softmax along 0"), 29),
     ],
