@@ -235,3 +235,16 @@ def test_what_tests_notice_is_told_from_what_they_let_through(toy_tree: Path) ->
     assert re.search(r"^toy +6 +4 +2 +67%$", done.stdout, re.MULTILINE), done.stdout
     assert "survived  toy/counting.py:10: constant: 7 -> 8" in lines
     assert {name: (toy_tree / name).read_text() for name in WITH_TESTS} == WITH_TESTS
+
+
+def test_tests_that_were_renamed_since_they_were_measured_catch_nothing(toy_tree: Path) -> None:
+    command = [sys.executable, str(SCRIPT), "tests", "toy/counting.py", "--tree", str(toy_tree)]
+    command += ["--tests", "tests/test_toy.py", "--measured", str(toy_tree / "measured")]
+    command += ["--choose", "toy/counting.py: name: max -> min"]
+    file = toy_tree / "tests" / "test_toy.py"
+    told = []
+    for name in ("test_clamp", "test_renamed"):
+        file.write_text(file.read_text().replace("test_clamp", name))
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+        told.append(re.search(r"^toy/counting.py +(\d) +(\d)", done.stdout, re.MULTILINE))
+    assert [found and found.groups() for found in told] == [("1", "1"), ("0", "0")]
