@@ -94,6 +94,7 @@ from armpy.backend import (
     has_matching_capability,
     loop_timeout_s,
     model_name,
+    packed_view,
     report_cache_use,
     report_progress,
     request_tuning,
@@ -188,7 +189,7 @@ CHAPTERS: dict[str, tuple[Any, ...]] = {  # Any: classes and functions
         DeviceMemoryRequest,
         MemoryRole,
     ),
-    "Programs in files": (IPrograms, SavedProgram, ProgramCheck, ProgramFit),
+    "Programs in files": (IPrograms, SavedProgram, packed_view, ProgramCheck, ProgramFit),
     "Caches of its own": (
         IBackendCache,
         CacheEntry,

@@ -82,6 +82,7 @@ from armpy.backend.options import (
     OptionValue as OptionValue,
     OptionValues as OptionValues,
 )
+from armpy.backend.memory.packed_view import packed_view as packed_view
 from armpy.backend.preparation import PreparationRequest as PreparationRequest
 from armpy.backend.cancellation import current_priority as current_priority
 from armpy.backend.profiling import (

@@ -5,9 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from enum import Enum
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepared model
+    from armpy.backend.memory.packed_view import View
     from armpy.backend.options import OptionValues
     from armpy.backend.workload import IWorkload, WorkloadInfo
     from armpy.graph import SubgraphView
@@ -59,11 +61,16 @@ class SavedProgram(NamedTuple):
     code : tuple of str
         Names of the parts that hold machine code or anything else that is executed. They are read
         as copies of what was checked, and not at all where the file's code is not trusted.
+    views : mapping of str to sequence of dict
+        How arrays lie in parts that are no code, by the part's name, as `packed_view` describes
+        them. A constant of the model that is among them is read from there, and is not written a
+        second time; others may be among them. A part that has none is compared as a whole.
     """
 
     about: Mapping[str, object]
     parts: Mapping[str, bytes | Array]
     code: tuple[str, ...] = ()
+    views: Mapping[str, Sequence[View]] = MappingProxyType({})
 
 
 class IPrograms(ABC):

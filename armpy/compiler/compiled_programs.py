@@ -72,6 +72,7 @@ class Programs:
                 piece["shapes"] = [list(shape) for shape in compiled.output_shapes]
                 piece["working_bytes"] = compiled.working_bytes
                 piece["about"], piece["code"], piece["data"] = dict(saved.about), saved.code, names
+                piece["views"] = {name: list(views) for name, views in saved.views.items()}
                 code += [bytes(saved.parts[name]) for name in saved.code]
                 data += [bytes(saved.parts[name]) for name in names]
             pieces.append(piece)
@@ -113,7 +114,7 @@ class Programs:
                 continue
             parts = {name: next(code) for name in piece["code"]}
             parts |= {name: _array(next(data)) for name in piece["data"]}
-            saved = SavedProgram(piece["about"], parts, tuple(piece["code"]))
+            saved = SavedProgram(piece["about"], parts, tuple(piece["code"]), piece["views"])
             shapes = tuple(map(tuple, piece["shapes"]))
             compiled = PreCompiled(self._loaded(programs, saved), shapes, piece["working_bytes"])
             views.substitutions.append(Substitution.by_operation(part, compiled))
@@ -171,6 +172,15 @@ def _why_unkept(saved: SavedProgram) -> str:
         is_array = isinstance(part, np.ndarray) and part.dtype == np.uint8
         if not is_array and not isinstance(part, bytes):
             return f"the part {name!r} is {describe(part)}, neither bytes nor an array of uint8"
+    if not isinstance(saved.views, Mapping):
+        return f"views are {describe(saved.views)}, no mapping"
+    others = [name for name in saved.views if name not in saved.parts or name in saved.code]
+    if others:
+        return f"there are views of {others[0]!r}, which is no part with data"
+    try:
+        json.dumps({name: list(views) for name, views in saved.views.items()})
+    except (TypeError, ValueError) as error:
+        return f"a view of a part is wrong: {error}"
     missing = [name for name in saved.code if name not in saved.parts]
     return f"there is no part {missing[0]!r}, which is to be code" if missing else ""
 

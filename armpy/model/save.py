@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from armpy import __version__
-from armpy.backend import NO_OPTIONS, IPrograms, OptionValues, SavedProgram
+from armpy.backend import NO_OPTIONS, IPrograms, OptionValues, SavedProgram, packed_view
 from armpy.backend.programs import HOST_TARGET
 from armpy.compiler import OptimizedNetwork
 from armpy.compiler.compiled_parts import part_digest
@@ -20,13 +21,12 @@ from armpy.compiler.compiled_programs import check_saved
 from armpy.compiler.files.layout import CONSTANTS, METADATA, MODEL, ModelRecord
 from armpy.compiler.files.plain import plain
 from armpy.compiler.files.writing import ArrayStore, NetworkWriter
-from armpy.errors import InvalidArgumentError, ParserError
+from armpy.errors import BackendError, InvalidArgumentError, ParserError
 from armpy.execution.compile_targets import check_targets, targets_of
 from armpy.execution.loaded_network import LoadedNetwork
 from armpy.execution.programs.static_plan import StaticPlan
 from armpy.execution.programs.stepwise_plan import StepwisePlan
 from armpy.graph import Layer, SubgraphView
-from armpy.model import late
 from armpy.model.load_options import options_to_save
 from armpy.ops.backend_internal import PreCompiled
 from armpy.ops.operation import Array
@@ -34,10 +34,12 @@ from armpy.plugins.proxy.guard import BackendProxy
 from armpy.plugins.proxy.guarded_call import ask_method
 from armpy.store.archive.container import ALIGNMENT_BYTES, write_container, written_document
 from armpy.store.archive.magic import KIND_MODEL
+from armpy.store.archive.packed_views import DTYPES, checked, read_view
 from armpy.tensor import TensorInfo
 from armpy.types import BackendId
 
 if TYPE_CHECKING:
+    from armpy.backend.memory.packed_view import View
     from armpy.execution.options import RuntimeOptions
     from armpy.plugins.hooks.metadata import ModelMetadata
     from armpy.store.archive.signing import FileSignature
@@ -89,7 +91,7 @@ def save_model(
     path, targets, sign
         As there.
     shares : bool
-        Whether constants are read out of what programs have packed, which takes a while to find.
+        Whether constants are read out of what programs have packed.
     entry : str, optional
         Name of the file in the model cache, if it is one of those.
 
@@ -159,16 +161,23 @@ def can_be_light(network: LoadedNetwork) -> bool:
 
 def _share(arrays: ArrayStore, programs: _Programs) -> None:
     """Have constants read out of what programs have packed, instead of writing them twice."""
-    for section, payload in programs.packed.items():
-        left = [
-            (number, array)
-            for number, array in enumerate(arrays.arrays)
-            if array.nbytes >= _LEAST_SHARED_BYTES and not arrays.is_read_elsewhere(number)
-        ]
-        found = late.find_views([array for _, array in left], payload)
-        for (number, _), view in zip(left, found, strict=True):
-            if view is not None:
+    for section, (payload, views) in programs.packed.items():
+        for view in views or _whole_views(arrays, payload):
+            # What it gives is compared, so that a wrong view makes no wrong file.
+            number = arrays.find(read_view(view, payload))
+            if number is None or arrays.is_read_elsewhere(number):
+                continue
+            size_bytes = arrays.arrays[number].nbytes
+            if max(_LEAST_SHARED_BYTES, len(json.dumps(view))) <= size_bytes:
                 arrays.read_from(number, section, view)
+
+
+def _whole_views(arrays: ArrayStore, payload: Array) -> list[View]:
+    """Views of a part of which nothing is said, as the constants that are as large."""
+    dtypes = {array.dtype for array in arrays.arrays if array.nbytes == payload.size}
+    places = {dtype: np.arange(0, payload.size, dtype.itemsize) for dtype in dtypes}
+    views = [packed_view(places[dtype], dtype) for dtype in dtypes if dtype.name in DTYPES]
+    return [view for view in views if view is not None]
 
 
 def _text(arrays: ArrayStore, record: ModelRecord) -> bytes:
@@ -191,7 +200,8 @@ class _Programs:
         self.sections: dict[str, bytes | Array] = {}
         self._by_contents: dict[bytes, str] = {}
         self.kept: dict[BackendId, list[int]] = {}  # layers that are no programs
-        self.packed: dict[str, Array] = {}  # what constants may be read out of
+        # What constants may be read out of, and how.
+        self.packed: dict[str, tuple[Array, Sequence[View]]] = {}
         self.records: list[dict[str, object]] = []
         self.left_out: list[dict[str, object]] = []
 
@@ -258,16 +268,16 @@ class _Programs:
         }
         self.left_out.append(about)
 
-    def _section(self, number: int, name: str, part: bytes | Array, code: Sequence[str]) -> str:
+    def _section(self, number: int, name: str, saved: SavedProgram) -> str:
         """The section with a part of a program; one for all of the same bytes."""
-        payload = np.ascontiguousarray(np.frombuffer(part, np.uint8))
+        payload = np.ascontiguousarray(np.frombuffer(saved.parts[name], np.uint8))
         digest = hashlib.sha256(payload.data).digest()
         # Targets that differ in their code alone share packed constants, which are most of a file.
         section = self._by_contents.setdefault(digest, f"programs/{number}/{name}")
         self.sections[section] = payload
         # Never out of code: it is read only where it may be used, and constants always.
-        if payload.size >= _LEAST_SHARED_BYTES and name not in code:
-            self.packed[section] = payload
+        if payload.size >= _LEAST_SHARED_BYTES and name not in saved.code:
+            self.packed[section] = payload, saved.views.get(name, ())
         return section
 
     def _write(
@@ -280,10 +290,7 @@ class _Programs:
     ) -> int:
         """Put a program into sections of its own; its number."""
         number = len(self.records)
-        names = {
-            name: self._section(number, name, part, saved.code)
-            for name, part in saved.parts.items()
-        }
+        names = {name: self._section(number, name, saved) for name in saved.parts}
         record = {
             "backend": key[0],
             "digest": key[1],
@@ -319,7 +326,21 @@ def _saved(
         saved = ask_method(backend_id, kinds, programs, "save_for", view, target, options)
     if saved is not None:
         check_saved(backend_id, saved)
+        _check_views(backend_id, saved)
     return saved
+
+
+def _check_views(backend_id: BackendId, saved: SavedProgram) -> None:
+    """Refuse views that read outside of their parts, while it is known whose they are."""
+    for name, views in saved.views.items():
+        for view in views:
+            try:
+                checked(view, len(saved.parts[name]))
+            except ParserError as error:
+                raise BackendError(
+                    f"what it writes down of a program cannot be kept: a view is wrong: {error}",
+                    where=f"{backend_id} / {IPrograms.__name__}.save",
+                ) from error
 
 
 def _view(network: OptimizedNetwork, layer: Layer) -> SubgraphView:

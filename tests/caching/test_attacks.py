@@ -178,7 +178,7 @@ def test_the_credulous_backend_would_be_wrong_without_checks(tmp_path: Path) -> 
 def head_of(**changed: object) -> dict[str, object]:
     """What the files say of the part, with something else in the place of some of it."""
     piece = {"layers": [0, 1], "shapes": [[3]], "working_bytes": 0, "code": []}
-    piece |= {"about": {"does": "multiply and add"}, "data": ["factor", "summand"]}
+    piece |= {"about": {"does": "multiply and add"}, "data": ["factor", "summand"], "views": {}}
     return {"pieces": [piece | changed], "untouched": []}
 
 

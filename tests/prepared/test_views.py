@@ -1,4 +1,4 @@
-"""Arrays read out of packed bytes: recipes that are found, and recipes of hostile files."""
+"""Arrays read out of packed bytes: views that are made, and views of hostile files."""
 
 import copy
 import json
@@ -10,37 +10,32 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from armpy.backend import packed_view
 from armpy.errors import ParserError
 from armpy.store.archive.packed_views import DTYPES, read_view
-from armpy.store.archive.view_search import find_views
-
-
-def _bytes(*arrays: Any) -> np.ndarray:
-    """Arrays one behind the other, each at a multiple of 64."""
-    parts = []
-    for array in arrays:
-        data = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-        parts.append(np.pad(data, (0, -len(data) % 64 + 64)))
-    return np.concatenate(parts)
 
 
 def _floats(*shape: int) -> np.ndarray:
     return np.random.default_rng(len(shape)).normal(size=shape).astype(np.float32)
 
 
-def _integers(*shape: int) -> np.ndarray:
-    return np.random.default_rng(len(shape)).integers(-127, 128, shape).astype(np.int8)
-
-
 def _noise(size: int = 5000) -> np.ndarray:
     return np.random.default_rng(99).integers(0, 256, size).astype(np.uint8)
 
 
-def _found(constant: np.ndarray, blob: np.ndarray) -> np.ndarray:
-    """What the recipe that is found gives, having been a file's text in between."""
-    (recipe,) = find_views([constant], blob)
-    assert recipe is not None
-    return read_view(json.loads(json.dumps(recipe)), blob)
+def _read(view: Any, blob: np.ndarray) -> np.ndarray:
+    """What a view gives, having been a file's text in between."""
+    assert view is not None
+    return read_view(json.loads(json.dumps(view)), blob)
+
+
+def _places(*shape: int) -> np.ndarray:
+    """Places of the elements of an array of 4 bytes each, one behind the other."""
+    return 4 * np.arange(np.prod(shape)).reshape(shape)
+
+
+def _bytes(array: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
 
 
 def _assert_same(found: np.ndarray, wanted: np.ndarray) -> None:
@@ -49,73 +44,87 @@ def _assert_same(found: np.ndarray, wanted: np.ndarray) -> None:
     assert found.tobytes() == wanted.tobytes()
 
 
-def test_panels_of_columns_with_a_bias_ahead_of_each_are_found() -> None:
-    weights, bias, width = _floats(70, 3, 3, 20), _floats(70), 32
-    columns = np.zeros((96, 181), np.float32)
-    columns[:70, 0], columns[:70, 1:] = bias, weights.reshape(70, -1)
-    blob = _bytes(_noise(), columns.reshape(3, width, 181).swapaxes(1, 2), _noise())
-    _assert_same(_found(weights, blob), weights)
-    _assert_same(_found(bias, blob), bias)
+def test_panels_of_columns_lie_in_one_part() -> None:
+    weights = _floats(96, 20)
+    places = _places(3, 20, 32).swapaxes(1, 2).reshape(96, 20)[:70]
+    blob = _bytes(weights.reshape(3, 32, 20).swapaxes(1, 2))
+    view = packed_view(places, np.float32)
+    assert view is not None
+    assert len(view["parts"]) == 1
+    _assert_same(_read(view, blob), weights[:70])
 
 
-def test_groups_of_four_bytes_are_found_whatever_was_added() -> None:
-    weights = _integers(48, 5, 12)
-    for added in (0, 128, 23):
-        stored = weights.view(np.uint8) + np.uint8(added)
-        groups = stored.reshape(3, 16, 5, 3, 4).transpose(0, 2, 3, 1, 4)
-        _assert_same(_found(weights, _bytes(_noise(), groups)), weights)
-
-
-def test_bytes_stored_as_words_are_found() -> None:
-    weights = _integers(64, 40).view(np.uint8)
-    stored = weights.astype(np.int16) - 131
-    groups = stored.reshape(4, 16, 10, 4).transpose(0, 2, 1, 3)
-    _assert_same(_found(weights, _bytes(_noise(), groups)), weights)
-
-
-def test_depth_that_is_filled_up_to_whole_groups_is_found() -> None:
-    weights = _integers(32, 9, 3)
-    filled = np.pad(weights, ((0, 0), (0, 0), (0, 1)))
-    _assert_same(_found(weights, _bytes(filled.transpose(1, 0, 2))), weights)
-
-
-def test_columns_whose_last_ones_are_laid_out_otherwise_are_found_in_parts() -> None:
+def test_rows_that_are_laid_out_otherwise_lie_in_parts() -> None:
     weights = _floats(40, 50)
-    first, second = weights[:32].reshape(2, 16, 50).swapaxes(1, 2), weights[32:]
-    blob = _bytes(first, second)
-    (recipe,) = find_views([weights], blob)
-    assert recipe is not None
-    assert len(recipe["parts"]) == 2
-    _assert_same(read_view(recipe, blob), weights)
-
-
-def test_vectors_that_are_left_over_behind_panels_are_found() -> None:
-    weights, bias = _floats(672, 28), _floats(672)
-    lines = np.concatenate([bias[:, None], weights], axis=1)
-    blob = _bytes(lines[:640].reshape(5, 128, 29).swapaxes(1, 2))[: 640 * 29 * 4]
-    blob = np.concatenate([blob, _bytes(lines[640:].reshape(2, 16, 29).swapaxes(1, 2))])
-    _assert_same(_found(weights, blob), weights)
-    _assert_same(_found(bias, blob), bias)
-
-
-def test_columns_of_zeros_are_found_between_others() -> None:
-    weights = _integers(64, 64)
-    weights[np.random.default_rng(1).permutation(64)[:50]] = 0
-    groups = weights.reshape(4, 16, 16, 4).swapaxes(1, 2)
-    _assert_same(_found(weights, _bytes(_noise(), groups)), weights)
-
-
-def test_a_number_that_is_everywhere_is_read_from_one_place() -> None:
-    _assert_same(
-        _found(np.full(300, 7, np.int32), _bytes(_noise(), np.int32(7))), np.full(300, 7, np.int32)
+    first, second = _places(2, 50, 16), _places(8, 50) + 2 * 50 * 16 * 4
+    places = np.concatenate([first.swapaxes(1, 2).reshape(32, 50), second])
+    blob = np.concatenate(
+        [_bytes(weights[:32].reshape(2, 16, 50).swapaxes(1, 2)), _bytes(weights[32:])]
     )
+    view = packed_view(places, np.float32)
+    assert view is not None
+    assert (view["axis"], len(view["parts"])) == (0, 2)
+    _assert_same(_read(view, blob), weights)
 
 
-def test_integers_of_64_bits_and_truths_are_found() -> None:
-    numbers = np.random.default_rng(3).integers(-(2**50), 2**50, (20, 30))
-    _assert_same(_found(numbers, _bytes(_noise(), numbers.T)), numbers)
-    truths = numbers % 2 == 0
-    _assert_same(_found(truths, _bytes(_noise(), truths)), truths)
+def test_parts_may_lie_along_any_axis() -> None:
+    weights = _floats(30, 2, 2, 7)
+    offsets = np.array([[0, 5000], [1000, 9000]])  # no sum of a row's and a column's
+    places = _places(30, 1, 1, 7) + offsets[:, :, None]
+    blob = np.zeros(12000, np.uint8)
+    blob.reshape(-1)[(places[..., None] + np.arange(4)).ravel()] = _bytes(weights)
+    view = packed_view(places, np.float32)
+    assert view is not None
+    assert (view["axis"], len(view["parts"])) == (1, 2)
+    _assert_same(_read(view, blob), weights)
+
+
+def test_what_lies_irregularly_has_no_view() -> None:
+    places = 4 * np.random.default_rng(2).permutation(900).reshape(30, 30)
+    assert packed_view(places, np.float32) is None
+    assert packed_view(np.zeros((0, 3), np.int64), np.float32) is None
+
+
+def test_integers_may_be_stored_wider_and_lessened() -> None:
+    weights = np.random.default_rng(1).integers(0, 256, (6, 8)).astype(np.uint8)
+    blob = _bytes(weights.T.astype(np.int16) - 131)
+    places = 2 * np.arange(48).reshape(8, 6).T
+    _assert_same(_read(packed_view(places, np.uint8, stored_bytes=2, add=131), blob), weights)
+
+
+def test_one_strided_view_is_not_copied_and_not_writable() -> None:
+    weights = _floats(30, 40)
+    blob = _bytes(weights.T)
+    found = read_view(packed_view(_places(40, 30).T, np.float32) or {}, blob)
+    assert np.shares_memory(found, blob)
+    assert not found.flags.writeable
+
+
+def test_nan_and_negative_zero_keep_their_bits() -> None:
+    weights = _floats(20, 20)
+    weights[3, 4], weights[5] = np.nan, -0.0
+    weights.view(np.uint32)[7, 7] = 0x7FC12345
+    _assert_same(_read(packed_view(_places(20, 20).T, np.float32), _bytes(weights.T)), weights)
+
+
+_SHAPES = st.lists(st.integers(1, 12), min_size=1, max_size=4)
+
+
+@settings(deadline=None, max_examples=60)
+@given(data=st.data(), shape=_SHAPES, dtype=st.sampled_from(DTYPES), seed=st.integers(0, 99))
+def test_what_was_moved_and_filled_up_is_read_again(
+    data: Any, shape: list[int], dtype: str, seed: int
+) -> None:
+    random = np.random.default_rng(seed)
+    size = np.dtype(dtype).itemsize
+    weights = random.integers(0, 2 if dtype == "bool" else 256, (*shape, size), np.uint8)
+    weights = weights.view(dtype)[..., 0]
+    order = data.draw(st.permutations(range(len(shape))))
+    pads = [(0, data.draw(st.integers(0, 3))) for _ in shape]
+    packed = np.pad(weights, pads).transpose(order)
+    places = size * np.arange(packed.size).reshape(packed.shape).transpose(np.argsort(order))
+    places = places[tuple(map(slice, shape))]
+    _assert_same(_read(packed_view(places, dtype), _bytes(packed)), weights)
 
 
 def test_truths_are_zeros_and_ones() -> None:
@@ -126,68 +135,6 @@ def test_truths_are_zeros_and_ones() -> None:
         blob[byte] = 2
         with pytest.raises(ParserError, match="bytes of 0 and 1"):
             read_view(recipe, blob)
-
-
-def test_filters_with_dead_channels_are_found_in_words() -> None:
-    random = np.random.default_rng(5)
-    weights = np.clip(random.normal(113, 30, (3, 3, 256)), 1, 255).astype(np.uint8)
-    weights[..., random.permutation(256)[:60]] = 110
-    filled = np.pad(weights.astype(np.int16) - 110, ((0, 1), (0, 0), (0, 0)))
-    # axes: upper pair of rows, odd row, column, block, part, quarter, lane
-    order = filled.reshape(2, 2, 3, 4, 4, 4, 4).transpose(3, 2, 5, 1, 4, 6, 0)
-    _assert_same(_found(weights, _bytes(_noise(), order)), weights)
-
-
-def test_one_strided_view_is_not_copied_and_not_writable() -> None:
-    weights = _floats(30, 40)
-    blob = _bytes(weights.T)
-    (recipe,) = find_views([weights], blob)
-    assert recipe is not None
-    found = read_view(recipe, blob)
-    assert np.shares_memory(found, blob)
-    assert not found.flags.writeable
-
-
-def test_nan_and_negative_zero_keep_their_bits() -> None:
-    weights = _floats(20, 20)
-    weights[3, 4], weights[5] = np.nan, -0.0
-    weights.view(np.uint32)[7, 7] = 0x7FC12345
-    _assert_same(_found(weights, _bytes(weights.T)), weights)
-
-
-def test_what_is_not_there_is_not_found() -> None:
-    changed = _floats(30, 40)
-    blob = _bytes(changed.T)
-    changed[7, 7] += 1
-    others = [changed, _integers(20, 30), np.zeros(3, np.float32), _floats(400) * 2]
-    assert (
-        find_views([*others, np.zeros((), np.float32), np.zeros(99, "M8[s]")], blob) == [None] * 6
-    )
-
-
-def test_no_bytes_hold_nothing() -> None:
-    assert find_views([_floats(99)], np.zeros(0, np.uint8)) == [None]
-    assert find_views([], _noise()) == []
-
-
-_SHAPES = st.lists(st.integers(1, 12), min_size=1, max_size=4)
-
-
-@settings(deadline=None, max_examples=60)
-@given(data=st.data(), shape=_SHAPES, dtype=st.sampled_from(DTYPES), seed=st.integers(0, 99))
-def test_what_is_found_is_what_was_packed(
-    data: Any, shape: list[int], dtype: str, seed: int
-) -> None:
-    random = np.random.default_rng(seed)
-    size = np.dtype(dtype).itemsize
-    weights = random.integers(0, 2 if dtype == "bool" else 256, (*shape, size), np.uint8)
-    weights = weights.view(dtype)[..., 0]
-    order = data.draw(st.permutations(range(len(shape))))
-    pads = [(0, data.draw(st.integers(0, 3))) for _ in shape]
-    blob = _bytes(_noise(200), np.pad(weights, pads).transpose(order))
-    (recipe,) = find_views([weights], blob)
-    if recipe is not None:
-        _assert_same(read_view(json.loads(json.dumps(recipe)), blob), weights)
 
 
 _SOUND: dict[str, Any] = {

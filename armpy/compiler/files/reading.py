@@ -282,14 +282,15 @@ class _GraphReader(Generic[NetworkT]):
 def _viewed(view: object, data: Array, info: TensorInfo, where: str) -> Array:
     """Elements that are read out of packed ones."""
     elements: Array = read_view(view, data)  # type: ignore[arg-type]  # it looks for itself
-    if elements.shape != info.shape or elements.dtype != info.data_type.dtype:
+    fits = info.is_fully_shaped and info.size_bytes == elements.nbytes
+    if not fits or elements.dtype != info.data_type.dtype:
         raise ParserError(
             "a view gives other elements",
             where=where,
             expected=str(info),
             actual=f"{elements.dtype}{elements.shape}",
         )
-    return elements
+    return elements.reshape(info.known_shape)
 
 
 def _at(items: Sequence[T], number: object, where: str) -> T:

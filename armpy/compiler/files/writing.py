@@ -117,22 +117,24 @@ class ArrayStore:
         """The number of an array; one for all of the same bytes."""
         if id(array) not in self._numbers:
             self._kept.append(array)
-            plain_bytes = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
             # By contents: graphs of one model have equal constants in different objects.
-            key = array.dtype.str, hashlib.sha256(plain_bytes.data).digest()
-            number = self._by_contents.setdefault(key, len(self._arrays))
+            number = self._by_contents.setdefault(_contents(array), len(self._arrays))
             if number == len(self._arrays):
                 self._arrays.append(array)
             self._numbers[id(array)] = number
         return self._numbers[id(array)]
 
+    def find(self, array: Array) -> int | None:
+        """The number of the array of the same type and bytes, if there is one."""
+        return self._by_contents.get(_contents(array))
+
     def is_read_elsewhere(self, number: int) -> bool:
         """Whether an array is read out of another section."""
         return number in self._views
 
-    def read_from(self, number: int, section: str, view: object) -> None:
+    def read_from(self, number: int, section: str, view: Mapping[str, object]) -> None:
         """Have an array read out of a section instead of writing its elements."""
-        self._views[number] = (section, view)
+        self._views[number] = (section, {**view, "shape": list(self._arrays[number].shape)})
 
     def records(self) -> tuple[ArrayRecord, ...]:
         """Where each array is."""
@@ -157,6 +159,12 @@ class ArrayStore:
                 pieces.append(stored.reshape(-1).view(np.uint8))
                 pieces.append(np.zeros(-array.nbytes % ALIGNMENT_BYTES, np.uint8))
         return np.concatenate(pieces) if pieces else np.zeros(0, np.uint8)
+
+
+def _contents(array: Array) -> tuple[str, bytes]:
+    """An array's type and the digest of its bytes."""
+    plain_bytes = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    return array.dtype.str, hashlib.sha256(plain_bytes.data).digest()
 
 
 class NetworkWriter:

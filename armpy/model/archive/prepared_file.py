@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from armpy.backend.programs import SavedProgram
@@ -13,8 +14,9 @@ from armpy.store.archive.trust import CodeVerdict
 # What is imported here is paid for at every start of a prepared model.
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
+    from armpy.backend.memory.packed_view import View
     from armpy.model.load_request import LoadRequest
     from armpy.model.model import Model
 
@@ -56,7 +58,48 @@ class PreparedFile(NamedTuple):
         # use.
         find, check = self.container.section, self.container.checked
         read = {name: check(s) if name in code else find(s) for name, s in parts.items()}
-        return SavedProgram(about, read, tuple(code))
+        return SavedProgram(about, read, tuple(code), FileViews(self, parts))
+
+
+class FileViews(Mapping[str, "Sequence[View]"]):
+    """Views of a program's parts, read out of the file's networks when somebody asks.
+
+    Parameters
+    ----------
+    file : PreparedFile
+    parts : mapping of str to str
+        Sections by the parts' names.
+    """
+
+    def __init__(self, file: PreparedFile, parts: Mapping[str, str]) -> None:
+        self._file = file
+        self._parts = parts
+        self._found: dict[str, list[View]] | None = None
+
+    def __getitem__(self, name: str) -> Sequence[View]:
+        return self._read()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._read())
+
+    def __len__(self) -> int:
+        return len(self._read())
+
+    def _read(self) -> dict[str, list[View]]:
+        """Read them, once."""
+        if self._found is None:
+            by_section: dict[str, list[View]] = {}
+            container = self._file.container
+            try:
+                for one in signature_records(self._file):
+                    for array in container.document(one["section"])["arrays"]:
+                        if array["view"] is not None:
+                            by_section.setdefault(array["section"], []).append(array["view"])
+            except (LookupError, TypeError):
+                container.refuse("its constants cannot be read")
+            parts = self._parts.items()
+            self._found = {name: by_section[s] for name, s in parts if s in by_section}
+        return self._found
 
 
 def signatures_of(

@@ -22,6 +22,5 @@ from armpy.model.pickling import make as make, model_recipe as model_recipe
 from armpy.model.preparation import input_shapes as input_shapes, warm_up as warm_up
 from armpy.model.save import ModelContents as ModelContents, save_model as save_model
 from armpy.plugins.hooks.metadata import ModelMetadata as ModelMetadata
-from armpy.store.archive.view_search import find_views as find_views
 
 __all__: list[str]

@@ -45,6 +45,7 @@ _TABLES: Mapping[str, str] = {
     "argument_bases": "<i2",
 }
 _CODE = "code"
+_CONSTANTS = "constants"
 _LARGEST_TEXT = 1 << 28
 _LARGEST_ARENA = 1 << 40
 
@@ -229,8 +230,8 @@ def saved_program(program: Program, aim: Target, options: OptionValues) -> Saved
     parts["durations_us"] = _flat(timing.durations_us, "<f8")
     parts["infos"] = zlib.compress(json.dumps(infos).encode())
     parts[_CODE] = image.code
-    parts["constants"] = program.constants
-    return SavedProgram(about, parts, (_CODE,))
+    parts[_CONSTANTS] = program.constants
+    return SavedProgram(about, parts, (_CODE,), {_CONSTANTS: json.loads(program.views)})
 
 
 def _flat(array: Array, dtype: str) -> Array:
@@ -253,7 +254,7 @@ def _unpacked(saved: SavedProgram) -> tuple[Program, ProgramTiming, Image]:
     program = Program(
         kernels[: int(about["own_kernels"])],
         **cast("dict[str, Any]", tables),
-        constants=parts["constants"],
+        constants=parts[_CONSTANTS],
         arena_bytes=_size(about["arena_bytes"]),
         num_inputs=int(num_inputs),
         num_outputs=int(num_outputs),

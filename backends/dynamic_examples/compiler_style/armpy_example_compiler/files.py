@@ -6,8 +6,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from armpy.backend import IPrograms, OptionValues, ProgramCheck, ProgramFit, SavedProgram
+from armpy.backend import (
+    IPrograms,
+    OptionValues,
+    ProgramCheck,
+    ProgramFit,
+    SavedProgram,
+    packed_view,
+)
 from armpy_example_compiler.program import Program, Windows
 
 _FORMAT = 1
@@ -32,7 +40,7 @@ class CompilerPrograms(IPrograms):
             name: np.ascontiguousarray(array, "<f4").reshape(-1).view(np.uint8)
             for name, array in (("weights", program.weights), ("bias", program.bias))
         }
-        return SavedProgram(about, parts)
+        return SavedProgram(about, parts, views={"weights": _views(program)})
 
     def check(self, about: Mapping[str, object], options: OptionValues) -> ProgramCheck:
         """Whether this version has written it."""
@@ -51,6 +59,20 @@ class CompilerPrograms(IPrograms):
             None if windows is None else Windows(*map(_tuples, windows)),
             tuple((low, high) for low, high in about["bounds"]),
         )
+
+
+def _views(program: Program) -> list[dict[str, Any]]:
+    """How the layer's own weights lie in the packed ones, so that a file has them once."""
+    depth, units = program.weights.shape
+    places: npt.NDArray[np.int64] = 4 * np.arange(depth * units).reshape(depth, units)
+    if program.windows is None:
+        view = packed_view(places.T, np.float32)
+    else:
+        sizes = zip(program.windows.extent, program.windows.dilation, strict=True)
+        kernel = [1 + (extent - 1) // dilation for extent, dilation in sizes]
+        by_axis = places.reshape(-1, *kernel, units)
+        view = packed_view(by_axis.transpose(3, 1, 2, 0), np.float32)
+    return [] if view is None else [view]
 
 
 def _tuples(value: Sequence[Any]) -> tuple[Any, ...]:

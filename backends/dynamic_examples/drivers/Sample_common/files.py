@@ -3,8 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
-from armpy.backend import IPrograms, OptionValues, ProgramCheck, ProgramFit, SavedProgram
+import numpy as np
+
+from armpy.backend import (
+    IPrograms,
+    OptionValues,
+    ProgramCheck,
+    ProgramFit,
+    SavedProgram,
+    packed_view,
+)
 from armpy.errors import BackendCapabilityError
 
 from .program import FORMAT, Program
@@ -19,7 +29,8 @@ class SamplePrograms(IPrograms):
         """Write a program down."""
         if not isinstance(program, Program):
             return None
-        return SavedProgram(program.structure, {_CONSTANTS: program.elements})
+        parts = {_CONSTANTS: program.elements}
+        return SavedProgram(program.structure, parts, views={_CONSTANTS: _views(program)})
 
     def check(self, about: Mapping[str, object], options: OptionValues) -> ProgramCheck:
         """Look whether a program is written as this version writes."""
@@ -40,3 +51,13 @@ class SamplePrograms(IPrograms):
             return Program.read(saved.about, bytes(saved.parts[_CONSTANTS]))
         except (KeyError, ValueError) as error:
             raise BackendCapabilityError(f"the file holds no program: {error!r}") from error
+
+
+def _views(program: Program) -> list[dict[str, Any]]:  # Any: what JSON can hold
+    """Where each constant lies, so that a file has its elements once."""
+    begin, views = 0, []
+    for constant in program.constants:
+        places = begin + 4 * np.arange(constant.size).reshape(constant.shape)
+        views.append(packed_view(places, np.float32))
+        begin += 4 * constant.size
+    return [view for view in views if view is not None]

@@ -56,9 +56,9 @@ def lower_f32(
         input_kind=kinds[0],
         output_kind=kinds[1],
         tiles=tiles_of(emit, source, target, windows, tiling, padding, FORMAT_BYTES[kinds[1]]),
-        weights=emit.constant(packed),
+        weights=emit.packed(packed),
         num_taps=len(taps),
-        block_bytes=packed[0].nbytes,
+        block_bytes=packed.pitch,
         low=low,
         high=high,
     )

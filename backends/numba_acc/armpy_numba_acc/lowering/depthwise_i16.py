@@ -14,6 +14,7 @@ from armpy_numba_acc.lowering.tiles import I16, Tile, rows_of_channels
 from armpy_numba_acc.lowering.weighted_i16 import Finish, emit_filters_i16, emit_i16
 from armpy_numba_acc.lowering.windows import readable_behind
 from armpy_numba_acc.machine.memory import Buffer
+from armpy_numba_acc.packing.origins import Part
 from armpy_numba_acc.packing.weights_i16 import Pieces, pack_channels
 from armpy_numba_acc.program.emitter import Emitter
 
@@ -46,16 +47,17 @@ def lower_i16(emit: Emitter, layer: Layer, source: Buffer) -> None:
     patches = replace(patches, taps=taps, depth=1)
     pieces = Pieces.of(by_filter[:, :, None])
     tile = Tile(rows_of_channels(emit.isa, patches.layout[2]), 1)
-    panels = pack_channels(by_filter, tile.width(emit.isa))
+    packed = pack_channels(by_filter, tile.width(emit.isa))
+    panels = packed.after(Part(weights, lambda values: values.reshape(-1, filters).T))
     emit_i16(
         emit,
         patches,
-        Weights(I16, emit.constant(panels), panels[0].nbytes, filters, tile),
+        Weights(I16, emit.packed(panels), panels.pitch, filters, tile),
         Finish.of(layer, slice(None)),
         pieces.at_once,
         target,
         filters,
         layer.name,
         is_depthwise=True,
-        at_once=len(panels),
+        at_once=len(panels.array),
     )

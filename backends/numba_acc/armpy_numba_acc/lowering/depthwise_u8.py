@@ -26,6 +26,7 @@ from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.packing.depthwise import pack_u8
 from armpy_numba_acc.packing.factors import Factors, Rounding
+from armpy_numba_acc.packing.origins import Part
 from armpy_numba_acc.packing.quantized import stored_bounds, zero_point_of
 from armpy_numba_acc.program.choices import Choices
 from armpy_numba_acc.program.emitter import Emitter
@@ -61,6 +62,8 @@ def lower_u8(emit: Emitter, layer: Layer, source: Buffer, windows: Windows) -> N
         channels = np.tile(channels, width // channels.size)
     lines = plan.lines(values)[..., channels].astype(np.int32)
     packed = pack_u8(lines, bias[channels], factors.chosen(channels), width, has_words)
+    constant = Part(weights, lambda values: plan.lines(values[0])[..., channels])
+    packed = packed.after(constant, layer["weights"].info.zero_point)
     if width < 16:
         source = readable_behind(emit, source, info.size_bytes, layer.name)
     target = emit.target(fusion.output)
@@ -72,9 +75,9 @@ def lower_u8(emit: Emitter, layer: Layer, source: Buffer, windows: Windows) -> N
         has_negatives=int(rounding.has_negatives),
         is_imprecise=int(rounding.is_imprecise),
         tiles=tiles_of(emit, source, target, windows, plan.tiling, padding),
-        weights=emit.constant(packed),
+        weights=emit.packed(packed),
         num_groups=plan.num_groups,
-        block_bytes=packed[0].nbytes if len(packed) > 1 else 0,
+        block_bytes=packed.pitch if len(packed.array) > 1 else 0,
         zero_point=zero_point_of(output),
         low=low,
         high=high,

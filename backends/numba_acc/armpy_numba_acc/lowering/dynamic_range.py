@@ -98,7 +98,7 @@ def _emit_product(
         kind, tile = DYNAMIC, tile_of(emit.choices, DYNAMIC, patches, columns)
     else:
         kind, tile = DYNAMIC_MATRIX, plan.tile(emit.isa)
-    panels = pack_weights_dynamic(
+    packed = pack_weights_dynamic(
         emit.isa,
         weights.reshape(columns, len(patches.taps), patches.depth),
         scales_of(layer["weights"].info, columns),
@@ -114,8 +114,10 @@ def _emit_product(
         low=low,
         high=high,
     )
-    packed = Weights(kind, emit.constant(panels), panels[0].nbytes, columns, tile, plan)
-    emit_product(emit, patches, packed, record, emit.target(layer.output), columns * 4, layer.name)
+    in_memory = Weights(kind, emit.packed(packed), packed.pitch, columns, tile, plan)
+    emit_product(
+        emit, patches, in_memory, record, emit.target(layer.output), columns * 4, layer.name
+    )
 
 
 # Depthwise and transposed convolutions

@@ -15,6 +15,7 @@ from armpy_numba_acc.lowering.weighted_real import Rows, emit_real, pack_real
 from armpy_numba_acc.lowering.weighted_sums import emit_filters_sums
 from armpy_numba_acc.lowering.weighted_u8 import emit_filters_u8
 from armpy_numba_acc.machine.memory import Address, Buffer
+from armpy_numba_acc.packing.origins import Part
 from armpy_numba_acc.packing.quantized import zero_point_of
 from armpy_numba_acc.program.emitter import Emitter
 
@@ -55,6 +56,7 @@ def emit_filters(
     target: Buffer | Address,
     pitch: int,
     chosen: slice = slice(None),
+    part: Part | None = None,
 ) -> None:
     """Add a command that multiplies patches of a layer's input with some of its filters.
 
@@ -69,15 +71,18 @@ def emit_filters(
         Elements from there to the next pixel's.
     chosen : slice
         Which of the layer's filters the weights are.
+    part : Part, optional
+        Which part of a constant the weights are; a constant themselves if left out.
     """
     kind = kind_of(emit, layer)
     if kind in (U8, I16):
         emit_integers = emit_filters_i16 if kind is I16 else emit_filters_u8
         if layer.output.info.data_type is DataType.SIGNED32:
             emit_integers = emit_filters_sums
-        emit_integers(emit, layer, patches, weights, target, pitch, chosen)
+        emit_integers(emit, layer, patches, weights, target, pitch, chosen, part)
         return
     bias = layer.constant("bias")
-    packed = pack_real(emit, kind, patches, weights, None if bias is None else bias[chosen])
+    added = None if bias is None else bias[chosen]
+    packed = pack_real(emit, kind, patches, weights, added, part)
     bounds = layer.operation.activation.bounds  # type: ignore[attr-defined]
     emit_real(emit, patches, packed, Rows(target, pitch), bounds, layer.name)

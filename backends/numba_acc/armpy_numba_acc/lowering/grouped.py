@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from armpy.graph import Layer
+from armpy.ops.operation import Array
 from armpy_numba_acc.lowering.filters import (
     emit_filters,
     fill_byte_of,
@@ -13,6 +15,7 @@ from armpy_numba_acc.lowering.filters import (
 )
 from armpy_numba_acc.lowering.operands import elements_of
 from armpy_numba_acc.lowering.patches import patches_of_images
+from armpy_numba_acc.packing.origins import Part
 from armpy_numba_acc.program.emitter import Emitter
 from armpy_numba_acc.program.fusion import CONVOLUTIONS
 
@@ -37,12 +40,20 @@ def lower_grouped(emit: Emitter, layer: Layer) -> None:
         start = group * depth * element
         part = whole.source.part(start, whole.source.size_bytes - start)
         chosen = slice(first, first + size)
+        of_group = partial(_filters, chosen)
         emit_filters(
             emit,
             layer,
             replace(whole, source=part),
-            weights[chosen].reshape(size, -1, depth),
+            of_group(weights),
             target.at(first * out_element),
             filters,
             chosen,
+            Part(weights, of_group, layer),
         )
+
+
+def _filters(chosen: slice, weights: Array) -> Array:
+    """Some filters as (columns, taps, depth)."""
+    some = weights[chosen]
+    return some.reshape(len(some), -1, some.shape[-1])

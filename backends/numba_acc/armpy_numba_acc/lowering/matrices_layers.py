@@ -195,7 +195,7 @@ class _IntegerFactors(_Factors):
     def packed(self, matrix: Array, patches: Patches) -> Weights:
         tile = tile_of(self.emit.choices, self.kind, patches, len(matrix))
         panels = pack_pairs(self.emit.isa, matrix[:, None], tile.width(self.emit.isa))
-        return self.packed_at(self.emit.constant(panels).at(0), len(matrix), patches)
+        return self.packed_at(self.emit.packed(panels).at(0), len(matrix), patches)
 
     def multiply(self, patches: Patches, weights: Weights, target: Address) -> None:
         columns = weights.columns

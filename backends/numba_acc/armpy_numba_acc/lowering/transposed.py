@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 from math import prod
 
@@ -29,6 +30,7 @@ from armpy_numba_acc.lowering.padding import padded_volumes
 from armpy_numba_acc.lowering.patches import Patches
 from armpy_numba_acc.lowering.weighted_checks import check_types, is_dynamic
 from armpy_numba_acc.machine.memory import Buffer
+from armpy_numba_acc.packing.origins import Part
 from armpy_numba_acc.program.emitter import Emitter
 from armpy_numba_acc.program.limits import MOST_PARTS, MOST_TAPS, GivenBackError
 from armpy_numba_acc.program.registry import LoweringRule
@@ -126,18 +128,26 @@ def lower(emit: Emitter, layer: Layer) -> None:
     whole = stand_in(output.info).reshape(*sizes, columns)
     for phases in product(*axes):
         patches, chosen = padded.patches(phases, weights, nothing)
+        met = partial(_met, phases)
         if max(stride) == 1:
-            _emit_groups(emit, layer, patches, chosen, target, padded.element)
+            _emit_groups(emit, layer, patches, chosen, target, padded.element, weights, met)
             continue
         part = whole[tuple(slice(p.first, None, s) for p, s in zip(phases, stride, strict=True))]
         scratch = emit.scratch(part.nbytes)
-        _emit_groups(emit, layer, patches, chosen, scratch, padded.element)
+        _emit_groups(emit, layer, patches, chosen, scratch, padded.element, weights, met)
         made = np.empty(part.shape, part.dtype)
         emit_move(emit, Side(scratch, made, made), Side(target, whole, part), layer.name)
 
 
 def _emit_groups(
-    emit: Emitter, layer: Layer, patches: Patches, weights: Array, target: Buffer, element: int
+    emit: Emitter,
+    layer: Layer,
+    patches: Patches,
+    weights: Array,
+    target: Buffer,
+    element: int,
+    constant: Array,
+    met: Callable[[Array], Array],
 ) -> None:
     """Add a product for each part of the channels, with the filters (o, taps, i) that see it."""
     columns, _, depth = weights.shape
@@ -148,7 +158,20 @@ def _emit_groups(
         start, chosen = number * depth * element, slice(first, first + size)
         seen = replace(patches, source=source.part(start, source.size_bytes - start))
         place = target.at(first * out_element)
-        emit_filters(emit, layer, seen, weights[chosen], place, columns, chosen)
+        part = Part(constant, partial(_chosen, met, chosen), layer)
+        emit_filters(emit, layer, seen, weights[chosen], place, columns, chosen, part)
+
+
+def _met(phases: Sequence[_Phase], weights: Array) -> Array:
+    """Those of some weights (o, z, y, x, i) that phases meet, as (o, taps, i)."""
+    taps = product(*([tap for tap, _ in phase.taps] for phase in phases))
+    met = [weights[:, z, y, x] for z, y, x in taps]
+    return np.stack(met, axis=1) if met else np.zeros_like(weights[:, :1, 0, 0])
+
+
+def _chosen(met: Callable[[Array], Array], filters: slice, weights: Array) -> Array:
+    """Some of the filters."""
+    return met(weights)[filters]
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,8 +220,6 @@ class _Padded:
             sized = replace(sized, source=nothing, image_pitch=0, row_pitch=0, pixel_pitch=0)
             no_weights = np.full_like(weights[:, :1, 0, 0], self.no_weight)
             return replace(sized, taps=(0,)), no_weights
-        parts = [weights[:, z, y, x] for (z, _), (y, _), (x, _) in meetings]
-        chosen = np.stack(parts, axis=1)
         offsets = tuple(
             sum(
                 (at + before) * pitch
@@ -206,7 +227,7 @@ class _Padded:
             )
             for places in meetings
         )
-        return replace(sized, taps=offsets), chosen
+        return replace(sized, taps=offsets), _met(phases, weights)
 
 
 def _padded(emit: Emitter, layer: Layer, axes: Sequence[Sequence[_Phase]]) -> _Padded:

@@ -16,14 +16,13 @@ from armpy_numba_acc.machine.call import Pointer
 from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.machine.space import Space
 from armpy_numba_acc.packing.factors import Factors
+from armpy_numba_acc.packing.origins import Part
 from armpy_numba_acc.packing.quantized import stored_bounds, zero_point_of
 from armpy_numba_acc.packing.vector_matrix import (
     AT_ONCE,
-    by_columns,
     filled_up,
-    lines_f32,
-    lines_u8,
-    rows_u8,
+    pack_columns,
+    pack_rows,
 )
 from armpy_numba_acc.packing.weights_u8 import GROUP, without_zero_point
 from armpy_numba_acc.program.emitter import Emitter
@@ -92,27 +91,45 @@ def _layout(emit: Emitter, columns: int, steps: int) -> str:
 
 
 def _matrix(
-    emit: Emitter, layout: str, source: Pointer, target: Pointer, weights: Array, bias: Array
+    emit: Emitter,
+    layout: str,
+    source: Pointer,
+    target: Pointer,
+    weights: Array,
+    bias: Array,
+    constant: Part,
+    subtracted: int = 0,
 ) -> calls.VectorMatrix:
-    """What is multiplied; weights (columns, depth) are float32 or integers."""
+    """What is multiplied.
+
+    Parameters
+    ----------
+    weights : ndarray, float32 or integers, shape (columns, depth)
+    bias : ndarray, float32 or int32, shape (columns,)
+    constant : Part
+        The layer's weights, which are these and what was subtracted.
+    """
     isa, is_float, (columns, depth) = emit.isa, weights.dtype == np.float32, weights.shape
-    bias = filled_up(bias, isa.lanes)
     if layout == "rows":
-        rows = rows_u8(isa, weights)
-        packed, pitch = emit.constant(rows), rows[0].nbytes
+        packed = pack_rows(isa, weights)
+        pitch = packed.pitch
     else:
-        lines = (lines_f32 if is_float else lines_u8)(isa, weights)
-        packed = emit.constant(by_columns(lines, bias, columns, isa.lanes))
-        pitch = isa.vector_bytes + lines[0].nbytes
+        packed = pack_columns(isa, weights, bias)
+        pitch = packed.pitch // -(-columns // isa.lanes)
     return calls.VectorMatrix(
         source=source,
         target=target,
-        weights=packed,
+        weights=emit.packed(packed.after(constant, subtracted)),
         pitch=pitch,
-        bias=emit.constant(bias) if layout == "rows" else 0,
+        bias=emit.constant(filled_up(bias, isa.lanes)) if layout == "rows" else 0,
         steps=depth if is_float else -(-depth // GROUP),
         columns=columns,
     )
+
+
+def _constant_of(weights: Array) -> Part:
+    """Weights as a matrix."""
+    return Part(weights, lambda values: values.reshape(len(values), -1))
 
 
 def _call_f32(emit: Emitter, layer: Layer) -> calls.VectorMatrixF32:
@@ -127,7 +144,7 @@ def _call_f32(emit: Emitter, layer: Layer) -> calls.VectorMatrixF32:
     source, target = emit.source(layer["input"]), emit.target(fusion.output)
     residual = 0 if fusion.residual is None else emit.source(fusion.residual)
     # By rows, sums would have another order than those of several vectors at once.
-    matrix = _matrix(emit, "columns", source, target, weights, bias)
+    matrix = _matrix(emit, "columns", source, target, weights, bias, _constant_of(given))
     return calls.VectorMatrixF32("columns", matrix, residual, *float_bounds(fusion.bounds))
 
 
@@ -136,14 +153,15 @@ def _call_u8(emit: Emitter, layer: Layer) -> calls.VectorMatrixU8:
     given, output = elements_of(layer, "weights"), layer.output
     columns = len(given)
     largest_sums(layer, given.reshape(columns, -1).T, slice(None))  # they fit 32 bits
+    zero_point = layer["weights"].info.zero_point
     values, bias, correction = without_zero_point(
         emit.isa,
         given.reshape(columns, 1, -1),
-        layer["weights"].info.zero_point,
+        zero_point,
         layer.constant("bias"),
         zero_point_of(layer["input"].info),
     )
-    weights = values[:, 0]
+    weights, subtracted = values[:, 0], zero_point + correction
     depth = weights.shape[1]
     layout = _layout(emit, columns, -(-depth // GROUP))
     source, flip = _input(
@@ -158,7 +176,9 @@ def _call_u8(emit: Emitter, layer: Layer) -> calls.VectorMatrixU8:
         has_correction=int(correction != 0),
         has_nudges=int(factors.nudges.any()),
         has_large_scales=int(factors.scales.max() >= 0.5),
-        matrix=_matrix(emit, layout, source, target, weights, bias),
+        matrix=_matrix(
+            emit, layout, source, target, weights, bias, _constant_of(given), subtracted
+        ),
         depth=depth,
         correction=correction,
         flip=emit.constant(np.full(emit.isa.vector_bytes, flip, np.uint8)),

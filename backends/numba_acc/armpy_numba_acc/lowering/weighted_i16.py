@@ -25,6 +25,7 @@ from armpy_numba_acc.lowering.weighted_checks import real_factors
 from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.formats import FORMAT_BYTES
 from armpy_numba_acc.machine.memory import Address, Buffer
+from armpy_numba_acc.packing.origins import Part
 from armpy_numba_acc.packing.quantized import stored_bounds
 from armpy_numba_acc.packing.weights_i16 import Pieces, SumRescaling, pack_pairs
 from armpy_numba_acc.program.emitter import Emitter
@@ -94,6 +95,7 @@ def emit_filters_i16(
     target: Buffer | Address,
     pitch: int,
     chosen: slice = slice(None),
+    part: Part | None = None,
 ) -> None:
     """`filters.emit_filters` of 16 bits; its parameters are described there, but for these.
 
@@ -108,7 +110,8 @@ def emit_filters_i16(
     patches = replace(patches, taps=tuple(offsets.tolist()), depth=pieces.values.shape[2])
     tile = tile_of(emit.choices, I16, patches, len(weights))
     panels = pack_pairs(emit.isa, pieces.values, tile.width(emit.isa))
-    packed = Weights(I16, emit.constant(panels), panels[0].nbytes, len(weights), tile)
+    panels = panels.after(Part(weights, pieces.cut)).of(part)
+    packed = Weights(I16, emit.packed(panels), panels.pitch, len(weights), tile)
     finish = Finish.of(layer, chosen)
     emit_i16(emit, patches, packed, finish, pieces.at_once, target, pitch, layer.name)
 

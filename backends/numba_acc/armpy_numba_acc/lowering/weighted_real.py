@@ -29,6 +29,7 @@ from armpy_numba_acc.lowering.winograd_f32 import is_winograd, lower_winograd_f3
 from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.formats import FORMAT_BYTES
 from armpy_numba_acc.machine.memory import Address, Buffer
+from armpy_numba_acc.packing.origins import Part
 from armpy_numba_acc.packing.weights_real import (
     pack_panels_bf16,
     pack_panels_bf16_paired,
@@ -89,22 +90,29 @@ def emit_fused(emit: Emitter, layer: Layer, patches: Patches, weights: Weights) 
 
 
 def pack_real(
-    emit: Emitter, kind: ProductKind, patches: Patches, weights: Array, bias: Array | None
+    emit: Emitter,
+    kind: ProductKind,
+    patches: Patches,
+    weights: Array,
+    bias: Array | None,
+    part: Part | None = None,
 ) -> Weights:
     """Pack constant weights (columns, taps, depth) that patches are multiplied with."""
     if kind is BF16:
         plan = plan_of(emit, BF16_MATRIX, BF16, patches, len(weights))
         if plan is not None:
             tile = plan.tile(emit.isa)
-            panels = pack_panels_bf16(plan.arranged(weights), bias, tile.width(emit.isa))
-            memory = emit.constant(panels), panels[0].nbytes
+            packed = pack_panels_bf16(plan.arranged(weights), bias, tile.width(emit.isa))
+            memory = emit.packed(packed), packed.pitch
             return Weights(BF16_MATRIX, *memory, len(weights), tile, plan)
     pack = pack_panels_f32 if kind is F32 else pack_panels_bf16
     if kind is BF16 and emit.isa.has_paired_products:
         kind, pack = BF16_PAIRED, pack_panels_bf16_paired
     tile = tile_of(emit.choices, kind, patches, len(weights))
-    panels = pack(weights, bias, tile.width(emit.isa))
-    return Weights(kind, emit.constant(panels), panels[0].nbytes, len(weights), tile)
+    packed = pack(weights, bias, tile.width(emit.isa))
+    if kind is F32:
+        packed = packed.of(part)
+    return Weights(kind, emit.packed(packed), packed.pitch, len(weights), tile)
 
 
 def emit_real(

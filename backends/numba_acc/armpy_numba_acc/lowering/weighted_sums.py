@@ -19,6 +19,7 @@ from armpy_numba_acc.lowering.tiles import SUMS, SUMS_MATRIX, tile_of
 from armpy_numba_acc.lowering.weighted_u8 import largest_sums
 from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.memory import Address, Buffer
+from armpy_numba_acc.packing.origins import Part
 from armpy_numba_acc.packing.quantized import zero_point_of
 from armpy_numba_acc.packing.weights_u8 import pack_weights_sums
 from armpy_numba_acc.program.emitter import Emitter
@@ -41,6 +42,7 @@ def emit_filters_sums(
     target: Buffer | Address,
     pitch: int,
     chosen: slice = slice(None),
+    part: Part | None = None,
 ) -> None:
     """`filters.emit_filters` of sums; its parameters are described there, but for these.
 
@@ -72,6 +74,6 @@ def emit_filters_sums(
         correction=packed.correction,
         has_corrections=int(packed.correction != 0),
     )
-    panels = packed.panels
-    in_memory = Weights(kind, emit.constant(panels), panels[0].nbytes, columns, tile, plan)
+    memory = emit.packed(packed.packed.of(part)), packed.packed.pitch
+    in_memory = Weights(kind, *memory, columns, tile, plan)
     emit_product(emit, patches, in_memory, record, target, pitch * 4, layer.name)

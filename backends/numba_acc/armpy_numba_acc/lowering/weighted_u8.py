@@ -24,6 +24,7 @@ from armpy_numba_acc.lowering.windows import readable_behind
 from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.memory import Address, Buffer
 from armpy_numba_acc.packing.factors import Factors
+from armpy_numba_acc.packing.origins import Part
 from armpy_numba_acc.packing.quantized import (
     scale_of,
     stored_bounds,
@@ -196,6 +197,7 @@ def emit_filters_u8(
     target: Buffer | Address,
     pitch: int,
     chosen: slice = slice(None),
+    part: Part | None = None,
     *,
     residual: Residual | None = None,
     label: str = "",
@@ -253,6 +255,6 @@ def emit_filters_u8(
         is_imprecise=int(scaling.is_imprecise),
         has_residual=int(residual is not None),
     )
-    panels = packed.panels
-    in_memory = Weights(kind, emit.constant(panels), panels[0].nbytes, columns, tile, plan)
+    memory = emit.packed(packed.packed.of(part)), packed.packed.pitch
+    in_memory = Weights(kind, *memory, columns, tile, plan)
     emit_product(emit, patches, in_memory, record, target, pitch, label or layer.name)

@@ -28,7 +28,7 @@ def in_panels(columns: Array, width: int) -> Array:
     return padded.reshape(panels, width, *columns.shape[1:])
 
 
-def in_groups(values: Array, width: int, group: int, dtype: npt.DTypeLike) -> Array:
+def in_groups(values: Array, width: int, group: int) -> Array:
     """Lines of weights, panel by panel.
 
     Parameters
@@ -38,8 +38,6 @@ def in_groups(values: Array, width: int, group: int, dtype: npt.DTypeLike) -> Ar
         Columns of a panel.
     group : int
         Elements that a step multiplies; each tap's depth is filled up with zeros to whole ones.
-    dtype : dtype
-        As the weights are multiplied.
 
     Returns
     -------
@@ -47,7 +45,7 @@ def in_groups(values: Array, width: int, group: int, dtype: npt.DTypeLike) -> Ar
     """
     columns, taps, depth = values.shape
     steps = -(-depth // group)
-    padded = np.zeros((columns, taps, steps * group), dtype)
+    padded = np.zeros((columns, taps, steps * group), values.dtype)
     padded[..., :depth] = values
     return in_panels(padded.reshape(columns, taps * steps, group), width).swapaxes(1, 2)
 

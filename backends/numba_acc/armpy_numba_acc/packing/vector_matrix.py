@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from armpy_numba_acc.machine.isa import Isa
-from armpy_numba_acc.packing.weights_u8 import GROUP, pairs_of_groups
+from armpy_numba_acc.packing.origins import Origin, PackedArray
+from armpy_numba_acc.packing.weights_u8 import GROUP, pairs_of_groups, word_of
 
 Array = npt.NDArray[Any]  # Any: float32 or integers
 
@@ -24,67 +25,95 @@ def filled_up(array: Array, *multiples: int) -> Array:
     return np.pad(array, [(0, -n % m) for n, m in zip(array.shape, multiples, strict=True)])
 
 
-def by_columns(lines: Array, bias: Array, columns: int, lanes: int) -> Array:
+def pack_columns(isa: Isa, weights: Array, bias: Array) -> PackedArray:
     """Weights and bias in the order in which they are read, without gaps.
 
     Parameters
     ----------
-    lines : ndarray, uint8, shape (vectors, steps, bytes)
-        Each vector's weights.
-    bias : ndarray, float32 or int32, shape (vectors * lanes,)
-    columns : int
-    lanes : int
+    isa : Isa
+    weights : ndarray, float32 or integers, shape (columns, depth)
+    bias : ndarray, float32 or int32, shape (columns,)
 
     Returns
     -------
-    ndarray, uint8
-        Each panel's bias, then its steps, each with all of its vectors; where there are less than
-        `PANEL` full vectors left, the same vector by vector.
+    PackedArray
+        One row: each panel's bias, then its steps, each with all of its vectors; where there are
+        less than `PANEL` full vectors left, the same vector by vector.
     """
-    vectors, steps, size = lines.shape
-    heads = bias.view(np.uint8).reshape(vectors, -1)
-    panels = columns // lanes // PANEL
+    panels = len(weights) // isa.lanes // PANEL
+    is_float = weights.dtype == np.float32
+    stored = weights if is_float else weights.astype(word_of(isa))
+    lines = _lines(isa, stored, is_float)
+    heads = filled_up(bias, isa.lanes).view(stored.dtype).reshape(len(lines), -1)
+    packed = _in_panels(lines, heads, panels)
+    num_heads, num_steps = heads.shape[1], lines[0].nbytes // isa.vector_bytes
+
+    def moved(values: Array) -> Array:
+        lines = _lines(isa, values, is_float)
+        heads = np.zeros((len(lines), num_heads), values.dtype)
+        return _in_panels(lines, heads, panels)
+
+    def moved_bias(values: Array) -> Array:
+        heads = filled_up(values, isa.lanes).reshape(-1, isa.lanes)
+        lines = np.zeros((len(heads), num_steps, isa.lanes), values.dtype)
+        return _in_panels(lines, heads, panels)
+
+    origins = (
+        Origin.of(weights, moved, stored.itemsize),
+        Origin.of(bias, moved_bias, 4),
+    )
+    return PackedArray(packed.view(np.uint8), origins)
+
+
+def _in_panels(lines: Array, heads: Array, panels: int) -> Array:
+    """Lines (vectors, steps, elements) and heads (vectors, elements) of vectors as one row.
+
+    Parameters
+    ----------
+    panels : int
+        Of whole vectors.
+    """
     whole = panels * PANEL
+    steps, size = lines.shape[1:]
     together = lines[:whole].reshape(panels, PANEL, steps, size).transpose(0, 2, 1, 3)
     parts = []
     for head, body in ((heads[:whole], together), (heads[whole:], lines[whole:])):
         count = len(body)
         if count:
             parts.append(np.hstack([head.reshape(count, -1), body.reshape(count, -1)]).reshape(-1))
-    return np.concatenate(parts)
+    return np.concatenate(parts)[None]
 
 
-def lines_f32(isa: Isa, weights: Array) -> Array:
-    """float32 weights (columns, depth) for `by_columns`."""
-    columns = filled_up(weights, isa.lanes, 1).reshape(-1, isa.lanes, weights.shape[1])
-    return np.ascontiguousarray(columns.transpose(0, 2, 1)).view(np.uint8)
-
-
-def lines_u8(isa: Isa, weights: Array) -> Array:
-    """Integer weights (columns, depth) for `by_columns`, in groups of four."""
-    columns = filled_up(weights.astype(_word(isa)), isa.lanes, GROUP)
-    groups = columns.reshape(len(columns) // isa.lanes, isa.lanes, -1, GROUP)
-    return _in_instructions_order(isa, groups.transpose(0, 2, 1, 3))
-
-
-def rows_u8(isa: Isa, weights: Array) -> Array:
+def pack_rows(isa: Isa, weights: Array) -> PackedArray:
     """Integer weights (columns, depth) by rows, in groups of four, filled up to whole vectors.
 
     Returns
     -------
-    ndarray, uint8, shape (columns, vectors, bytes)
+    PackedArray
+        Shape (columns, vectors, elements).
     """
-    rows = filled_up(weights.astype(_word(isa)), 1, GROUP * isa.lanes)
-    return _in_instructions_order(isa, rows.reshape(len(rows), -1, isa.lanes, GROUP))
+
+    def moved(values: Array) -> Array:
+        rows = filled_up(values, 1, GROUP * isa.lanes)
+        return _in_instructions_order(isa, rows.reshape(len(rows), -1, isa.lanes, GROUP))
+
+    packed = moved(weights.astype(word_of(isa)))
+    origin = Origin.of(weights, moved, packed.itemsize, pitch=packed[0].nbytes)
+    return PackedArray(packed, (origin,))
 
 
-def _word(isa: Isa) -> type[np.signedinteger[Any]]:
-    """What weights are multiplied as."""
-    return np.int8 if isa.dot else np.int16
+def _lines(isa: Isa, weights: Array, is_float: bool) -> Array:
+    """Each vector's weights (vectors, steps, elements); integers in groups of four."""
+    if is_float:
+        columns = filled_up(weights, isa.lanes, 1).reshape(-1, isa.lanes, weights.shape[1])
+        return np.ascontiguousarray(columns.transpose(0, 2, 1))
+    columns = filled_up(weights, isa.lanes, GROUP)
+    groups = columns.reshape(len(columns) // isa.lanes, isa.lanes, -1, GROUP)
+    return _in_instructions_order(isa, groups.transpose(0, 2, 1, 3))
 
 
 def _in_instructions_order(isa: Isa, groups: Array) -> Array:
-    """Groups (units, lines, lanes, 4) as the bytes of one vector, or of two, per line."""
+    """Groups (units, lines, lanes, 4) as the elements of one vector, or of two, per line."""
     units, lines = groups.shape[:2]
     ordered = groups if isa.dot else pairs_of_groups(groups, isa.lanes)
-    return np.ascontiguousarray(ordered).reshape(units, lines, -1).view(np.uint8)
+    return np.ascontiguousarray(ordered).reshape(units, lines, -1)

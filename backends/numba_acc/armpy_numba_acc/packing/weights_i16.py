@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ import numpy.typing as npt
 
 from armpy.core import numerics
 from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.packing.origins import Origin, PackedArray
 from armpy_numba_acc.packing.panels import by_element, in_groups, in_panels
 
 Array = npt.NDArray[Any]  # Any: integers of any type
@@ -107,11 +110,14 @@ class Pieces:
         pixel; see `offsets`.
     at_once : int
         Taps that are added up in 32 bits.
+    cut : callable
+        Gives an array of the given weights' shape as the values are.
     """
 
     values: Array
     starts: Int64Array
     at_once: int
+    cut: Callable[[Array], Array]
 
     @classmethod
     def of(cls, values: Array) -> Pieces:
@@ -126,28 +132,41 @@ class Pieces:
         Pieces of a tap are of one length; the last one begins earlier than it ends the one
         before, and has zeros where they overlap.
         """
-        columns, taps, depth = values.shape
+        _, taps, depth = values.shape
         magnitudes = np.abs(values.astype(np.int64))
         if magnitudes.sum(axis=(1, 2)).max() <= LARGEST_SUM:
-            return cls(values, np.zeros(taps, np.int64), taps)
-        starts = [0]
+            return cls(values, np.zeros(taps, np.int64), taps, _as_they_are)
+        starts, cut = [0], _as_they_are
         if depth > _DEEPEST:
             even = depth + depth % 2
             length = -(-even // -(-even // _DEEPEST))
             length += length % 2
             starts = [min(start, even - length) for start in range(0, even, length)]
-            padded = np.zeros((columns, taps, even), values.dtype)
-            padded[..., :depth] = values
-            parts = np.stack([padded[..., s : s + length] for s in starts], axis=2)
-            parts[:, :, -1, : len(starts) * length - even] = 0
-            values = parts.reshape(columns, -1, length)
+            cut = partial(_cut, starts=starts, length=length)
+            values = cut(values)
         sums = np.abs(values.astype(np.int64)).sum(axis=2)
-        return cls(values, np.tile(np.array(starts, np.int64), taps), _together(sums))
+        return cls(values, np.tile(np.array(starts, np.int64), taps), _together(sums), cut)
 
     def offsets(self, taps: tuple[int, ...], element_bytes: int) -> Int64Array:
         """Where the taps begin that stand for those given, in bytes."""
         each = np.repeat(np.array(taps, np.int64), len(self.starts) // len(taps))
         return each + element_bytes * self.starts
+
+
+def _as_they_are(values: Array) -> Array:
+    """Taps that are not cut up."""
+    return values
+
+
+def _cut(values: Array, starts: Sequence[int], length: int) -> Array:
+    """Taps (columns, taps, depth) in pieces; see `Pieces.of`."""
+    columns, taps, depth = values.shape
+    even = starts[-1] + length
+    padded = np.zeros((columns, taps, even), values.dtype)
+    padded[..., :depth] = values
+    parts = np.stack([padded[..., s : s + length] for s in starts], axis=2)
+    parts[:, :, -1, : len(starts) * length - even] = 0
+    return parts.reshape(columns, -1, length)
 
 
 def _together(sums: Int64Array) -> int:
@@ -160,7 +179,7 @@ def _together(sums: Int64Array) -> int:
     return 1
 
 
-def pack_pairs(isa: Isa, values: Array, width: int) -> npt.NDArray[np.int16]:
+def pack_pairs(isa: Isa, values: Array, width: int) -> PackedArray:
     """Weights in the order in which pairs of elements are multiplied.
 
     Parameters
@@ -172,15 +191,22 @@ def pack_pairs(isa: Isa, values: Array, width: int) -> npt.NDArray[np.int16]:
 
     Returns
     -------
-    ndarray, int16, shape (panels, taps * pairs, width, 2)
-        Where the depth is odd the last element of each tap has a zero beside it. Or the same
-        `by_element`, if the instruction set multiplies these.
+    PackedArray
+        int16, shape (panels, taps * pairs, width, 2). Where the depth is odd the last element of
+        each tap has a zero beside it. Or the same `by_element`, if the instruction set multiplies
+        these.
     """
-    pairs = in_groups(values, width, 2, np.int16)
-    return np.ascontiguousarray(by_element(pairs, isa.lanes) if isa.has_long_products else pairs)
+
+    def moved(values: Array) -> Array:
+        pairs = in_groups(values, width, 2)
+        return by_element(pairs, isa.lanes) if isa.has_long_products else pairs
+
+    panels = np.ascontiguousarray(moved(values.astype(np.int16)))
+    origin = Origin.of(values, moved, 2, pitch=panels[0].nbytes)
+    return PackedArray(panels, (origin,))
 
 
-def pack_channels(values: Array, width: int) -> npt.NDArray[np.int32]:
+def pack_channels(values: Array, width: int) -> PackedArray:
     """Weights of channels that stay apart.
 
     Parameters
@@ -189,6 +215,13 @@ def pack_channels(values: Array, width: int) -> npt.NDArray[np.int32]:
 
     Returns
     -------
-    ndarray, int32, shape (panels, taps, width)
+    PackedArray
+        int32, shape (panels, taps, width).
     """
-    return np.ascontiguousarray(in_panels(values.astype(np.int32), width).swapaxes(1, 2))
+
+    def moved(values: Array) -> Array:
+        return in_panels(values, width).swapaxes(1, 2)
+
+    panels = np.ascontiguousarray(moved(values.astype(np.int32)))
+    origin = Origin.of(values, moved, 4, pitch=panels[0].nbytes)
+    return PackedArray(panels, (origin,))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy.typing as npt
 
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.packing.factors import Factors
+from armpy_numba_acc.packing.origins import Origin, PackedArray
 from armpy_numba_acc.packing.panels import by_element, in_groups, in_panels, side_by_side
 
 Array = npt.NDArray[Any]  # Any: integers of any width
@@ -25,15 +27,15 @@ class PackedWeights:
 
     Parameters
     ----------
-    panels : ndarray, uint8, shape (panels, bytes)
-        Each panel's bias as int32, its scales and nudges as float32, its exact factors of 8
-        bytes, then its lines.
+    packed : PackedArray
+        uint8, shape (panels, bytes): each panel's bias as int32, its scales and nudges as float32,
+        its exact factors of 8 bytes, then its lines.
     correction : int
         What the sum of the elements that a row multiplies is to be multiplied by and added to
         the row's sums: the part of the weights' zero point that no signed byte can hold.
     """
 
-    panels: Array
+    packed: PackedArray
     correction: int
 
 
@@ -79,8 +81,10 @@ def pack_weights_u8(
     if unused := -len(weights) % width:
         head[-1, 2, -unused:] = heads[-1, 2]  # a 0 would look like a result to be checked
     exact = in_panels(factors.exact, width)
-    panels = side_by_side(head, exact, lines_of_groups(isa, arranged(values), width, group))
-    return PackedWeights(panels, correction)
+    lines = lines_of_groups(isa, arranged(values), width, group)
+    panels = side_by_side(head, exact, lines)
+    origins = _origins(isa, weights, bias, zero_point + correction, panels, width, arranged, group)
+    return PackedWeights(PackedArray(panels, origins), correction)
 
 
 def pack_weights_sums(
@@ -100,8 +104,49 @@ def pack_weights_sums(
         Each panel's bias as int32, then its lines.
     """
     values, start, correction = without_zero_point(isa, weights, zero_point, bias, input_zero_point)
-    lines = lines_of_groups(isa, arranged(values), width)
-    return PackedWeights(side_by_side(in_panels(start, width), lines), correction)
+    panels = side_by_side(in_panels(start, width), lines_of_groups(isa, arranged(values), width))
+    origins = _origins(isa, weights, bias, zero_point + correction, panels, width, arranged)
+    return PackedWeights(PackedArray(panels, origins), correction)
+
+
+def _origins(
+    isa: Isa,
+    weights: Array,
+    bias: Array | None,
+    subtracted: int,
+    panels: Array,
+    width: int,
+    arranged: Callable[[Array], Array],
+    group: int = GROUP,
+) -> tuple[Origin, ...]:
+    """Origins of weights that lie behind the heads of panels, and of a bias in front of them."""
+    origin = lines_origin(isa, weights, panels, width, arranged, group, subtracted)
+    if bias is None:
+        return (origin,)
+    moved = partial(in_panels, width=width)
+    return (origin, Origin.of(bias, moved, 4, 0, panels.shape[1]))
+
+
+def lines_origin(
+    isa: Isa,
+    weights: Array,
+    panels: Array,
+    width: int,
+    arranged: Callable[[Array], Array],
+    group: int = GROUP,
+    subtracted: int = 0,
+) -> Origin:
+    """Origin of weights (columns, taps, depth) at the ends of panels (panels, bytes)."""
+
+    def moved(values: Array) -> Array:
+        return _ordered(isa, arranged(values), width, group)
+
+    pitch = panels.shape[1]
+    # As many elements as lines have, whatever they are.
+    depth = arranged(weights[:1]).shape[1:]
+    size = depth[0] * -(-depth[1] // group) * group * width * word_of(isa).itemsize
+    stored_bytes = word_of(isa).itemsize
+    return Origin.of(weights, moved, stored_bytes, pitch - size, pitch, subtracted)
 
 
 def without_zero_point(
@@ -161,11 +206,20 @@ def lines_of_groups(
     ndarray, uint8, shape (panels, bytes)
         The depth of each tap is filled up with zeros to whole groups.
     """
-    groups = in_groups(values, width, group, np.int8 if isa.dot else np.int16)
+    return side_by_side(_ordered(isa, values.astype(word_of(isa)), width, group))
+
+
+def word_of(isa: Isa) -> np.dtype[np.signedinteger[Any]]:
+    """What weights are multiplied as."""
+    return np.dtype(np.int8 if isa.dot else np.int16)
+
+
+def _ordered(isa: Isa, values: Array, width: int, group: int) -> Array:
+    """Weights (columns, taps, depth) panel by panel, in the order of `lines_of_groups`."""
+    groups = in_groups(values, width, group)
     if isa.dot:
-        return side_by_side(groups)
-    ordered = by_element if isa.has_long_products else pairs_of_groups
-    return side_by_side(ordered(groups, isa.lanes))
+        return groups
+    return (by_element if isa.has_long_products else pairs_of_groups)(groups, isa.lanes)
 
 
 def pairs_of_groups(groups: Array, lanes: int) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -23,6 +24,7 @@ from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.machine.memory import Address, Buffer
 from armpy_numba_acc.machine.space import Space
+from armpy_numba_acc.packing.origins import Origin, PackedArray, views_of
 from armpy_numba_acc.program.choices import Choices
 from armpy_numba_acc.program.fusion import Fusion
 from armpy_numba_acc.program.limits import LayerUsage
@@ -124,6 +126,7 @@ class Emitter:
     _commands: list[_Command] = field(default_factory=list)
     _buffers: list[Buffer] = field(default_factory=list)
     _constants: list[tuple[Buffer, Array]] = field(default_factory=list)
+    _origins: list[tuple[Buffer, Origin]] = field(default_factory=list)
     _tables: list[tuple[Buffer, list[int]]] = field(default_factory=list)
     _places: dict[Value, Buffer] = field(default_factory=dict)
     _converted: dict[Value, Buffer] = field(default_factory=dict)
@@ -167,6 +170,7 @@ class Emitter:
         made = Emitter(view, choices, self.num_threads, arrangement, self.lower_graph)
         made._commands, made._buffers = self._commands, self._buffers
         made._constants, made._tables = self._constants, self._tables
+        made._origins = self._origins
         made._places = dict(places)
         made._given = made._wanted = set()
         made._inside = f"{self._inside}{inside}/"
@@ -303,7 +307,9 @@ class Emitter:
     def _bring_in(self, value: Value) -> Buffer:
         """The buffer of a constant or an input that is read for the first time."""
         if value.data is not None:
-            return self.constant(_unsigned(value.data, value.info.data_type))
+            data = _unsigned(value.data, value.info.data_type)
+            add = 0 if data is value.data else -TOP_BIT
+            return self.packed(PackedArray(data, (Origin.plain(value.data, add),)))
         given = self._tensors[value]
         if value.info.data_type is not DataType.QASYMM_S8:
             return given
@@ -371,10 +377,15 @@ class Emitter:
 
     def constant(self, data: Array) -> Buffer:
         """Memory that holds an array, as it is stored."""
-        self.counter.add_bytes(data.nbytes)
-        array = np.ascontiguousarray(data)
+        return self.packed(PackedArray(data))
+
+    def packed(self, packed: PackedArray) -> Buffer:
+        """Memory that holds packed elements, of which some may be a constant's."""
+        self.counter.add_bytes(packed.array.nbytes)
+        array = np.ascontiguousarray(packed.array)
         buffer = Buffer(Space.CONSTANTS, array.nbytes)
         self._constants.append((buffer, array))
+        self._origins += [(buffer, origin) for origin in packed.origins]
         return buffer
 
     def table(self, rows: Sequence[Sequence[int]]) -> Buffer:
@@ -493,6 +504,7 @@ class Emitter:
             self.isa.name,
             self.num_threads,
             held,
+            "[]" if is_sized else self._views(),
         )
         if not is_sized:
             return program
@@ -500,6 +512,10 @@ class Emitter:
         arena = Arena(self._buffers)
         # Only those get one who ask for it.
         return ResizableProgram(program, values, roots, arena)  # type: ignore[return-value]
+
+    def _views(self) -> str:
+        """How constants of the region lie among the packed ones; see `Program.views`."""
+        return json.dumps(views_of((buffer.start, origin) for buffer, origin in self._origins))
 
     def _shared_constants(self) -> tuple[Array, ...]:
         """Large constants in memory that other programs have as well; what they become."""

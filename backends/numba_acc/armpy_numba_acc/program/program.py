@@ -176,6 +176,9 @@ class Program:
         Threads that its scratch memory is for.
     held : tuple of ndarray
         Constants that other programs have as well, at addresses that are among the arguments.
+    views : str
+        How constants of the region lie in `constants`: a list of `armpy.backend.packed_view` as
+        JSON.
     """
 
     kernels: tuple[Kernel, ...]
@@ -191,6 +194,7 @@ class Program:
     isa: str
     num_threads: int = 1
     held: tuple[Array, ...] = ()
+    views: str = "[]"
 
     def __str__(self) -> str:
         return f"{self.num_commands} commands for {self.isa}"

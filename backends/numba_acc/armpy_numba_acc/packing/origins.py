@@ -1,0 +1,186 @@
+"""Origins of packed elements: which of them are a constant's, and in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from armpy import backend
+
+if TYPE_CHECKING:
+    from armpy.backend.memory.packed_view import View
+
+Array = npt.NDArray[Any]  # Any: of every type
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Origin:
+    """Origin of some packed elements: a constant, and how its elements were moved.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Of the constant.
+    axes : tuple of int
+        The constant's axes in the order in which they lie in memory, the outermost first.
+    dtype : dtype
+        Of the constant.
+    moved : callable
+        The packer: gives the elements of an array of this shape, of any type, as rows in the order
+        in which they are stored, with zeros in between.
+    stored_bytes : int
+        Of an element.
+    begin : int
+        Bytes in front of the first row.
+    pitch : int
+        Bytes from one row to the next.
+    add : int
+        The number that gives the constant's elements when it is added to the stored ones.
+    group : object, optional
+        The same for all origins that are parts of one constant.
+    """
+
+    shape: tuple[int, ...]
+    axes: tuple[int, ...]
+    dtype: np.dtype[Any]  # Any: of every type
+    moved: Callable[[Array], Array]
+    stored_bytes: int
+    begin: int = 0
+    pitch: int = 0
+    add: int = 0
+    group: object = None
+
+    @classmethod
+    def of(
+        cls,
+        constant: Array,
+        moved: Callable[[Array], Array],
+        stored_bytes: int,
+        begin: int = 0,
+        pitch: int = 0,
+        add: int = 0,
+    ) -> Origin:
+        """The origin of a constant's elements; nothing of the array itself is kept."""
+        axes = _axes_in_memory(constant)
+        return cls(constant.shape, axes, constant.dtype, moved, stored_bytes, begin, pitch, add)
+
+    @classmethod
+    def plain(cls, constant: Array, add: int = 0) -> Origin:
+        """The origin of elements that are stored in the constant's own order."""
+        return cls.of(constant, _as_one_row, constant.itemsize, add=add)
+
+    def after(self, part: Part, add: int = 0) -> Origin:
+        """The same elements' origin, if they were a part of a constant before, and lessened."""
+        pack, choose = self.moved, part.chosen
+        return replace(
+            self,
+            shape=part.constant.shape,
+            axes=_axes_in_memory(part.constant),
+            dtype=part.constant.dtype,
+            moved=lambda values: pack(choose(values)),
+            add=self.add + add,
+            group=part.group,
+        )
+
+    def places(self, offset: int) -> Array:
+        """Where each element lies among packed bytes, from an offset on; -1 if it does not."""
+        shape = [self.shape[axis] for axis in self.axes]
+        size = int(np.prod(shape))
+        # The packer itself says where elements go: they are numbers here, 0 where there is none.
+        elements = np.arange(1, size + 1, dtype=np.int32).reshape(shape)
+        packed = self.moved(elements.transpose(np.argsort(self.axes)))
+        numbers = packed.reshape(len(packed), -1)
+        starts = offset + self.begin + self.pitch * np.arange(len(numbers), dtype=np.int64)
+        places = starts[:, None] + self.stored_bytes * np.arange(numbers.shape[1])
+        if places[-1, -1] < 1 << 31:
+            places = places.astype(np.int32)  # all is faster with these
+        found = np.full(size + 1, -1, places.dtype)
+        # Backwards, so that the first of several copies counts.
+        found[numbers.ravel()[::-1]] = places.ravel()[::-1]
+        return found[1:].reshape(shape)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Part:
+    """A part of a constant that is packed by itself.
+
+    Parameters
+    ----------
+    constant : ndarray
+    chosen : callable
+        Gives the part of an array of this shape, of any type.
+    group : object
+        The same for all parts of the constant.
+    """
+
+    constant: Array
+    chosen: Callable[[Array], Array]
+    group: object = None
+
+
+def views_of(origins: Iterable[tuple[int, Origin]]) -> list[View]:
+    """How constants lie among packed bytes, each origin from an offset on.
+
+    Notes
+    -----
+    A constant of which some elements are not there has no view, nor one that lies irregularly.
+    """
+    groups: dict[object, list[tuple[int, Origin]]] = {}
+    for number, (offset, origin) in enumerate(origins):
+        key = number if origin.group is None else (origin.group, origin.add)
+        groups.setdefault(key, []).append((offset, origin))
+    found = []
+    for parts in groups.values():
+        places = reduce(np.maximum, [origin.places(offset) for offset, origin in parts])
+        _, one = parts[0]
+        view = None
+        if places.min(initial=0) >= 0:
+            view = backend.packed_view(
+                places, one.dtype, stored_bytes=one.stored_bytes, add=one.add
+            )
+        if view is not None:
+            found.append(view)
+    return found
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class PackedArray:
+    """Packed elements, and what can be read out of them again.
+
+    Parameters
+    ----------
+    array : ndarray
+    origins : tuple of Origin
+    """
+
+    array: Array
+    origins: tuple[Origin, ...] = ()
+
+    @property
+    def pitch(self) -> int:
+        """Bytes of each of its rows."""
+        return self.array.nbytes // len(self.array)
+
+    def after(self, part: Part, add: int = 0) -> PackedArray:
+        """The same, its first origin being a part of a constant; see `Origin.after`."""
+        first, *others = self.origins
+        return PackedArray(self.array, (first.after(part, add), *others))
+
+    def of(self, part: Part | None) -> PackedArray:
+        """The same if its first origin is a part of a constant, and not one itself."""
+        return self if part is None or not self.origins else self.after(part)
+
+
+def _axes_in_memory(array: Array) -> tuple[int, ...]:
+    """Axes of an array, those with the largest strides first."""
+    return tuple(sorted(range(array.ndim), key=lambda axis: -array.strides[axis]))
+
+
+def _as_one_row(values: Array) -> Array:
+    """Elements in their own order."""
+    return values.reshape(1, -1)
