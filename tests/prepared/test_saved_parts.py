@@ -6,14 +6,26 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import armpy
 from armpy import Model
-from armpy.backend import ProgramCheck, ProgramFit, SavedProgram
+from armpy.backend import (
+    OptimizationViews,
+    ProgramCheck,
+    ProgramFit,
+    SavedProgram,
+    Substitution,
+)
 from armpy.errors import BackendError
+from armpy.graph import SubgraphView
+from armpy.ops import PreCompiled
 from armpy.plugins.program_loaders import announced_programs
+from tests.support.fake_backends import runtime_of
+from tests.support.networks import chain
 from tests.support.prepared_models import inputs_of, prepared_model, save_two_inputs, two_inputs
+from tests.support.scripted_backend import Call, ScriptedBackend, declaration
 
 files = pytest.importorskip("armpy_numba_acc.files", reason="Numba is not installed")
 pytest.importorskip("numba", reason="Numba is not installed")
@@ -125,3 +137,33 @@ def test_programs_are_checked_before_they_are_read(
     assert armpy.load(path).is_light
     assert calls[0] == "check"
     assert calls.count("load") == calls.count("check")
+
+
+def all_but_the_last_layer(call: Call) -> OptimizationViews:
+    """Compile a part without its last layer, which stays as it is."""
+    view = call.arguments["view"]
+    assert isinstance(view, SubgraphView)
+    *most, last = view.layers
+    views = OptimizationViews(untouched=[view.part([last])])
+    compiled = view.part(most)
+    shapes = tuple(value.info.known_shape for value in compiled.outputs)
+    program = PreCompiled(compiled, shapes)
+    views.substitutions.append(Substitution.by_operation(compiled, program))
+    return views
+
+
+def test_layers_that_a_backend_left_as_they_are_are_so_from_the_file(tmp_path: Path) -> None:
+    declared = declaration(keeps_programs=True)
+    backend = ScriptedBackend("Npu", {"optimize": all_but_the_last_layer}, declared=declared)
+    x = np.ones(4, np.float32)
+    with Model(chain(3), runtime_of(backend)) as model:
+        made = model.run({"x": x})["y"]
+        model.save(tmp_path / "chain.armpy")
+    backend.forget()
+    with armpy.load(tmp_path / "chain.armpy", runtime=runtime_of(backend)) as model:
+        np.testing.assert_array_equal(model.run({"x": x})["y"], made)
+        placement = model.placement
+    assert backend.calls_of("optimize") == []
+    assert len(backend.calls_of("load")) == 1
+    assert placement is not None
+    assert [use.is_hit for use in placement.cache_uses] == [True]
