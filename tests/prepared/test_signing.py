@@ -23,6 +23,7 @@ from armpy.store.archive.signing import (
     trusted_keys,
     verify,
 )
+from tests.support.installed import without_cryptography
 
 pytest.importorskip("cryptography", reason="cryptography is not installed (armpy[sign])")
 
@@ -246,7 +247,7 @@ def test_without_the_package_the_error_says_how_to_get_it(
     key_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = sign(MESSAGE, key_file)
-    monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.asymmetric.ed25519", None)
+    without_cryptography(monkeypatch)
     install = r"pip install 'armpy\[sign\]'"
     with pytest.raises(UnimplementedError, match=install):
         sign(MESSAGE, key_file)

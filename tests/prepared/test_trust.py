@@ -20,6 +20,7 @@ from armpy.errors import InvalidArgumentError, ParserError, UnimplementedError
 from armpy.store.archive.container import Container
 from armpy.store.archive.signing import generate_keys, key_text, sign
 from armpy.store.archive.trust import CodeVerdict, check_code_choice, judge
+from tests.support.installed import without_cryptography
 
 STRANGER = 12345
 """The id of a user that is nobody here."""
@@ -501,7 +502,7 @@ def test_there_are_no_other_choices(code: object) -> None:
 def test_a_trusted_signature_is_not_taken_for_granted_without_the_package(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.asymmetric.ed25519", None)
+    without_cryptography(monkeypatch)
     file = opened(place, key=b"\1" * 32, signature=b"\2" * 64)
     with pytest.raises(UnimplementedError, match=r"pip install 'armpy\[sign\]'"):
         judge(file, (b"\1" * 32,))

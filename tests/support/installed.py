@@ -1,11 +1,14 @@
-"""Skips tests that need what is not installed."""
+"""Skips tests that need what is not installed, and hides what is."""
 
 from __future__ import annotations
 
+import sys
 from importlib.metadata import PackageNotFoundError, version
 
 import pytest
 from packaging.requirements import Requirement
+
+from armpy.store import archive
 
 
 def skip_without(*requirements: str) -> None:
@@ -21,3 +24,10 @@ def _is_met(requirement: Requirement) -> bool:
         return requirement.specifier.contains(version(requirement.name), prereleases=True)
     except PackageNotFoundError:
         return False
+
+
+def without_cryptography(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have armpy find no package ``cryptography``, as if none of it had been imported."""
+    monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.asymmetric.ed25519", None)
+    monkeypatch.delitem(sys.modules, "armpy.store.archive.ed25519", raising=False)
+    monkeypatch.delattr(archive, "ed25519", raising=False)

@@ -13,18 +13,13 @@ from __future__ import annotations
 
 import base64
 import binascii
-import importlib
 import os
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from types import ModuleType
+from typing import NamedTuple, TypeAlias
 
+from armpy.core.file_ownership import why_exposed
 from armpy.errors import InvalidArgumentError, UnimplementedError
-
-if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
-# The package takes longer to import than a prepared model to load, and may not be there.
-# ruff: noqa: PLC0415
 
 KeySource: TypeAlias = str | os.PathLike[str] | bytes
 """A public key: a PEM file's path, the 32 bytes, or the text ``ed25519:BASE64``."""
@@ -87,9 +82,26 @@ def sign(
     UnimplementedError
         If the ``cryptography`` package is not installed.
     """
-    private = _private_key(key_file, password)
-    public = bytes(private.public_key().public_bytes_raw())
-    return FileSignature(public, bytes(private.sign(_PURPOSE + message)))
+    ed25519 = _ed25519("files are signed")
+    name = os.fspath(key_file)
+    try:
+        with open(name, "rb") as file:
+            text = file.read()
+    except OSError as error:
+        raise _bad_key(name, f"the key cannot be read: {error.strerror}") from error
+    try:
+        return FileSignature(*ed25519.sign(_PURPOSE + message, text, password))
+    except ed25519.PasswordError as error:
+        failed = "the key is encrypted" if password is None else "the key is not encrypted"
+        fix = "Give its password" if password is None else "Leave the password out"
+        raise InvalidArgumentError(failed, where=name, fix=fix) from error
+    except ed25519.UnreadableKeyError as error:
+        if password is not None:
+            raise _bad_key(name, "the key cannot be read, or has another password") from error
+        actual = "a public key" if b"PUBLIC KEY-----" in text else ""
+        raise _bad_key(name, "this is no private key", "a private key, PEM", actual) from error
+    except ed25519.OtherKeyError as error:
+        raise _bad_key(name, "the key is of another kind", "an Ed25519 key", str(error)) from error
 
 
 def verify(message: bytes, signature: FileSignature) -> None:
@@ -102,17 +114,9 @@ def verify(message: bytes, signature: FileSignature) -> None:
     UnimplementedError
         If the ``cryptography`` package is not installed.
     """
-    _require("a signature is checked")
-    from cryptography.exceptions import InvalidSignature
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
-    try:
-        public = Ed25519PublicKey.from_public_bytes(signature.public_key)
-        public.verify(signature.signature, _PURPOSE + message)
-    except (InvalidSignature, ValueError) as error:  # ValueError: of another length
-        raise WrongSignatureError(
-            f"{key_text(signature.public_key)} has not made this signature"
-        ) from error
+    ed25519 = _ed25519("a signature is checked")
+    if not ed25519.is_signed(_PURPOSE + message, signature.public_key, signature.signature):
+        raise WrongSignatureError(f"{key_text(signature.public_key)} has not made this signature")
 
 
 def generate_keys(path: str | os.PathLike[str], password: bytes | None = None) -> tuple[str, bytes]:
@@ -138,23 +142,11 @@ def generate_keys(path: str | os.PathLike[str], password: bytes | None = None) -
     UnimplementedError
         If the ``cryptography`` package is not installed.
     """
-    _require("keys are made")
-    from cryptography.hazmat.primitives import serialization
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
+    ed25519 = _ed25519("keys are made")
     if password == b"":
         raise InvalidArgumentError("the password is empty", fix="Leave it out, or choose one")
     name = os.fspath(path)
-    private = Ed25519PrivateKey.generate()
-    public = private.public_key()
-    cipher = (
-        serialization.NoEncryption()
-        if password is None
-        else serialization.BestAvailableEncryption(password)
-    )
-    encoding = serialization.Encoding.PEM
-    secret = private.private_bytes(encoding, serialization.PrivateFormat.PKCS8, cipher)
-    known = public.public_bytes(encoding, serialization.PublicFormat.SubjectPublicKeyInfo)
+    secret, known, public = ed25519.new_pair(password)
     # The private one first: if its name is taken, nothing has been written.
     _write_new(name, secret, 0o600)
     try:
@@ -163,7 +155,7 @@ def generate_keys(path: str | os.PathLike[str], password: bytes | None = None) -
         # Of half a pair nobody would know that it is one, and the name would be taken.
         os.unlink(name)
         raise
-    return name + _PUBLIC_SUFFIX, bytes(public.public_bytes_raw())
+    return name + _PUBLIC_SUFFIX, public
 
 
 def trusted_keys(sources: Iterable[KeySource]) -> tuple[bytes, ...]:
@@ -234,13 +226,8 @@ def _decoded(text: str) -> bytes:
 
 def _read_public_file(path: str) -> bytes:
     """The key in a PEM file that nobody else can change."""
-    from armpy.core.file_ownership import why_exposed
-
-    _require(f"the key {path} is read", fix=f"{_INSTALL}, or give the key as {_TEXT}BASE64")
-    from cryptography.exceptions import UnsupportedAlgorithm
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-    from cryptography.hazmat.primitives.serialization import load_pem_public_key
-
+    fix = f"{_INSTALL}, or give the key as {_TEXT}BASE64"
+    ed25519 = _ed25519(f"the key {path} is read", fix)
     try:
         with open(path, "rb") as file:
             # Of what was opened and is read, not of what the path may lead to a moment later.
@@ -251,45 +238,14 @@ def _read_public_file(path: str) -> bytes:
     if reason:
         raise _bad_key(path, f"the key cannot be trusted, as others can change it: {reason}")
     try:
-        key = load_pem_public_key(text)
-    except (ValueError, UnsupportedAlgorithm) as error:
+        public: bytes = ed25519.public_key(text)
+    except ed25519.UnreadableKeyError as error:
         is_private = b"PRIVATE KEY-----" in text
         actual = "a private key" if is_private else ""
         raise _bad_key(path, "this is no public key", "a public key, PEM", actual) from error
-    if not isinstance(key, Ed25519PublicKey):
-        kind = type(key).__name__.removesuffix("PublicKey")
-        raise _bad_key(path, "the key is of another kind", "an Ed25519 key", kind)
-    return bytes(key.public_bytes_raw())
-
-
-def _private_key(path: str | os.PathLike[str], password: bytes | None) -> Ed25519PrivateKey:
-    """The private key in a PEM file."""
-    _require("files are signed")
-    from cryptography.exceptions import UnsupportedAlgorithm
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-    from cryptography.hazmat.primitives.serialization import load_pem_private_key
-
-    name = os.fspath(path)
-    try:
-        with open(name, "rb") as file:
-            text = file.read()
-    except OSError as error:
-        raise _bad_key(name, f"the key cannot be read: {error.strerror}") from error
-    try:
-        key = load_pem_private_key(text, password)
-    except TypeError as error:  # there is no password where one is needed, or the other way round
-        failed = "the key is encrypted" if password is None else "the key is not encrypted"
-        fix = "Give its password" if password is None else "Leave the password out"
-        raise InvalidArgumentError(failed, where=name, fix=fix) from error
-    except (ValueError, UnsupportedAlgorithm) as error:
-        if password is not None:
-            raise _bad_key(name, "the key cannot be read, or has another password") from error
-        actual = "a public key" if b"PUBLIC KEY-----" in text else ""
-        raise _bad_key(name, "this is no private key", "a private key, PEM", actual) from error
-    if not isinstance(key, Ed25519PrivateKey):
-        kind = type(key).__name__.removesuffix("PrivateKey")
-        raise _bad_key(name, "the key is of another kind", "an Ed25519 key", kind)
-    return key
+    except ed25519.OtherKeyError as error:
+        raise _bad_key(path, "the key is of another kind", "an Ed25519 key", str(error)) from error
+    return public
 
 
 def _write_new(path: str, contents: bytes, mode: int) -> None:
@@ -310,13 +266,14 @@ def _bad_key(path: str, failed: str, expected: str = "", actual: str = "") -> In
     return InvalidArgumentError(failed, where=path, expected=expected, actual=actual)
 
 
-def _require(what: str, fix: str = _INSTALL) -> None:
-    """Check that the package is there."""
+def _ed25519(what: str, fix: str = _INSTALL) -> ModuleType:
+    """The module that needs the package."""
     try:
-        importlib.import_module("cryptography.hazmat.primitives.asymmetric.ed25519")
+        from armpy.store.archive import ed25519  # noqa: PLC0415 - an extra, and slow to import
     except ImportError as error:
         raise UnimplementedError(
             f"{what} with the package cryptography, which cannot be imported ({error})",
             where="signing",
             fix=fix,
         ) from error
+    return ed25519
