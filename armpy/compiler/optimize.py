@@ -39,7 +39,6 @@ from armpy.compiler.memory.plan import MemoryPlan, plan_memory
 from armpy.compiler.optimized import OptimizedNetwork
 from armpy.compiler.options import OptimizerOptions
 from armpy.compiler.pass_selection import worthwhile
-from armpy.compiler.passes.pipeline import run_passes
 from armpy.compiler.placement import LayerPlacement, Placement, Refusal
 from armpy.compiler.substitute import apply_substitutions, backends_after, offer
 from armpy.core.logs import wants_traceback
@@ -79,6 +78,9 @@ def simplified(
     is_asked = options.passes or options.reduce_fp32_to_fp16 or options.reduce_fp32_to_bf16
     if not is_asked and not worthwhile(graph):
         return graph
+    # Most graphs need no pass, and a start is not to pay for importing them.
+    from armpy.compiler.passes.pipeline import run_passes  # noqa: PLC0415
+
     return run_passes(graph, backends, options)
 
 
