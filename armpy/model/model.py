@@ -202,8 +202,16 @@ class Model:
             or debug is not None
         ):
             stored, finish = self._as_stored(outputs)
-            about = self.quantize_inputs, finish, memory, debug, deadline_s
-            return network.invoke(late.Invocation(inputs, stored, *about))
+            asked = late.Invocation(
+                inputs,
+                stored,
+                self.quantize_inputs,
+                finish,
+                memory=memory,
+                debug=debug,
+                deadline_s=deadline_s,
+            )
+            return network.invoke(asked)
         try:
             return run_by_name(network, inputs, outputs, self.quantize_inputs)
         except MemoryError as error:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import random
 from collections import Counter
 from collections.abc import Sequence
 
 from armpy.testing.cases import all_case_templates
 
 from .corpus import Corpus
-from .sites import Site, sites
+from .sites import Site, sampled, sites
 from .trial import Court, Trial, Verdict
 from .twin import NOT_MUTATED, Sources
 
@@ -35,10 +34,7 @@ def judge_by_kit(options: argparse.Namespace) -> int:
     """
     sources = Sources()
     everything = _all_sites(sources)
-    chosen = [site for site in everything if site.text in options.choose]
-    if not options.choose:
-        chosen = random.Random(options.seed).sample(everything, len(everything))
-        chosen = chosen[options.skip : options.skip + options.count]
+    chosen = sampled(everything, options)
     print(f"{len(chosen)} of {len(everything)} mutations", flush=True)
     court = Court(sources, _corpus(options))
     trials = []

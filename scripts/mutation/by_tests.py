@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import random
 import re
 import tempfile
 from collections import Counter
@@ -12,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .reached import Reached
-from .sites import Site, mutated, sites
+from .sites import Site, mutated, sampled, sites
 from .tree import Outcome, TreeCopy
 
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
@@ -64,11 +63,9 @@ def judge_by_tests(options: argparse.Namespace) -> int:
 def _chosen(tree: Path, room: str, options: argparse.Namespace) -> list[Site]:
     """The mutations of a room to try."""
     everything = list(_all_sites(tree, tree / room))
-    if options.choose:
-        return [site for site in everything if site.text in options.choose]
-    order = random.Random(options.seed).sample(everything, len(everything))
-    print(f"{room}: {options.count} of {len(order)} mutations, seed {options.seed}", flush=True)
-    return order[options.skip : options.skip + options.count]
+    chosen = sampled(everything, options)
+    print(f"{room}: {len(chosen)} of {len(everything)} mutations", flush=True)
+    return chosen
 
 
 def _all_sites(tree: Path, room: Path) -> Iterator[Site]:

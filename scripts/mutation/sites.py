@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 import ast
-from collections.abc import Iterator
+import random
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from .changes import Change, changes
@@ -53,6 +55,21 @@ class Site:
 
     def __str__(self) -> str:
         return f"{self.module}:{self.line}: {self.kind}: {self.before} -> {self.after}"
+
+
+def sampled(everything: Sequence[Site], options: argparse.Namespace) -> list[Site]:
+    """The mutations to try: those that the command line names, or some by its seed.
+
+    Parameters
+    ----------
+    everything : sequence of Site
+    options : argparse.Namespace
+        With ``choose``, ``seed``, ``skip`` and ``count``.
+    """
+    if options.choose:
+        return [site for site in everything if site.text in options.choose]
+    order = random.Random(options.seed).sample(everything, len(everything))
+    return order[options.skip : options.skip + options.count]
 
 
 def sites(module: str, source: str) -> Iterator[Site]:

@@ -54,21 +54,29 @@ def packed_view(
     dtype = np.dtype(dtype)
     if not places.size:
         return None
-    boxes = places.reshape([size for size in places.shape if size != 1] or [1])
+    axis, parts = _parts(places.reshape([size for size in places.shape if size != 1] or [1]))
+    if None in parts:
+        return None
+    return {
+        "dtype": dtype.name,
+        "shape": list(places.shape),
+        "stored_bytes": stored_bytes or dtype.itemsize,
+        "add": add % (1 << 8 * dtype.itemsize),
+        "axis": axis,
+        "parts": parts,
+    }
+
+
+def _parts(boxes: Integers) -> tuple[int, list[View | None]]:
+    """The axis along which an array is cut, and its parts; None among them if none can be told."""
+    whole = _part(boxes)
+    if whole is not None:
+        return 0, [whole]
     for axis in range(boxes.ndim):
-        # Cut only if it has to be, and not into many pieces: then it is no box at all.
-        whole = [_part(boxes)] if axis == 0 else [None]
-        parts = whole if whole[0] else [_part(box) for box in _alike(boxes, axis)]
+        parts = [_part(box) for box in _alike(boxes, axis)]
         if None not in parts:
-            return {
-                "dtype": dtype.name,
-                "shape": list(places.shape),
-                "stored_bytes": stored_bytes or dtype.itemsize,
-                "add": add % (1 << 8 * dtype.itemsize),
-                "axis": axis,
-                "parts": parts,
-            }
-    return None
+            return axis, parts
+    return 0, [None]
 
 
 def _alike(boxes: Integers, axis: int) -> list[Integers]:
