@@ -12,6 +12,7 @@ from armpy.errors import (
     BackendCapabilityError as BackendCapabilityError,
     BackendError as BackendError,
     BackendUnavailableError as BackendUnavailableError,
+    CompilationPostponedError as CompilationPostponedError,
     DeadObjectError as DeadObjectError,
     ExecutionCancelledError as ExecutionCancelledError,
     ExecutionTimeoutError as ExecutionTimeoutError,

@@ -10,6 +10,7 @@ The tree::
     ├── GraphValidationError          a graph as a whole is not well formed
     ├── BackendUnavailableError       a backend cannot be used on this machine
     ├── BackendCapabilityError        no allowed backend can do what was asked
+    ├── CompilationPostponedError     a backend leaves for later what it would have to compile
     ├── BackendError                  a backend failed, or broke its contract
     │   └── DeadObjectError           an isolated backend's process has ended
     ├── PluginError                   a plugin with hooks failed at its work
@@ -132,6 +133,20 @@ class BackendUnavailableError(ArmpyError):
 
 class BackendCapabilityError(ArmpyError):
     """No allowed backend can do what was asked."""
+
+
+class CompilationPostponedError(ArmpyError):
+    """A backend leaves for later what it would have to compile, as the core has asked it to.
+
+    Attributes
+    ----------
+    backend_id : str
+    is_kept : bool
+        Whether what another process of the user's compiles is found by this one.
+    """
+
+    backend_id = ""
+    is_kept = False
 
 
 class BackendError(ArmpyError):

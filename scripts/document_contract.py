@@ -95,6 +95,7 @@ from armpy.backend import (
     loop_timeout_s,
     model_name,
     packed_view,
+    postpone_compilation,
     report_cache_use,
     report_progress,
     request_tuning,
@@ -149,7 +150,7 @@ CHAPTERS: dict[str, tuple[Any, ...]] = {  # Any: classes and functions
         ExtensionOperation,
         ExtensionOperand,
     ),
-    "Compiling": (PreparationRequest, OptimizationViews, Substitution),
+    "Compiling": (PreparationRequest, OptimizationViews, Substitution, postpone_compilation),
     "Graphs and their parts": (
         SubgraphView,
         Layer,

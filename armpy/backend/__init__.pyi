@@ -83,7 +83,10 @@ from armpy.backend.options import (
     OptionValues as OptionValues,
 )
 from armpy.backend.memory.packed_view import packed_view as packed_view
-from armpy.backend.preparation import PreparationRequest as PreparationRequest
+from armpy.backend.preparation import (
+    PreparationRequest as PreparationRequest,
+    postpone_compilation as postpone_compilation,
+)
 from armpy.backend.cancellation import current_priority as current_priority
 from armpy.backend.profiling import (
     Counter as Counter,

@@ -1,11 +1,15 @@
-"""Preparation request: what an application wants of a network that a backend prepares."""
+"""Preparation request: what an application wants of a network that a backend prepares, and when."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 from armpy.backend.options import NO_OPTIONS, OptionValues
-from armpy.types import Preference, Priority
+from armpy.errors import CompilationPostponedError
+from armpy.types import BackendId, Preference, Priority
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -38,3 +42,43 @@ class PreparationRequest:
     priority: Priority = Priority.MEDIUM
     deadline_s: float | None = None
     relaxed: bool = False
+
+
+# In the context: backends compile deep inside of what is prepared, and other threads load, too.
+_IS_POSTPONED: ContextVar[bool] = ContextVar("compilation is postponed", default=False)
+
+
+@contextmanager
+def postponed_compilation() -> Iterator[None]:
+    """Have backends leave for later what they would have to compile in a block; for the core."""
+    token = _IS_POSTPONED.set(True)
+    try:
+        yield
+    finally:
+        _IS_POSTPONED.reset(token)
+
+
+def postpone_compilation(backend_id: BackendId, what: str, *, is_kept: bool) -> None:
+    """Leave what takes long to compile for later, if nobody is to wait for it now.
+
+    A backend calls it when it has looked for what it needs, has not found it, and would begin to
+    compile. The core runs the layers on other backends then, and has the network prepared again
+    in the background. Of backends that keep nothing themselves, the core does it.
+
+    Parameters
+    ----------
+    backend_id : str
+    what : str
+        For people: ``7 kernels``.
+    is_kept : bool
+        Whether what another process of the user's compiles is found by this one.
+
+    Raises
+    ------
+    CompilationPostponedError
+        If it is to be left for later; the backend lets it pass.
+    """
+    if _IS_POSTPONED.get():
+        error = CompilationPostponedError(f"{what} would have to be compiled", where=backend_id)
+        error.backend_id, error.is_kept = backend_id, is_kept
+        raise error

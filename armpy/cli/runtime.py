@@ -66,6 +66,8 @@ def make_runtime(
             backend_options=parse_backend_options(registry, given),
             profiling=profiling,
             registry=registry,
+            # It does not count beside a registry, but for another process that makes its own.
+            dynamic_backends_path=request.dynamic_backends_path,
             plan_cache_size=max(num_plans, DEFAULT_PLAN_CACHE_SIZE),
         )
     )

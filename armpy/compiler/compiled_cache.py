@@ -16,6 +16,7 @@ from armpy.backend import (
     IBackendInternal,
     OptimizationViews,
     PreparationRequest,
+    postpone_compilation,
     report_cache_use,
 )
 from armpy.compiler.compiled_programs import Programs
@@ -54,8 +55,17 @@ def cached_preparation(
     """
     parts = CompiledParts.of(caching, backend.get_id())
     if parts is None:
-        return partial(offer, graph, backend, view, request)
+        return partial(_without_files, graph, backend, view, request)
     return partial(prepare, graph, backend, view, request, parts, caching.token)
+
+
+def _without_files(
+    graph: Graph, backend: IBackendInternal, view: SubgraphView, request: PreparationRequest
+) -> OptimizationViews:
+    """Let a backend prepare a part where nothing is kept; errors as from `offer`."""
+    what = f"{len(view.layers)} layers from '{view.layers[0].name}'"
+    postpone_compilation(backend.get_id(), what, is_kept=False)
+    return offer(graph, backend, view, request)
 
 
 def prepare(
@@ -106,6 +116,7 @@ def prepare(
     if (views := about.loaded(found)) is not None:
         about.report_hit()
         return views
+    postpone_compilation(backend.get_id(), about.title, is_kept=True)
     with parts.making(key, request.deadline_s):
         # Whoever held the lock before may have written it; what was refused is not asked twice.
         again = about.look_up(key)

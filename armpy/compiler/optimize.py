@@ -44,7 +44,12 @@ from armpy.compiler.substitute import apply_substitutions, backends_after, offer
 from armpy.core.logs import wants_traceback
 from armpy.core.symbolic import is_traced
 from armpy.core.vlog import is_on, vlog
-from armpy.errors import ArmpyError, BackendCapabilityError, BackendError
+from armpy.errors import (
+    ArmpyError,
+    BackendCapabilityError,
+    BackendError,
+    CompilationPostponedError,
+)
 from armpy.graph import Graph, Layer, SubgraphView, select_subgraphs, verify_graph
 from armpy.ops.backend_internal import PreCompiled
 from armpy.plugins.proxy.guard import device_of, keeps_programs
@@ -287,6 +292,8 @@ class _Rounds:
                     vlog("compilation", "%s is offered %s", backend.get_id(), about)
                 with phase("compile", backend.get_id(), about):
                     views = in_time(backend.get_id(), request.deadline_s, prepare)
+            except CompilationPostponedError:
+                raise  # whoever has asked for that takes other backends for the whole network
             # The boundary has turned every exception of a backend into one of these.
             except ArmpyError as error:
                 # Sizes are traced as a trial: nothing falls back where that comes to nothing.

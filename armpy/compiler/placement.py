@@ -90,6 +90,44 @@ class Alternative:
 
 
 @dataclass(frozen=True, slots=True)
+class LateCompilation:
+    """Compilation in the background, and what runs until it is done.
+
+    Parameters
+    ----------
+    state : {"pending", "done", "failed"}
+        Whether the backends' code is being compiled, has taken the place of what ran before, or
+        could not be compiled.
+    backends : tuple of str
+        Whose code it is.
+    where : str
+        Where it is compiled, and why, if that is not in another process.
+    calls : int
+        Executions that began on what ran before.
+    seconds : float
+        From when it was asked for until its end, or until now.
+    reason : str
+        Why it failed; empty otherwise.
+    """
+
+    state: str
+    backends: tuple[BackendId, ...]
+    where: str
+    calls: int
+    seconds: float
+    reason: str = ""
+
+    def __str__(self) -> str:
+        names = ", ".join(self.backends)
+        before = f"after {counted(self.calls, 'call')} and {self.seconds:.1f} s"
+        if self.state == "done":
+            return f"{names} took over {before}"
+        if self.state == "failed":
+            return f"{names} failed to compile {before}: {self.reason}"
+        return f"{names} is compiling {self.where} and takes over then, so far {before}"
+
+
+@dataclass(frozen=True, slots=True)
 class Placement:
     """The placement report of an optimised network.
 
@@ -118,6 +156,8 @@ class Placement:
         of several parts has those of each.
     cache_uses : tuple of CacheUse
         What was found compiled, and why other things were not; in order.
+    compilation : LateCompilation, optional
+        What is, or was, compiled while something else ran (``compile="background"``).
     """
 
     layers: tuple[LayerPlacement, ...]
@@ -131,6 +171,7 @@ class Placement:
     basis: str = "order"
     alternatives: tuple[Alternative, ...] = ()
     cache_uses: tuple[CacheUse, ...] = ()
+    compilation: LateCompilation | None = None
 
     @property
     def peak_bytes(self) -> int:
@@ -157,6 +198,7 @@ class Placement:
             self.basis,
             self.alternatives + other.alternatives,
             self.cache_uses + other.cache_uses,
+            self.compilation or other.compilation,
         )
 
     def inside(self, where: str) -> Placement:
@@ -183,6 +225,8 @@ class Placement:
             hits = sum(use.is_hit for use in self.cache_uses)
             misses = len(self.cache_uses) - hits
             text += f"; cache: {counted(hits, 'hit')}, {counted(misses, 'miss', 'misses')}"
+        if self.compilation is not None:
+            text += f"; {self.compilation}"
         return text
 
     def _repr_html_(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import weakref
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, TypeVar
@@ -17,6 +17,7 @@ from armpy.errors import (
     InvalidArgumentError,
     LayerValidationError,
 )
+from armpy.execution import background
 from armpy.execution.arrays.imported_tensor import ImportedTensor
 from armpy.execution.calls.binding import Binding
 from armpy.execution.calls.execution import Execution
@@ -76,6 +77,14 @@ class LoadedNetwork:
         That of other networks of the model, whose variables it shares.
     wanted : mapping of int to str, optional
         By layer id, the backends that an optimised network says.
+    again : callable, optional
+        Where nobody is to wait for what is compiled: returns what another process makes the same
+        network with, see `armpy.execution.background.Tiers`.
+
+    Attributes
+    ----------
+    tiers : Tiers or None
+        What runs until all is compiled, if nobody is to wait for that.
 
     Raises
     ------
@@ -104,6 +113,7 @@ class LoadedNetwork:
         subgraphs: SubgraphNetworks[LoadedNetwork] | None = None,
         shared_state: SharedState | None = None,
         wanted: Mapping[int, BackendId] | None = None,
+        again: Callable[[], object] | None = None,
     ) -> None:
         is_inner = subgraphs is not None
         if not is_inner:
@@ -144,6 +154,7 @@ class LoadedNetwork:
         self._executions: weakref.WeakSet[Execution] = weakref.WeakSet()
         self._memories: weakref.WeakSet[NetworkMemory] = weakref.WeakSet()
         self.imported: weakref.WeakSet[ImportedTensor] = weakref.WeakSet()
+        self.tiers = None if again is None else background.Tiers(self, settings, again)
         if not is_inner:  # an inner one is told for which shapes
             try:
                 self._prepare_default()
@@ -237,13 +248,14 @@ class LoadedNetwork:
         latest = self.latest
         if latest is None:
             return None
+        maker = self._maker_of(latest)
         report = latest.plan.placement
         seen: set[Graph] = set()
-        for where, inner in self._inner_networks("", seen):
-            latest = inner.latest
-            if latest is not None:
-                report = report.followed_by(latest.plan.placement.inside(where))
-        return report
+        for where, inner in maker._inner_networks("", seen):
+            inner_latest = inner.latest
+            if inner_latest is not None:
+                report = report.followed_by(inner_latest.plan.placement.inside(where))
+        return report if self.tiers is None else self.tiers.reported(report, latest)
 
     def _inner_networks(self, where: str, seen: set[Graph]) -> list[tuple[str, LoadedNetwork]]:
         """The loaded networks that control flow runs, each once, with where they belong."""
@@ -419,6 +431,8 @@ class LoadedNetwork:
         with self._lock:
             # First, as calls look at it without the lock.
             self._is_closed = True
+            if self.tiers is not None:
+                self.tiers.close()
             self._forget_plans()  # whoever holds a plan yet holds no memory
             self._subgraphs.close()
             for execution in [*self._executions]:
@@ -456,7 +470,8 @@ class LoadedNetwork:
         with self._lock:
             # By what is imported and who does it, and not by the tensors: equal ones share a plan.
             if key not in prepared.importing:
-                plan = self._planner.importing_plan(prepared.plan, inputs, targets)
+                planner = self._maker_of(prepared)._planner
+                plan = planner.importing_plan(prepared.plan, inputs, targets)
                 prepared.importing[key] = self._wrappers.prepared(prepared.shapes, plan)
             return prepared.importing[key]
 
@@ -482,13 +497,20 @@ class LoadedNetwork:
             If the network is closed, or not prepared for any shapes.
         """
         if prepared is None:
+            self.settle()  # memory is imported for what runs from then on
             shapes = self.default_shapes() if self.latest is None else self.latest.shapes
             if shapes is None:
                 raise InvalidArgumentError(
                     "the inputs have no shapes yet", fix="Prepare for some with Model.prepare"
                 )
             prepared = self._use(tuple(shapes))
-        return Importer(self, prepared.plan, self._subgraphs.sessions)
+        maker = self._maker_of(prepared)
+        return Importer(self, prepared.plan, maker._subgraphs.sessions)
+
+    def _maker_of(self, prepared: BoundProgram | None) -> LoadedNetwork:
+        """The network that has made a plan: this one, or that of the slower tier."""
+        maker = None if self.tiers is None else background.maker_of(prepared)
+        return maker if isinstance(maker, LoadedNetwork) else self
 
     def plan(self, key: Shapes) -> ProgramPlan:
         """The plan for some input shapes."""
@@ -501,7 +523,11 @@ class LoadedNetwork:
         if latest is not None and latest.shapes == key:
             return latest
         self._check_open()
-        prepared = self.latest = self._find(key)
+        # Without the lock, which may be held until all is compiled.
+        known = None if self.tiers is None else self._ready.get(key)
+        prepared = self.latest = known or self._find(key)
+        if self.tiers is not None:  # it may have been exchanged before it was the latest
+            prepared = self.latest = self._ready.get(key, prepared)
         if self._is_closed:  # by another thread, meanwhile
             self.latest = None
         return prepared
@@ -604,10 +630,51 @@ class LoadedNetwork:
             if prepared is None:
                 with profiled_by(self.profiler), phase("prepare"):
                     # With the lock, or threads with the same shapes would do it all again.
-                    plan = self._plan_from_symbolic(shapes) or self._first_plan(shapes)
-                prepared = self._ready[shapes] = self._prepared(shapes, plan)
+                    plan = self._plan_from_symbolic(shapes)
+                    if plan is None and self.tiers is not None:
+                        prepared = self.tiers.prepared(self, shapes)
+                    else:
+                        prepared = self._prepared(shapes, plan or self._first_plan(shapes))
+                self._ready[shapes] = prepared
             self._keep(shapes, prepared.plan)
             return prepared
+
+    def compiled(self, shapes: Shapes) -> BoundProgram:
+        """The network prepared for some input shapes, whatever has to be compiled for it."""
+        with self._lock, profiled_by(self.profiler), phase("prepare"):
+            self._check_open()
+            return self._prepared(shapes, self._first_plan(shapes))
+
+    def exchange(self, prepared: BoundProgram) -> None:
+        """Let calls from now on run another program for its shapes; others end on the former."""
+        with self._lock:
+            self._check_open()
+            # First, for calls that have found the former one and are about to note it as the
+            # latest: they look here behind that.
+            self._ready[prepared.shapes] = prepared
+            self._keep(prepared.shapes, prepared.plan)
+            latest = self.latest
+            if latest is not None and latest.shapes == prepared.shapes:
+                self.latest = prepared
+
+    def without(self, backend_ids: Collection[BackendId]) -> LoadedNetwork:
+        """The same network on the other backends, for plans that this one surrounds."""
+        left = [one for one in self.backends if one.get_id() not in backend_ids]
+        return LoadedNetwork(self.graph, left, self._evaluator, self._settings)
+
+    def surrounded(self, shapes: Shapes, plan: ProgramPlan) -> BoundProgram:
+        """Another network's plan of the same graph, with what executions of this one do."""
+        return self._prepared(shapes, plan)
+
+    def settle(self) -> None:
+        """Wait for what is compiled in the background; go on as it is where that fails."""
+        if self.tiers is not None:
+            self.tiers.settle()
+
+    def wait_compiled(self, timeout_s: float | None = None) -> None:
+        """Wait for what is compiled in the background; errors as for `Tiers.wait`."""
+        if self.tiers is not None:
+            self.tiers.wait(timeout_s)
 
     def _first_plan(self, shapes: Shapes) -> ProgramPlan:
         """The plan for some input shapes, made from the network."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -198,6 +198,7 @@ class Runtime:
         properties: NetworkProperties | None = None,
         *,
         shares_state_with: int | None = None,
+        again: Callable[[], object] | None = None,
     ) -> int:
         """Prepare a network for execution.
 
@@ -210,6 +211,8 @@ class Runtime:
             What is for this network alone.
         shares_state_with : int, optional
             Id of a loaded network whose variables it shares: those of the same keys.
+        again : callable, optional
+            As of `LoadedNetwork`: what is not compiled yet is compiled in the background.
 
         Returns
         -------
@@ -252,6 +255,7 @@ class Runtime:
                     settings.watched_by(self._setup.contexts, network_id),
                     shared_state=shared,
                     wanted=wanted,
+                    again=again,
                 )
 
         return self._networks.load(make)

@@ -15,7 +15,7 @@ from armpy.backend import ReasonCode, Support
 from armpy.compiler import Evaluator
 from armpy.compiler.assign import Exclusions, FailedAnswer
 from armpy.core.logs import wants_traceback
-from armpy.errors import ArmpyError, InvalidArgumentError
+from armpy.errors import ArmpyError, CompilationPostponedError, InvalidArgumentError
 from armpy.execution.memory.allocators import UnseenAllocator
 from armpy.execution.settings import NetworkSettings
 from armpy.execution.steps.control_flow import NetworkPlan, Shapes
@@ -175,6 +175,8 @@ class SubgraphNetworks(Generic[NetworkT]):
         graph, shapes = self._waiting.popleft()
         try:
             self.plan_of(graph)(shapes)
+        except CompilationPostponedError:
+            raise  # which is for the whole network, before it runs
         except ArmpyError as error:
             # Only logged, as it may never run; if it does, it is prepared again and raises.
             _log.info("%s is not prepared for %s: %s", graph, shapes, error)

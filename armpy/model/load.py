@@ -40,6 +40,7 @@ def load(
     trusted_keys: Sequence[KeySource] | None = None,
     code: str | None = None,
     dequantize_outputs: bool = False,
+    compile: str | None = None,
 ) -> Model:
     """Load a model file, ready to be called.
 
@@ -82,6 +83,9 @@ def load(
 
     dequantize_outputs : bool
         Whether quantised outputs are handed over as the real numbers that they stand for.
+    compile : {"wait", "background"}, optional
+        Whether calls wait until all is compiled ("wait", if left out), or are answered by other
+        backends until another process has compiled; see docs/how_to/preparation.md.
 
     Returns
     -------
@@ -113,6 +117,7 @@ def load(
 
 def _loaded(request: LoadRequest) -> Model:
     """The model that is asked for; errors as for `load`."""
+    request.options.check_compile()
     if request.options.front_end is None and begins_prepared(request.source):
         from armpy.model.archive.light_loading import load_prepared
 
@@ -130,7 +135,8 @@ def _loaded(request: LoadRequest) -> Model:
         if found is not None:
             return found
     model = _from_file(request)
-    if path is not None:
+    # What is compiled in the background is kept by the process that compiles.
+    if path is not None and not model.handle.is_compiling:
         from armpy.model.archive.kept_models import keep_model
 
         keep_model(path, model, request)
@@ -141,4 +147,4 @@ def _from_file(request: LoadRequest) -> Model:
     """The model as its front-end reads it; errors as for `load`."""
     from armpy.model.model_files import load_file
 
-    return load_file(request)
+    return load_file(request, load)

@@ -232,6 +232,14 @@ class LoadOptions:
         OptionInfo("Hand over real numbers for quantised outputs.", cache="any", usual=False),
         default=False,
     )
+    compile: str | None = _option(
+        OptionInfo(
+            "Wait until all is compiled, or let other backends answer until then.",
+            cache="any",
+            usual="wait",
+            choices=("wait", "background"),
+        )
+    )
     runtime: Runtime | None = _option(  # noqa: RUF009 - makes a field
         OptionInfo("Load on this runtime.", cache="never", needs_network="a runtime is given")
     )
@@ -240,6 +248,28 @@ class LoadOptions:
             "How the network is loaded.", cache="never", needs_network="properties are given"
         )
     )
+
+    @property
+    def in_background(self) -> bool:
+        """Whether calls are answered before all is compiled."""
+        return self.compile == "background"
+
+    def check_compile(self) -> None:
+        """Check whether to wait for what is compiled.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If it is said in other words.
+        """
+        choices = OPTIONS["compile"].choices
+        if self.compile is not None and self.compile not in choices:
+            raise InvalidArgumentError(
+                "the option has no such value",
+                where="compile",
+                expected=" or ".join(f"'{choice}'" for choice in choices),
+                actual=repr(self.compile),
+            )
 
     def given(self) -> dict[str, Any]:  # Any: as `armpy.load` takes them
         """The options that are not left out, by name."""

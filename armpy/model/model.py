@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Self
 
@@ -436,8 +437,9 @@ class Model:
 
         Notes
         -----
-        `RuntimeOptions.plan_cache_size` says how many shapes a model stays prepared for. Where
-        shapes depend on elements, what is behind these is prepared when a call knows them.
+        `RuntimeOptions.plan_cache_size` says how many shapes a model stays prepared for. What is
+        compiled in the background is not waited for, which `warm_up` does. Where shapes depend on
+        elements, what is behind these is prepared when a call knows them.
         """
         network = self.handle.loaded
         network.prepare(late.input_shapes(network.graph, shapes))
@@ -451,6 +453,8 @@ class Model:
         shapes: Mapping[str, tuple[int, ...]]
         | Sequence[Mapping[str, tuple[int, ...]]]
         | None = None,
+        *,
+        timeout_s: float | None = None,
     ) -> None:
         """Prepare, take working memory and run once, so that no call takes longer than others.
 
@@ -458,6 +462,8 @@ class Model:
         ----------
         shapes : mapping of str to tuple of int, or several of them, optional
             As for `prepare`: every input's shape, or those that differ from the default.
+        timeout_s : float, optional
+            How long to wait at most for what is compiled in the background.
 
         Raises
         ------
@@ -466,6 +472,10 @@ class Model:
             stays prepared for.
         MemoryLimitError
             If a device has no memory for it; what else a run raises.
+        PreparationTimeoutError
+            If what is compiled in the background takes longer; it goes on.
+        ArmpyError
+            What compiling in the background has raised.
 
         Notes
         -----
@@ -479,7 +489,7 @@ class Model:
         """
         several = [shapes] if shapes is None or isinstance(shapes, Mapping) else [*shapes]
         network, most = self.handle.loaded, self.runtime.options.plan_cache_size
-        late.warm_up(network, several, most)
+        late.warm_up(network, several, most, timeout_s)
 
     def reshape(self, shapes: Mapping[str, Sequence[int | None]]) -> Model:
         """The same network for inputs of other shapes, also where the file has fixed them.
@@ -562,16 +572,36 @@ class Model:
         self, graph: Graph, derivation: Derivation, *, shares_state: bool = False
     ) -> Model:
         """Make a model of another network on the same runtime."""
-        return Model(
+        handle = NetworkHandle.load(
             graph,
             self.runtime,
+            self.properties,
+            shares_state_with=self.handle if shares_state else None,
+            again=self.again(derivation),
+        )
+        return Model(
+            handle,
             quantize_inputs=self.quantize_inputs,
             dequantize_outputs=self.dequantize_outputs,
-            shares_state_with=self if shares_state else None,
-            properties=self.properties,
             read_metadata=self._read_metadata,
             provenance=Provenance(derivation=derivation),
         )
+
+    def again(self, derivation: Derivation) -> Callable[[], object] | None:
+        """What makes a model of this one in another process, if that is to compile for it."""
+        if not self.handle.in_background:
+            return None
+        # Weak: the network has it, and would keep the runtime, whose end is the network's.
+        reference = weakref.ref(self)
+        method, given = derivation.method, derivation.given
+
+        def again() -> object:
+            model = reference()
+            if model is None:
+                raise InvalidArgumentError("the model that this one was made of is gone")
+            return late.waiting(late.derived_recipe(model.derive(method, given)))
+
+        return again
 
     def create_working_memory(
         self, shapes: Mapping[str, tuple[int, ...]] | None = None
@@ -679,6 +709,7 @@ class Model:
     def contents(self) -> ModelContents:
         """Gather what a file of the model is written of."""
         network, name = self.handle.loaded, self._signatures.first_name
+        network.settle()
         return late.ModelContents(
             network, name, self._others(name), self.runtime.options, lambda: self.metadata
         )
@@ -687,7 +718,9 @@ class Model:
         """Networks of the other signatures, each opened when it is asked for."""
         for other in self.signatures:
             if other != name:
-                yield other, self.signature(other).handle.loaded
+                network = self.signature(other).handle.loaded
+                network.settle()
+                yield other, network
 
     @property
     def is_light(self) -> bool:

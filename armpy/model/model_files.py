@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from armpy.errors import (
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph import Graph
 from armpy.graph.network import Network
+from armpy.model import late
 from armpy.model.load_request import FileState, LoadRequest, check_unchanged, file_state
 from armpy.model.model import Model
 from armpy.model.network_handle import NetworkHandle
@@ -39,8 +40,20 @@ if TYPE_CHECKING:
     from armpy.plugins.hooks.outline import FileOutline
 
 
-def load_file(request: LoadRequest) -> Model:
-    """Load a model file that is no prepared one; errors as for `armpy.load`."""
+def load_file(request: LoadRequest, load: Callable[..., object]) -> Model:
+    """Load a model file that is no prepared one.
+
+    Parameters
+    ----------
+    request : LoadRequest
+    load : callable
+        `armpy.load`, for another process that is to compile.
+
+    Raises
+    ------
+    ArmpyError
+        As from `armpy.load`.
+    """
     asked = request.options
     options = asked.runtime_options()
     limit_bytes = options.memory_limit_bytes
@@ -58,6 +71,13 @@ def load_file(request: LoadRequest) -> Model:
     network = origin.parse(file, signature)
     files = {**state, **file.others}
     del file  # the network keeps of it what it needs
+    # Without the runtime: the network has it, whose end is the runtime's.
+    settled = request.settled()._replace(options=replace(asked, runtime=None))
+    given = None if is_own else options
+
+    def again() -> object:
+        return late.waiting(late.loaded_recipe(load, settled, files, given))
+
     if runtime is None:
         runtime = Runtime(options, found=registry)
     # The file's graph is read again for `reshape`, and not kept: it may take as much as the
@@ -69,6 +89,7 @@ def load_file(request: LoadRequest) -> Model:
             asked.properties,
             closes_runtime=is_own,
             read_source=partial(origin.read_again, signature, files),
+            again=again if asked.in_background else None,
         )
     return Model(
         handle,
@@ -196,6 +217,7 @@ class ModelOrigin:
         """The model for another signature of the file, which has to be what it was."""
         check_unchanged(state)
         network = self.parse(open_model_file(self.source), name)
+        derivation = first.derive("signature", name)
         with _named_errors(first.runtime, self, network):
             handle = NetworkHandle.load(
                 network,
@@ -203,6 +225,7 @@ class ModelOrigin:
                 first.properties,
                 shares_state_with=first.handle,
                 read_source=partial(self.read_again, name, state),
+                again=first.again(derivation),
             )
         return Model(
             handle,
@@ -210,7 +233,7 @@ class ModelOrigin:
             dequantize_outputs=first.dequantize_outputs,
             signatures=signatures,
             read_metadata=partial(self.metadata, name),
-            provenance=Provenance(derivation=first.derive("signature", name)),
+            provenance=Provenance(derivation=derivation),
         )
 
 

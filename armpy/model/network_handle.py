@@ -39,6 +39,8 @@ class NetworkHandle:
         Returns the graph as the model's file has it.
     load_whole : callable, optional
         Loads the network that takes the place of an archived one.
+    in_background : bool
+        Whether calls are answered before all is compiled, also those of models made of this one.
     """
 
     __slots__ = (
@@ -50,6 +52,7 @@ class NetworkHandle:
         "_read_source",
         "_runtime",
         "current",
+        "in_background",
     )
 
     def __init__(
@@ -62,7 +65,9 @@ class NetworkHandle:
         closes_runtime: bool = True,
         read_source: Callable[[], Graph] | None = None,
         load_whole: Callable[[], NetworkHandle] | None = None,
+        in_background: bool = False,
     ) -> None:
+        self.in_background = in_background
         # Every call reads it, and none takes the lock for that: it is replaced at once, and a call
         # that has read the former one ends on it.
         self.current = current
@@ -84,8 +89,9 @@ class NetworkHandle:
         closes_runtime: bool = False,
         shares_state_with: NetworkHandle | None = None,
         read_source: Callable[[], Graph] | None = None,
+        again: Callable[[], object] | None = None,
     ) -> NetworkHandle:
-        """Load a network; parameters as of `armpy.Model` and of the class.
+        """Load a network; parameters as of `armpy.Model`, of the class, and of `LoadedNetwork`.
 
         Raises
         ------
@@ -100,7 +106,7 @@ class NetworkHandle:
         properties = late.NetworkProperties.checked(properties)
         try:
             other = None if shares_state_with is None else shares_state_with.id_on(runtime)
-            number = runtime.load_network(network, properties, shares_state_with=other)
+            number = runtime.load_network(network, properties, shares_state_with=other, again=again)
         except BaseException:  # an interrupt as well: nobody else knows the runtime
             if closes_runtime:
                 runtime.close()
@@ -112,6 +118,7 @@ class NetworkHandle:
             properties,
             closes_runtime=closes_runtime,
             read_source=read_source or partial(late.graph_of, network),
+            in_background=again is not None,
         )
 
     @classmethod
@@ -156,6 +163,12 @@ class NetworkHandle:
             if self.current is None:
                 raise closed_error()
             return self.current  # type: ignore[return-value]  # a whole one by now
+
+    @property
+    def is_compiling(self) -> bool:
+        """Whether something else runs until all is compiled."""
+        tiers = None if self.is_light or self.current is None else self.loaded.tiers
+        return tiers is not None and tiers.is_pending
 
     @property
     def is_light(self) -> bool:

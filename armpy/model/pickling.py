@@ -5,19 +5,19 @@ from __future__ import annotations
 import os
 import pickle
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from armpy.errors import InvalidArgumentError, ParserError
 from armpy.execution.runtime import Runtime
-from armpy.model.load_request import LoadRequest, check_unchanged
+from armpy.model.load_request import FileState, LoadRequest, check_unchanged
+from armpy.model.provenance import Derivation, Provenance
 from armpy.store.archive.checksum_cache import content_digest
 
 if TYPE_CHECKING:
     from armpy.execution.options import RuntimeOptions
     from armpy.graph import Graph
     from armpy.model.network_handle import NetworkHandle
-    from armpy.model.provenance import Provenance
 
 # Models are made by what their recipes are given, so that this module knows neither their class nor
 # `armpy.load`: what a recipe makes is Any here.
@@ -144,8 +144,7 @@ def model_recipe(
     """
     derivation = provenance.derivation
     if derivation is not None:
-        before: ModelRecipe = derivation.recipe()
-        return ModelRecipe(before.first, (*before.steps, (derivation.method, derivation.given)))
+        return derived_recipe(derivation)
     first: FileRecipe | NetworkRecipe
     if provenance.request is not None and provenance.load is not None:
         first = _file_recipe(provenance.load, provenance.request, provenance)
@@ -154,6 +153,58 @@ def model_recipe(
         first = NetworkRecipe(model_class, network.source, network.runtime.options, given)
     _check_pickled({**first.arguments, "runtime": first.options})
     return ModelRecipe(first)
+
+
+def derived_recipe(derivation: Derivation) -> ModelRecipe:
+    """Say how a model that was made of another one is made again; errors as for `model_recipe`."""
+    before: ModelRecipe = derivation.recipe()
+    return ModelRecipe(before.first, (*before.steps, (derivation.method, derivation.given)))
+
+
+def loaded_recipe(
+    load: MakeModel, request: LoadRequest, files: FileState, options: RuntimeOptions | None
+) -> ModelRecipe:
+    """Say how a model is loaded again, on a runtime of some options if it was given one.
+
+    Parameters
+    ----------
+    load : callable
+    request : LoadRequest
+        Without the runtime.
+    files : mapping of str to FileStamp
+        What the model's files were like.
+    options : RuntimeOptions, optional
+
+    Raises
+    ------
+    ParserError
+        If a file has changed since, or is gone.
+    """
+    return ModelRecipe(replace(_file_recipe(load, request, Provenance(files)), options=options))
+
+
+def waiting(recipe: ModelRecipe) -> ModelRecipe:
+    """The same for a process that is to compile: the model waits for that.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the model has something that cannot be copied.
+    """
+    first = recipe.first
+    if isinstance(first, FileRecipe):
+        options = first.options
+        # A registry that only looked for backends is made anew by whoever looks for the same.
+        if options is not None and _has_plain_registry(options):
+            options = replace(options, registry=None)
+        first = replace(first, arguments={**first.arguments, "compile": "wait"}, options=options)
+        _check_pickled({**first.arguments, "runtime": first.options})
+    return ModelRecipe(first, recipe.steps)
+
+
+def _has_plain_registry(options: RuntimeOptions) -> bool:
+    """Whether there is a registry that has what the other options find."""
+    return options.registry is not None and options.registry.finds(options.plugin_options())
 
 
 def _file_recipe(load: MakeModel, request: LoadRequest, provenance: Provenance) -> FileRecipe:

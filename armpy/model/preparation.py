@@ -57,6 +57,7 @@ def warm_up(
     network: LoadedNetwork,
     several: Sequence[Mapping[str, tuple[int, ...]] | None],
     most: int,
+    timeout_s: float | None = None,
 ) -> None:
     """Prepare a network for some shapes each, and run it once for each.
 
@@ -66,11 +67,15 @@ def warm_up(
     several : sequence of mapping of str to tuple of int
     most : int
         So many plans does the network keep.
+    timeout_s : float, optional
+        How long to wait for what is compiled in the background.
 
     Raises
     ------
     InvalidArgumentError
         If there are more, or one does not fit what the network leaves open.
+    ArmpyError
+        As from `LoadedNetwork.wait_compiled`.
     """
     if len(several) > most:
         raise InvalidArgumentError(
@@ -79,8 +84,11 @@ def warm_up(
             expected=f"at most {most} (RuntimeOptions.plan_cache_size)",
             actual=str(len(several)),
         )
-    for shapes in several:
-        chosen = input_shapes(network.graph, shapes)
+    every = [input_shapes(network.graph, shapes) for shapes in several]
+    for chosen in every:
+        network.prepare(chosen)
+    network.wait_compiled(timeout_s)
+    for chosen in every:
         if network.graph.variables:  # a run would change them
             network.plan(tuple(chosen)).make_ready()
             continue

@@ -117,6 +117,7 @@ class BackendRegistry:
         # May be taken again by its own thread: a backend may use armpy while it is imported.
         self._lock = threading.RLock()
         self._is_closed = False
+        self._is_discovered = False
         self._groups: dict[tuple[str, bool], str] = {}
         self._modules: set[str] = set()
         # Holds the names and not the registry, which would then never be collected. Not at exit,
@@ -157,7 +158,12 @@ class BackendRegistry:
                     common=module.common,
                 )
             )
+        registry._is_discovered = True
         return registry
+
+    def finds(self, options: PluginOptions) -> bool:
+        """Whether it has what `discover` finds with some options, and nothing added by hand."""
+        return self._is_discovered and self._options == options
 
     def register(
         self, backend_id: BackendId, factory: BackendFactory, source: str = "code"
@@ -171,6 +177,7 @@ class BackendRegistry:
         """
         with self._lock:
             self._check_open()
+            self._is_discovered = False
             record = self._add(Candidate(backend_id, source), backend_id)
             if not record.is_open_question:
                 # The exception tells the caller; it is not to be listed as well.

@@ -145,7 +145,9 @@ def test_an_option_of_the_runtime_is_refused_beside_one(name: str) -> None:
         assert left.given().keys() == options().given().keys() | {"runtime"}
 
 
-@pytest.mark.parametrize("name", [n for n, info in OPTIONS.items() if info.choices])
+@pytest.mark.parametrize(
+    "name", [n for n, info in OPTIONS.items() if info.choices and info.of_runtime]
+)
 def test_choices_are_those_of_the_runtime(name: str) -> None:
     info = OPTIONS[name]
     for choice in info.choices:

@@ -4,7 +4,7 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -332,11 +332,11 @@ def test_what_took_a_models_place_while_it_was_loaded_is_not_kept_for_it(
     contents = digits.read_bytes()
     load_file = model_files.load_file
 
-    def replace_and_load(request: LoadRequest) -> armpy.Model:
+    def replace_and_load(request: LoadRequest, load: Callable[..., object]) -> armpy.Model:
         if not in_place:
             digits.unlink()
         digits.write_bytes(shifted(contents))
-        return load_file(request)
+        return load_file(request, load)
 
     with monkeypatch.context() as patches:
         patches.setattr(model_files, "load_file", replace_and_load)

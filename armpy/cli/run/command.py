@@ -16,6 +16,7 @@ from armpy.cli.options import (
 )
 from armpy.cli.pictures.option_decorator import picture_options
 from armpy.cli.values import parse_trace, parsed
+from armpy.model.load_options import OPTIONS
 
 DEFAULT_TOP = 5
 
@@ -95,6 +96,12 @@ DEFAULT_TOP = 5
     callback=parsed(parse_trace),
     help="List the slowest steps; FILE.json gets a trace for Chrome's and Perfetto's viewers.",
 )
+@click.option(
+    "--compile",
+    type=click.Choice(OPTIONS["compile"].choices),
+    help=f"{OPTIONS['compile'].help}  [default: background for one answer on a terminal, on "
+    "backends that are not named; else wait]",
+)
 @json_option
 @verbosity_options
 @imported_when_run("armpy.cli.run.work:run")
@@ -110,4 +117,7 @@ def command() -> None:
     say; for float inputs of a file without these, pixels become numbers from 0 to 1 unless --range,
     --mean or --std ask for others. Labels that are packed into the file name the classes unless
     --labels does.
+
+    With --compile background, the answer comes from backends that need not compile, and the rest
+    is compiled for the next time; the command ends with that.
     """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import armpy
 from armpy.cli.progress import progress_shown
+from armpy.cli.run.compile_choice import compile_choice, finish_compiling
 from armpy.cli.run.report import show_run
 from armpy.cli.run.run_model import RunRequest, run_model
 from armpy.plugins.program_loaders import has_plugins
@@ -16,8 +17,9 @@ def run_file(path: str, inputs: tuple[str, ...], *, as_json: bool) -> bool:
     """
     if has_plugins():
         return False
-    with progress_shown():
-        with armpy.load(path) as loaded:
-            report = run_model(loaded, RunRequest(inputs=inputs))
+    choice = compile_choice(is_answer=not as_json)
+    with progress_shown(), armpy.load(path, compile=choice) as loaded:
+        report = run_model(loaded, RunRequest(inputs=inputs))
         show_run(path, report, as_json=as_json)
+        finish_compiling(loaded)
     return True

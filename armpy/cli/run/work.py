@@ -11,6 +11,7 @@ from armpy.cli.load_request import CliLoadRequest
 from armpy.cli.options import EXIT_PROBLEMS
 from armpy.cli.pictures.find import is_one_file
 from armpy.cli.run.command import DEFAULT_TOP
+from armpy.cli.run.compile_choice import compile_choice, finish_compiling
 from armpy.cli.run.output_path import check_output, is_result_file
 from armpy.cli.run.report import show_run
 from armpy.cli.run.run_model import RunRequest, run_model
@@ -28,6 +29,7 @@ def run(
     batch: int | None,
     top: int | None,
     as_json: bool,
+    compile: str | None,
     **options: Any,  # Any: click hands over the fields of RunRequest by name
 ) -> None:
     """Run MODEL on PICTURES, on arrays, or on random numbers."""
@@ -38,6 +40,12 @@ def run(
     request_options = {**options, "trace": profile, "top": top or DEFAULT_TOP}
     is_table = truth is not None or batch is not None or len(given) > 1
     is_table = is_table or (bool(given) and not _is_plain(given, output))
+    if compile is None:
+        measures = profile is not None or options["repeat"] is not None
+        is_chosen = load_request.options.backends is not None or load_request.backend_options
+        is_other = is_table or as_json or measures or output is not None or is_chosen
+        compile = compile_choice(is_answer=not is_other)
+    load_request = load_request.with_options(compile=compile)
 
     def load() -> Model:
         return load_model(
@@ -50,6 +58,7 @@ def run(
             if not given or not _takes_several(loaded):
                 report = run_model(loaded, request)
                 show_run(load_request.model, report, as_json=as_json)
+                finish_compiling(loaded)
                 return
     # What reads pictures takes long to import, and a run on numbers has none.
     from armpy.cli.run.many_pictures import print_table, run_on_pictures  # noqa: PLC0415

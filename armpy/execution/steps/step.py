@@ -13,7 +13,7 @@ from armpy.compiler import OptimizedNetwork
 from armpy.compiler.compile_timeout import in_time, next_deadline
 from armpy.compiler.imported import ImportedNetwork
 from armpy.core.logs import wants_traceback
-from armpy.errors import ArmpyError, BackendError
+from armpy.errors import ArmpyError, BackendError, CompilationPostponedError
 from armpy.execution.error_attribution import blamed
 from armpy.execution.memory.shared_memory import SharedMemory
 from armpy.execution.scheduling.completions import as_completion, wait_for
@@ -130,6 +130,8 @@ def prepare_steps(
                 # Of control flow, it is the layers inside that backends prepare.
                 deadline_s = None if backend_id == HOST else next_deadline()
                 step = in_time(backend_id, deadline_s, make)
+        except CompilationPostponedError:
+            raise  # as while a network is optimised
         except ArmpyError as error:
             failures.append(PreparationFailure((layer,), backend_id, error))
             continue

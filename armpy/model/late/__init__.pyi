@@ -18,7 +18,13 @@ from armpy.model.display import (
     describe as describe,
     model_html as model_html,
 )
-from armpy.model.pickling import make as make, model_recipe as model_recipe
+from armpy.model.pickling import (
+    derived_recipe as derived_recipe,
+    loaded_recipe as loaded_recipe,
+    make as make,
+    model_recipe as model_recipe,
+    waiting as waiting,
+)
 from armpy.model.preparation import input_shapes as input_shapes, warm_up as warm_up
 from armpy.model.save import ModelContents as ModelContents, save_model as save_model
 from armpy.plugins.hooks.metadata import ModelMetadata as ModelMetadata

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from armpy.backend import Progress, report_progress
+from armpy.backend import Progress, postpone_compilation, report_progress
 from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.alignment import address_of, aligned
 from armpy_numba_acc.machine.cost_model.corrections import Corrections, agreed_corrections
@@ -72,6 +72,8 @@ def this_machine() -> MachineModel:
         return measure_machine(known_isas())[0]
     model = kept_model(entries)
     if model is None:
+        # Before others are waited for, who may be compiling the kernel that measures.
+        postpone_compilation("NumbaAcc", "what measures this machine", is_kept=True)
         with making_model(entries):  # processes that measure at the same time disturb each other
             # Another process may have kept its figures while this one waited.
             model = kept_model(entries) or measure_anew()[0]

@@ -7,7 +7,13 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 
-from armpy.backend import CacheUse, Progress, report_cache_use, report_progress
+from armpy.backend import (
+    CacheUse,
+    Progress,
+    postpone_compilation,
+    report_cache_use,
+    report_progress,
+)
 from armpy.errors import BackendUnavailableError
 from armpy.store.entries import Entries
 from armpy_numba_acc import llvm, native
@@ -89,6 +95,9 @@ def object_codes(
             expected=f"code of '{absent[0].symbol}' for {isa.name}",
             actual=f"none; {len(absent)} of {len(kernels)} kernels are missing",
         )
+    if absent:
+        is_kept = entries is not None and all(keys.values()) and is_current()
+        postpone_compilation("NumbaAcc", f"{len(absent)} kernels", is_kept=is_kept)
     if entries is not None:
         reason = f"{len(absent)} of them were not there" if absent else ""
         report_cache_use(CacheUse("NumbaAcc", f"{len(kernels)} kernels", not absent, reason))

@@ -136,9 +136,16 @@ def _started() -> subprocess.Popen[bytes]:
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        start_new_session=True,  # so that the terminal's interrupts are the application's
+        # So that the terminal's interrupts are the application's. Those of a process that has
+        # stepped back stay in its session, as the system may weigh only sessions by priorities.
+        start_new_session=not _has_stepped_back(),
         creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
     )
+
+
+def _has_stepped_back() -> bool:
+    """Whether this process has a lower priority than others."""
+    return hasattr(os, "nice") and os.nice(0) > 0
 
 
 def _send(process: subprocess.Popen[bytes], message: bytes) -> None:

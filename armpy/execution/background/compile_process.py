@@ -1,0 +1,230 @@
+"""The process that compiles for another one, and leaves what it makes on disk."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Collection
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+from armpy.compiler.placement import Placement
+from armpy.core.file_ownership import cache_directory, make_own_folder
+from armpy.errors import ArmpyError, BackendError
+from armpy.store.locks import locked
+from armpy.types import BackendId
+
+FAILED_TO_COMPILE = ("compilation", "preparation")
+"""Codes of refusals by backends that had taken a layer before."""
+
+_NICENESS = 10
+_LOCK = "background.lock"
+"""In armpy's cache directory. One process of a user's compiles in the background at a time: it has
+all processors that are free, and those that wait for it find what it has made."""
+
+_CHILD = """\
+import pickle, sys
+sys.path[:] = pickle.load(sys.stdin.buffer)
+from armpy.execution.background.compile_process import main
+main(sys.stdin.buffer)
+"""
+
+
+class CompileRequest(NamedTuple):
+    """Request to compile in another process.
+
+    Parameters
+    ----------
+    again : callable
+        Makes a model of it that waits for what is compiled; can be pickled.
+    shapes : tuple of tuple of int, optional
+        One per input, where these are not the ones that the model is prepared for anyway.
+    backends : tuple of str
+        Whose code it is.
+    """
+
+    again: Callable[[], Any]  # Any: a model, of which this room knows nothing
+    shapes: tuple[tuple[int, ...], ...] | None
+    backends: tuple[BackendId, ...]
+
+
+class CompileOutcome(NamedTuple):
+    """Outcome of a request to compile.
+
+    Parameters
+    ----------
+    error : ArmpyError, optional
+        What compiling has raised.
+    unfit : str
+        Why the process could not do it, though another one may; empty otherwise.
+    """
+
+    error: ArmpyError | None = None
+    unfit: str = ""
+
+
+class CompileProcess:
+    """A process that compiles what is asked for, at a lower priority, and ends with this one.
+
+    Parameters
+    ----------
+    request : CompileRequest
+
+    Raises
+    ------
+    OSError
+        If no process can be started.
+    pickle.PicklingError, TypeError, AttributeError
+        If the request cannot be handed over.
+
+    Notes
+    -----
+    It is a new interpreter, which imports neither ``__main__`` nor anything else of the
+    application's. It ends when its standard input does, and so do those that backends start in it:
+    whatever ends the application ends them, too.
+    """
+
+    def __init__(self, request: CompileRequest) -> None:
+        message = pickle.dumps([*map(str, sys.path)]) + pickle.dumps(request)
+        flags = getattr(subprocess, "CREATE_NO_WINDOW", 0)
+        flags |= getattr(subprocess, "BELOW_NORMAL_PRIORITY_CLASS", 0)
+        self._process = subprocess.Popen(
+            [sys.executable, "-I", "-c", _CHILD],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,  # so that the terminal's interrupts are the application's
+            creationflags=flags,
+        )
+        self._message = message
+        self._owner = os.getpid()
+
+    @property
+    def pid(self) -> int:
+        """Its number."""
+        return self._process.pid
+
+    def outcome(self) -> CompileOutcome:
+        """Hand the request over, and wait for the end."""
+        process = self._process
+        assert process.stdin is not None
+        assert process.stdout is not None
+        with contextlib.suppress(OSError):  # it has ended, which is seen next
+            process.stdin.write(self._message)
+            process.stdin.flush()
+        with process.stdout as stream:
+            told = stream.read()
+        code = process.wait()
+        with contextlib.suppress(OSError):
+            process.stdin.close()
+        if told:
+            kind, content = pickle.loads(told)  # of armpy's own code
+            return CompileOutcome(**{kind: content}) if kind else CompileOutcome()
+        return CompileOutcome(
+            BackendError("the process that compiles has ended", actual=f"exit code {code}")
+        )
+
+    def end(self) -> None:
+        """End it, unless this one was forked from its owner; what it has compiled is kept."""
+        if os.getpid() == self._owner:
+            self._process.kill()
+
+
+def why_not_elsewhere() -> str:
+    """Why no other process can compile for this one; empty if one can."""
+    name = os.path.basename(sys.executable or "").lower()
+    # Applications that embed an interpreter would start themselves.
+    if not name.startswith(("python", "pypy")) or getattr(sys, "frozen", False):
+        return "the application can start no interpreter"
+    try:
+        folder = cache_directory()
+        make_own_folder(folder)
+    except (OSError, RuntimeError) as error:
+        return f"nothing can be kept on disk: {error}"
+    return "" if os.access(folder, os.W_OK) else f"nothing can be kept on disk: {folder}"
+
+
+def main(stream: BinaryIO) -> None:  # pragma: no cover - runs in the process
+    """Compile what is asked for, tell what became of it, and end.
+
+    Parameters
+    ----------
+    stream : binary stream
+        Gives a `CompileRequest`, pickled, and comes to its end with the application.
+    """
+    with os.fdopen(os.dup(1), "wb") as results:
+        # Whatever plugins print is not to be taken for the answer.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        _step_back()
+        results.write(pickle.dumps(_answer(stream)))
+    os._exit(0)  # without waiting for the thread that reads
+
+
+def _step_back() -> None:  # pragma: no cover - runs in the process
+    """Let whatever else the user runs go first."""
+    if hasattr(os, "nice"):
+        os.nice(_NICENESS)
+    # Linux weighs sessions against each other by this, if at all, and processes only within one.
+    with contextlib.suppress(OSError):
+        Path("/proc/self/autogroup").write_text(str(_NICENESS))
+
+
+def _answer(stream: BinaryIO) -> tuple[str, object]:  # pragma: no cover - runs in the process
+    """What became of the request: the name of a field of `CompileOutcome` and what it holds."""
+    try:
+        request: CompileRequest = pickle.load(stream)
+    except Exception as error:  # noqa: BLE001 - whatever the application's own classes raise
+        return "unfit", f"{type(error).__name__}: {error}"
+    threading.Thread(target=_leave_with, args=(stream,), daemon=True).start()
+    try:
+        with locked(Path(cache_directory()) / _LOCK):
+            problem = compile_now(request)
+        return ("error", BackendError(problem)) if problem else ("", None)
+    except Exception as error:  # noqa: BLE001 - worker boundary: it is the answer
+        return "error", _portable(error)
+
+
+def compile_now(request: CompileRequest) -> str:
+    """Compile what is asked for in this process; why a backend could not, or empty."""
+    model = request.again()
+    if request.shapes is not None:
+        names = [spec.name for spec in model.inputs]
+        model.prepare(dict(zip(names, request.shapes, strict=True)))
+    # What is started from a file is compiled.
+    placement = None if model.is_light else model.placement
+    return "" if placement is None else failure(placement, request.backends)
+
+
+def failure(placement: Placement, backends: Collection[BackendId]) -> str:
+    """Why none of some backends has compiled what it had taken; empty if one has.
+
+    Notes
+    -----
+    A backend may give back some of its layers, which the placement tells; others run there.
+    """
+    if not placement.layers_by_backend.keys().isdisjoint(backends):
+        return ""
+    for refusal in placement.refusals:
+        if refusal.backend in backends and refusal.code in FAILED_TO_COMPILE:
+            return f"{refusal.backend}: {refusal.text}"
+    return ""
+
+
+def _portable(error: Exception) -> ArmpyError:  # pragma: no cover - runs in the process
+    """An error as another process can read it."""
+    with contextlib.suppress(Exception):
+        if isinstance(error, ArmpyError) and isinstance(
+            pickle.loads(pickle.dumps(error)), type(error)
+        ):
+            return error
+    return BackendError(f"{type(error).__name__}: {error}")
+
+
+def _leave_with(stream: BinaryIO) -> None:  # pragma: no cover - runs in the process
+    """End the process when the application has."""
+    stream.read()
+    os._exit(0)

@@ -1,0 +1,486 @@
+"""Tiers of a loaded network: what runs until all is compiled, and what takes its place then."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+import weakref
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from pickle import PicklingError
+from typing import TYPE_CHECKING, Protocol
+
+from armpy.backend import requested_tuning
+from armpy.backend.preparation import postponed_compilation
+from armpy.compiler.placement import LateCompilation, Placement
+from armpy.errors import (
+    ArmpyError,
+    BackendError,
+    CompilationPostponedError,
+    PreparationTimeoutError,
+)
+from armpy.execution.background.compile_process import (
+    CompileProcess,
+    CompileRequest,
+    failure,
+    why_not_elsewhere,
+)
+from armpy.execution.programs.bound_program import BoundProgram
+from armpy.execution.settings import NetworkSettings
+from armpy.graph import nested_graphs
+from armpy.types import BackendId, Preference
+
+if TYPE_CHECKING:
+    from armpy.backend import Cancellation
+    from armpy.execution.programs.protocols import Bind, ProgramPlan, Run
+    from armpy.execution.steps.control_flow import Shapes, Targets
+    from armpy.graph import Graph
+    from armpy.ops.operation import Array
+    from armpy.plugins.proxy.guard import BackendProxy
+
+_ELSEWHERE = "in another process"
+
+_log = logging.getLogger("armpy.execution")
+
+
+class TieredNetwork(Protocol):
+    """Loaded network that runs on other backends until all is compiled."""
+
+    @property
+    def graph(self) -> Graph:
+        """Whose programs are exchanged."""
+
+    @property
+    def backends(self) -> tuple[BackendProxy, ...]:
+        """Most preferred first."""
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it has been unloaded."""
+
+    def default_shapes(self) -> list[tuple[int, ...]] | None:
+        """The shapes that it is prepared for when it is loaded."""
+
+    def compiled(self, shapes: Shapes) -> BoundProgram:
+        """The program for some input shapes, whatever has to be compiled for it."""
+
+    def without(self, backend_ids: Collection[BackendId]) -> TieredNetwork:
+        """The same network on the other backends."""
+
+    def plan(self, key: Shapes) -> ProgramPlan:
+        """The plan for some input shapes."""
+
+    def surrounded(self, shapes: Shapes, plan: ProgramPlan) -> BoundProgram:
+        """Another network's plan of the same graph, with what executions of this one do."""
+
+    def exchange(self, prepared: BoundProgram) -> None:
+        """Let calls from now on run another program for its shapes."""
+
+
+class CallCounter:
+    """Number of executions that several threads begin."""
+
+    __slots__ = ("_lock", "calls")
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.calls = 0
+
+    def counted(self, run: Run) -> Run:
+        """`run`, each execution counted."""
+
+        def run_counted(
+            sources: Sequence[Array],
+            results: Targets | None = None,
+            cancellation: Cancellation | None = None,
+            /,
+        ) -> list[Array]:
+            self._count()
+            return run(sources, results, cancellation)
+
+        return run_counted
+
+    def counted_binding(self, bind: Bind) -> Bind:
+        """`bind`, each execution of what it gives counted."""
+
+        def bind_counted(
+            sources: Sequence[Array], results: Targets, /
+        ) -> Callable[[], Sequence[Array] | None]:
+            call = bind(sources, results)
+
+            def call_counted() -> Sequence[Array] | None:
+                self._count()
+                return call()
+
+            return call_counted
+
+        return bind_counted
+
+    def _count(self) -> None:
+        """Note one more."""
+        with self._lock:
+            self.calls += 1
+
+
+class SlowerProgram(BoundProgram):
+    """A network's program on other backends, which counts its executions.
+
+    Parameters
+    ----------
+    made : BoundProgram
+    maker : TieredNetwork
+        Whose plan it has; kept as long as somebody may execute that.
+
+    Attributes
+    ----------
+    counter : CallCounter
+    """
+
+    __slots__ = ("counter", "maker")
+
+    def __init__(self, made: BoundProgram, maker: TieredNetwork) -> None:
+        self.counter = CallCounter()
+        self.maker = maker
+        super().__init__(
+            made.shapes,
+            made.plan,
+            self.counter.counted(made.run),
+            self.counter.counted_binding(made.bind),
+            made.stops_in_place,
+            made.inputs,
+            made.outputs,
+        )
+
+
+def maker_of(prepared: BoundProgram | None) -> TieredNetwork | None:
+    """The network whose plan a slower program has; None for other programs."""
+    return prepared.maker if isinstance(prepared, SlowerProgram) else None
+
+
+@dataclass
+class _Exchange:
+    """Exchange for some input shapes: what is compiled, and what runs until then.
+
+    Parameters
+    ----------
+    shapes : tuple of tuple of int
+    backends : tuple of str
+        Whose code it is.
+    is_kept : bool
+        Whether this process finds what another one compiles.
+    counter : CallCounter
+        Of what runs until then.
+    """
+
+    shapes: Shapes
+    backends: tuple[BackendId, ...]
+    is_kept: bool
+    counter: CallCounter
+    where: str = _ELSEWHERE
+    state: str = "pending"
+    error: ArmpyError | None = None
+    began_s: float = 0.0
+    seconds: float = 0.0
+
+    def report(self) -> LateCompilation:
+        """The exchange for people."""
+        is_pending = self.state == "pending"
+        seconds = time.perf_counter() - self.began_s if is_pending else self.seconds
+        reason = "" if self.error is None else str(self.error)
+        about = self.backends, self.where, self.counter.calls, seconds, reason
+        return LateCompilation(self.state, *about)
+
+
+class Tiers:
+    """Tiers of one loaded network.
+
+    Parameters
+    ----------
+    network : LoadedNetwork
+        Not kept alive.
+    settings : NetworkSettings
+    again : callable
+        Returns what another process makes the same network with: something that can be pickled,
+        and called for a model that waits for what is compiled. Raises an `ArmpyError` where that
+        cannot be.
+
+    Notes
+    -----
+    For each set of input shapes, the network is prepared while backends are asked to leave what
+    they would have to compile (`armpy.backend.postpone_compilation`). If none does, there is no
+    second tier. Otherwise the layers run on the other backends, and a thread has another process
+    compile; then the network is prepared again, of what is found on disk by now, and its program
+    takes the place of the slower one in one assignment: a call runs the one or the other to its
+    end. Programs of both tiers are surrounded by the same network, with its variables.
+    """
+
+    def __init__(
+        self, network: TieredNetwork, settings: NetworkSettings, again: Callable[[], object]
+    ) -> None:
+        self._network = weakref.ref(network)
+        self._again = again
+        self._why_waiting = _why_waiting(settings)
+        # A process for each of any number of shapes would cost more than it saves.
+        self._most = settings.plan_cache_size
+        self._left_out: set[BackendId] = set()
+        self._slower: TieredNetwork | None = None
+        self._keeps_slower = bool([*nested_graphs(network.graph)])
+        # Guards what follows; never held while the network's own lock is asked for.
+        self._changed = threading.Condition()
+        self._exchanges: dict[Shapes, _Exchange] = {}
+        self._thread: threading.Thread | None = None
+        self._process: CompileProcess | None = None
+        self._is_closed = False
+
+    def prepared(self, network: TieredNetwork, shapes: Shapes) -> BoundProgram:
+        """The network prepared for some input shapes, on what runs now; its lock is held.
+
+        Raises
+        ------
+        ArmpyError
+            As while it is prepared otherwise.
+        """
+        reason = self._why_waiting
+        if requested_tuning() is not None:
+            reason = "what is fastest is to be measured"
+        if len(self._exchanges) >= self._most and shapes not in self._exchanges:
+            reason = f"{self._most} sets of shapes have been compiled in the background"
+        if reason:
+            _log.info("what is compiled is waited for: %s", reason)
+            return network.compiled(shapes)
+        try:
+            with postponed_compilation():
+                return network.compiled(shapes)
+        except CompilationPostponedError as error:
+            postponed = error
+        slower = self._slower_program(network, shapes, postponed)
+        if slower is None:
+            return network.compiled(shapes)
+        backends = (*sorted(self._left_out),)
+        if self._began(_Exchange(shapes, backends, postponed.is_kept, slower.counter)):
+            return slower
+        return network.compiled(shapes)
+
+    def _slower_program(
+        self, network: TieredNetwork, shapes: Shapes, postponed: CompilationPostponedError
+    ) -> SlowerProgram | None:
+        """The program on backends that need not compile; None if they do not take all layers."""
+        # It ends: every turn leaves a backend out, and none comes back.
+        while True:
+            if postponed.backend_id not in self._left_out:
+                self._left_out.add(postponed.backend_id)
+                self._slower = None
+            if not {one.get_id() for one in network.backends} - self._left_out:
+                _log.info("what is compiled is waited for: no other backend is wanted")
+                return None
+            try:
+                with postponed_compilation():
+                    maker = self._slower = self._slower or network.without(self._left_out)
+                    plan = maker.plan(shapes)
+                return SlowerProgram(network.surrounded(shapes, plan), maker)
+            except CompilationPostponedError as error:
+                postponed = error
+            except ArmpyError as error:
+                _log.info("what is compiled is waited for, as nothing else runs it: %s", error)
+                return None
+
+    def _began(self, exchange: _Exchange) -> bool:
+        """Have something compiled; whether that can be done in the background."""
+        exchange.began_s = time.perf_counter()
+        with self._changed:
+            self._exchanges[exchange.shapes] = exchange
+            try:
+                self._have_thread()
+            except RuntimeError as error:  # the system gives no more threads
+                _log.info("what is compiled is waited for: %s", error)
+                del self._exchanges[exchange.shapes]
+                return False
+        return True
+
+    def _have_thread(self) -> None:
+        """Start a thread for what is pending, if there is none: a forked process has none."""
+        if self._thread is None or not self._thread.is_alive():
+            name, about = "armpy compiles in the background", (weakref.ref(self),)
+            self._thread = threading.Thread(target=_work, args=about, name=name, daemon=True)
+            self._thread.start()
+
+    def next_pending(self) -> _Exchange | None:
+        """What the thread does next; None if it is to end."""
+        with self._changed:
+            for exchange in self._exchanges.values():
+                if exchange.state == "pending" and not self._is_closed:
+                    return exchange
+            self._thread = None
+            return None
+
+    def started(self, exchange: _Exchange) -> CompileProcess | None:
+        """The process that compiles; None where this one does."""
+        reason = "" if exchange.is_kept else "nothing of it is kept on disk"
+        reason = reason or why_not_elsewhere()
+        network = self._network()
+        if network is None:
+            return None
+        if not reason:
+            is_default = tuple(network.default_shapes() or ()) == exchange.shapes
+            try:
+                again: Callable[[], object] = self._again()  # type: ignore[assignment]
+                shapes = None if is_default else exchange.shapes
+                process = CompileProcess(CompileRequest(again, shapes, exchange.backends))
+            # What cannot be handed over, and limits on processes, are no reason to fail.
+            except (ArmpyError, OSError, PicklingError, TypeError, AttributeError) as error:
+                reason = str(error)
+        if reason:
+            exchange.where = f"in this process ({reason})"
+            _log.info("compiling in this process: %s", reason)
+            return None
+        with self._changed:
+            self._process = process
+            if self._is_closed:
+                process.end()
+        return process
+
+    def finish(self, exchange: _Exchange, process: CompileProcess | None) -> None:
+        """Let what has been compiled run, or compile it here, or go on without.
+
+        Notes
+        -----
+        An error is kept for `wait`, told in the log, and in the placement.
+        """
+        outcome = None if process is None else process.outcome()
+        network = self._network()
+        with self._changed:
+            self._process = None
+            if network is None or self._is_closed:
+                self._is_closed = True
+                self._changed.notify_all()
+                return
+        try:
+            if outcome is not None and outcome.unfit:
+                exchange.where = f"in this process ({outcome.unfit})"
+            elif outcome is not None and outcome.error is not None:
+                raise outcome.error
+            self._exchange(network, exchange, is_on_disk=outcome is not None and not outcome.unfit)
+        except ArmpyError as error:
+            if not network.is_closed:
+                names = ", ".join(exchange.backends)
+                text = "%s could not be compiled in the background, its layers stay elsewhere: %s"
+                _log.warning(text, names, error)
+            self._end(exchange, "failed", error)
+        except BaseException as error:
+            self._end(exchange, "failed", BackendError(f"{type(error).__name__}: {error}"))
+            raise  # a mistake of armpy's own, which the thread's hook shows
+        else:
+            self._end(exchange, "done")
+
+    def _exchange(self, network: TieredNetwork, exchange: _Exchange, *, is_on_disk: bool) -> None:
+        """Prepare the network with what is compiled, and let calls run that."""
+        prepared = None
+        if is_on_disk:
+            try:
+                with postponed_compilation():
+                    prepared = network.compiled(exchange.shapes)
+            except CompilationPostponedError as error:
+                exchange.where = f"in this process (another one's work is not found: {error})"
+        if prepared is None:
+            prepared = network.compiled(exchange.shapes)
+        placed = prepared.plan.placement
+        if problem := failure(placed, exchange.backends):
+            raise BackendError(problem)
+        network.exchange(prepared)
+
+    def _end(self, exchange: _Exchange, state: str, error: ArmpyError | None = None) -> None:
+        """Note what became of an exchange."""
+        with self._changed:
+            exchange.seconds = time.perf_counter() - exchange.began_s
+            exchange.error = error
+            exchange.state = state
+            is_over = all(one.state == "done" for one in self._exchanges.values())
+            # Its memory and packed weights go with the last call and the last bound execution.
+            # Control flow that these run is found through it.
+            if is_over and not self._keeps_slower:
+                self._slower = None
+            self._changed.notify_all()
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether anything is being compiled."""
+        return any(one.state == "pending" for one in [*self._exchanges.values()])
+
+    def wait(self, timeout_s: float | None = None) -> None:
+        """Wait until what is compiled runs.
+
+        Parameters
+        ----------
+        timeout_s : float, optional
+
+        Raises
+        ------
+        PreparationTimeoutError
+            If it takes longer; it goes on.
+        ArmpyError
+            What compiling has raised.
+        """
+        self.settle(timeout_s)
+        errors = [one.error for one in [*self._exchanges.values()] if one.error is not None]
+        if errors:
+            raise errors[0]
+
+    def settle(self, timeout_s: float | None = None) -> None:
+        """`wait`, and go on as it is where compiling has failed.
+
+        Raises
+        ------
+        PreparationTimeoutError
+            If it takes longer; it goes on.
+        """
+        with self._changed:
+            if self.is_pending and not self._is_closed:
+                self._have_thread()
+            if not self._changed.wait_for(
+                lambda: self._is_closed or not self.is_pending, timeout_s
+            ):
+                raise PreparationTimeoutError(
+                    "the network is still being compiled",
+                    expected=f"its end within {timeout_s:g} s",
+                    fix="Wait longer; calls are answered meanwhile",
+                )
+
+    def reported(self, placement: Placement, latest: BoundProgram) -> Placement:
+        """A placement with what is, or was, compiled for it."""
+        exchange = self._exchanges.get(latest.shapes)
+        if exchange is None:
+            return placement
+        return replace(placement, compilation=exchange.report())
+
+    def close(self) -> None:
+        """End what is compiling."""
+        with self._changed:
+            self._is_closed = True
+            if self._process is not None:
+                self._process.end()
+            self._changed.notify_all()
+        self._slower = None
+
+
+def _why_waiting(settings: NetworkSettings) -> str:
+    """Why what is compiled has to be waited for; empty if it need not be."""
+    properties, options = settings.properties, settings.optimizer
+    reasons = {
+        "placement by cost measures compiled code": options.preference is not Preference.ORDER,
+        "on_fallback='error' lets nothing run elsewhere": options.on_fallback == "error",
+        "memory is imported for its backends": bool(
+            properties.input_source or properties.output_source
+        ),
+        "working memory is the application's": properties.external_memory,
+        "tensors are protected": settings.protected_mode,
+    }
+    return "; ".join(reason for reason, holds in reasons.items() if holds)
+
+
+def _work(reference: weakref.ref[Tiers]) -> None:
+    """Do what is pending, without keeping the network alive for it."""
+    while (tiers := reference()) is not None and (exchange := tiers.next_pending()) is not None:
+        process = tiers.started(exchange)
+        tiers.finish(exchange, process)
+        del tiers, exchange

@@ -1,0 +1,561 @@
+"""Compilation in the background: what answers until all is compiled, and what does then."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import os
+import pickle
+import pty
+import signal
+import subprocess
+import sys
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import armpy
+from armpy.backend import postpone_compilation
+from armpy.backend.preparation import postponed_compilation
+from armpy.errors import (
+    BackendError,
+    CompilationPostponedError,
+    InvalidArgumentError,
+    PreparationTimeoutError,
+)
+from armpy.execution.background import compile_process
+from armpy.model.batching import Batcher
+from tests.frontends.test_tflite_signatures import counters
+from tests.support.descendants import await_end, is_running
+from tests.support.example_backends import DIGITS
+from tests.support.gated_compiler import ADDED, GatedCompiler
+from tests.support.networks import floats
+from tests.support.tflite_control_flow import variable_model
+from tests.support.tflite_writer import TfliteModel
+
+BACKENDS = ["Gated", "CpuRef"]
+X = floats(1, 2)
+SLOW, FAST = [2.0, 4.0], [1 + ADDED, 2 + ADDED]
+
+
+@pytest.fixture
+def compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> GatedCompiler:
+    """A compiler behind a gate that is closed, with a cache of its own."""
+    return GatedCompiler.install(tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A model that doubles its input, by an addition."""
+    file = tmp_path / "double.tflite"
+    file.write_bytes(doubled((2,)))
+    return file
+
+
+def doubled(shape: tuple[int, ...], signature: tuple[int, ...] | None = None) -> bytes:
+    """A model that adds its input to itself, and names a value in between."""
+    model = TfliteModel()
+    main = model.subgraph()
+    x = main.tensor("x", shape, shape_signature=signature)
+    middle = main.tensor("middle", shape, shape_signature=signature)
+    y = main.tensor("y", shape, shape_signature=signature)
+    main.operator("ADD", [x, x], [middle], {})
+    main.operator("ABS", [middle], [y], {})
+    main.inputs(x)
+    main.outputs(y)
+    return model.to_bytes()
+
+
+def load(source: Any, **options: Any) -> armpy.Model:
+    """A model whose kernels are compiled in the background."""
+    return armpy.load(source, **{"backends": BACKENDS, "compile": "background", **options})
+
+
+def answer(model: Callable[..., Any], given: Any) -> Any:
+    """What a model makes of an input."""
+    return model(given).tolist()
+
+
+def wait_for(holds: Callable[[], object]) -> None:
+    """Wait until something holds."""
+    deadline_s = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < deadline_s
+        time.sleep(0.01)
+
+
+def test_calls_are_answered_before_and_after_the_exchange(
+    compiler: GatedCompiler, path: Path
+) -> None:
+    with load(path) as model:
+        assert answer(model, X) == SLOW
+        assert model.run({"x": X})["y"].tolist() == SLOW
+        assert model.start({"x": X}).result()["y"].tolist() == SLOW
+        assert asyncio.run(model.run_async({"x": X}))["y"].tolist() == SLOW
+        compiler.open_gate()
+        model.warm_up()
+        assert answer(model, X) == FAST
+        assert model.run({"x": X}, {"y": np.zeros(2, np.float32)})["y"].tolist() == FAST
+        assert model.start({"x": X}).result()["y"].tolist() == FAST
+        assert asyncio.run(model.run_async({"x": X}))["y"].tolist() == FAST
+    assert len(compiler.compiled) == 1
+    assert os.getpid() not in compiler.compiled
+
+
+def test_waiting_is_what_is_done_if_nothing_is_said(compiler: GatedCompiler, path: Path) -> None:
+    compiler.open_gate()
+    with armpy.load(path, backends=BACKENDS) as model:
+        assert answer(model, X) == FAST
+        assert model.placement is not None
+        assert model.placement.compilation is None
+    assert compiler.compiled == [os.getpid()]
+
+
+def test_another_word_is_refused(path: Path) -> None:
+    with pytest.raises(InvalidArgumentError, match="'wait' or 'background'; got 'later'"):
+        armpy.load(path, compile="later")
+
+
+def test_the_placement_says_what_runs_and_what_is_to_come(
+    compiler: GatedCompiler, path: Path
+) -> None:
+    with load(path) as model:
+        for _ in range(3):
+            model(X)
+        pending = model.placement
+        assert pending is not None
+        assert pending.layers_by_backend == {"CpuRef": 2}
+        assert pending.compilation is not None
+        assert pending.compilation.state == "pending"
+        assert pending.compilation.calls == 3
+        assert "Gated is compiling in another process" in str(pending)
+        compiler.open_gate()
+        model.warm_up()
+        done = model.placement
+        assert done is not None
+        assert done.layers_by_backend == {"Gated": 2}
+        assert done.compilation is not None
+        assert (done.compilation.state, done.compilation.calls) == ("done", 3)
+        assert done.compilation.backends == ("Gated",)
+        assert "Gated took over after 3 calls and " in str(done)
+        assert '"state": "done"' in done.to_json()
+
+
+def test_what_is_compiled_already_has_no_second_tier(compiler: GatedCompiler, path: Path) -> None:
+    compiler.open_gate()
+    armpy.load(path, backends=BACKENDS).close()
+    with load(path) as model:
+        assert answer(model, X) == FAST
+        assert model.placement is not None
+        assert model.placement.compilation is None
+    assert len(compiler.begun) == 1
+
+
+def test_a_network_without_another_backend_waits(compiler: GatedCompiler, path: Path) -> None:
+    compiler.open_gate()
+    with load(path, backends=["Gated"]) as model:
+        assert answer(model, X) == FAST
+    with load(path, on_fallback="error") as model:
+        assert answer(model, X) == FAST
+
+
+def test_waiting_ends_in_time(compiler: GatedCompiler, path: Path) -> None:
+    with load(path) as model:
+        with pytest.raises(PreparationTimeoutError, match=r"still being compiled.*within 0\.05 s"):
+            model.warm_up(timeout_s=0.05)
+        assert answer(model, X) == SLOW
+        compiler.open_gate()
+        model.warm_up(timeout_s=60)
+        assert answer(model, X) == FAST
+
+
+def test_every_call_of_many_threads_is_of_one_tier(compiler: GatedCompiler, path: Path) -> None:
+    seen: list[list[Any]] = [[] for _ in range(4)]
+    with load(path) as model:
+
+        def call(answers: list[Any]) -> None:
+            while not answers or answers[-1] != FAST:
+                answers.append(answer(model, X))
+
+        threads = [threading.Thread(target=call, args=(answers,)) for answers in seen]
+        for thread in threads:
+            thread.start()
+        wait_for(lambda: all(seen))
+        compiler.open_gate()
+        for thread in threads:
+            thread.join(60)
+    for answers in seen:
+        # First the one, then the other, and nothing in between.
+        assert answers == [SLOW] * (len(answers) - 1) + [FAST]
+        assert len(answers) > 1
+
+
+def test_variables_go_on_where_they_were(compiler: GatedCompiler) -> None:
+    with load(variable_model().to_bytes()) as model:
+        for _ in range(3):
+            total = model.run({"x": floats(1, 1)})
+        assert [4, 5] in [array.tolist() for array in total.values()]
+        compiler.open_gate()
+        model.warm_up()
+        total = model.run({"x": floats(1, 1)})
+        # The program adds 1000 to what the variable held, 4 and 5, and the input.
+        assert [4 + 1 + ADDED, 5 + 1 + ADDED] in [array.tolist() for array in total.values()]
+        model.reset_state()
+        total = model.run({"x": floats(1, 1)})
+        assert [1 + 1 + ADDED, 2 + 1 + ADDED] in [array.tolist() for array in total.values()]
+
+
+def test_signatures_share_variables_across_the_exchange(compiler: GatedCompiler) -> None:
+    with load(counters().to_bytes(), signature="add") as model:
+        assert answer(model, floats(1, 1)) == [2, 3]
+        compiler.open_gate()
+        model.warm_up()
+        assert answer(model, floats(1, 1)) == [2 + 1 + ADDED, 3 + 1 + ADDED]
+        shown = model.signature("show").run({})["total"]
+        assert shown.tolist() == [2 + 1 + ADDED, 3 + 1 + ADDED]
+
+
+def test_other_outputs_and_shapes_are_compiled_in_the_background_as_well(
+    compiler: GatedCompiler, path: Path
+) -> None:
+    with load(path) as model:
+        assert model.run({"x": X}, ["middle"])["middle"].tolist() == SLOW
+        other = model.reshape({"x": (3,)})
+        assert answer(other, floats(1, 2, 3)) == [2, 4, 6]
+        compiler.open_gate()
+        model.warm_up()
+        other.warm_up()
+        model.with_outputs(["middle"]).warm_up()
+        assert model.run({"x": X}, ["middle"])["middle"].tolist() == FAST
+        assert answer(other, floats(1, 2, 3)) == [1 + ADDED, 2 + ADDED, 3 + ADDED]
+    assert os.getpid() not in compiler.compiled
+
+
+def test_shapes_that_come_later_are_compiled_in_the_background(
+    compiler: GatedCompiler, tmp_path: Path
+) -> None:
+    path = tmp_path / "open.tflite"
+    path.write_bytes(doubled((1,), (-1,)))
+    with load(path) as model:
+        assert answer(model, X) == SLOW
+        assert answer(model, floats(1, 2, 3)) == [2, 4, 6]
+        compiler.open_gate()
+        model.warm_up([{"x": (2,)}, {"x": (3,)}])
+        assert answer(model, X) == FAST
+        assert answer(model, floats(1, 2, 3)) == [1 + ADDED, 2 + ADDED, 3 + ADDED]
+    assert os.getpid() not in compiler.compiled
+
+
+def test_bound_executions_and_working_memory_stay_what_they_were_made_for(
+    compiler: GatedCompiler, path: Path
+) -> None:
+    with load(path) as model:
+        given = X.copy()
+        execution, memory = model.bind({"x": given}), model.create_working_memory()
+        assert execution()["y"].tolist() == SLOW
+        compiler.open_gate()
+        model.warm_up()
+        given[:] = 3
+        assert execution()["y"].tolist() == [6, 6]
+        assert model.run({"x": X}, memory=memory)["y"].tolist() == SLOW
+        assert model.bind({"x": X.copy()})()["y"].tolist() == FAST
+        with model.create_working_memory() as newer:
+            assert model.run({"x": X}, memory=newer)["y"].tolist() == FAST
+
+
+def test_memory_is_imported_for_what_is_compiled(compiler: GatedCompiler, path: Path) -> None:
+    with load(path) as model:
+        assert answer(model, X) == SLOW
+        compiler.open_gate()
+        with model.import_inputs({"x": X.copy()})["x"] as tensor:
+            assert model.run({"x": tensor})["y"].tolist() == FAST
+
+
+def test_a_batcher_goes_over_to_what_is_compiled(compiler: GatedCompiler, tmp_path: Path) -> None:
+    path = tmp_path / "rows.tflite"
+    path.write_bytes(doubled((1, 2), (-1, 2)))
+    with load(path) as model, Batcher(model) as batcher:
+        assert answer(batcher, X[None]) == [SLOW]
+        compiler.open_gate()
+        model.warm_up({"x": (1, 2)})
+        assert answer(batcher, X[None]) == [FAST]
+
+
+def test_a_copy_is_loaded_in_the_background_too(compiler: GatedCompiler, path: Path) -> None:
+    with load(path) as model, pickle.loads(pickle.dumps(model)) as copy:
+        assert answer(copy, X) == SLOW
+        compiler.open_gate()
+        for one in (model, copy):
+            one.warm_up()
+            assert answer(one, X) == FAST
+
+
+@pytest.mark.parametrize("is_stream", [False, True])
+def test_contents_are_handed_to_the_other_process(
+    compiler: GatedCompiler, path: Path, is_stream: bool
+) -> None:
+    with path.open("rb") as file, load(file if is_stream else file.read()) as model:
+        assert answer(model, X) == SLOW
+        compiler.open_gate()
+        model.warm_up()
+        assert answer(model, X) == FAST
+    assert os.getpid() not in compiler.compiled
+
+
+def test_what_fails_to_compile_stays_where_it_is_and_says_so(
+    compiler: GatedCompiler, path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    compiler.fail()
+    with load(path) as model:
+        assert answer(model, X) == SLOW
+        compiler.open_gate()
+        for _ in range(2):
+            with pytest.raises(BackendError, match="the compiler has a mistake"):
+                model.warm_up()
+        assert answer(model, X) == SLOW
+        placement = model.placement
+        assert placement is not None
+        assert placement.compilation is not None
+        assert placement.compilation.state == "failed"
+        assert "Gated failed to compile" in str(placement)
+        assert "the compiler has a mistake" in str(placement)
+    warned = [record for record in caplog.records if record.levelname == "WARNING"]
+    assert any("Gated could not be compiled in the background" in r.message for r in warned)
+
+
+def test_where_nothing_is_kept_this_process_compiles(compiler: GatedCompiler, path: Path) -> None:
+    compiler.keep_nothing()
+    with load(path) as model:
+        assert answer(model, X) == SLOW
+        compiler.open_gate()
+        model.warm_up()
+        assert answer(model, X) == FAST
+        assert model.placement is not None
+        assert model.placement.compilation is not None
+        assert "another one's work is not found" in model.placement.compilation.where
+
+
+def test_where_no_interpreter_can_be_started_this_process_compiles(
+    compiler: GatedCompiler, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+    with load(path) as model:
+        assert answer(model, X) == SLOW
+        compiler.open_gate()
+        model.warm_up()
+        assert answer(model, X) == FAST
+        assert model.placement is not None
+        assert model.placement.compilation is not None
+        assert "can start no interpreter" in model.placement.compilation.where
+    assert compiler.compiled == [os.getpid()]
+
+
+def test_without_a_folder_to_write_to_this_process_compiles(
+    compiler: GatedCompiler, path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("ARMPY_CACHE_DIR", os.fspath(tmp_path / "file" / "cache"))
+    with load(path) as model:
+        assert answer(model, X) == SLOW
+        compiler.open_gate()
+        model.warm_up()
+        assert answer(model, X) == FAST
+    assert compiler.compiled == [os.getpid()]
+
+
+def test_what_another_process_cannot_have_is_compiled_here(
+    compiler: GatedCompiler, path: Path
+) -> None:
+    registry = armpy.backend_registry()
+    registry.register("Mine", lambda: registry.get("CpuRef"))
+    runtime = armpy.Runtime(armpy.RuntimeOptions(BACKENDS, registry=registry))
+    with runtime, load(path, backends=None, runtime=runtime) as model:
+        assert answer(model, X) == SLOW
+        compiler.open_gate()
+        model.warm_up()
+        assert answer(model, X) == FAST
+    assert compiler.compiled == [os.getpid()]
+
+
+def test_closing_ends_the_process_that_compiles(compiler: GatedCompiler, path: Path) -> None:
+    model = load(path)
+    wait_for(lambda: compiler.begun)
+    model.close()
+    await_end(compiler.begun[0])
+    assert compiler.compiled == []
+
+
+_APPLICATION = """\
+import sys, armpy
+model = armpy.load(sys.argv[1], backends=["Gated", "CpuRef"], compile="background")
+print(model([1, 2]).tolist(), flush=True)
+sys.stdin.read()
+model.warm_up()
+print(model([1, 2]).tolist(), flush=True)
+"""
+
+
+def application(path: Path) -> subprocess.Popen[str]:
+    """A process that answers, and waits for what is compiled once its input ends."""
+    return subprocess.Popen(
+        [sys.executable, "-c", _APPLICATION, os.fspath(path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_killing_the_application_ends_the_process_that_compiles_and_the_next_one_goes_on(
+    compiler: GatedCompiler, path: Path
+) -> None:
+    with application(path) as killed:
+        assert killed.stdout is not None
+        assert killed.stdout.readline() == f"{SLOW}\n"
+        wait_for(lambda: compiler.begun)
+        killed.send_signal(signal.SIGKILL)
+    await_end(compiler.begun[0])
+    assert compiler.compiled == []
+    compiler.open_gate()
+    with load(path) as model:
+        model.warm_up()
+        assert answer(model, X) == FAST
+    assert len(compiler.compiled) == 1
+
+
+def test_eight_processes_compile_once(compiler: GatedCompiler, path: Path) -> None:
+    processes = [application(path) for _ in range(8)]
+    try:
+        for process in processes:
+            assert process.stdout is not None
+            assert process.stdout.readline() == f"{SLOW}\n"
+        compiler.open_gate()
+        for process in processes:
+            assert process.communicate(timeout=300)[0] == f"{FAST}\n"
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+    assert len(compiler.compiled) == 1
+    assert not any(map(is_running, compiler.begun))
+
+
+def test_the_outcome_of_a_process_that_dies_is_an_error() -> None:
+    request = compile_process.CompileRequest(os.abort, None, ("Gated",))
+    outcome = compile_process.CompileProcess(request).outcome()
+    assert isinstance(outcome.error, BackendError)
+    assert "exit code -6" in str(outcome.error)
+
+
+def test_numbaacc_takes_over_with_its_own_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ARMPY_CACHE_DIR", os.fspath(tmp_path / "cache"))
+    with armpy.load(DIGITS, backends=["CpuRef"]) as reference:
+        shape = [size or 1 for size in reference.inputs[0].shape or ()]
+        image = np.random.default_rng(0).integers(-128, 127, shape).astype(np.int8)
+        expected = reference(image)
+    with armpy.load(DIGITS, compile="background") as model:
+        np.testing.assert_array_equal(model(image), expected)
+        model.warm_up()
+        taken = model(image)
+        assert model.placement is not None
+        assert "NumbaAcc" in model.placement.layers_by_backend
+    with armpy.load(DIGITS) as compiled:
+        np.testing.assert_array_equal(taken, compiled(image))
+
+
+def test_only_so_many_shapes_are_compiled_in_the_background(
+    compiler: GatedCompiler, tmp_path: Path
+) -> None:
+    path = tmp_path / "open.tflite"
+    path.write_bytes(doubled((1,), (-1,)))
+    options = armpy.RuntimeOptions(BACKENDS, plan_cache_size=1)
+    with armpy.Runtime(options) as runtime, load(path, backends=None, runtime=runtime) as model:
+        assert answer(model, floats(1)) == [2]
+        compiler.open_gate()
+        assert answer(model, floats(1, 2, 3)) == [1 + ADDED, 2 + ADDED, 3 + ADDED]
+
+
+@pytest.mark.parametrize("is_given", [False, True])
+def test_a_model_that_is_dropped_goes_while_it_is_compiled(
+    compiler: GatedCompiler, path: Path, is_given: bool
+) -> None:
+    runtime = armpy.Runtime(armpy.RuntimeOptions(BACKENDS)) if is_given else None
+    model = load(path, backends=None if is_given else BACKENDS, runtime=runtime)
+    model.with_outputs(["middle"])
+    seen = weakref.ref(model.runtime), weakref.ref(model.handle.loaded)
+    wait_for(lambda: compiler.begun)
+    del model, runtime
+    gc.collect()
+    assert [one() for one in seen] == [None, None]
+    for pid in compiler.begun:
+        await_end(pid)
+
+
+def test_a_backend_that_does_not_ask_is_waited_for() -> None:
+    postpone_compilation("Any", "3 kernels", is_kept=True)  # nobody has asked it to
+    with (
+        pytest.raises(CompilationPostponedError, match="Any: 3 kernels would have to be") as caught,
+        postponed_compilation(),
+    ):
+        postpone_compilation("Any", "3 kernels", is_kept=True)
+    assert (caught.value.backend_id, caught.value.is_kept) == ("Any", True)
+
+
+def run_command(path: Path, *arguments: str) -> str:
+    """What ``armpy run`` prints on a terminal."""
+    ends = pty.openpty()
+    command = [sys.executable, "-m", "armpy", "run", os.fspath(path), *arguments]
+    with subprocess.Popen(command, stdout=ends[1], stderr=ends[1]) as process:
+        os.close(ends[1])
+        text = b""
+        with contextlib.suppress(OSError):  # Linux' way to say that the other end is closed
+            while part := os.read(ends[0], 4096):
+                text += part
+        os.close(ends[0])
+    assert process.returncode == 0
+    return text.decode()
+
+
+def test_the_command_answers_a_person_before_it_compiles(
+    compiler: GatedCompiler, path: Path
+) -> None:
+    pytest.importorskip("click")
+    compiler.open_gate()
+    text = run_command(path)
+    assert "CpuRef 2" in text
+    assert "compiling for the next time" in text
+    assert len(compiler.compiled) == 1
+    assert "Gated 2" in run_command(path)
+    assert len(compiler.compiled) == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("--json",), ("--repeat", "2"), ("--compile", "wait"), ("--backends", "Gated,CpuRef")],
+)
+def test_the_command_waits_where_programs_read_or_time_is_measured(
+    compiler: GatedCompiler, path: Path, arguments: tuple[str, ...]
+) -> None:
+    pytest.importorskip("click")
+    compiler.open_gate()
+    text = run_command(path, *arguments)
+    assert "Gated" in text
+    assert "CpuRef 2" not in text
+    assert "compiling for" not in text
+
+
+def test_the_command_does_as_it_is_told(compiler: GatedCompiler, path: Path) -> None:
+    pytest.importorskip("click")
+    compiler.open_gate()
+    command = [sys.executable, "-m", "armpy", "run", os.fspath(path), "--compile", "background"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "CpuRef 2" in done.stdout
+    assert len(compiler.compiled) == 1
