@@ -151,6 +151,15 @@ def save_model(
     return write_container(path, manifest, sections, sign)
 
 
+def compiled_views(network: LoadedNetwork) -> Iterator[tuple[BackendId, SubgraphView]]:
+    """What backends have compiled of a network, and of those that its control flow runs."""
+    for inner in (network, *network.inner_networks):
+        for plan in static_plans(inner.plans):
+            for layer in plan.network.graph.layers:
+                if isinstance(layer.operation, PreCompiled):
+                    yield plan.network.backend_ids[layer.id], _view(plan.network, layer)
+
+
 def can_be_light(network: LoadedNetwork) -> bool:
     """Whether a file of the network would run without anything being prepared."""
     plan = _static_plan(network)

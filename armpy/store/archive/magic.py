@@ -5,6 +5,9 @@ MAGIC = b"armpyNet"
 KIND_MODEL = "model"
 """Kind of the files that `armpy.Model.save` writes."""
 
+KIND_KERNELS = "kernels"
+"""Kind of the files that `armpy kernels build` writes."""
+
 
 def is_prepared(beginning: bytes) -> bool:
     """Whether a file that begins so is a prepared one, of whatever version."""

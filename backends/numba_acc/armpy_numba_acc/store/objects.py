@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from armpy.backend import CacheUse, Progress, report_cache_use, report_progress
@@ -15,6 +16,7 @@ from armpy_numba_acc.machine.compiler import missing_compiler
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.store.keys import is_current, object_key
+from armpy_numba_acc.store.packs import packed_code
 from armpy_numba_acc.store.parallel_compile import CompileWorkers, compile_workers
 from armpy_numba_acc.store.settings import disk_entries
 
@@ -60,7 +62,7 @@ def kernel_addresses(
 def object_codes(
     kernels: Sequence[Kernel], isa: Isa, num_processes: int = 1
 ) -> dict[Kernel, bytes]:
-    """Object code of each kernel, from disk or compiled and kept there.
+    """Object code of each kernel, from disk, from a kernel pack, or compiled and kept on disk.
 
     Parameters
     ----------
@@ -81,6 +83,12 @@ def object_codes(
     for kernel, key in keys.items():
         if entries is not None and key and (parts := entries.read(_KIND, key)):
             codes[kernel] = bytes(parts[0])
+    kept = len(codes)
+    packs: Counter[str] = Counter()
+    for kernel in kernels:
+        if kernel not in codes and (packed := packed_code(kernel, isa)) is not None:
+            codes[kernel] = packed.code
+            packs[f"from {packed.where}"] += 1
     absent = [kernel for kernel in kernels if kernel not in codes]
     if absent and (reason := missing_compiler()):
         raise BackendUnavailableError(
@@ -89,14 +97,16 @@ def object_codes(
             expected=f"code of '{absent[0].symbol}' for {isa.name}",
             actual=f"none; {len(absent)} of {len(kernels)} kernels are missing",
         )
-    if entries is not None:
-        reason = f"{len(absent)} of them were not there" if absent else ""
+    sources = {"kept": kept, **packs, "compiled": len(absent)}
+    origins = ", ".join(f"{count} {origin}" for origin, count in sources.items() if count)
+    if entries is not None or packs:
+        reason = "" if kept == len(kernels) else origins
         report_cache_use(CacheUse("NumbaAcc", f"{len(kernels)} kernels", not absent, reason))
-        if all(keys.values()) and is_current():
-            # Kernels of one name share what Numba translates: one process does most of them.
-            absent.sort(key=lambda kernel: kernel.name)
-            with compile_workers(absent, isa, num_processes, compile_free) as others:
-                return codes | _shared(absent, isa, entries, keys, others)
+    if entries is not None and all(keys.values()) and is_current():
+        # Kernels of one name share what Numba translates: one process does most of them.
+        absent.sort(key=lambda kernel: kernel.name)
+        with compile_workers(absent, isa, num_processes, compile_free) as others:
+            return codes | _shared(absent, isa, entries, keys, others)
     for number, kernel in enumerate(absent):
         _report(number, len(absent))
         codes[kernel] = _compiled(kernel, isa)

@@ -20,6 +20,7 @@ from typing import NamedTuple
 from armpy.errors import InvalidArgumentError, did_you_mean
 from armpy_numba_acc.machine.isa import NAMES as ISA_NAMES
 from armpy_numba_acc.machine.isa import Isa, make_isa
+from armpy_numba_acc.machine.processors.cores import MOST_THREADS
 from armpy_numba_acc.machine.processors.features import Processor, architecture_of, this_processor
 from armpy_numba_acc.machine.processors.matrix_unit import may_use_matrix_unit
 
@@ -206,3 +207,26 @@ def best_first(targets: Iterable[Target], processor: Processor | None = None) ->
     return sorted(
         fitting, key=lambda target: (ISA_NAMES.index(target.isa.name), -len(target.needs))
     )
+
+
+def described(target: Target) -> dict[str, object]:
+    """What files say of a target, for `target_of`."""
+    return {
+        "target": target.name,
+        "isa": [*target.isa],
+        "needs": sorted(target.needs),
+        "threads": target.num_threads,
+    }
+
+
+def target_of(about: Mapping[str, object]) -> Target | None:
+    """The target that a file speaks of; None if it does not say so in a form that is understood."""
+    fields, needs, count = about.get("isa"), about.get("needs"), about.get("threads")
+    kinds = [str, str, str, str, int, int, str, bool, bool, bool, str, bool, bool, bool]
+    if not isinstance(fields, list) or list(map(type, fields)) != kinds:
+        return None
+    if not isinstance(needs, list) or not all(isinstance(name, str) for name in needs):
+        return None
+    if type(count) is not int or not 1 <= count <= MOST_THREADS:
+        return None
+    return Target(str(about.get("target")), Isa(*fields), frozenset(needs), count)

@@ -1,0 +1,96 @@
+"""Kernels that were compiled elsewhere, in kernel packs."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import NamedTuple
+
+from armpy.errors import ParserError
+from armpy.store.archive.kernel_packs import KernelPack, packs_of
+from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.machine.processors.targets import (
+    Target,
+    best_first,
+    described,
+    runs_on,
+    target_of,
+)
+from armpy_numba_acc.store.abi import abi_digest
+from armpy_numba_acc.store.keys import sources_digest
+
+_ID = "NumbaAcc"
+
+_log = logging.getLogger("armpy.NumbaAcc")
+
+
+class PackedCode(NamedTuple):
+    """A kernel's object code, and the pack that it is from."""
+
+    code: bytes
+    where: str
+
+
+def about_kernels(target: Target) -> dict[str, object]:
+    """What a pack says of its kernels, for `why_not`."""
+    return {**described(target), "abi": abi_digest(), "sources": sources_digest()}
+
+
+def why_not(about: Mapping[str, object], isa: Isa) -> str:
+    """Why a pack's kernels cannot be used for an instruction set; empty if they can.
+
+    Parameters
+    ----------
+    about : mapping
+        As `about_kernels` has made it, or whatever a file holds.
+    isa : Isa
+
+    Notes
+    -----
+    Kernels take it if they are made from these very sources, for an instruction set whose programs
+    are laid out alike; the processor's model only decides on how LLVM orders instructions.
+    """
+    target = target_of(about)
+    if target is None:
+        return "what it says of itself cannot be understood"
+    if about.get("sources") != sources_digest() or about.get("abi") != abi_digest():
+        return "it was made from other sources than this NumbaAcc's"
+    if reason := runs_on(target):
+        return reason
+    if _layout(target.isa) != _layout(isa):
+        return f"it is for {target.isa.name} as {target.name} has it, and {isa.name} is used"
+    return ""
+
+
+def packed_code(kernel: Kernel, isa: Isa) -> PackedCode | None:
+    """A kernel's object code from a pack; None if there is none."""
+    for pack in _fitting(packs_of(_ID), isa.strict()):
+        try:
+            code = pack.find(kernel.symbol)
+        except ParserError as error:
+            _log.warning("a kernel is compiled, as its pack cannot be used: %s", error)
+            continue
+        if code is not None:
+            return PackedCode(code, pack.where)
+    return None
+
+
+@lru_cache(maxsize=8)
+def _fitting(packs: tuple[KernelPack, ...], isa: Isa) -> tuple[KernelPack, ...]:
+    """The packs that fit an instruction set, this very processor's first."""
+    targets: dict[Target, KernelPack] = {}
+    for pack in packs:
+        reason, target = why_not(pack.about, isa), target_of(pack.about)
+        if reason:
+            _log.info("kernels are not taken from %s: %s", pack.where, reason)
+        elif target is not None:
+            targets.setdefault(target, pack)
+    ordered = best_first(targets)
+    return tuple(targets[one] for one in sorted(ordered, key=lambda one: one.isa.cpu != isa.cpu))
+
+
+def _layout(isa: Isa) -> Isa:
+    """What of an instruction set decides on which kernels programs call, and on their data."""
+    return isa.strict()._replace(triple="", cpu="", features="+f16c" * isa.has_half_conversions)
