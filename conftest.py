@@ -73,6 +73,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # What is chosen is the same on every machine, and whatever else that machine does.
 os.environ["ARMPY_NUMBA_MACHINE"] = "typical"
+os.environ["ARMPY_KERNELS"] = "off"  # what is compiled is compiled, whatever is installed
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -11,7 +11,12 @@ NumbaAcc, with warm caches) are
 
 Usage::
 
-    python -m benchmarks.starts MODEL... [--pairs N] [--compile MODEL...] [--json FILE]
+    python -m benchmarks.starts MODEL... [--pairs N] [--compile MODEL...] [--cold MODEL...]
+        [--json FILE]
+
+``--cold`` compares first starts with LiteRT's: armpy has an empty cache, once without and once with
+the kernel packs that ``ARMPY_KERNELS`` names or that are installed, and says how many kernels it
+has compiled all the same.
 """
 
 from __future__ import annotations
@@ -153,9 +158,49 @@ def first_compile(path: Path, rounds: int = 3) -> Figures:
     return {f"first {name}": statistics.median(f[name] for f in found) for name in found[0]}
 
 
+COLD = (
+    ARMPY
+    + """
+uses = [use for use in model.placement.cache_uses if use.what.endswith("kernels")]
+words = " ".join(use.reason for use in uses).replace(",", "").split()
+print("compiled", sum(int(words[n - 1]) for n, word in enumerate(words) if word == "compiled"),
+      file=sys.stderr)
+"""
+)
+"""A start that says how many kernels it has compiled."""
+
+
+def cold(path: Path, pairs: int) -> Figures:
+    """Starts with an empty cache, without and with kernel packs, in turns with LiteRT."""
+    rounds: list[dict[str, Figures]] = []
+    for _ in range(pairs):
+        found = {_PEER: start(LITERT, path)}
+        for name, variables in (("compiled", {"ARMPY_KERNELS": "off"}), ("packs", {})):
+            with tempfile.TemporaryDirectory() as folder:
+                found[name] = start(ARMPY, path, {"ARMPY_CACHE_DIR": folder, **variables})
+        rounds.append(found)
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, **thread_variables(), "ARMPY_CACHE_DIR": folder}
+        said = subprocess.run(
+            [sys.executable, "-c", COLD, str(path)],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stderr
+        compiled = int(said.rpartition("compiled ")[2] or 0)
+    figures: Figures = {}
+    for name in ("compiled", "packs"):
+        for what in ("wall_ms", "cpu_ms"):
+            figures[f"cold {name} {what}"] = statistics.median(r[name][what] for r in rounds)
+        ratios = [r[name]["cpu_ms"] / r[_PEER]["cpu_ms"] for r in rounds]
+        figures[f"cold {name} ratio"] = statistics.median(ratios)
+    return {**figures, "cold kernels compiled beside packs": compiled}
+
+
 def print_table(results: Mapping[str, Figures]) -> None:
     """Print figures as rows of a Markdown table."""
-    for group in ("ratio", "first"):
+    for group in ("ratio", "first", "cold"):
         rows = {n: f for n, f in results.items() if any(key.startswith(group) for key in f)}
         if not rows:
             continue
@@ -174,11 +219,14 @@ def main() -> None:
     parser.add_argument("models", nargs="*", type=Path, metavar="MODEL")
     parser.add_argument("--pairs", type=int, default=15)
     parser.add_argument("--compile", nargs="*", type=Path, default=[], metavar="MODEL")
+    parser.add_argument("--cold", nargs="*", type=Path, default=[], metavar="MODEL")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     results = {path.stem: compare(path.resolve(), arguments.pairs) for path in arguments.models}
     for path in arguments.compile:
         results[f"{path.stem}, first compile"] = first_compile(path.resolve())
+    for path in arguments.cold:
+        results[f"{path.stem}, cold"] = cold(path.resolve(), min(arguments.pairs, 3))
     print_table(results)
     write_json(arguments.json, results)
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from armpy.errors import ParserError
+from armpy.errors import BackendUnavailableError, ParserError
 from armpy.store.archive.kernel_packs import KernelPack, packs_of
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.kernel import Kernel
@@ -34,7 +34,21 @@ class PackedCode(NamedTuple):
 
 
 def about_kernels(target: Target) -> dict[str, object]:
-    """What a pack says of its kernels, for `why_not`."""
+    """What a pack says of its kernels, for `why_not`.
+
+    Raises
+    ------
+    BackendUnavailableError
+        If the sources have changed since this process has read them.
+    """
+    if not sources_digest():
+        raise BackendUnavailableError(
+            "a pack cannot be made: its kernels could not be told from others",
+            where=_ID,
+            expected="the sources that this process has read",
+            actual="others on disk",
+            fix="Start anew",
+        )
     return {**described(target), "abi": abi_digest(), "sources": sources_digest()}
 
 
@@ -55,7 +69,10 @@ def why_not(about: Mapping[str, object], isa: Isa) -> str:
     target = target_of(about)
     if target is None:
         return "what it says of itself cannot be understood"
-    if about.get("sources") != sources_digest() or about.get("abi") != abi_digest():
+    sources = sources_digest()
+    if not sources:
+        return "the sources on disk are not those that this process has read"
+    if about.get("sources") != sources or about.get("abi") != abi_digest():
         return "it was made from other sources than this NumbaAcc's"
     if reason := runs_on(target):
         return reason
