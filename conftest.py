@@ -27,6 +27,11 @@ settings.load_profile("armpy")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# Hundreds of processes are started, which would all compile armpy; and so would each worker do with
+# all tests, at every run.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
 _KEPT = Path(__file__).parent / ".cache" / "armpy-tests"
 """Compiled kernels, from one run to the next; never the user's own cache."""
 
