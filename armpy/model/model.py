@@ -95,7 +95,7 @@ class Model:
         signatures: Signatures[Model] | None = None,
         properties: NetworkProperties | None = None,
         read_metadata: Callable[[], ModelMetadata] | None = None,
-        read_placement: Callable[[], Placement] | None = None,
+        read_placement: Callable[[], Placement | None] | None = None,
         provenance: Provenance | None = None,
         dequantize_outputs: bool = False,
     ) -> None:
