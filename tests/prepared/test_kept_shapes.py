@@ -144,6 +144,25 @@ def test_a_kept_model_is_as_one_from_its_file(dense: Path) -> None:
         assert str(second.graph) == str(first.graph)
 
 
+def test_a_kept_model_is_prepared_for_what_is_kept(
+    dense: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = answers(dense, (2, 5))
+    with armpy.load(dense) as model:
+        with pytest.raises(InvalidArgumentError, match="an input has no shape yet"):
+            model.prepare()
+        with pytest.raises(InvalidArgumentError, match="no such input"):
+            model.prepare({"x": (2, 4), "z": (1,)})
+    read_no_more(monkeypatch)
+    with armpy.load(dense) as model:
+        model.prepare({"x": (5, np.int64(4))})  # type: ignore[dict-item]  # an integer all the same
+        assert model.placement is not None
+        assert bits(model, 5) == expected[5]
+        assert model.is_light
+        with pytest.raises(AssertionError, match="the file is read"):
+            model.prepare({"x": (3, 4)})
+
+
 def test_arrays_of_a_wrong_shape_are_refused_alike(dense: Path) -> None:
     told = []
     for _ in range(2):

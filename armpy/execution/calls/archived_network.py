@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from operator import index
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -146,6 +147,35 @@ class ArchivedNetwork:
             return self._load_whole().prepared_for(inputs, targets)
         self.latest = prepared
         return prepared
+
+    def choose(self, named: Mapping[str, Sequence[int]]) -> bool:
+        """Prepare for some shapes, if that takes no more than to read what is archived.
+
+        Parameters
+        ----------
+        named : mapping of str to sequence of int
+            Those that differ from the default, by the inputs' names.
+
+        Returns
+        -------
+        bool
+            Whether it is done; the whole network says what is wrong with shapes that cannot be.
+        """
+        chosen = {
+            value.name: value.info.shape if value.info.is_fully_shaped else default
+            for value, default in zip(self.graph.inputs, self.graph.default_shapes, strict=True)
+        }
+        if not named.keys() <= chosen.keys():
+            return False
+        try:
+            every = [tuple(map(index, shape)) for shape in {**chosen, **named}.values()]  # type: ignore[arg-type]  # None is no shape
+        except TypeError:
+            return False
+        shapes = tuple(every)
+        with self._lock:
+            prepared = self._found(shapes)
+        self.latest = prepared or self.latest
+        return prepared is not None
 
     def _found(self, shapes: Shapes) -> BoundProgram | None:
         """What is prepared for some shapes, or is archived; None for shapes of neither kind."""
