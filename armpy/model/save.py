@@ -215,7 +215,8 @@ def save_shapes(
     """
     plan = _static_plan(prepared)
     assert plan is not None
-    programs = _Programs(())
+    # By the first layer: there is no graph with whose parts they could be compared by contents.
+    programs = _Programs(name=lambda view: str(view.layers[0].id))
     programs.add(plan, network.backends)
     record = _quick_record(network, prepared, programs)
     if record is None:
@@ -279,10 +280,15 @@ class _Programs:
     ----------
     targets : sequence of str
         Machines that they are for; this one alone if there are none.
+    name : callable
+        Names a part; an empty name if it cannot be told what it consists of.
     """
 
-    def __init__(self, targets: Sequence[str]) -> None:
+    def __init__(
+        self, targets: Sequence[str] = (), name: Callable[[SubgraphView], str] = part_digest
+    ) -> None:
         self._targets = tuple(dict.fromkeys(targets)) or (HOST_TARGET,)
+        self._name = name
         self._known: dict[tuple[BackendId, str], int | None] = {}
         self.sections: dict[str, bytes | Array] = {}
         self._by_contents: dict[bytes, str] = {}
@@ -308,14 +314,14 @@ class _Programs:
 
     def number(self, network: OptimizedNetwork, layer: Layer) -> int | None:
         """The number of the record of a layer's program; None if it has none."""
-        key = network.backend_ids[layer.id], part_digest(_view(network, layer))
+        key = network.backend_ids[layer.id], self._name(_view(network, layer))
         return self._known.get(key)
 
     def _add(self, network: OptimizedNetwork, layer: Layer, backend: BackendProxy) -> None:
         """Save the program of a layer."""
         view, operation = _view(network, layer), layer.operation
         assert isinstance(operation, PreCompiled)
-        digest = part_digest(view)
+        digest = self._name(view)
         key = backend.get_id(), digest
         if not digest:
             self._leave_out(backend, view, None, "nobody can tell by contents what it consists of")

@@ -219,19 +219,6 @@ def test_programs_of_another_model_are_not_used(tmp_path: Path, cache: Path) -> 
         assert not model.is_light
 
 
-def test_programs_that_say_they_are_for_other_shapes_are_not_used(dense: Path, cache: Path) -> None:
-    expected = answers(dense, (2,))
-    path = shapes_file(cache, 2)
-    container = open_container(path)
-    manifest = {name: value for name, value in container.manifest.items() if name != "sections"}
-    sections = {name: container.section(name).tobytes() for name in container.sections}
-    manifest["quick"]["shapes"] = [[3, 4]]
-    write_container(path, manifest, sections)
-    with armpy.load(dense) as model:
-        assert bits(model, 2) == expected[2]
-        assert not model.is_light
-
-
 def test_a_file_with_programs_is_no_model(dense: Path, cache: Path) -> None:
     answers(dense, (2,))
     with pytest.raises(ParserError, match="holds no model"):
@@ -351,3 +338,58 @@ def test_nothing_that_compiles_or_parses_is_imported(dense: Path, tmp_path: Path
         "armpy_numba_acc.lowering",
     )
     assert [name for name in (*heavy, *ours) if name in imported] == []
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        5,
+        [],
+        {},
+        {"inputs": [["x", [[None, 4], "FLOAT32"]]], "outputs": [], "default_shapes": []},
+        {"inputs": [["x", [[None, 4], "NO_TYPE"]]], "outputs": [], "default_shapes": [None]},
+        {"inputs": [[7, [[None, 4], "FLOAT32"]]], "outputs": [], "default_shapes": [None]},
+    ],
+    ids=repr,
+)
+def test_a_model_that_says_of_itself_what_cannot_be_costs_time_alone(
+    dense: Path, cache: Path, record: object
+) -> None:
+    expected = answers(dense, (2,))
+    (kept,) = set(files(cache)) - {shapes_file(cache, 2)}
+    rewrite(kept, interface=record)
+    with armpy.load(dense) as model:
+        assert bits(model, 2) == expected[2]
+        assert not model.is_light
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"shapes": [[3, 4]]},
+        {"shapes": [[2]]},
+        {"results": []},
+        {"steps": [{}]},
+        {"needed_bytes": 1 << 60},
+        {"arena_bytes": -1},
+    ],
+    ids=repr,
+)
+def test_programs_that_say_of_themselves_what_cannot_be_cost_time_alone(
+    dense: Path, cache: Path, change: dict[str, object]
+) -> None:
+    expected = answers(dense, (2,))
+    path = shapes_file(cache, 2)
+    quick = open_container(path).manifest["quick"]
+    rewrite(path, quick={**quick, **change})
+    with armpy.load(dense) as model:
+        assert bits(model, 2) == expected[2]
+        assert not model.is_light
+
+
+def rewrite(path: Path, **changes: object) -> None:
+    """Write a file again with another manifest; its checksums are right."""
+    container = open_container(path)
+    manifest = {name: value for name, value in container.manifest.items() if name != "sections"}
+    sections = {name: container.section(name).tobytes() for name in container.sections}
+    write_container(path, {**manifest, **changes}, sections)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from operator import index
-from threading import Lock
+from threading import RLock
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from armpy.execution.arrays.slots import InputSlot, OutputSlot
@@ -105,7 +105,7 @@ class ArchivedNetwork:
         self._find = find
         # In the order of use; `_lock` keeps two threads from reading the same programs.
         self._prepared: OrderedDict[Shapes, BoundProgram] = OrderedDict()
-        self._lock = Lock()
+        self._lock = RLock()  # a signal handler may call the model on the same thread
         self.latest = None if first is None else self._keep(first)
         if self.latest is None:
             self.inputs = self._slots([None] * len(graph.inputs))

@@ -366,6 +366,8 @@ def _graph_of(record: Any) -> ArchivedGraph:  # Any: a record of a file, of what
     # A compiled file's are those that it is for.
     defaults = record["default_shapes"] if "default_shapes" in record else record["shapes"]
     shapes = tuple([None if shape is None else tuple(shape) for shape in defaults])
+    if len(shapes) != len(inputs):
+        raise ValueError("not every input has a default shape, or none")
     return ArchivedGraph(inputs, outputs, shapes)
 
 
