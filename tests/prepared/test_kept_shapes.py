@@ -243,6 +243,15 @@ def test_nothing_is_kept_for_a_file_that_has_changed_meanwhile(dense: Path, cach
     assert not files(cache)
 
 
+def test_a_model_runs_on_when_its_file_is_gone(dense: Path, cache: Path) -> None:
+    with armpy.load(dense.read_bytes()) as model:
+        expected = bits(model, 2)
+    with armpy.load(dense) as model:
+        dense.unlink()
+        assert bits(model, 2) == expected
+    assert not files(cache)
+
+
 def test_of_many_shapes_the_latest_stay(
     dense: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

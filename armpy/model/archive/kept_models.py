@@ -68,10 +68,10 @@ def keep_model(path: str, model: Model, request: LoadRequest) -> None:
     network = contents.network
     if can_be_light(network, network.latest):
         _write(path, path, request, partial(save_model, contents, shares=False))
+        keep_shapes(path, model, request)
     elif takes_many_shapes(network):
-        with contextlib.suppress(OSError):  # what is there could not be used, or it would have been
-            os.unlink(path)
-    keep_shapes(path, model, request)
+        # What may be there could not be used, or the model would have been started from it.
+        network.keeper = ShapesKeeper(path, model, request.settled(), replaces=True)
 
 
 def keep_shapes(path: str, model: Model, request: LoadRequest) -> None:
@@ -97,10 +97,15 @@ class ShapesKeeper:
     model : Model
     request : LoadRequest
         What it was loaded for.
+    replaces : bool
+        Whether the file takes the place of one that is there.
     """
 
-    def __init__(self, path: str, model: Model, request: LoadRequest) -> None:
+    def __init__(
+        self, path: str, model: Model, request: LoadRequest, *, replaces: bool = False
+    ) -> None:
         self._path = path
+        self._replaces = replaces
         # Weak, as the model's network has the keeper.
         self._model = weakref.ref(model)
         self._request = request
@@ -112,14 +117,24 @@ class ShapesKeeper:
         if not self._left or not can_be_light(network, prepared):
             return
         self._left -= 1
-        if not os.path.exists(self._path):
-            model = self._model()
-            if model is None or model.signatures:
-                return
-            self._write(self._path, partial(save_interface, model.contents()))
+        if (self._replaces or not os.path.exists(self._path)) and not self._keep_interface():
+            return
         place = shapes_path(self._path, prepared.shapes)
         self._write(place, partial(save_shapes, network, prepared))
         _drop_shapes(self._path)
+
+    def _keep_interface(self) -> bool:
+        """Keep what calls see of the model; whether that can be done."""
+        model = self._model()
+        try:
+            if model is None or model.signatures:
+                return False
+        except ArmpyError as error:  # the file is gone by now
+            _log.info("%s is not kept: %s", self._path, error)
+            return False
+        self._write(self._path, partial(save_interface, model.contents()))
+        self._replaces = False
+        return True
 
     def _write(self, path: str, save: Callable[..., int]) -> None:
         """Write a file beside the model's own, or that one."""
