@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import weakref
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, TypeVar
@@ -77,6 +77,11 @@ class LoadedNetwork:
     wanted : mapping of int to str, optional
         By layer id, the backends that an optimised network says.
 
+    Attributes
+    ----------
+    keeper : callable, optional
+        Is told what has been prepared from the network, to keep it for other processes.
+
     Raises
     ------
     GraphValidationError
@@ -138,6 +143,7 @@ class LoadedNetwork:
         self._wrappers = ExecutionWrappers(self.graph, *about, self.backends, self.number)
         self.inputs = self._wrappers.input_slots([None] * len(self.graph.inputs))
         self.latest: BoundProgram | None = None
+        self.keeper: Callable[[LoadedNetwork, BoundProgram], None] | None = None
         self.executors = settings.executors
         self._is_closed = False
         # Weak, all three: nothing lives longer because the network knows of it.
@@ -604,8 +610,11 @@ class LoadedNetwork:
             if prepared is None:
                 with profiled_by(self.profiler), phase("prepare"):
                     # With the lock, or threads with the same shapes would do it all again.
-                    plan = self._plan_from_symbolic(shapes) or self._first_plan(shapes)
+                    resized = self._plan_from_symbolic(shapes)
+                    plan = resized or self._first_plan(shapes)
                 prepared = self._ready[shapes] = self._prepared(shapes, plan)
+                if resized is None and self.keeper is not None:
+                    self.keeper(self, prepared)
             self._keep(shapes, prepared.plan)
             return prepared
 

@@ -95,7 +95,7 @@ class Model:
         signatures: Signatures[Model] | None = None,
         properties: NetworkProperties | None = None,
         read_metadata: Callable[[], ModelMetadata] | None = None,
-        read_placement: Callable[[], Placement] | None = None,
+        read_placement: Callable[[], Placement | None] | None = None,
         provenance: Provenance | None = None,
         dequantize_outputs: bool = False,
     ) -> None:
@@ -439,6 +439,8 @@ class Model:
         `RuntimeOptions.plan_cache_size` says how many shapes a model stays prepared for. Where
         shapes depend on elements, what is behind these is prepared when a call knows them.
         """
+        if self.handle.choose(shapes or {}):
+            return
         network = self.handle.loaded
         network.prepare(late.input_shapes(network.graph, shapes))
 

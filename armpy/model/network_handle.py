@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -156,6 +156,11 @@ class NetworkHandle:
             if self.current is None:
                 raise closed_error()
             return self.current  # type: ignore[return-value]  # a whole one by now
+
+    def choose(self, shapes: Mapping[str, Sequence[int]]) -> bool:
+        """Prepare an archived network for some shapes, if it has programs for them; whether so."""
+        network = self.current
+        return isinstance(network, ArchivedNetwork) and network.choose(shapes)
 
     @property
     def is_light(self) -> bool:

@@ -9,6 +9,10 @@ KIND_KERNELS = "kernels"
 """Kind of the files that `armpy kernels build` writes."""
 
 
+KIND_SHAPES = "shapes"
+"""Kind of the files of the model cache that hold a model's programs for one set of shapes."""
+
+
 def is_prepared(beginning: bytes) -> bool:
     """Whether a file that begins so is a prepared one, of whatever version."""
     return beginning.startswith(MAGIC)
