@@ -11,12 +11,11 @@ from collections.abc import Mapping, Sequence
 from armpy.backend import CacheUse, Progress, report_cache_use, report_progress
 from armpy.errors import BackendUnavailableError
 from armpy.store.entries import Entries
-from armpy_numba_acc import llvm, native
+from armpy_numba_acc import llvm, native, store  # packs: imported where a kernel is not kept
 from armpy_numba_acc.machine.compiler import missing_compiler
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.store.keys import is_current, object_key
-from armpy_numba_acc.store.packs import packed_code
 from armpy_numba_acc.store.parallel_compile import CompileWorkers, compile_workers
 from armpy_numba_acc.store.settings import disk_entries
 
@@ -86,7 +85,7 @@ def object_codes(
     kept = len(codes)
     packs: Counter[str] = Counter()
     for kernel in kernels:
-        if kernel not in codes and (packed := packed_code(kernel, isa)) is not None:
+        if kernel not in codes and (packed := store.packed_code(kernel, isa)) is not None:
             codes[kernel] = packed.code
             packs[f"from {packed.where}"] += 1
     absent = [kernel for kernel in kernels if kernel not in codes]
