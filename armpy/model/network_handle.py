@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from armpy.errors import InvalidArgumentError
-from armpy.execution.calls.archived_network import ArchivedNetwork
+from armpy.execution.calls.archived_network import MOST_SHAPES, ArchivedNetwork
 from armpy.model import late
 
 if TYPE_CHECKING:
@@ -160,7 +160,16 @@ class NetworkHandle:
     def choose(self, shapes: Mapping[str, Sequence[int]]) -> bool:
         """Prepare an archived network for some shapes, if it has programs for them; whether so."""
         network = self.current
-        return isinstance(network, ArchivedNetwork) and network.choose(shapes)
+        return isinstance(network, ArchivedNetwork) and network.choose(shapes) is not None
+
+    def warm_up(self, several: Sequence[Mapping[str, Sequence[int]] | None]) -> bool:
+        """Run an archived network once for each of some shapes, if it has programs; whether so."""
+        network = self.current
+        return (
+            isinstance(network, ArchivedNetwork)
+            and len(several) <= MOST_SHAPES
+            and all(network.warm_up(shapes or {}) for shapes in several)
+        )
 
     @property
     def is_light(self) -> bool:

@@ -163,6 +163,21 @@ def test_a_kept_model_is_prepared_for_what_is_kept(
             model.prepare({"x": (3, 4)})
 
 
+def test_a_kept_model_warms_up_for_what_is_kept(
+    dense: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = answers(dense, (2, 5))
+    with armpy.load(dense) as model:
+        model.warm_up([{"x": (2, 4)}, {"x": (5, 4)}])
+        assert model.is_light
+        assert bits(model, 2) == expected[2]
+        with pytest.raises(InvalidArgumentError, match="so many shapes"):
+            model.warm_up([{"x": (2, 4)}] * (MOST_SHAPES + 1))
+    read_no_more(monkeypatch)
+    with armpy.load(dense) as model, pytest.raises(AssertionError, match="the file is read"):
+        model.warm_up([{"x": (2, 4)}, {"x": (3, 4)}])
+
+
 def test_arrays_of_a_wrong_shape_are_refused_alike(dense: Path) -> None:
     told = []
     for _ in range(2):
