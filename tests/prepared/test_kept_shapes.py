@@ -291,6 +291,24 @@ def test_programs_take_no_more_than_one_model_may(
     assert shapes_file(cache, 2).exists()
 
 
+def test_programs_that_are_too_large_are_not_even_written(
+    dense: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = []
+
+    def note(path: object, manifest: dict[str, object], *others: object) -> int:
+        written.append(manifest["kind"])
+        return write_container(path, manifest, *others)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("armpy.model.save.write_container", note)
+    answers(dense, (1,))
+    assert written == ["model", "shapes"]
+    size = shapes_file(cache, 1).stat().st_size
+    monkeypatch.setattr(kept_models, "LIMIT_BYTES", size)  # of all models: this one has a quarter
+    answers(dense, (2,))
+    assert written == ["model", "shapes"]
+
+
 def test_a_process_that_comes_upon_ever_new_shapes_stops_writing(
     dense: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
