@@ -130,7 +130,7 @@ class NetworkHandle:
             As of the class; the handle takes over what it returns.
         """
         handle = cls(None, load_whole=load_whole)
-        handle.current = make_network(lambda: handle.loaded)
+        handle.current = make_network(handle._become_whole)
         return handle
 
     @property
@@ -138,7 +138,12 @@ class NetworkHandle:
         """The whole network; an error once the model is closed."""
         network = self.current
         if isinstance(network, ArchivedNetwork):
-            return self._become_whole()
+            whole, latest = self._become_whole(), network.latest
+            # What needs no shapes, such as saving, goes by those of the last call. A call that
+            # takes the whole network brings its own.
+            if latest is not None and whole.latest is None:
+                whole.prepare(latest.shapes)
+            return whole
         if network is None:
             raise closed_error()
         return network

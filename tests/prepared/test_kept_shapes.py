@@ -163,6 +163,25 @@ def test_a_kept_model_is_prepared_for_what_is_kept(
             model.prepare({"x": (3, 4)})
 
 
+def test_what_goes_by_the_last_call_finds_it(dense: Path) -> None:
+    expected = answers(dense, (2, 5))
+    with armpy.load(dense) as model:
+        bits(model, 2)
+        bits(model, 5)
+        assert model.is_light
+        with model.import_inputs({"x": rows(5)})["x"] as x:
+            assert model.run({"x": x})["y"].tobytes() == expected[5]
+    with armpy.load(dense) as model:
+        bits(model, 2)
+        with model.create_working_memory() as memory:
+            made = model.run({"x": rows(2)}, memory=memory)
+            assert made["y"].tobytes() == expected[2]
+    with armpy.load(dense) as model:
+        bits(model, 2)
+        assert model.graph.layers
+        assert model.placement is not None
+
+
 def test_a_kept_model_warms_up_for_what_is_kept(
     dense: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
