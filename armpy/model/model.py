@@ -480,6 +480,8 @@ class Model:
         >>> model.warm_up([{"image": (n, 224, 224, 3)} for n in (1, 8)])  # doctest: +SKIP
         """
         several = [shapes] if shapes is None or isinstance(shapes, Mapping) else [*shapes]
+        if self.handle.warm_up(several):
+            return
         network, most = self.handle.loaded, self.runtime.options.plan_cache_size
         late.warm_up(network, several, most)
 

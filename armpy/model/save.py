@@ -204,7 +204,11 @@ def save_interface(contents: ModelContents, path: str | os.PathLike[str], entry:
 
 
 def save_shapes(
-    network: LoadedNetwork, prepared: BoundProgram, path: str | os.PathLike[str], entry: str
+    network: LoadedNetwork,
+    prepared: BoundProgram,
+    path: str | os.PathLike[str],
+    entry: str,
+    most_bytes: int,
 ) -> int:
     """Write what a network runs for some input shapes, without the network itself.
 
@@ -216,11 +220,14 @@ def save_shapes(
     path : path
     entry : str
         Name of the file in the model cache.
+    most_bytes : int
+        That programs may have.
 
     Returns
     -------
     int
-        Bytes of the file; 0 if none is written, as it takes more than programs to run the model.
+        Bytes of the file; 0 if none is written, as programs have more, or it takes more than
+        programs to run the model.
     """
     plan = _static_plan(prepared)
     assert plan is not None
@@ -228,7 +235,7 @@ def save_shapes(
     programs = _Programs(name=lambda view: str(view.layers[0].id))
     programs.add(plan, network.backends)
     record = _quick_record(network, prepared, programs)
-    if record is None:
+    if record is None or sum(map(len, programs.sections.values())) > most_bytes:
         return 0
     manifest: dict[str, object] = {
         "kind": KIND_SHAPES,

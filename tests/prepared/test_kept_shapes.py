@@ -163,6 +163,40 @@ def test_a_kept_model_is_prepared_for_what_is_kept(
             model.prepare({"x": (3, 4)})
 
 
+def test_what_goes_by_the_last_call_finds_it(dense: Path) -> None:
+    expected = answers(dense, (2, 5))
+    with armpy.load(dense) as model:
+        bits(model, 2)
+        bits(model, 5)
+        assert model.is_light
+        with model.import_inputs({"x": rows(5)})["x"] as x:
+            assert model.run({"x": x})["y"].tobytes() == expected[5]
+    with armpy.load(dense) as model:
+        bits(model, 2)
+        with model.create_working_memory() as memory:
+            made = model.run({"x": rows(2)}, memory=memory)
+            assert made["y"].tobytes() == expected[2]
+    with armpy.load(dense) as model:
+        bits(model, 2)
+        assert model.graph.layers
+        assert model.placement is not None
+
+
+def test_a_kept_model_warms_up_for_what_is_kept(
+    dense: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = answers(dense, (2, 5))
+    with armpy.load(dense) as model:
+        model.warm_up([{"x": (2, 4)}, {"x": (5, 4)}])
+        assert model.is_light
+        assert bits(model, 2) == expected[2]
+        with pytest.raises(InvalidArgumentError, match="so many shapes"):
+            model.warm_up([{"x": (2, 4)}] * (MOST_SHAPES + 1))
+    read_no_more(monkeypatch)
+    with armpy.load(dense) as model, pytest.raises(AssertionError, match="the file is read"):
+        model.warm_up([{"x": (2, 4)}, {"x": (3, 4)}])
+
+
 def test_arrays_of_a_wrong_shape_are_refused_alike(dense: Path) -> None:
     told = []
     for _ in range(2):
@@ -274,6 +308,24 @@ def test_programs_take_no_more_than_one_model_may(
     answers(dense, (2,))
     assert not shapes_file(cache, 1).exists()
     assert shapes_file(cache, 2).exists()
+
+
+def test_programs_that_are_too_large_are_not_even_written(
+    dense: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = []
+
+    def note(path: object, manifest: dict[str, object], *others: object) -> int:
+        written.append(manifest["kind"])
+        return write_container(path, manifest, *others)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("armpy.model.save.write_container", note)
+    answers(dense, (1,))
+    assert written == ["model", "shapes"]
+    size = shapes_file(cache, 1).stat().st_size
+    monkeypatch.setattr(kept_models, "LIMIT_BYTES", size)  # of all models: this one has a quarter
+    answers(dense, (2,))
+    assert written == ["model", "shapes"]
 
 
 def test_a_process_that_comes_upon_ever_new_shapes_stops_writing(

@@ -8,6 +8,8 @@ from operator import index
 from threading import RLock
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from numpy import zeros
+
 from armpy.execution.arrays.slots import InputSlot, OutputSlot
 from armpy.execution.programs.bound_program import BoundProgram
 from armpy.tensor import format_shape
@@ -148,7 +150,16 @@ class ArchivedNetwork:
         self.latest = prepared
         return prepared
 
-    def choose(self, named: Mapping[str, Sequence[int]]) -> bool:
+    def warm_up(self, named: Mapping[str, Sequence[int]]) -> bool:
+        """Run once with zeros of some shapes, if they are archived; parameters as of `choose`."""
+        prepared = self.choose(named)
+        if prepared is None:
+            return False
+        pairs = zip(self.graph.inputs, prepared.shapes, strict=True)
+        prepared.run([zeros(shape, value.info.data_type.dtype) for value, shape in pairs])
+        return True
+
+    def choose(self, named: Mapping[str, Sequence[int]]) -> BoundProgram | None:
         """Prepare for some shapes, if that takes no more than to read what is archived.
 
         Parameters
@@ -158,24 +169,24 @@ class ArchivedNetwork:
 
         Returns
         -------
-        bool
-            Whether it is done; the whole network says what is wrong with shapes that cannot be.
+        BoundProgram or None
+            None if it takes more; the whole network says what is wrong with shapes that cannot be.
         """
         chosen = {
             value.name: value.info.shape if value.info.is_fully_shaped else default
             for value, default in zip(self.graph.inputs, self.graph.default_shapes, strict=True)
         }
         if not named.keys() <= chosen.keys():
-            return False
+            return None
         try:
             every = [tuple(map(index, shape)) for shape in {**chosen, **named}.values()]  # type: ignore[arg-type]  # None is no shape
         except TypeError:
-            return False
+            return None
         shapes = tuple(every)
         with self._lock:
             prepared = self._found(shapes)
         self.latest = prepared or self.latest
-        return prepared is not None
+        return prepared
 
     def _found(self, shapes: Shapes) -> BoundProgram | None:
         """What is prepared for some shapes, or is archived; None for shapes of neither kind."""

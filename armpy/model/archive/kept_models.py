@@ -120,7 +120,8 @@ class ShapesKeeper:
         if (self._replaces or not os.path.exists(self._path)) and not self._keep_interface():
             return
         place = shapes_path(self._path, prepared.shapes)
-        self._write(place, partial(save_shapes, network, prepared))
+        most_bytes = LIMIT_BYTES // 4
+        self._write(place, partial(save_shapes, network, prepared, most_bytes=most_bytes))
         _drop_shapes(self._path)
 
     def _keep_interface(self) -> bool:
