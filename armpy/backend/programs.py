@@ -204,3 +204,15 @@ class IPrograms(ABC):
             (`armpy.store.archive.kernel_packs.packs_of`).
         """
         return None
+
+    def check_kernels(self, about: Mapping[str, object], options: OptionValues) -> ProgramCheck:
+        """Say whether kernels of a pack would be used here.
+
+        Parameters
+        ----------
+        about : mapping
+            Of `SavedKernels`. Its form is whatever a file holds: nothing can be taken for sure.
+        options : mapping of str to value
+            As for `check`.
+        """
+        return ProgramCheck(ProgramFit.ACCEPTED)

@@ -63,7 +63,7 @@ def test_packs_are_built_for_several_targets_and_listed(
 
 def test_where_there_are_none_it_says_how_to_get_some(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["kernels", "list"]) == 0
-    assert "pip install armpy-kernels, or armpy kernels build" in capsys.readouterr().out
+    assert "pip install 'armpy[kernels]', or armpy kernels build" in capsys.readouterr().out
 
 
 def test_a_damaged_pack_is_a_problem(
@@ -76,6 +76,28 @@ def test_a_damaged_pack_is_a_problem(
     main(["doctor", "--json"])
     facts = json.loads(capsys.readouterr().out)["facts"]
     assert "bad.kernels is not used" in facts["kernel packs"]
+
+
+def test_damage_inside_a_pack_is_a_problem(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "bad.kernels"
+    kernel_packs.write_pack(path, "NumbaAcc", {}, {"one": b"1"})
+    whole = bytearray(path.read_bytes())
+    whole[-1] ^= 1
+    path.write_bytes(whole)
+    monkeypatch.setenv(kernel_packs.VARIABLE, str(path))
+    assert main(["kernels", "list"]) == 1
+    assert "checksum of kernel 'one' is wrong" in capsys.readouterr().out
+
+
+def test_a_place_that_cannot_be_written_is_refused_before_anything_is_compiled(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("armpy.cli.kernels.work.load_model", None)
+    (tmp_path / "file").write_text("")
+    assert main(["kernels", "build", MODEL, "-o", str(tmp_path / "file" / "packs")]) == 2
+    assert "packs cannot be written there" in capsys.readouterr().err
 
 
 def test_a_model_that_cannot_be_read_is_left_out_and_said(
@@ -96,7 +118,7 @@ def test_without_anything_compiled_there_is_nothing_to_write(
     packs = tmp_path / "packs"
     assert main(["kernels", "build", MODEL, "-o", str(packs), "--backend", "CpuRef"]) == 1
     assert "there is nothing to write" in capsys.readouterr().err
-    assert not packs.exists()
+    assert list(packs.iterdir()) == []
 
 
 def test_a_target_that_does_not_exist_names_those_that_do(

@@ -150,6 +150,49 @@ def test_installed_packs_are_found_behind_those_of_the_variable(
     assert [pack.where for pack in packs_of("Acc")] == [str(installed)]
 
 
+def test_a_file_copied_over_a_pack_in_use_changes_nothing(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(kernel_packs.VARIABLE, str(path))
+    (pack,) = packs_of("Acc")
+    with path.open("r+b") as file:  # as cp does; what is mapped would be gone
+        file.truncate(0)
+    assert {name: pack.find(name) for name in KERNELS} == KERNELS
+
+
+def test_a_finder_of_the_applications_that_fails_takes_nothing_else_down(
+    path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(name: str) -> None:
+        raise ImportError(name)
+
+    monkeypatch.setattr(kernel_packs, "find_spec", broken)
+    monkeypatch.setenv(kernel_packs.VARIABLE, f" {path} ")
+    assert [pack.where for pack in packs_of("Acc")] == [str(path)]
+    assert "no kernels are taken from what is installed" in caplog.text
+
+
+def test_several_bad_packs_in_one_folder_are_one_warning(
+    path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    (path.parent / "other.kernels").write_bytes(path.read_bytes())
+    for one in path.parent.glob("*.kernels"):
+        one.chmod(0o666)
+    monkeypatch.setenv(kernel_packs.VARIABLE, str(path.parent))
+    with caplog.at_level(logging.WARNING):
+        assert packs_of("Acc") == ()
+    assert len(caplog.records) == 1
+
+
+def test_a_pack_is_checked_whole(path: Path, tmp_path: Path) -> None:
+    opened(path).check()
+    whole = bytearray(path.read_bytes())
+    whole[-1] ^= 1
+    path.write_bytes(whole)
+    with pytest.raises(ParserError, match="checksum of kernel"):
+        opened(path).check()
+
+
 def test_a_pack_that_others_can_write_is_not_used_and_it_is_said(
     path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -159,7 +202,8 @@ def test_a_pack_that_others_can_write_is_not_used_and_it_is_said(
         assert packs_of("Acc") == ()
         assert packs_of("Acc") == ()
     assert [found.reason for found in found_packs()] == [
-        f"its file {path} can be written by everybody. Copy it to a place of your own"
+        f"its file {path} can be written by everybody. Install it as the user who runs armpy or as "
+        "root, or copy it to a place of yours"
     ]
     assert caplog.text.count("can be written by everybody") == 1
 

@@ -15,15 +15,16 @@ from armpy.cli.options import EXIT_PROBLEMS, request_of
 from armpy.cli.printer import Printer, print_json
 from armpy.cli.progress import progress_shown
 from armpy.cli.registry import registry_of
+from armpy.core.file_ownership import why_exposed
 from armpy.core.units import bytes_text
-from armpy.errors import ArmpyError, UnimplementedError
+from armpy.errors import ArmpyError, InvalidArgumentError, ParserError, UnimplementedError
 from armpy.execution.compile_targets import check_targets, targets_of
 from armpy.graph import SubgraphView
 from armpy.model.save import compiled_views
 from armpy.plugins import BackendRegistry, PluginOptions, preferred_backends
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.plugins.proxy.guarded_call import ask_method
-from armpy.store.archive.kernel_packs import SUFFIX, FoundPack, found_packs, write_pack
+from armpy.store.archive.kernel_packs import SUFFIX, VARIABLE, FoundPack, found_packs, write_pack
 from armpy.types import BackendId
 
 
@@ -86,6 +87,7 @@ def build(
     }
     wanted = tuple(dict.fromkeys(targets)) or (HOST_TARGET,)
     check_targets(wanted, known.values())
+    _make_folder(output)  # before anything is compiled
     views: dict[BackendId, list[SubgraphView]] = {}
     failures: dict[str, str] = {}
     with progress_shown():
@@ -137,10 +139,33 @@ def _written(
     )
     if saved is None:
         return None
-    os.makedirs(folder, exist_ok=True)
     path = os.path.join(folder, f"{backend_id}-{target}{SUFFIX}")
     size = write_pack(path, backend_id, saved.about, saved.kernels)
+    if reason := why_exposed(path, os.stat(path)):
+        click.echo(f"armpy: warning: {path} will not be used here: {reason}", err=True)
     return WrittenPack(path, backend_id, target, len(saved.kernels), size)
+
+
+def _make_folder(path: str) -> None:
+    """Make the folder that packs go into.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If nothing can be written there.
+    """
+    reason = ""
+    try:
+        os.makedirs(path, exist_ok=True)
+    except OSError as error:
+        reason = error.strerror or repr(error)
+    if reason or not os.access(path, os.W_OK):
+        raise InvalidArgumentError(
+            "packs cannot be written there",
+            where="--output",
+            expected="a folder that can be written, or made",
+            actual=f"'{path}': {reason or 'it is read-only'}",
+        )
 
 
 def list_command(
@@ -170,7 +195,10 @@ def print_packs(rows: Sequence[PackRow]) -> None:
     """Print packs for people."""
     printer = Printer()
     if not rows:
-        printer.line("there are no kernel packs: pip install armpy-kernels, or armpy kernels build")
+        setting = os.environ.get(VARIABLE, "").strip()
+        where = f" ({VARIABLE}={setting})" if setting else ""
+        ways = "pip install 'armpy[kernels]', or armpy kernels build"
+        printer.line(f"there are no kernel packs{where}: {ways}")
         return
     table = [
         (row.backend, row.target, row.kernels, bytes_text(row.size_bytes), row.path) for row in rows
@@ -192,8 +220,12 @@ def _row(found: FoundPack, registry: BackendRegistry) -> PackRow:
     if pack is None:
         return PackRow(found.path, "", "", 0, 0, False, found.reason)
     target = str(pack.about.get("target"))[:40]
-    reason = _why_not(pack.backend_id, pack.about, registry)
-    return PackRow(found.path, pack.backend_id, target, len(pack), pack.size_bytes, True, reason)
+    known = found.path, pack.backend_id, target, len(pack), pack.size_bytes
+    try:
+        pack.check()
+    except ParserError as error:
+        return PackRow(*known, False, str(error).removeprefix(f"{found.path}: "))
+    return PackRow(*known, True, _why_not(pack.backend_id, pack.about, registry))
 
 
 def _why_not(backend_id: BackendId, about: dict[str, object], registry: BackendRegistry) -> str:
@@ -203,7 +235,7 @@ def _why_not(backend_id: BackendId, about: dict[str, object], registry: BackendR
         if programs is None:
             return f"{backend_id} saves no programs"
         answer: ProgramCheck = ask_method(
-            backend_id, (ProgramCheck,), programs, "check", about, NO_OPTIONS
+            backend_id, (ProgramCheck,), programs, "check_kernels", about, NO_OPTIONS
         )
     except ArmpyError as error:
         return str(error)

@@ -47,6 +47,7 @@ SUFFIX = ".kernels"
 _CODE, _INDEX, _NAMES = "code", "index", "names"
 _KEY_BYTES = 16
 _RECORD = struct.Struct("<16sQII32s")
+_LARGEST_PACK = 1 << 28
 _LARGEST_CODE = 1 << 26
 """Of one kernel: a damaged index must not make a few bytes inflate to any number."""
 
@@ -132,6 +133,20 @@ class KernelPack:
         if hashlib.sha256(packed).digest() != digest:
             self._container.refuse(f"the checksum of kernel '{name[:80]}' is wrong")
         return self._inflated(packed, inflated, name)
+
+    def check(self) -> None:
+        """Read every kernel.
+
+        Raises
+        ------
+        ParserError
+            If the file is damaged.
+        """
+        names = self.names()
+        if {_key(name) for name in names} != {self._key_at(n) for n in range(len(self))}:
+            self._container.refuse("its names are not those of its index")
+        for name in names:
+            self.find(name)
 
     def _key_at(self, number: int) -> bytes:
         """The key of a record."""
@@ -236,9 +251,14 @@ def found_packs() -> tuple[FoundPack, ...]:
 def _found(setting: str) -> tuple[FoundPack, ...]:
     """`found_packs` for a value of the environment variable, each opened once per process."""
     found = tuple(map(_opened, _paths(setting)))
+    folders: set[str] = set()
     for one in found:
         if one.reason:
-            _log.warning("kernels are not taken from %s: %s", one.path, one.reason)
+            # What is wrong with a folder is wrong with all that lies there: one line is enough.
+            folder = os.path.dirname(one.path)
+            level = logging.INFO if folder in folders else logging.WARNING
+            _log.log(level, "kernels are not taken from %s: %s", one.path, one.reason)
+            folders.add(folder)
     return found
 
 
@@ -246,9 +266,8 @@ def _paths(setting: str) -> list[str]:
     """Paths of packs."""
     if setting.lower() == "off":
         return []
-    places = [place for place in setting.split(os.pathsep) if place]
-    spec = find_spec(PACKAGE)
-    places += [*(spec.submodule_search_locations or ())] if spec is not None else []
+    parts = map(str.strip, setting.split(os.pathsep))
+    places = [*filter(None, parts), *_installed()]
     found: list[str] = []
     for place in places:
         try:
@@ -261,16 +280,33 @@ def _paths(setting: str) -> list[str]:
     return list(dict.fromkeys(found))
 
 
+def _installed() -> list[str]:
+    """Folders of the package of data; it is not imported."""
+    try:
+        spec = find_spec(PACKAGE)
+    except Exception as error:  # noqa: BLE001 - whatever the application's finders raise
+        _log.warning("no kernels are taken from what is installed: %r", error)
+        return []
+    return [] if spec is None else [*(spec.submodule_search_locations or ())]
+
+
 def _opened(path: str) -> FoundPack:
     """A pack, or why it is not used."""
     try:
-        container = open_container(path)
+        if os.path.getsize(path) > _LARGEST_PACK:
+            return FoundPack(path, None, f"it is larger than {_LARGEST_PACK >> 20} MiB")
+        # Read: who copies another file over a mapped one takes the process down.
+        container = open_container(path, is_mapped=False)
         # Only of files in memory is nothing known, and this one was opened by its path.
         if container.info is not None and (reason := why_exposed(path, container.info)):
-            return FoundPack(path, None, f"{reason}. Copy it to a place of your own")
+            fix = "Install it as the user who runs armpy or as root, or copy it to a place of yours"
+            return FoundPack(path, None, f"{reason}. {fix}")
         return FoundPack(path, KernelPack(container))
+    except OSError as error:
+        return FoundPack(path, None, f"it cannot be read: {error.strerror}")
     except ParserError as error:
-        return FoundPack(path, None, str(error))
+        text = str(error).removeprefix(f"{path}: ")
+        return FoundPack(path, None, text.replace("armpy compile", "armpy kernels build"))
 
 
 def _key(name: str) -> bytes:

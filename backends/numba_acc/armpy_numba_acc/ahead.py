@@ -19,6 +19,7 @@ from armpy_numba_acc.machine.processors.targets import (
     Target,
     host_target,
     named_target,
+    runs_on,
 )
 from armpy_numba_acc.options import ResolvedOptions
 from armpy_numba_acc.program.limits import GivenBackError
@@ -142,8 +143,8 @@ def kernels_for(
     """
     isa = settings_for(aim, options).isa.strict()
     figures = [typical(isa), *(model for model in BUILT_IN.values() if model is not typical(isa))]
-    if aim.name == HOST:
-        figures.append(settings_for(aim, options).model)
+    if not runs_on(aim):
+        figures.append(ResolvedOptions.of(options).model)  # this machine is one of the target's
     # What measures a machine comes before all else there.
     found: dict[Kernel, None] = {calls.MachineTrial(0, 0, 0, 0).kernel: None}
     for view in views:

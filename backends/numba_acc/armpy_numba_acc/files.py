@@ -126,13 +126,7 @@ class NumbaPrograms(IPrograms):
         return numba_acc.ahead.kernels_for(views, numba_acc.ahead.target(target, options), options)
 
     def check(self, about: Mapping[str, object], options: OptionValues) -> ProgramCheck:
-        """Whether layouts, processor and options are those that the program is for.
-
-        Of a pack's kernels, whether they are what would be compiled here.
-        """
-        if "sources" in about:
-            reason = numba_acc.ahead.why_not(about, options)
-            return ProgramCheck(ProgramFit.FOREIGN if reason else ProgramFit.ACCEPTED, reason)
+        """Whether layouts, processor and options are those that the program is for."""
         if about.get("abi") != abi_digest():
             version = str(about.get("version"))[:40]
             return _rebuild(
@@ -153,6 +147,11 @@ class NumbaPrograms(IPrograms):
             few = f"it is for {aim.num_threads} threads, and {num_threads} are wanted"
             return ProgramCheck(ProgramFit.ACCEPTED) if missing_compiler() else _rebuild(few)
         return ProgramCheck(ProgramFit.ACCEPTED)
+
+    def check_kernels(self, about: Mapping[str, object], options: OptionValues) -> ProgramCheck:
+        """Whether a pack's kernels are what would be compiled here."""
+        reason = numba_acc.ahead.why_not(about, options)
+        return ProgramCheck(ProgramFit.FOREIGN if reason else ProgramFit.ACCEPTED, reason)
 
     def load(self, saved: SavedProgram) -> LoadedProgram:
         """Put the code where it can be run.

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
+from weakref import WeakSet
 
 from armpy.errors import BackendUnavailableError, ParserError
 from armpy.store.archive.kernel_packs import KernelPack, packs_of
@@ -13,7 +14,6 @@ from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.machine.processors.targets import (
     Target,
-    best_first,
     described,
     runs_on,
     target_of,
@@ -76,36 +76,48 @@ def why_not(about: Mapping[str, object], isa: Isa) -> str:
         return "it was made from other sources than this NumbaAcc's"
     if reason := runs_on(target):
         return reason
-    if _layout(target.isa) != _layout(isa):
-        return f"it is for {target.isa.name} as {target.name} has it, and {isa.name} is used"
+    if target.isa.name != isa.name:
+        return f"it is for {target.isa.name}, and {isa.name} is used"
+    theirs, ours = _layout(target.isa), _layout(isa)
+    if theirs != ours:
+        others = [n for n, one, two in zip(Isa._fields, theirs, ours, strict=True) if one != two]
+        return f"its {target.isa.name} differs from this processor's in {', '.join(others)}"
     return ""
 
 
 def packed_code(kernel: Kernel, isa: Isa) -> PackedCode | None:
     """A kernel's object code from a pack; None if there is none."""
     for pack in _fitting(packs_of(_ID), isa.strict()):
+        if pack in _damaged:
+            continue
         try:
             code = pack.find(kernel.symbol)
         except ParserError as error:
-            _log.warning("a kernel is compiled, as its pack cannot be used: %s", error)
+            _damaged.add(pack)
+            _log.warning("kernels are compiled, as their pack cannot be used: %s", error)
             continue
         if code is not None:
             return PackedCode(code, pack.where)
     return None
 
 
+_damaged: WeakSet[KernelPack] = WeakSet()
+"""Packs that nothing more is read of."""
+
+
 @lru_cache(maxsize=8)
 def _fitting(packs: tuple[KernelPack, ...], isa: Isa) -> tuple[KernelPack, ...]:
     """The packs that fit an instruction set, this very processor's first."""
-    targets: dict[Target, KernelPack] = {}
+    found: list[tuple[Target, KernelPack]] = []
     for pack in packs:
         reason, target = why_not(pack.about, isa), target_of(pack.about)
         if reason:
             _log.info("kernels are not taken from %s: %s", pack.where, reason)
         elif target is not None:
-            targets.setdefault(target, pack)
-    ordered = best_first(targets)
-    return tuple(targets[one] for one in sorted(ordered, key=lambda one: one.isa.cpu != isa.cpu))
+            found.append((target, pack))
+    # Several packs of one target complete each other, in the order in which they are named.
+    found.sort(key=lambda one: (one[0].isa.cpu != isa.cpu, -len(one[0].needs)))
+    return tuple(pack for _, pack in found)
 
 
 def _layout(isa: Isa) -> Isa:

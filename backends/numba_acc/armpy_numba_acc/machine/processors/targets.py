@@ -27,6 +27,9 @@ from armpy_numba_acc.machine.processors.matrix_unit import may_use_matrix_unit
 HOST = "host"
 """The target that is this machine."""
 
+_MOST_SAID, _LONGEST_NAME = 12, 40
+"""Of features that are missing: whatever a file says is not said again at any length."""
+
 NUM_THREADS = 4
 """Most threads of a program that is made for machines of which nobody knows how many cores they
 have. One with fewer runs it on those."""
@@ -180,7 +183,9 @@ def runs_on(target: Target, processor: Processor | None = None) -> str:
         return f"it is for {system}, and this is {processor.system}"
     missing = sorted(target.needs - processor.features)
     if missing:
-        return f"this processor lacks {', '.join(missing)}, as far as the system tells"
+        few = f" and {len(missing) - _MOST_SAID} more" if len(missing) > _MOST_SAID else ""
+        named = ", ".join(name[:_LONGEST_NAME] for name in missing[:_MOST_SAID])
+        return f"this processor lacks {named}{few}, as far as the system tells"
     if is_here and target.isa.matrix_unit == "amx" and not may_use_matrix_unit():
         return "the system does not let this process use the matrix unit"
     return ""
