@@ -27,6 +27,11 @@ settings.load_profile("armpy")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# Hundreds of processes are started, which would all compile armpy; and so would each worker do with
+# all tests, at every run.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
 _KEPT = Path(__file__).parent / ".cache" / "armpy-tests"
 """Compiled kernels, from one run to the next; never the user's own cache."""
 
@@ -73,6 +78,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # What is chosen is the same on every machine, and whatever else that machine does.
 os.environ["ARMPY_NUMBA_MACHINE"] = "typical"
+os.environ["ARMPY_KERNELS"] = "off"  # what is compiled is compiled, whatever is installed
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -188,11 +188,13 @@ def starts(old: Tree, new: Tree, options: argparse.Namespace) -> Iterator[tuple[
     for path in options.models:
         environments = [tree.environment() for tree in (old, new)]
         for environment in environments:
-            start(ARMPY, path.resolve(), environment)
+            start(ARMPY, path.resolve(), variables=environment)
         rounds = []
         for number in range(options.starts):
             order = (0, 1) if number % 2 else (1, 0)
-            times = {side: start(ARMPY, path.resolve(), environments[side]) for side in order}
+            times = {
+                side: start(ARMPY, path.resolve(), variables=environments[side]) for side in order
+            }
             rounds.append((1e-3 * times[0]["cpu_ms"], 1e-3 * times[1]["cpu_ms"]))
         yield path.stem, figures_of([rounds])
 

@@ -1,74 +1,141 @@
-"""Compares armpy's starts with LiteRT's: time to the first result, first compile, peak memory.
+"""Compares armpy's starts with other engines': time to the first result, its parts, peak memory.
 
-Every figure is of a process of its own on one core and one thread. The ways to start and LiteRT
-take turns, so that whatever else the machine does falls on all alike, and a ratio is the median of
-the rounds' ratios: armpy's figure divided by LiteRT's in the same round. The ways of armpy (on
-NumbaAcc, with warm caches) are
+Every figure is of a process of its own on one core and one thread. The ways to start and the peer
+(LiteRT, ONNX Runtime for .onnx files) take turns, so that whatever else the machine does falls on
+all alike, and a ratio is the median of the rounds' ratios: armpy's figure divided by the peer's in
+the same round. The ways of armpy (on NumbaAcc, with warm caches) are
 
 - ``model``: `armpy.load` of the model's file;
-- ``prepared``: `armpy.load` of a file that ``armpy compile`` made of it for this machine;
+- ``prepared``: `armpy.load` of a file that ``armpy compile`` made of it for this machine; not where
+  dimensions are open;
 - ``run``: ``armpy run`` on that file, to its end.
+
+Parts of a process are ``load``, ``first call``, ``second call`` and, with ``--new``, a call with
+shapes that no process before has used. Open dimensions are 1, unless ``--shapes`` says otherwise.
 
 Usage::
 
-    python -m benchmarks.starts MODEL... [--pairs N] [--compile MODEL...] [--json FILE]
+    python -m benchmarks.starts MODEL... [--pairs N] [--compile MODEL...] [--cold MODEL...]
+        [--json FILE] [--shapes NAME=N,N... --new NAME=N,N... --values NAME=NUMBER...]
+
+``--cold`` compares first starts with the peer's: armpy has an empty cache, once without and once
+with the kernel packs that ``ARMPY_KERNELS`` names or that are installed, and says how many kernels
+it has compiled all the same.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.common import description, thread_variables, write_json
 
 Figures = dict[str, float]
+Asked = Mapping[str, Mapping[str, Sequence[int]]]
 
-_PEER = "LiteRT"
+_PEER = "peer"
 
 _SETTLED_S = 3
 """How old a file has to be before armpy remembers that it has checked it."""
 
-ARMPY = """
-import sys
+_BEGIN = """
+import json, sys, time
 import numpy as np
-import armpy
-model = armpy.load(sys.argv[1], backends=["NumbaAcc", "CpuRef"], num_threads=1)
-inputs = {
-    spec.name: np.zeros([size or 1 for size in spec.shape], spec.data_type.dtype)
-    for spec in model.inputs
-}
-outputs = model.run(inputs)
+asked, marks = json.loads(sys.argv[2]), {}
+def arrays(specs, which):
+    return {
+        name: np.full(asked[which].get(name, shape), asked["values"].get(name, [0])[0], dtype)
+        for name, shape, dtype in specs
+    }
+def part(name, work):
+    cpu_s, wall_s = time.process_time(), time.perf_counter()
+    made = work()
+    cpu_s, wall_s = time.process_time() - cpu_s, time.perf_counter() - wall_s
+    marks[f"{name} cpu_ms"], marks[f"{name} wall_ms"] = 1e3 * cpu_s, 1e3 * wall_s
+    return made
 """
 
-LITERT = """
-import sys
-import numpy as np
-from ai_edge_litert.interpreter import Interpreter
-model = Interpreter(sys.argv[1], num_threads=1)
-model.allocate_tensors()
-for details in model.get_input_details():
-    model.set_tensor(details["index"], np.zeros(details["shape"], details["dtype"]))
-model.invoke()
-outputs = [model.get_tensor(details["index"]) for details in model.get_output_details()]
+_CALLS = """
+part("first call", lambda: call(arrays(specs, "shapes")))
+print("first result", time.process_time(), flush=True)
+part("second call", lambda: call(arrays(specs, "shapes")))
+if asked["new"]:
+    part("new shape", lambda: call(arrays(specs, "new")))
+print(json.dumps(marks), flush=True)
 """
 
-PREPARED = ARMPY.replace('backends=["NumbaAcc", "CpuRef"], ', "")
+_ARMPY = """
+def loaded():
+    import armpy
+    return armpy.load(sys.argv[1], BACKENDSnum_threads=1)
+model = part("load", loaded)
+specs = [(s.name, [n or 1 for n in s.shape], s.data_type.dtype) for s in model.inputs]
+call = model.run
+"""
+
+ARMPY = _BEGIN + _ARMPY.replace("BACKENDS", 'backends=["NumbaAcc", "CpuRef"], ') + _CALLS
+
+PREPARED = _BEGIN + _ARMPY.replace("BACKENDS", "") + _CALLS
 """Of a prepared file: it says itself where its layers run."""
 
+LITERT = (
+    _BEGIN
+    + """
+def loaded():
+    from ai_edge_litert.interpreter import Interpreter
+    return Interpreter(sys.argv[1], num_threads=1)
+model = part("load", loaded)
+specs = [(d["name"], d["shape"], d["dtype"]) for d in model.get_input_details()]
+def call(inputs):
+    model.allocate_tensors()
+    for details in model.get_input_details():
+        model.set_tensor(details["index"], inputs[details["name"]])
+    model.invoke()
+    return [model.get_tensor(details["index"]) for details in model.get_output_details()]
+"""
+    + _CALLS
+)
+
+ONNX_RUNTIME = (
+    _BEGIN
+    + """
+def loaded():
+    import onnxruntime
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    return onnxruntime.InferenceSession(sys.argv[1], options, ["CPUExecutionProvider"])
+model = part("load", loaded)
+names = {"float": "f4", "double": "f8", "float16": "f2"}
+specs = [
+    (
+        given.name,
+        [n if isinstance(n, int) else 1 for n in given.shape],
+        names.get(given.type[7:-1], given.type[7:-1]),
+    )
+    for given in model.get_inputs()
+]
+call = lambda inputs: model.run(None, inputs)
+"""
+    + _CALLS
+)
+
 RUN = """
-import contextlib, io, sys
+import contextlib, io, sys, time
 from armpy.cli.__main__ import main
 with contextlib.redirect_stdout(io.StringIO()):
     code = main(["run", sys.argv[1], "--num-threads", "1"])
 if code:
     raise SystemExit(code)
+print("first result", time.process_time(), flush=True)
+print("{}", flush=True)
 """
 
 COMPILE = """
@@ -77,27 +144,30 @@ import armpy
 armpy.load(sys.argv[1], backends=["NumbaAcc", "CpuRef"], num_threads=1).save(sys.argv[2])
 """
 
-TOLD = """
-import time
-print("first result", time.process_time(), flush=True)
-"""
+PLAIN: Asked = {"shapes": {}, "new": {}, "values": {}}
+"""What a model is called with: open dimensions are 1, and all numbers are 0."""
 
 
-def start(code: str, path: Path, variables: Mapping[str, str] | None = None) -> Figures:
-    """Run a process to its first result.
+def start(
+    code: str,
+    path: Path,
+    asked: Asked = PLAIN,
+    variables: Mapping[str, str] | None = None,
+) -> Figures:
+    """Run a process to its first result, and somewhat further.
 
     Returns
     -------
     dict of str to float
-        Milliseconds from its start by the clock (`wall_ms`) and of the processor (`cpu_ms`),
-        and the most memory that it had (`peak_mb`).
+        Milliseconds from its start to the first result by the clock (`wall_ms`) and of the
+        processor (`cpu_ms`), those of its parts, and the most memory that it had (`peak_mb`).
     """
     environment = {**os.environ, **thread_variables(), **(variables or {})}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)  # a start must not compile armpy's source
     core = min(os.sched_getaffinity(0))
     begin = time.perf_counter()
     process = subprocess.Popen(
-        [sys.executable, "-c", code + TOLD, str(path)],
+        [sys.executable, "-c", code, str(path), json.dumps(asked)],
         env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -107,36 +177,40 @@ def start(code: str, path: Path, variables: Mapping[str, str] | None = None) -> 
     assert process.stdout is not None  # it was asked for
     line = process.stdout.readline()
     wall_s = time.perf_counter() - begin
+    parts = process.stdout.readline()
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     process.stdout.close()
     if process.returncode or not line.startswith("first result"):
         raise SystemExit(f"{path}: a process ended with code {process.returncode}")
     cpu_s = float(line.split()[-1])
-    return {"wall_ms": 1e3 * wall_s, "cpu_ms": 1e3 * cpu_s, "peak_mb": usage.ru_maxrss / 1024}
+    total = {"wall_ms": 1e3 * wall_s, "cpu_ms": 1e3 * cpu_s, "peak_mb": usage.ru_maxrss / 1024}
+    return {**total, **json.loads(parts)}
 
 
-def compare(path: Path, pairs: int) -> Figures:
-    """All ways to start with warm caches, in turns with LiteRT."""
+def compare(path: Path, pairs: int, asked: Asked = PLAIN) -> Figures:
+    """All ways to start with warm caches, in turns with the peer."""
+    is_onnx = path.suffix == ".onnx"
     with tempfile.TemporaryDirectory() as folder:
-        prepared = Path(folder).resolve() / "model.armpy"
-        subprocess.run([sys.executable, "-c", COMPILE, str(path), str(prepared)], check=True)
-        time.sleep(_SETTLED_S)
-        ways = {
-            "model": (ARMPY, path),
-            "prepared": (PREPARED, prepared),
-            "run": (RUN, prepared),
-            _PEER: (LITERT, path),
-        }
+        ways: dict[str, tuple[str, Path]] = {"model": (ARMPY, path)}
+        if not is_onnx:
+            prepared = Path(folder).resolve() / "model.armpy"
+            subprocess.run([sys.executable, "-c", COMPILE, str(path), str(prepared)], check=True)
+            ways |= {"prepared": (PREPARED, prepared), "run": (RUN, prepared)}
+        ways[_PEER] = (ONNX_RUNTIME if is_onnx else LITERT, path)
         for way in ways.values():
-            start(*way)
+            start(*way, {**asked, "new": {}})  # what is new is to stay so
+        time.sleep(_SETTLED_S)
+        for way in ways.values():
+            start(*way, {**asked, "new": {}})
         rounds: list[dict[str, Figures]] = []
         for number in range(pairs):
             order = list(ways) if number % 2 else list(reversed(ways))
-            rounds.append({name: start(*ways[name]) for name in order})
+            this = {**asked, "new": _moved(asked, number)}
+            rounds.append({name: start(*ways[name], this) for name in order})
     figures = {}
     for name in ways:
-        for what in ("wall_ms", "cpu_ms", "peak_mb"):
+        for what in rounds[0][name]:
             figures[f"{name} {what}"] = statistics.median(r[name][what] for r in rounds)
             if name != _PEER:
                 ratios = [r[name][what] / r[_PEER][what] for r in rounds]
@@ -144,18 +218,61 @@ def compare(path: Path, pairs: int) -> Figures:
     return figures
 
 
+def _moved(asked: Asked, number: int) -> Mapping[str, Sequence[int]]:
+    """Shapes that no round before has used: sizes that are to be new are others in each."""
+    return {
+        name: [
+            size + number * (size != usual)
+            for size, usual in zip(new, asked["shapes"].get(name, [1] * len(new)), strict=True)
+        ]
+        for name, new in asked["new"].items()
+    }
+
+
 def first_compile(path: Path, rounds: int = 3) -> Figures:
     """A start of armpy with an empty cache: every kernel is compiled."""
     found = []
     for _ in range(rounds):
         with tempfile.TemporaryDirectory() as folder:
-            found.append(start(ARMPY, path, {"ARMPY_CACHE_DIR": folder}))
+            found.append(start(ARMPY, path, variables={"ARMPY_CACHE_DIR": folder}))
     return {f"first {name}": statistics.median(f[name] for f in found) for name in found[0]}
+
+
+COLD = ARMPY.replace(
+    "print(json",
+    """
+uses = [] if model.placement is None else model.placement.cache_uses
+words = " ".join(use.reason for use in uses).replace(",", "").split()
+marks["compiled"] = sum(int(words[n - 1]) for n, word in enumerate(words) if word == "compiled")
+print(json""",
+)
+"""A start that says how many kernels it has compiled."""
+
+
+def cold(path: Path, pairs: int) -> Figures:
+    """Starts with an empty cache, without and with kernel packs, in turns with the peer."""
+    peer = ONNX_RUNTIME if path.suffix == ".onnx" else LITERT
+    ways = {"compiled": {"ARMPY_KERNELS": "off"}, "packs": {}}
+    rounds: list[dict[str, Figures]] = []
+    for _ in range(pairs):
+        found = {_PEER: start(peer, path)}
+        for name, variables in ways.items():
+            with tempfile.TemporaryDirectory() as folder:
+                made = {"ARMPY_CACHE_DIR": folder, **variables}
+                found[name] = start(COLD, path, variables=made)
+        rounds.append(found)
+    figures: Figures = {}
+    for name in ways:
+        for what in ("wall_ms", "cpu_ms", "compiled"):
+            figures[f"cold {name} {what}"] = statistics.median(r[name][what] for r in rounds)
+        ratios = [r[name]["cpu_ms"] / r[_PEER]["cpu_ms"] for r in rounds]
+        figures[f"cold {name} ratio"] = statistics.median(ratios)
+    return figures
 
 
 def print_table(results: Mapping[str, Figures]) -> None:
     """Print figures as rows of a Markdown table."""
-    for group in ("ratio", "first"):
+    for group in ("model", "peer", "ratio", "first", "cold"):
         rows = {n: f for n, f in results.items() if any(key.startswith(group) for key in f)}
         if not rows:
             continue
@@ -168,17 +285,31 @@ def print_table(results: Mapping[str, Figures]) -> None:
         print()
 
 
+def _named(text: str) -> tuple[str, list[int]]:
+    """A name and numbers; none for a tensor without axes."""
+    name, _, numbers = text.partition("=")
+    return name, [int(number) for number in numbers.split(",") if number]
+
+
 def main() -> None:
     """Measure what the command line asks for."""
     parser = argparse.ArgumentParser(description=description(__doc__))
     parser.add_argument("models", nargs="*", type=Path, metavar="MODEL")
     parser.add_argument("--pairs", type=int, default=15)
     parser.add_argument("--compile", nargs="*", type=Path, default=[], metavar="MODEL")
+    parser.add_argument("--cold", nargs="*", type=Path, default=[], metavar="MODEL")
     parser.add_argument("--json", type=Path)
+    for name in PLAIN:
+        parser.add_argument(f"--{name}", nargs="*", type=_named, default=[], metavar="NAME=N,N")
     arguments = parser.parse_args()
-    results = {path.stem: compare(path.resolve(), arguments.pairs) for path in arguments.models}
+    asked = {name: dict(getattr(arguments, name)) for name in PLAIN}
+    results = {
+        path.stem: compare(path.resolve(), arguments.pairs, asked) for path in arguments.models
+    }
     for path in arguments.compile:
         results[f"{path.stem}, first compile"] = first_compile(path.resolve())
+    for path in arguments.cold:
+        results[f"{path.stem}, cold"] = cold(path.resolve(), min(arguments.pairs, 3))
     print_table(results)
     write_json(arguments.json, results)
 

@@ -76,6 +76,7 @@ from armpy.backend import (
     ProgramFit,
     Progress,
     ReasonCode,
+    SavedKernels,
     SavedProgram,
     Substitution,
     Support,
@@ -190,7 +191,14 @@ CHAPTERS: dict[str, tuple[Any, ...]] = {  # Any: classes and functions
         DeviceMemoryRequest,
         MemoryRole,
     ),
-    "Programs in files": (IPrograms, SavedProgram, packed_view, ProgramCheck, ProgramFit),
+    "Programs in files": (
+        IPrograms,
+        SavedProgram,
+        SavedKernels,
+        packed_view,
+        ProgramCheck,
+        ProgramFit,
+    ),
     "Caches of its own": (
         IBackendCache,
         CacheEntry,

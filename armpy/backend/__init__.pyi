@@ -97,6 +97,7 @@ from armpy.backend.programs import (
     IPrograms as IPrograms,
     ProgramCheck as ProgramCheck,
     ProgramFit as ProgramFit,
+    SavedKernels as SavedKernels,
     SavedProgram as SavedProgram,
 )
 from armpy.backend.progress import (

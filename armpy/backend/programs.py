@@ -73,6 +73,21 @@ class SavedProgram(NamedTuple):
     views: Mapping[str, Sequence[View]] = MappingProxyType({})
 
 
+class SavedKernels(NamedTuple):
+    """Compiled code that models of many kinds have in common, for one target.
+
+    Parameters
+    ----------
+    about : mapping of str to (str, int, float, bool, None, list or mapping of these)
+        What the backend needs to know before it uses them; people see it, too.
+    kernels : mapping of str to bytes
+        Code by name.
+    """
+
+    about: Mapping[str, object]
+    kernels: Mapping[str, bytes]
+
+
 class IPrograms(ABC):
     """Writes the programs of `PreCompiled` layers down, and makes programs of what was written.
 
@@ -167,3 +182,37 @@ class IPrograms(ABC):
             None if the backend makes nothing for others, as by default.
         """
         return None
+
+    def save_kernels(
+        self, views: Sequence[SubgraphView], target: str, options: OptionValues
+    ) -> SavedKernels | None:
+        """Compile what programs of some subgraphs share with those of other models.
+
+        Parameters
+        ----------
+        views : sequence of SubgraphView
+            What programs of this backend's were made of.
+        target : str
+            One of `targets`.
+        options : mapping of str to value
+
+        Returns
+        -------
+        SavedKernels or None
+            None if programs share nothing, as by default. What is returned goes into a kernel
+            pack, in which the backend looks before it compiles
+            (`armpy.store.archive.kernel_packs.packs_of`).
+        """
+        return None
+
+    def check_kernels(self, about: Mapping[str, object], options: OptionValues) -> ProgramCheck:
+        """Say whether kernels of a pack would be used here.
+
+        Parameters
+        ----------
+        about : mapping
+            Of `SavedKernels`. Its form is whatever a file holds: nothing can be taken for sure.
+        options : mapping of str to value
+            As for `check`.
+        """
+        return ProgramCheck(ProgramFit.ACCEPTED)

@@ -85,6 +85,8 @@ class LoadedNetwork:
     ----------
     tiers : Tiers or None
         What runs until all is compiled, if nobody is to wait for that.
+    keeper : callable, optional
+        Is told what has been prepared from the network, to keep it for other processes.
 
     Raises
     ------
@@ -148,6 +150,7 @@ class LoadedNetwork:
         self._wrappers = ExecutionWrappers(self.graph, *about, self.backends, self.number)
         self.inputs = self._wrappers.input_slots([None] * len(self.graph.inputs))
         self.latest: BoundProgram | None = None
+        self.keeper: Callable[[LoadedNetwork, BoundProgram], None] | None = None
         self.executors = settings.executors
         self._is_closed = False
         # Weak, all three: nothing lives longer because the network knows of it.
@@ -630,12 +633,16 @@ class LoadedNetwork:
             if prepared is None:
                 with profiled_by(self.profiler), phase("prepare"):
                     # With the lock, or threads with the same shapes would do it all again.
-                    plan = self._plan_from_symbolic(shapes)
-                    if plan is None and self.tiers is not None:
+                    resized = self._plan_from_symbolic(shapes)
+                    if resized is None and self.tiers is not None:
                         prepared = self.tiers.prepared(self, shapes)
                     else:
-                        prepared = self._prepared(shapes, plan or self._first_plan(shapes))
+                        prepared = self._prepared(shapes, resized or self._first_plan(shapes))
                 self._ready[shapes] = prepared
+                # What runs until all is compiled is nothing to keep: who compiles keeps that.
+                is_whole = resized is None and self._maker_of(prepared) is self
+                if is_whole and self.keeper is not None:
+                    self.keeper(self, prepared)
             self._keep(shapes, prepared.plan)
             return prepared
 

@@ -96,7 +96,7 @@ class Model:
         signatures: Signatures[Model] | None = None,
         properties: NetworkProperties | None = None,
         read_metadata: Callable[[], ModelMetadata] | None = None,
-        read_placement: Callable[[], Placement] | None = None,
+        read_placement: Callable[[], Placement | None] | None = None,
         provenance: Provenance | None = None,
         dequantize_outputs: bool = False,
     ) -> None:
@@ -441,6 +441,8 @@ class Model:
         compiled in the background is not waited for, which `warm_up` does. Where shapes depend on
         elements, what is behind these is prepared when a call knows them.
         """
+        if self.handle.choose(shapes or {}):
+            return
         network = self.handle.loaded
         network.prepare(late.input_shapes(network.graph, shapes))
 
@@ -488,6 +490,8 @@ class Model:
         >>> model.warm_up([{"image": (n, 224, 224, 3)} for n in (1, 8)])  # doctest: +SKIP
         """
         several = [shapes] if shapes is None or isinstance(shapes, Mapping) else [*shapes]
+        if self.handle.warm_up(several):
+            return
         network, most = self.handle.loaded, self.runtime.options.plan_cache_size
         late.warm_up(network, several, most, timeout_s)
 

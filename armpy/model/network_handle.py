@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 from armpy.errors import InvalidArgumentError
-from armpy.execution.calls.archived_network import ArchivedNetwork
+from armpy.execution.calls.archived_network import MOST_SHAPES, ArchivedNetwork
 from armpy.model import late
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ class NetworkHandle:
             As of the class; the handle takes over what it returns.
         """
         handle = cls(None, load_whole=load_whole)
-        handle.current = make_network(lambda: handle.loaded)
+        handle.current = make_network(handle._become_whole)
         return handle
 
     @property
@@ -145,7 +145,12 @@ class NetworkHandle:
         """The whole network; an error once the model is closed."""
         network = self.current
         if isinstance(network, ArchivedNetwork):
-            return self._become_whole()
+            whole, latest = self._become_whole(), network.latest
+            # What needs no shapes, such as saving, goes by those of the last call. A call that
+            # takes the whole network brings its own.
+            if latest is not None and whole.latest is None:
+                whole.prepare(latest.shapes)
+            return whole
         if network is None:
             raise closed_error()
         return network
@@ -163,6 +168,20 @@ class NetworkHandle:
             if self.current is None:
                 raise closed_error()
             return self.current  # type: ignore[return-value]  # a whole one by now
+
+    def choose(self, shapes: Mapping[str, Sequence[int]]) -> bool:
+        """Prepare an archived network for some shapes, if it has programs for them; whether so."""
+        network = self.current
+        return isinstance(network, ArchivedNetwork) and network.choose(shapes) is not None
+
+    def warm_up(self, several: Sequence[Mapping[str, Sequence[int]] | None]) -> bool:
+        """Run an archived network once for each of some shapes, if it has programs; whether so."""
+        network = self.current
+        return (
+            isinstance(network, ArchivedNetwork)
+            and len(several) <= MOST_SHAPES
+            and all(network.warm_up(shapes or {}) for shapes in several)
+        )
 
     @property
     def is_compiling(self) -> bool:

@@ -18,12 +18,13 @@ from armpy.backend.programs import HOST_TARGET
 from armpy.compiler import OptimizedNetwork
 from armpy.compiler.compiled_parts import part_digest
 from armpy.compiler.compiled_programs import check_saved
-from armpy.compiler.files.layout import CONSTANTS, METADATA, MODEL, ModelRecord
+from armpy.compiler.files.layout import CONSTANTS, METADATA, MODEL, PLACEMENT, ModelRecord
 from armpy.compiler.files.plain import plain
 from armpy.compiler.files.writing import ArrayStore, NetworkWriter
 from armpy.errors import BackendError, InvalidArgumentError, ParserError
 from armpy.execution.compile_targets import check_targets, targets_of
 from armpy.execution.loaded_network import LoadedNetwork
+from armpy.execution.programs.bound_program import BoundProgram
 from armpy.execution.programs.static_plan import StaticPlan
 from armpy.execution.programs.stepwise_plan import StepwisePlan
 from armpy.graph import Layer, SubgraphView
@@ -33,7 +34,7 @@ from armpy.ops.operation import Array
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.plugins.proxy.guarded_call import ask_method
 from armpy.store.archive.container import ALIGNMENT_BYTES, write_container, written_document
-from armpy.store.archive.magic import KIND_MODEL
+from armpy.store.archive.magic import KIND_MODEL, KIND_SHAPES
 from armpy.store.archive.packed_views import DTYPES, checked, read_view
 from armpy.tensor import TensorInfo
 from armpy.types import BackendId
@@ -115,7 +116,7 @@ def save_model(
         for inner in (one, *one.inner_networks):
             for plan in static_plans(inner.plans):
                 programs.add(plan, one.backends)
-        latest = _static_plan(one)
+        latest = _static_plan(one.latest)
         optimized = None if latest is None else latest.network
         writers.append((name, NetworkWriter(arrays).record(one.graph, optimized)))
     # After all programs are known, and before any text is written: a constant may lie in any of
@@ -139,24 +140,127 @@ def save_model(
         "programs": programs.records,
         "left_out": programs.left_out,
         "kept": programs.kept,
-        "quick": quick_record(network, programs),
+        "quick": _quick_record(network, network.latest, programs),
     }
     if entry is not None:
         manifest["entry"] = entry
+        manifest["interface"] = _open_interface(network) if takes_many_shapes(network) else None
+    return write_container(path, manifest, {**sections, **_metadata_section(contents)}, sign)
+
+
+def _metadata_section(contents: ModelContents) -> dict[str, bytes | Array]:
+    """The section with what the original file says of itself; none if that cannot be read."""
     try:
-        sections[METADATA] = written_document(plain(contents.read_metadata()))
-    # The model runs without what its file says of itself, and is worth being saved.
+        return {METADATA: written_document(plain(contents.read_metadata()))}
+    # The model runs without it, and is worth being saved.
     except ParserError as error:
         _log.warning("the metadata is left out: %s", error)
-    return write_container(path, manifest, sections, sign)
+        return {}
 
 
-def can_be_light(network: LoadedNetwork) -> bool:
-    """Whether a file of the network would run without anything being prepared."""
-    plan = _static_plan(network)
+def compiled_views(network: LoadedNetwork) -> Iterator[tuple[BackendId, SubgraphView]]:
+    """What backends have compiled of a network, and of those that its control flow runs."""
+    for inner in (network, *network.inner_networks):
+        for plan in static_plans(inner.plans):
+            for layer in plan.network.graph.layers:
+                if isinstance(layer.operation, PreCompiled):
+                    yield plan.network.backend_ids[layer.id], _view(plan.network, layer)
+
+
+def save_interface(contents: ModelContents, path: str | os.PathLike[str], entry: str) -> int:
+    """Write what calls of a model see of it before it is prepared for any shapes.
+
+    Parameters
+    ----------
+    contents : ModelContents
+        Of a model for which `takes_many_shapes` holds, and that has no signatures.
+    path : path
+    entry : str
+        Name of the file in the model cache.
+
+    Returns
+    -------
+    int
+        Bytes of the file.
+
+    Notes
+    -----
+    The network is not in it. Front-ends leave layers for later where shapes are not known yet, and
+    what makes these is in no file.
+    """
+    network = contents.network
+    manifest: dict[str, object] = {
+        "kind": KIND_MODEL,
+        "armpy": __version__,
+        "title": network.title,
+        "signatures": [{"name": None, "section": MODEL}],
+        "options": options_to_save(contents.options),
+        "programs": [],
+        "quick": None,
+        "entry": entry,
+        "interface": _open_interface(network),
+    }
+    return write_container(path, manifest, _metadata_section(contents))
+
+
+def save_shapes(
+    network: LoadedNetwork,
+    prepared: BoundProgram,
+    path: str | os.PathLike[str],
+    entry: str,
+    most_bytes: int,
+) -> int:
+    """Write what a network runs for some input shapes, without the network itself.
+
+    Parameters
+    ----------
+    network : LoadedNetwork
+    prepared : BoundProgram
+        For which `can_be_light` holds.
+    path : path
+    entry : str
+        Name of the file in the model cache.
+    most_bytes : int
+        That programs may have.
+
+    Returns
+    -------
+    int
+        Bytes of the file; 0 if none is written, as programs have more, or it takes more than
+        programs to run the model.
+    """
+    plan = _static_plan(prepared)
+    assert plan is not None
+    # By the first layer: there is no graph with whose parts they could be compared by contents.
+    programs = _Programs(name=lambda view: str(view.layers[0].id))
+    programs.add(plan, network.backends)
+    record = _quick_record(network, prepared, programs)
+    if record is None or sum(map(len, programs.sections.values())) > most_bytes:
+        return 0
+    manifest: dict[str, object] = {
+        "kind": KIND_SHAPES,
+        "armpy": __version__,
+        "title": network.title,
+        "entry": entry,
+        "programs": programs.records,
+        "quick": record,
+    }
+    placement = written_document(plain(plan.placement))
+    return write_container(path, manifest, {**programs.sections, PLACEMENT: placement})
+
+
+def can_be_light(network: LoadedNetwork, prepared: BoundProgram | None) -> bool:
+    """Whether a file would run a network for some shapes without anything being prepared."""
+    plan = _static_plan(prepared)
     if plan is None or network.graph.variables or network.profiler:
         return False
     return all(isinstance(layer.operation, PreCompiled) for layer in plan.layers)
+
+
+def takes_many_shapes(network: LoadedNetwork) -> bool:
+    """Whether programs for other shapes can be kept beside a file of the network."""
+    graph = network.graph
+    return not (graph.is_fully_shaped or graph.variables or network.profiler)
 
 
 def _share(arrays: ArrayStore, programs: _Programs) -> None:
@@ -192,10 +296,15 @@ class _Programs:
     ----------
     targets : sequence of str
         Machines that they are for; this one alone if there are none.
+    name : callable
+        Names a part; an empty name if it cannot be told what it consists of.
     """
 
-    def __init__(self, targets: Sequence[str]) -> None:
+    def __init__(
+        self, targets: Sequence[str] = (), name: Callable[[SubgraphView], str] = part_digest
+    ) -> None:
         self._targets = tuple(dict.fromkeys(targets)) or (HOST_TARGET,)
+        self._name = name
         self._known: dict[tuple[BackendId, str], int | None] = {}
         self.sections: dict[str, bytes | Array] = {}
         self._by_contents: dict[bytes, str] = {}
@@ -221,14 +330,14 @@ class _Programs:
 
     def number(self, network: OptimizedNetwork, layer: Layer) -> int | None:
         """The number of the record of a layer's program; None if it has none."""
-        key = network.backend_ids[layer.id], part_digest(_view(network, layer))
+        key = network.backend_ids[layer.id], self._name(_view(network, layer))
         return self._known.get(key)
 
     def _add(self, network: OptimizedNetwork, layer: Layer, backend: BackendProxy) -> None:
         """Save the program of a layer."""
         view, operation = _view(network, layer), layer.operation
         assert isinstance(operation, PreCompiled)
-        digest = part_digest(view)
+        digest = self._name(view)
         key = backend.get_id(), digest
         if not digest:
             self._leave_out(backend, view, None, "nobody can tell by contents what it consists of")
@@ -350,10 +459,11 @@ def _view(network: OptimizedNetwork, layer: Layer) -> SubgraphView:
     return SubgraphView.of(network.source, layers)
 
 
-def quick_record(network: LoadedNetwork, programs: _Programs) -> dict[str, object] | None:
+def _quick_record(
+    network: LoadedNetwork, prepared: BoundProgram, programs: _Programs
+) -> dict[str, object] | None:
     """The record of an archived network; None if it takes more than programs to run the model."""
-    latest = network.latest
-    plan = _static_plan(network)
+    plan = _static_plan(prepared)
     if plan is None or plan.stops_loops or network.graph.variables:
         return None
     optimized = plan.network
@@ -384,14 +494,9 @@ def quick_record(network: LoadedNetwork, programs: _Programs) -> dict[str, objec
         }
         steps.append(step)
     planned = optimized.memory.tensors
-    assert latest is not None
     return {
-        "inputs": [[value.name, _info(value.info)] for value in network.graph.inputs],
-        "outputs": [
-            [name, _info(value.info)]
-            for name, value in zip(network.graph.output_names, network.graph.outputs, strict=True)
-        ],
-        "shapes": [list(shape) for shape in latest.shapes],
+        **_interface(network),
+        "shapes": [list(shape) for shape in prepared.shapes],
         "results": [_info(value.info) for value in graph.results],
         "tensors": [
             [_info(v.info), begins[planned[v].arena] + planned[v].offset_bytes] for v in between
@@ -404,6 +509,25 @@ def quick_record(network: LoadedNetwork, programs: _Programs) -> dict[str, objec
     }
 
 
+def _interface(network: LoadedNetwork) -> dict[str, object]:
+    """Inputs and outputs as callers see them."""
+    graph = network.graph
+    return {
+        "inputs": [[value.name, _info(value.info)] for value in graph.inputs],
+        "outputs": [
+            [name, _info(value.info)]
+            for name, value in zip(graph.output_names, graph.outputs, strict=True)
+        ],
+    }
+
+
+def _open_interface(network: LoadedNetwork) -> dict[str, object]:
+    """The same of a model that takes several shapes, with those that its file says."""
+    defaults = network.graph.default_shapes
+    shapes = [None if shape is None else list(shape) for shape in defaults]
+    return {**_interface(network), "default_shapes": shapes}
+
+
 def _info(info: TensorInfo) -> list[object]:
     """A tensor's info: shape, type, and scales, zero points and axis if it is quantised."""
     quantization = info.quantization
@@ -414,9 +538,9 @@ def _info(info: TensorInfo) -> list[object]:
     return [shape, info.data_type.name, *about]
 
 
-def _static_plan(network: LoadedNetwork) -> StaticPlan | None:
-    """The plan that a network was prepared with last, if all of its shapes are known."""
-    plan = None if network.latest is None else network.latest.plan
+def _static_plan(prepared: BoundProgram | None) -> StaticPlan | None:
+    """The plan of a prepared network, if all of its shapes are known."""
+    plan = None if prepared is None else prepared.plan
     return plan if isinstance(plan, StaticPlan) else None
 
 

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 RESULTS: pytest.StashKey[tuple[IBackendInternal, list[CaseResult]]] = pytest.StashKey()
 """Where the cases of a session leave their backend and what they have found so far."""
 
+PROBLEM: pytest.StashKey[str] = pytest.StashKey()
+"""Where a session whose options cannot be followed says why."""
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options of ``pytest --pyargs armpy.testing``."""
@@ -30,6 +33,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="DIR",
         help="Directory with modules named <vendor>_<name>_backend.",
     )
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """End a session whose options cannot be followed, before anything is run.
+
+    Raises
+    ------
+    pytest.UsageError
+        With what is wrong.
+    """
+    if PROBLEM in session.config.stash:
+        raise pytest.UsageError(session.config.stash[PROBLEM])
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

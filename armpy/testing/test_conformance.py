@@ -10,9 +10,9 @@ import pytest
 from armpy.errors import ArmpyError, InvalidArgumentError
 from armpy.execution import RuntimeOptions
 from armpy.testing.backend_under_test import BackendUnderTest
-from armpy.testing.conformance import NamedCase, all_cases, cases_for
+from armpy.testing.conformance import NamedCase, cases_for
 from armpy.testing.known_failures import read_known_failures
-from armpy.testing.plugin import RESULTS
+from armpy.testing.plugin import PROBLEM, RESULTS
 from armpy.testing.result import CaseResult, Outcome
 
 _SUBJECT: pytest.StashKey[BackendUnderTest] = pytest.StashKey()
@@ -20,10 +20,11 @@ _SUBJECT: pytest.StashKey[BackendUnderTest] = pytest.StashKey()
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Make one test of each case."""
+    cases: list[NamedCase] = []
     try:
-        cases = list(cases_for(_subject(metafunc.config)))
-    except ArmpyError:  # the fixture below tells it: here it would be an error of collection
-        cases = list(all_cases())
+        cases += cases_for(_subject(metafunc.config))
+    except ArmpyError as error:  # here it would be an error of collection, and not of usage
+        metafunc.config.stash[PROBLEM] = str(error)
     metafunc.parametrize("case", cases, ids=[case.id for case in cases])
 
 
@@ -49,10 +50,7 @@ def _subject(config: pytest.Config) -> BackendUnderTest:
 @pytest.fixture(scope="session")
 def armpy_subject(pytestconfig: pytest.Config) -> BackendUnderTest:
     """The backend under test."""
-    try:
-        return _subject(pytestconfig)
-    except ArmpyError as error:
-        pytest.exit(str(error), returncode=pytest.ExitCode.USAGE_ERROR)
+    return _subject(pytestconfig)
 
 
 @pytest.fixture(scope="session")

@@ -36,7 +36,7 @@ def judge_by_kit(options: argparse.Namespace) -> int:
     everything = _all_sites(sources)
     chosen = sampled(everything, options)
     print(f"{len(chosen)} of {len(everything)} mutations", flush=True)
-    court = Court(sources, _corpus(options))
+    court = Court(sources, _corpus(options), {site.module for site in chosen})
     trials = []
     for site in chosen:
         trial = court.judge(site)

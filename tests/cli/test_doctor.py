@@ -24,6 +24,9 @@ for library in ("click", "rich", "PIL"):
 
 BROKEN = Path(__file__).parents[2] / "backends" / "dynamic_examples" / "broken"
 
+HANG_S = 9
+"""More than a sound module takes on a machine that is busy, and as long as one that hangs takes."""
+
 CAUSES = {
     "AbortAtImport": ("crashed", r"ended by SIGABRT, at .*AbortAtImport_backend.py line \d+"),
     "DropsLayers": ("problem", "does not hold every layer of the offered view exactly once"),
@@ -33,7 +36,7 @@ CAUSES = {
     "ExitAtImport": ("crashed", "its process exited with code 0"),
     "FailsToExecute": ("problem", r"OSError\('the device was removed'\)"),
     "FailsToPrepare": ("problem", r"MemoryError\('the device has no memory left'\)"),
-    "HangAtImport": ("hung", "it did not finish within 10 s"),
+    "HangAtImport": ("hung", rf"not finish within {HANG_S} s, at .*HangAtImport_backend.py line 8"),
     "MalformedVersion": ("rejected", "'one point oh' is not of the form major.minor"),
     "MissingDependency": ("failed", "No module named 'acme_accelerator_runtime'"),
     "MutatesInputs": ("problem", "addition failed: .*the input .* was changed by the execution"),
@@ -94,7 +97,8 @@ def of(document: dict[str, Any], name: str) -> dict[str, Any]:
 def visit(ward: Path) -> tuple[int, dict[str, Any]]:
     """The whole ward examined: exit code, document, duration in seconds."""
     with contextlib.redirect_stdout(io.StringIO()) as written:
-        code = main(["doctor", "--json", "--dynamic-backends-path", str(ward)])
+        folder = ["--dynamic-backends-path", str(ward)]
+        code = main(["doctor", "--json", *folder, "--probe-timeout", str(HANG_S)])
     return code, json.loads(written.getvalue())
 
 
@@ -129,15 +133,6 @@ def test_a_missing_module_names_the_package_to_install(
     found = of(visit[1], "Broken_MissingDependency_backend")
     assert found["missing"] == "module acme_accelerator_runtime"
     assert found["remedy"] == "Run: pip install acme_accelerator_runtime"
-
-
-def test_the_place_of_a_hang_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write_module(tmp_path / "m", "acme_npu_backend", "import time\n\ntime.sleep(600)\n")
-    arguments = ["--dynamic-backends-path", str(tmp_path / "m"), "--probe-timeout", "6"]
-    _, document, _ = doctor(capsys, *arguments)
-    assert of(document, "acme_npu_backend")["cause"] == (
-        f"it did not finish within 6 s, at {tmp_path / 'm' / 'acme_npu_backend.py'} line 3"
-    )
 
 
 def test_all_is_well_where_nothing_is_wrong(

@@ -1,9 +1,9 @@
 """No damaged model makes NumbaAcc touch memory that is not its own, hang, or take too much.
 
-Every buffer lies between pages that nobody may touch; see `tests.support.guarded_runs`. 160 models
-are tried with one thread and with three: a quarter each are small sound ones with odd contents,
-small damaged ones, damaged ones with several subgraphs, and real damaged ones. The environment
-variable ``ARMPY_GUARDED_FUZZ_COUNT`` says how many (50,000 before a release), and
+Every buffer lies between pages that nobody may touch; see `tests.support.guarded_runs`. 80 models,
+320 in the full form, are tried with one thread and with three: a quarter each are small sound ones
+with odd contents, small damaged ones, damaged ones with several subgraphs, and real damaged ones.
+The environment variable ``ARMPY_GUARDED_FUZZ_COUNT`` says how many (50,000 before a release), and
 ``ARMPY_GUARDED_FUZZ_START`` at which number of each kind to begin. A failure names the number,
 which always gives the same bytes.
 """
@@ -18,9 +18,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.effort import effort
 from tests.support.guarded_runs import KINDS, maker, run_guarded
 
-COUNT = int(os.environ.get("ARMPY_GUARDED_FUZZ_COUNT", "160"))
+COUNT = effort(80, 320, "ARMPY_GUARDED_FUZZ_COUNT")
 START = int(os.environ.get("ARMPY_GUARDED_FUZZ_START", "0"))
 WAYS = ((1, "end"), (3, "end"), (3, "begin"))
 """Threads, and where buffers lie within their pages."""

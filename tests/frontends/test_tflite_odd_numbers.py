@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -85,6 +87,12 @@ def model_of(name: str, place: int, odd: Array, *, is_constant: bool) -> bytes:
     return model.to_bytes()
 
 
+@cache
+def runtime_of(*backends: str) -> armpy.Runtime:
+    """One for all models: making it takes as long as loading and running one of them."""
+    return armpy.Runtime(armpy.RuntimeOptions(backends=backends))
+
+
 @pytest.mark.parametrize("name", OPERATORS)
 def test_odd_numbers_work_or_are_refused(name: str) -> None:
     operands, places, _, _ = OPERATORS[name]
@@ -96,10 +104,11 @@ def test_odd_numbers_work_or_are_refused(name: str) -> None:
                     for number, (shape, kind) in enumerate(operands)
                     if not (is_constant and number == place)
                 }
-                for backends in (["CpuRef"], ["NumbaAcc", "CpuRef"]):
+                content = model_of(name, place, odd, is_constant=is_constant)
+                for runtime in (runtime_of("CpuRef"), runtime_of("NumbaAcc", "CpuRef")):
                     try:
-                        content = model_of(name, place, odd, is_constant=is_constant)
-                        armpy.load(content, backends=backends).run(feeds)
+                        with armpy.load(content, runtime=runtime) as model:
+                            model.run(feeds)
                     except ArmpyError:
                         continue
 

@@ -7,9 +7,10 @@ import sys
 
 import pytest
 
+from tests.support.effort import effort
 from tests.support.injections import inject
 
-COUNT = int(os.environ.get("ARMPY_INJECTIONS", "12"))
+COUNT = effort(5, 50, "ARMPY_INJECTIONS")
 """How many faults; 1,000 take a quarter of an hour."""
 
 RECOVERY_S = 0.15

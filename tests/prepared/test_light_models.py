@@ -17,7 +17,6 @@ from armpy import Model
 from armpy.errors import ArmpyError, InvalidArgumentError
 from tests.support.prepared_models import (
     BATCH,
-    SHAPES,
     inputs_of,
     prepared_model,
     save_two_inputs,
@@ -345,7 +344,7 @@ def test_closing_while_the_whole_network_is_loaded_closes_it(path: Path) -> None
 
     def prepare() -> None:
         with suppress(InvalidArgumentError):  # it may be closed before it begins with that
-            model.prepare(SHAPES)
+            model.prepare({"x": (5, 4), "more": (5, 3)})
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(loading, "load_ordinary", slow)

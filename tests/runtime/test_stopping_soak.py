@@ -23,7 +23,7 @@ from backends.numba_acc.tests.networks import convolutions, image
 from tests.support.effort import effort
 from tests.support.networks import chain
 
-NUM_STOPS = effort(100, 400, "ARMPY_SOAK_STOPS")
+NUM_STOPS = effort(60, 400, "ARMPY_SOAK_STOPS")
 LIMIT_MS = 10.0
 _CHECK_EVERY = 10
 STOPPED = (ExecutionCancelledError, ExecutionTimeoutError)

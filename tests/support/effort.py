@@ -36,6 +36,6 @@ def part_of_kit(*parts: str) -> Sequence[str]:
 
 
 def first_and_another(things: Sequence[T], key: str) -> list[T]:
-    """The first and one of the others, each of which gets its part of all keys."""
+    """The first, and for every third key one of the others, which get equal parts of these."""
     others = things[1:]
-    return [things[0], *others[crc32(key.encode()) % max(1, len(others)) :][:1]]
+    return [things[0], *others[crc32(key.encode()) % max(1, 3 * len(others)) :][:1]]

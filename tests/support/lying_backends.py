@@ -64,7 +64,7 @@ def options_for(*backends: IBackendInternal) -> RuntimeOptions:
     return RuntimeOptions(registry=registry_of(*backends))
 
 
-def run(backend: IBackendInternal, filter: str = "/add/") -> ConformanceResult:
+def run(backend: IBackendInternal, filter: str | Sequence[str] = "/add/") -> ConformanceResult:
     """Run some cases on a backend."""
     return run_conformance(backend.get_id(), runtime_options=options_for(backend), filter=filter)
 

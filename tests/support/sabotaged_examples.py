@@ -31,12 +31,14 @@ from armpy.graph import SubgraphView
 from armpy.ops import FusedActivation, PreCompiled
 from armpy.ops.operation import Array, OperandInfos, Operation
 from armpy.tensor import TensorInfo
-from armpy.testing import CaseResult, ConformanceResult
+from armpy.testing import CaseResult
 from armpy.testing.backend_under_test import BackendUnderTest
-from armpy.testing.conformance import NamedCase, cases_for
+from armpy.testing.conformance import cases_for
 from armpy.testing.result import CONTRACT, Outcome
 from tests.support.example_backends import EXAMPLES
 from tests.support.lying_backends import options_for
+
+_RULES = f"{CONTRACT}/"
 
 CLASSES = {
     "single_file": "Arm_SampleDynamic_backend:SampleBackend",
@@ -431,34 +433,23 @@ def name_of(make: Callable[..., IBackendInternal]) -> str:
     return str((make.args[0] if isinstance(make, partial) else make).__name__)
 
 
-@dataclass
-class Kit:
-    """The whole kit on an honest backend, and what is worth trying on its twins."""
+def first_problem(
+    honest: IBackendInternal, twin: IBackendInternal, *, refused_too: bool
+) -> CaseResult | None:
+    """The first case that an honest backend passes and its twin fails in; None if there is none.
 
-    result: ConformanceResult
-    passed: list[NamedCase]
-    others: list[NamedCase]
-
-
-def whole_kit(backend: IBackendInternal) -> Kit:
-    """Run every case on a backend."""
-    subject = BackendUnderTest(backend.get_id(), options_for(backend))
-    cases = list(cases_for(subject))
-    results = {case.id: case.judge(subject) for case in cases}
-    passed = [case for case in cases if results[case.id].outcome is Outcome.PASSED]
+    Parameters
+    ----------
+    honest, twin : IBackendInternal
+    refused_too : bool
+        Whether to count cases that the honest one refuses as well.
+    """
+    trusted, subject = (BackendUnderTest(b.get_id(), options_for(b)) for b in (honest, twin))
+    good = (Outcome.PASSED, Outcome.UNSUPPORTED) if refused_too else (Outcome.PASSED,)
     # What finds the rarer faults first, for the sake of time.
-    passed.sort(key=lambda c: (results[c.id].operation == CONTRACT, "+" not in c.id))
-    others = [case for case in cases if results[case.id].outcome is Outcome.UNSUPPORTED]
-    result = ConformanceResult(backend.get_id(), "", "", tuple(results.values()))
-    return Kit(result, passed, others)
-
-
-def first_problem(backend: IBackendInternal, cases: Sequence[NamedCase]) -> CaseResult | None:
-    """The first of some cases in which a backend fails; None if it fails in none."""
-    subject = BackendUnderTest(backend.get_id(), options_for(backend))
-    declared = {case.id: case for case in cases_for(subject) if case.id.startswith("declared/")}
+    cases = sorted(cases_for(subject), key=lambda c: (c.id.startswith(_RULES), "+" not in c.id))
     for case in cases:
-        result = declared.get(case.id, case).judge(subject)
-        if result.outcome.is_bad:
+        result = case.judge(subject)
+        if result.outcome.is_bad and case.judge(trusted).outcome in good:
             return result
     return None

@@ -52,8 +52,10 @@ def test_a_device_that_breaks_nothing_keeps_every_rule(rule: str) -> None:
     ("rule", "make", "said"), PAIRS, ids=[f"{rule}-{n}" for n, (rule, *_) in enumerate(PAIRS)]
 )
 def test_a_device_that_breaks_a_rule_fails_at_it(
-    rule: str, make: Callable[[], IBackendInternal], said: str
+    rule: str, make: Callable[[], IBackendInternal], said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # More are for sound devices on busy machines: these stop too late however often they are tried.
+    monkeypatch.setattr("armpy.testing.contract.executing._ATTEMPTS", 3)
     outcome, text = judged(make(), rule)
     assert outcome in (Outcome.FAILED, Outcome.CRASHED), text
     assert text.startswith(f"ExampleDevice / contract/{rule}: ")

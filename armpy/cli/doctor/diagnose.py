@@ -27,6 +27,7 @@ from armpy.plugins import (
 )
 from armpy.plugins.discovery.directories import ENVIRONMENT_VARIABLE as PATH_VARIABLE
 from armpy.plugins.trust.policy import ENVIRONMENT_VARIABLE as TRUST_VARIABLE
+from armpy.store.archive.kernel_packs import FoundPack, found_packs
 
 OK = "ok"
 """Status of a backend that has nothing wrong with it."""
@@ -194,8 +195,17 @@ def _facts(options: PluginOptions) -> dict[str, str]:
         "trust file": trust_file or "none",
         "directories": ", ".join(_directories(options)) or "none",
         "environment": ", ".join(variables) or "no ARMPY_ variables",
+        "kernel packs": "; ".join(map(_said, found_packs())) or "none",
         "isolated backends": "; ".join(f"{n}: {text}" for n, text in find_in_force().items()),
     }
+
+
+def _said(found: FoundPack) -> str:
+    """A kernel pack in few words; whether a backend takes it, 'armpy kernels list' says."""
+    if found.pack is None:
+        return f"{found.path} is not used: {found.reason}"
+    target = str(found.pack.about.get("target"))[:80]
+    return f"{found.path} ({len(found.pack)} kernels of {found.pack.backend_id} for {target})"
 
 
 def _diagnose(candidate: Candidate, result: ProbeResult | None) -> Diagnosis:

@@ -11,9 +11,9 @@ from armpy.cli.load_request import CliLoadRequest
 from armpy.cli.options import EXIT_PROBLEMS
 from armpy.cli.pictures.find import is_one_file
 from armpy.cli.run.command import DEFAULT_TOP
-from armpy.cli.run.compile_choice import compile_choice, finish_compiling
 from armpy.cli.run.output_path import check_output, is_result_file
 from armpy.cli.run.report import show_run
+from armpy.cli.run.run_file import compile_choice, finish_compiling
 from armpy.cli.run.run_model import RunRequest, run_model
 from armpy.model import Model
 

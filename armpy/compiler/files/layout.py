@@ -18,6 +18,9 @@ CONSTANTS = "constants"
 METADATA = "metadata"
 """Name of the section with what the original file says of itself."""
 
+PLACEMENT = "placement"
+"""Name of the section with the placement report of programs that come without their network."""
+
 
 @dataclass(frozen=True, slots=True)
 class ArrayRecord:

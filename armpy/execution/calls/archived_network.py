@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from operator import index
+from threading import RLock
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from numpy import zeros
 
 from armpy.execution.arrays.slots import InputSlot, OutputSlot
 from armpy.execution.programs.bound_program import BoundProgram
@@ -15,6 +20,7 @@ if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepa
     from armpy.execution.calls.invocation import Invocation
     from armpy.execution.programs.archived_program import ArchivedMemory
     from armpy.execution.programs.program import StepProgram
+    from armpy.execution.steps.control_flow import Shapes
     from armpy.ops.operation import Array
     from armpy.tensor import TensorInfo
 
@@ -25,6 +31,10 @@ if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepa
             """Execute once; as of `LoadedNetwork`."""
 
 
+MOST_SHAPES = 8
+"""That stay prepared, as many as in an ordinary network unless its runtime says otherwise."""
+
+
 class ArchivedGraph(NamedTuple):
     """Graph of an archived network, as far as calls ask for it.
 
@@ -32,21 +42,13 @@ class ArchivedGraph(NamedTuple):
     ----------
     inputs, outputs : tuple of TensorSpec
         Dimensions may be unknown.
-    shapes : tuple of tuple of int
-        Of the inputs, what is prepared.
-    results : tuple of TensorInfo
-        Of the outputs, for these shapes.
+    default_shapes : tuple of (tuple of int or None)
+        Of the inputs: those that are prepared, or what the model's file says.
     """
 
     inputs: tuple[TensorSpec, ...]
     outputs: tuple[TensorSpec, ...]
-    shapes: tuple[tuple[int, ...], ...]
-    results: tuple[TensorInfo, ...]
-
-    @property
-    def default_shapes(self) -> tuple[tuple[int, ...], ...]:
-        """Of the inputs: those that are prepared."""
-        return self.shapes
+    default_shapes: tuple[tuple[int, ...] | None, ...]
 
     @property
     def output_names(self) -> tuple[str, ...]:
@@ -54,17 +56,37 @@ class ArchivedGraph(NamedTuple):
         return tuple([value.name for value in self.outputs])
 
 
+class ArchivedShapes(NamedTuple):
+    """Program of an archived network for some input shapes.
+
+    Parameters
+    ----------
+    shapes : tuple of tuple of int
+        Of the inputs.
+    results : tuple of TensorInfo
+        Of the outputs, for these shapes.
+    program : StepProgram
+    """
+
+    shapes: Shapes
+    results: tuple[TensorInfo, ...]
+    program: StepProgram[ArchivedMemory]
+
+
 class ArchivedNetwork:
-    """Network of `armpy.Model` as long as it only runs with the prepared shapes.
+    """Network of `armpy.Model` as long as it only runs with shapes whose programs are archived.
 
     Parameters
     ----------
     graph : ArchivedGraph
-    program : StepProgram
+    first : ArchivedShapes, optional
+        What is prepared at once.
     load_whole : callable
         Makes the loaded network that can do everything, once, in place of this one.
     memory_limit_bytes : int
         The most that a converted input may take.
+    find : callable, optional
+        Finds the programs for other shapes; gives None where there are none.
 
     Notes
     -----
@@ -74,21 +96,40 @@ class ArchivedNetwork:
     def __init__(
         self,
         graph: ArchivedGraph,
-        program: StepProgram[ArchivedMemory],
+        first: ArchivedShapes | None,
         load_whole: Callable[[], WholeNetwork],
         memory_limit_bytes: int,
+        find: Callable[[Shapes], ArchivedShapes | None] | None = None,
     ) -> None:
         self.graph = graph
         self._load_whole = load_whole
-        pairs = zip(graph.inputs, graph.shapes, strict=True)
-        limit = memory_limit_bytes
-        self.inputs = tuple([InputSlot(v.name, v.info, shape, limit) for v, shape in pairs])
-        named = zip(graph.outputs, graph.results, strict=True)
+        self._limit_bytes = memory_limit_bytes
+        self._find = find
+        # In the order of use; `_lock` keeps two threads from reading the same programs.
+        self._prepared: OrderedDict[Shapes, BoundProgram] = OrderedDict()
+        self._lock = RLock()  # a signal handler may call the model on the same thread
+        self.latest = None if first is None else self._keep(first)
+        if self.latest is None:
+            self.inputs = self._slots([None] * len(graph.inputs))
+        else:
+            self.inputs = self.latest.inputs
+
+    def _slots(self, shapes: Sequence[tuple[int, ...] | None]) -> tuple[InputSlot, ...]:
+        """What each input takes."""
+        pairs = zip(self.graph.inputs, shapes, strict=True)
+        return tuple([InputSlot(v.name, v.info, shape, self._limit_bytes) for v, shape in pairs])
+
+    def _keep(self, found: ArchivedShapes) -> BoundProgram:
+        """Make programs ready for calls."""
+        named = zip(self.graph.outputs, found.results, strict=True)
         outputs = tuple([OutputSlot(value.name, info) for value, info in named])
-        prepared_plan: Any = program  # Any: nobody asks it for more than `run`
-        self.latest = BoundProgram(
-            graph.shapes, prepared_plan, program.run, _bind, True, self.inputs, outputs
-        )
+        plan: Any = found.program  # Any: nobody asks it for more than `run`
+        inputs = self._slots(found.shapes)
+        made = BoundProgram(found.shapes, plan, plan.run, _bind, True, inputs, outputs)
+        self._prepared[found.shapes] = made
+        if len(self._prepared) > MOST_SHAPES:
+            self._prepared.popitem(last=False)
+        return made
 
     def invoke(self, asked: Invocation) -> dict[str, Array]:
         """Execute once; as of `LoadedNetwork`, which is loaded for what takes more than arrays."""
@@ -98,10 +139,63 @@ class ArchivedNetwork:
         self, inputs: Sequence[Array], targets: Sequence[Array | None] = ()
     ) -> BoundProgram:
         """The network prepared for the shapes of some inputs; as of `LoadedNetwork`."""
+        shapes = tuple([array.shape for array in inputs])
         latest = self.latest
-        if latest.shapes == tuple([array.shape for array in inputs]):
+        if latest is not None and latest.shapes == shapes:
             return latest
-        return self._load_whole().prepared_for(inputs, targets)
+        with self._lock:
+            prepared = self._found(shapes)
+        if prepared is None:
+            return self._load_whole().prepared_for(inputs, targets)
+        self.latest = prepared
+        return prepared
+
+    def warm_up(self, named: Mapping[str, Sequence[int]]) -> bool:
+        """Run once with zeros of some shapes, if they are archived; parameters as of `choose`."""
+        prepared = self.choose(named)
+        if prepared is None:
+            return False
+        pairs = zip(self.graph.inputs, prepared.shapes, strict=True)
+        prepared.run([zeros(shape, value.info.data_type.dtype) for value, shape in pairs])
+        return True
+
+    def choose(self, named: Mapping[str, Sequence[int]]) -> BoundProgram | None:
+        """Prepare for some shapes, if that takes no more than to read what is archived.
+
+        Parameters
+        ----------
+        named : mapping of str to sequence of int
+            Those that differ from the default, by the inputs' names.
+
+        Returns
+        -------
+        BoundProgram or None
+            None if it takes more; the whole network says what is wrong with shapes that cannot be.
+        """
+        chosen = {
+            value.name: value.info.shape if value.info.is_fully_shaped else default
+            for value, default in zip(self.graph.inputs, self.graph.default_shapes, strict=True)
+        }
+        if not named.keys() <= chosen.keys():
+            return None
+        try:
+            every = [tuple(map(index, shape)) for shape in {**chosen, **named}.values()]  # type: ignore[arg-type]  # None is no shape
+        except TypeError:
+            return None
+        shapes = tuple(every)
+        with self._lock:
+            prepared = self._found(shapes)
+        self.latest = prepared or self.latest
+        return prepared
+
+    def _found(self, shapes: Shapes) -> BoundProgram | None:
+        """What is prepared for some shapes, or is archived; None for shapes of neither kind."""
+        prepared = self._prepared.get(shapes)
+        if prepared is not None:
+            self._prepared.move_to_end(shapes)
+            return prepared
+        found = None if self._find is None else self._find(shapes)
+        return None if found is None else self._keep(found)
 
     @property
     def imported(self) -> tuple[()]:

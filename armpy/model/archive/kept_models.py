@@ -5,18 +5,40 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-from collections.abc import Collection, Iterator, Sequence
+import weakref
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from armpy.backend import GroupedCacheEntry
 from armpy.core.file_ownership import cache_directory, make_own_folder
 from armpy.errors import ArmpyError
-from armpy.model.archive.model_cache import FOLDER, LIMIT_BYTES, SUFFIX, cached_path
+from armpy.model.archive.model_cache import (
+    FOLDER,
+    LIMIT_BYTES,
+    SUFFIX,
+    cached_path,
+    shapes_path,
+)
 from armpy.model.load_request import LoadRequest
 from armpy.model.model import Model
-from armpy.model.save import can_be_light, save_model
+from armpy.model.save import (
+    can_be_light,
+    save_interface,
+    save_model,
+    save_shapes,
+    takes_many_shapes,
+)
 from armpy.store.archive.container import open_container
 from armpy.store.forgetting import IForgettingCache
+
+if TYPE_CHECKING:
+    from armpy.execution.loaded_network import LoadedNetwork
+    from armpy.execution.programs.bound_program import BoundProgram
+
+MOST_SHAPES = 8
+"""Sets of input shapes that programs of one model are kept for."""
 
 _UNFINISHED = ".tmp"
 
@@ -43,24 +65,123 @@ def keep_model(path: str, model: Model, request: LoadRequest) -> None:
     if not model.provenance.is_one_file:
         return
     contents = model.contents()
-    if not can_be_light(contents.network):
-        return
+    network = contents.network
+    if can_be_light(network, network.latest):
+        _write(path, path, request, partial(save_model, contents, shares=False))
+        keep_shapes(path, model, request)
+    elif takes_many_shapes(network):
+        # What may be there could not be used, or the model would have been started from it.
+        network.keeper = ShapesKeeper(path, model, request.settled(), replaces=True)
+
+
+def keep_shapes(path: str, model: Model, request: LoadRequest) -> None:
+    """Keep what a model is prepared for from now on, if it takes several shapes.
+
+    Parameters
+    ----------
+    path, model, request
+        As of `keep_model`.
+    """
+    network = model.handle.loaded
+    if takes_many_shapes(network):
+        network.keeper = ShapesKeeper(path, model, request.settled())
+
+
+class ShapesKeeper:
+    """Keeps programs of an open model for the shapes that it is prepared for, and what calls see.
+
+    Parameters
+    ----------
+    path : str
+        Of the model's own file.
+    model : Model
+    request : LoadRequest
+        What it was loaded for.
+    replaces : bool
+        Whether the file takes the place of one that is there.
+    """
+
+    def __init__(
+        self, path: str, model: Model, request: LoadRequest, *, replaces: bool = False
+    ) -> None:
+        self._path = path
+        self._replaces = replaces
+        # Weak, as the model's network has the keeper.
+        self._model = weakref.ref(model)
+        self._request = request
+        # A process that comes upon ever new shapes is not to write for ever.
+        self._left = MOST_SHAPES
+
+    def __call__(self, network: LoadedNetwork, prepared: BoundProgram) -> None:
+        """Keep what a network was prepared for, if it takes nothing but programs to run it."""
+        if not self._left or not can_be_light(network, prepared):
+            return
+        self._left -= 1
+        if (self._replaces or not os.path.exists(self._path)) and not self._keep_interface():
+            return
+        place = shapes_path(self._path, prepared.shapes)
+        most_bytes = LIMIT_BYTES // 4
+        self._write(place, partial(save_shapes, network, prepared, most_bytes=most_bytes))
+        _drop_shapes(self._path)
+
+    def _keep_interface(self) -> bool:
+        """Keep what calls see of the model; whether that can be done."""
+        model = self._model()
+        try:
+            if model is None or model.signatures:
+                return False
+        except ArmpyError as error:  # the file is gone by now
+            _log.info("%s is not kept: %s", self._path, error)
+            return False
+        self._write(self._path, partial(save_interface, model.contents()))
+        self._replaces = False
+        return True
+
+    def _write(self, path: str, save: Callable[..., int]) -> None:
+        """Write a file beside the model's own, or that one."""
+        _write(path, self._path, self._request, save)
+
+
+def _write(path: str, key: str, request: LoadRequest, save: Callable[..., int]) -> None:
+    """Write a file of the cache, if that can be done.
+
+    Parameters
+    ----------
+    path : str
+    key : str
+        As `cached_path` gave it for the request; nothing is kept if it gives another by now.
+    request : LoadRequest
+    save : callable
+        Is told a path and the name of the entry, and gives the bytes of the file; 0 if there is
+        none.
+    """
     place = Path(path)
     # Named after process and chance: two that keep the same model do not write to one file.
     unfinished = Path(f"{path}.{os.getpid()}.{os.urandom(4).hex()}{_UNFINISHED}")
     try:
         make_own_folder(place.parent)
         try:
-            size = save_model(contents, unfinished, shares=False, entry=place.name)
-            unfinished.chmod(0o600)  # code that others can write is not used
+            size = save(path=unfinished, entry=place.name)
             # A quarter: one model is not to drive out all others.
-            if size <= LIMIT_BYTES // 4 and cached_path(request) == path:
+            if 0 < size <= LIMIT_BYTES // 4 and cached_path(request) == key:
+                unfinished.chmod(0o600)  # code that others can write is not used
                 unfinished.replace(place)
         finally:
             unfinished.unlink(missing_ok=True)
         _make_room(place.parent)
     except (ArmpyError, OSError) as error:
         _log.info("%s is not kept: %s", path, error)
+
+
+def _drop_shapes(path: str) -> None:
+    """Drop what was used longest ago of a model's shapes, if they are too many or too large."""
+    place = Path(path)
+    left = LIMIT_BYTES // 4
+    own = [each for each in _files(place.parent) if each[0].name.startswith(f"{place.stem}-")]
+    for number, (found, info) in enumerate(own):
+        left -= info.st_size
+        if left < 0 or number >= MOST_SHAPES:
+            found.unlink(missing_ok=True)
 
 
 def _make_room(folder: Path) -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from armpy.backend.programs import ProgramFit
 from armpy.backend.workload import WorkloadInfo
 from armpy.errors import ArmpyError, InvalidArgumentError, ParserError
 from armpy.execution.arrays.tensor_spec import TensorSpec
-from armpy.execution.calls.archived_network import ArchivedGraph, ArchivedNetwork
+from armpy.execution.calls.archived_network import ArchivedGraph, ArchivedNetwork, ArchivedShapes
 from armpy.execution.programs.archived_program import (
-    ArchivedMemory,
     ArchivedProgram,
     ArchivedStep,
     ArchivedTensor,
@@ -20,11 +20,12 @@ from armpy.execution.programs.archived_program import (
 from armpy.execution.programs.program import StepProgram
 from armpy.model import archive, late
 from armpy.model.archive.prepared_file import WRONG_FORM, PreparedFile, signatures_of
+from armpy.model.load_request import begins_prepared
 from armpy.model.model import Model
 from armpy.model.network_handle import NetworkHandle
 from armpy.plugins.program_loaders import announced_programs, has_plugins
 from armpy.store.archive.checksum_cache import check_once
-from armpy.store.archive.magic import KIND_MODEL
+from armpy.store.archive.magic import KIND_MODEL, KIND_SHAPES
 from armpy.store.archive.signing import trusted_keys
 from armpy.store.archive.trust import TRUSTED, check_code_choice, open_judged
 from armpy.tensor import Quantization, TensorInfo
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from armpy.backend import IPrograms
     from armpy.compiler import Placement
     from armpy.execution.loaded_network import LoadedNetwork
+    from armpy.execution.steps.control_flow import Shapes
     from armpy.model.load_options import LoadOptions
     from armpy.model.load_request import LoadRequest
     from armpy.model.signatures import Signatures
@@ -79,24 +81,39 @@ def load_cached(
         Whether the model file is what it was; the entry's own graph is loaded if it is not.
     """
     try:
-        file = open_prepared(request._replace(source=path))
-        if file.container.manifest.get("entry") != os.path.basename(path):
-            raise NeedsCompilerError("it was kept for something else")
+        file = _open_entry(request, path, KIND_MODEL)
 
         def load_whole() -> Model:
             # Before and after: the original may be replaced while it is read.
             if is_original():
                 model = load_original()
                 if is_original():
+                    archive.kept_models.keep_shapes(path, model, request)
                     return model
                 model.close()
             # By now something else is where the original was.
             return archive.reload.load_ordinary(file)
 
+        if file.container.manifest.get("interface") is not None:
+            return _open_model(file, path, load_whole)
         return light_model(file, load_whole)
     except (ArmpyError, NeedsCompilerError) as reason:
         _say("%s is not used: %s", path, reason)
         return None
+
+
+def _open_entry(request: LoadRequest, path: str, kind: str) -> PreparedFile:
+    """Open a file of the model cache, which has to be of the name that it was kept under.
+
+    Raises
+    ------
+    ParserError, NeedsCompilerError
+        If it cannot be used.
+    """
+    file = open_prepared(request._replace(source=path), kind)
+    if file.container.manifest.get("entry") != os.path.basename(path):
+        raise NeedsCompilerError("it was kept for something else")
+    return file
 
 
 def _say(text: str, *about: object) -> None:
@@ -104,8 +121,14 @@ def _say(text: str, *about: object) -> None:
     late.getLogger("armpy.execution").info(text, *about)
 
 
-def open_prepared(request: LoadRequest) -> PreparedFile:
+def open_prepared(request: LoadRequest, kind: str = KIND_MODEL) -> PreparedFile:
     """Open a prepared file, check it whole, and judge whether its code may be used.
+
+    Parameters
+    ----------
+    request : LoadRequest
+    kind : str
+        What the file has to be.
 
     Raises
     ------
@@ -123,13 +146,13 @@ def open_prepared(request: LoadRequest) -> PreparedFile:
     # Judged before anything else is read: a file that may not be used is not trusted to be sound.
     container, verdict = open_judged(request.source, keys, code)
     verdict.check()
-    kind = container.manifest.get("kind")
-    if kind != KIND_MODEL:
+    found = container.manifest.get("kind")
+    if found != kind:
         raise ParserError(
             "the prepared file holds no model",
             where=container.where,
             expected="what armpy compile or Model.save has written",
-            actual=f"a file of kind {kind!r:.80}",
+            actual=f"a file of kind {found!r:.80}",
         )
     file = PreparedFile(container, verdict, request)
     # The sums of all sections, unless this very file was summed before; code is summed at each use.
@@ -175,18 +198,7 @@ def light_model(file: PreparedFile, load_original: Callable[[], Model] | None = 
     _check_request(options, file)
     if not isinstance(record, dict):
         raise NeedsCompilerError("more than programs are needed to run it")
-    limit = options.memory_limit_bytes
-    if limit is None:
-        limit = DEFAULT_MEMORY_LIMIT_BYTES
-    try:
-        graph, program = _program_parts(file, record, limit)
-    # Whatever is wrong with the record, the network in the same file may be sound, and says what is
-    # wrong with it in words if it is not.
-    except (ArmpyError, *WRONG_FORM) as error:
-        raise NeedsCompilerError(str(error) or repr(error)) from error
-
-    def make(load_whole: Callable[[], LoadedNetwork]) -> ArchivedNetwork:
-        return ArchivedNetwork(graph, program, load_whole, limit)
+    graph, first = _parts(file, record, record)
 
     def load_whole() -> NetworkHandle:
         if load_original is not None:
@@ -196,17 +208,134 @@ def light_model(file: PreparedFile, load_original: Callable[[], Model] | None = 
     def placement() -> Placement:
         return archive.metadata.read_placement(file, is_cached=load_original is not None)
 
+    def make(load_network: Callable[[], LoadedNetwork]) -> ArchivedNetwork:
+        return ArchivedNetwork(graph, first, load_network, _limit_bytes(file))
+
+    return _model(file, NetworkHandle.start(make, load_whole), placement)
+
+
+def _open_model(file: PreparedFile, path: str, load_original: Callable[[], Model]) -> Model:
+    """A model of the cache that takes several shapes, whose programs lie beside it.
+
+    Parameters
+    ----------
+    file : PreparedFile
+    path : str
+        Its own.
+    load_original : callable
+        As of `light_model`.
+
+    Raises
+    ------
+    NeedsCompilerError
+        If it takes an ordinary network.
+    """
+    _check_request(file.request.options, file)
+    interface = file.container.manifest["interface"]
+    graph, first = _parts(file, interface, file.container.manifest.get("quick"))
+    kept = _KeptShapes(path, file.request, interface)
+
+    def load_whole() -> NetworkHandle:
+        return load_original().handle
+
+    def make(load_network: Callable[[], LoadedNetwork]) -> ArchivedNetwork:
+        return ArchivedNetwork(graph, first, load_network, _limit_bytes(file), kept.find)
+
+    handle = NetworkHandle.start(make, load_whole)
+
+    def placement() -> Placement | None:
+        network = handle.current
+        latest = None if network is None else network.latest
+        if latest is None:
+            return None
+        return archive.metadata.read_placement(kept.files.get(latest.plan, file), is_cached=True)
+
+    return _model(file, handle, placement)
+
+
+class _KeptShapes:
+    """Programs of a model in the cache, by the shapes that they are for.
+
+    Parameters
+    ----------
+    path : str
+        Of the model itself, as `cached_path` gave it.
+    request : LoadRequest
+    interface : object
+        Record of its inputs and outputs.
+
+    Attributes
+    ----------
+    files : mapping of object to PreparedFile
+        Where a program was found.
+    """
+
+    def __init__(self, path: str, request: LoadRequest, interface: object) -> None:
+        self._path = path
+        self._request = request
+        self._interface = interface
+        # Weak: programs of shapes that are not used any more go.
+        self.files: WeakKeyDictionary[object, PreparedFile] = WeakKeyDictionary()
+
+    def find(self, shapes: Shapes) -> ArchivedShapes | None:
+        """What runs for some shapes; None if nothing is kept, or it cannot be used."""
+        place = archive.model_cache.shapes_path(self._path, shapes)
+        if not begins_prepared(place):
+            return None
+        try:
+            file = _open_entry(self._request, place, KIND_SHAPES)
+            _, found = _parts(file, self._interface, file.container.manifest.get("quick"))
+            if found is None or found.shapes != shapes:
+                raise NeedsCompilerError("it is for other shapes")
+        except (ArmpyError, NeedsCompilerError) as reason:
+            _say("%s is not used: %s", place, reason)
+            return None
+        self.files[found.program] = file
+        return found
+
+
+def _model(
+    file: PreparedFile, handle: NetworkHandle, placement: Callable[[], Placement | None]
+) -> Model:
+    """The model of a handle."""
+    options = file.request.options
+
     def open_one(name: str, signatures: Signatures[Model], first: Model) -> Model:
         return archive.reload.open_signature(file, name, signatures, first)
 
     return Model(
-        NetworkHandle.start(make, load_whole),
+        handle,
         quantize_inputs=options.quantize_inputs,
         dequantize_outputs=options.dequantize_outputs,
         signatures=signatures_of(file, open_one),
         read_metadata=lambda: archive.metadata.read_metadata(file.container),
         read_placement=placement,
     )
+
+
+def _parts(
+    file: PreparedFile, interface: object, quick: object
+) -> tuple[ArchivedGraph, ArchivedShapes | None]:
+    """Graph of an archived network, and what it runs if that is said.
+
+    Raises
+    ------
+    NeedsCompilerError
+        If the records are of another form, or a program cannot be used here.
+    """
+    # Whatever is wrong with the record, the network in the same file may be sound, and says what is
+    # wrong with it in words if it is not.
+    try:
+        graph = _graph_of(interface)
+        return graph, None if quick is None else _shapes_of(file, quick, graph)
+    except (ArmpyError, *WRONG_FORM) as error:
+        raise NeedsCompilerError(str(error) or repr(error)) from error
+
+
+def _limit_bytes(file: PreparedFile) -> int:
+    """The most that an execution may take."""
+    limit = file.request.options.memory_limit_bytes
+    return DEFAULT_MEMORY_LIMIT_BYTES if limit is None else limit
 
 
 def _check_request(options: LoadOptions, file: PreparedFile) -> None:
@@ -226,19 +355,38 @@ def _check_request(options: LoadOptions, file: PreparedFile) -> None:
         options.runtime_options()  # raises, or says what is meant
 
 
-def _program_parts(
-    file: PreparedFile, record: Mapping[str, Any], limit_bytes: int
-) -> tuple[ArchivedGraph, StepProgram[ArchivedMemory]]:
-    """Graph and program of an archived network.
+def _graph_of(record: Any) -> ArchivedGraph:  # Any: a record of a file, of whatever form
+    """Graph of an archived network; raises as `_shapes_of` does."""
+    inputs, outputs = [
+        tuple([TensorSpec(name, info_of(info)) for name, info in record[which]])
+        for which in ("inputs", "outputs")
+    ]
+    if not all(isinstance(value.name, str) for value in (*inputs, *outputs)):
+        raise ValueError("inputs or outputs cannot be")
+    # A compiled file's are those that it is for.
+    defaults = record["default_shapes"] if "default_shapes" in record else record["shapes"]
+    shapes = tuple([None if shape is None else tuple(shape) for shape in defaults])
+    if len(shapes) != len(inputs):
+        raise ValueError("not every input has a default shape, or none")
+    return ArchivedGraph(inputs, outputs, shapes)
+
+
+def _shapes_of(
+    file: PreparedFile,
+    record: Any,  # Any: as above
+    graph: ArchivedGraph,
+) -> ArchivedShapes:
+    """What an archived network runs for the shapes of a record.
 
     Raises
     ------
     ArmpyError, ValueError, TypeError, LookupError
         If the record is of another form, or a program cannot be used here.
     """
+    limit_bytes = _limit_bytes(file)
     if record["needed_bytes"] > limit_bytes:
         raise InvalidArgumentError("an execution needs more memory than is allowed")
-    sources = [info_of(info) for _, info in record["inputs"]]
+    sources = [value.info for value in graph.inputs]
     shapes = tuple([tuple(shape) for shape in record["shapes"]])
     bound = [info.with_shape(shape) for info, shape in zip(sources, shapes, strict=True)]
     results = [info_of(info) for info in record["results"]]
@@ -254,18 +402,11 @@ def _program_parts(
         raise ValueError("the memory cannot be made")
     if arena_bytes + sum([info.size_bytes for info in results]) > limit_bytes:
         raise ValueError("more memory is needed than the file says")
+    if len(graph.outputs) != len(results):
+        raise ValueError("outputs cannot be")
     steps = [_step(file, step, infos, len(bound)) for step in record["steps"]]
-    named = zip(record["inputs"], sources, strict=True)
-    graph = ArchivedGraph(
-        tuple([TensorSpec(name, info) for (name, _), info in named]),
-        tuple([TensorSpec(name, info_of(info)) for name, info in record["outputs"]]),
-        shapes,
-        tuple(results),
-    )
-    names = [value.name for value in (*graph.inputs, *graph.outputs)]
-    if not all(isinstance(name, str) for name in names) or len(graph.outputs) != len(results):
-        raise ValueError("inputs or outputs cannot be")
-    return graph, StepProgram(ArchivedProgram(bound, results, tensors, arena_bytes, steps))
+    program = StepProgram(ArchivedProgram(bound, results, tensors, arena_bytes, steps))
+    return ArchivedShapes(shapes, tuple(results), program)
 
 
 def _step(

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from armpy.backend.caches import CacheUse
-from armpy.compiler.files.layout import METADATA
+from armpy.compiler.files.layout import METADATA, PLACEMENT
 from armpy.compiler.files.plain import PlainReader
 from armpy.compiler.placement import Placement
 from armpy.errors import InvalidArgumentError
@@ -41,7 +41,7 @@ def section_of(file: PreparedFile, name: str | None) -> str:
 
 
 def read_placement(file: PreparedFile, *, is_cached: bool = False) -> Placement:
-    """The placement report of the file's first network.
+    """The placement report of the file's first network, or of its programs.
 
     Parameters
     ----------
@@ -54,9 +54,13 @@ def read_placement(file: PreparedFile, *, is_cached: bool = False) -> Placement:
     ParserError
         If it cannot be read.
     """
-    document = file.container.document(section_of(file, None))
-    plan = document.get("plan") if isinstance(document, dict) else None
-    found = plan.get("placement") if isinstance(plan, dict) else None
+    container = file.container
+    if PLACEMENT in container.sections:
+        found = container.document(PLACEMENT)
+    else:
+        document = container.document(section_of(file, None))
+        plan = document.get("plan") if isinstance(document, dict) else None
+        found = plan.get("placement") if isinstance(plan, dict) else None
     report = PlainReader().read(Placement, found, "placement")
     place = "the model cache" if is_cached else "the prepared file"
     used = {str(record.get("backend")): None for record in file.programs}

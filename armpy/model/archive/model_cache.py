@@ -24,6 +24,7 @@ from armpy.store.owned_files import SWITCH_VARIABLE
 
 # What is imported here is paid for at every start of a model.
 if TYPE_CHECKING:
+    from armpy.execution.steps.control_flow import Shapes
     from armpy.model.load_request import LoadRequest
 
 VARIABLE = "ARMPY_MODEL_CACHE"
@@ -81,3 +82,16 @@ def cached_path(request: LoadRequest) -> str | None:
     digest = hashlib.sha256(repr(parts).encode(errors="surrogatepass"))
     digest.update(environment_digest())
     return os.path.join(folder, f"{digest.hexdigest()[:32]}{SUFFIX}")
+
+
+def shapes_path(path: str, shapes: Shapes) -> str:
+    """Where the programs of an open model are for some input shapes.
+
+    Parameters
+    ----------
+    path : str
+        Of the model itself, as `cached_path` gave it.
+    shapes : tuple of tuple of int
+    """
+    digest = hashlib.sha256(repr(shapes).encode()).hexdigest()
+    return f"{path.removesuffix(SUFFIX)}-{digest[:16]}{SUFFIX}"

@@ -7,6 +7,7 @@ from functools import partial
 from armpy.backend.caches import model_named
 from armpy.compiler import OptimizedNetwork
 from armpy.compiler.compiled_parts import ArchivedPart, ArchivedParts, given_parts
+from armpy.compiler.files.layout import MODEL
 from armpy.compiler.files.reading import read_contents
 from armpy.errors import ParserError
 from armpy.execution.runtime import Runtime
@@ -21,6 +22,13 @@ from armpy.model.signatures import Signatures
 
 def load_ordinary(file: PreparedFile) -> Model:
     """Load a prepared file as a network; errors as for `armpy.load`."""
+    if MODEL not in file.container.sections:  # the model cache keeps some without their graph
+        raise ParserError(
+            "the model file has changed since, and what is kept of it runs the shapes alone that "
+            "it was called with before",
+            where=file.container.where,
+            fix="Load it again",
+        )
     asked = file.request.options
     runtime = asked.runtime
     options = asked.runtime_options()

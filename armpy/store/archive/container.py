@@ -260,7 +260,7 @@ def _no_number(text: str) -> NoReturn:
     raise ValueError(f"{text} is no number")
 
 
-def open_container(source: Source, where: str = "") -> Container:
+def open_container(source: Source, where: str = "", *, is_mapped: bool = True) -> Container:
     """Open a prepared file; the header and the manifest are checked, the sections are not.
 
     Parameters
@@ -269,6 +269,8 @@ def open_container(source: Source, where: str = "") -> Container:
         A file is mapped, and must stay as it is while it is used; bytes are copied.
     where : str
         What messages call it; the path if left out.
+    is_mapped : bool
+        Whether a file is mapped; else it is read, and may be changed or cut while it is used.
 
     Raises
     ------
@@ -292,6 +294,10 @@ def open_container(source: Source, where: str = "") -> Container:
             raise ParserError("it is no regular file", where=where)
         if info.st_size < HEADER_BYTES:
             _checked_header(os.read(handle, HEADER_BYTES), info.st_size, where)
+        if not is_mapped:
+            # One byte more than there was: a file that has grown since is not whole.
+            data = _copied(os.read(handle, info.st_size + 1))
+            return Container(data, where, info, os.fspath(source))
         mapped = mmap.mmap(handle, 0, access=mmap.ACCESS_READ)
     except (OSError, ValueError) as error:  # the latter if it has become empty meanwhile
         raise ParserError(f"the file cannot be mapped: {error}", where=where) from error

@@ -2,26 +2,38 @@
 
 from __future__ import annotations
 
-from armpy.backend import NO_OPTIONS, OptionValues
+from collections.abc import Mapping, Sequence
+
+from armpy.backend import NO_OPTIONS, OptionValues, SavedKernels
 from armpy.graph import SubgraphView
-from armpy_numba_acc.machine.cost_model.figures import typical
+from armpy_numba_acc import passes
+from armpy_numba_acc import program as programs
+from armpy_numba_acc.machine import calls
+from armpy_numba_acc.machine.cost_model.figures import BUILT_IN, typical
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.machine.processors.cores import usable_cores
 from armpy_numba_acc.machine.processors.targets import (
     HOST,
     PROCESSORS,
     Target,
     host_target,
     named_target,
+    runs_on,
 )
 from armpy_numba_acc.options import ResolvedOptions
+from armpy_numba_acc.program.limits import GivenBackError
 from armpy_numba_acc.program.program import Program
 from armpy_numba_acc.runtime.instance import needed_kernels
+from armpy_numba_acc.store import packs
 from armpy_numba_acc.store.objects import object_codes
 from armpy_numba_acc.store.programs import compiled_program
 
 NAMES = (HOST, *PROCESSORS)
 """Every target."""
+
+_PACKED_THREADS = (1, 2, 4, 8)
+"""Numbers of threads that kernels for a pack are chosen for: few choices depend on them."""
 
 
 def target(name: str, options: OptionValues = NO_OPTIONS) -> Target:
@@ -109,3 +121,49 @@ def objects_of(program: Program, isa: Isa) -> dict[Kernel, bytes]:
     """Object code of every kernel that a program needs; parameters as for `Code`."""
     kernels = list(dict.fromkeys(needed_kernels(program, program.num_threads)))
     return object_codes(kernels, isa, program.num_threads)
+
+
+def kernels_for(
+    views: Sequence[SubgraphView], aim: Target, options: OptionValues = NO_OPTIONS
+) -> SavedKernels:
+    """Compile every kernel that machines like a target may choose for some regions.
+
+    Parameters
+    ----------
+    views : sequence of SubgraphView
+        Whose layers the backend supports; one that cannot be lowered for the target is left out.
+    aim : Target
+    options : mapping
+        The networks'.
+
+    Notes
+    -----
+    Which of several kernels is best depends on figures that each machine measures: those of all
+    built-in machines stand for what it may find.
+    """
+    isa = settings_for(aim, options).isa.strict()
+    figures = [typical(isa), *(model for model in BUILT_IN.values() if model is not typical(isa))]
+    if not runs_on(aim):
+        figures.append(ResolvedOptions.of(options).model)  # this machine is one of the target's
+    # What measures a machine comes before all else there.
+    found: dict[Kernel, None] = {calls.MachineTrial(0, 0, 0, 0).kernel: None}
+    for view in views:
+        for model in figures:
+            for num_threads in _PACKED_THREADS:
+                try:
+                    # Not by way of the store, which would keep every one of them.
+                    choices = programs.Choices(isa, model)
+                    program = passes.lower_region(view, isa, num_threads, choices)
+                except GivenBackError:
+                    continue
+                found.update(dict.fromkeys(needed_kernels(program, num_threads)))
+    codes = object_codes(list(found), isa, usable_cores())
+    return SavedKernels(
+        packs.about_kernels(aim._replace(isa=isa)),
+        {kernel.symbol: code for kernel, code in codes.items()},
+    )
+
+
+def why_not(about: Mapping[str, object], options: OptionValues = NO_OPTIONS) -> str:
+    """Why kernels of a pack that says this of itself are not used; empty if they are."""
+    return packs.why_not(about, ResolvedOptions.of(options).isa)

@@ -10,25 +10,28 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+import armpy_numba_acc as numba_acc  # `ahead`, which compiles, is imported when it is asked for
 from armpy import __version__
-from armpy.backend.programs import IPrograms, ProgramCheck, ProgramFit, SavedProgram
+from armpy.backend.programs import IPrograms, ProgramCheck, ProgramFit, SavedKernels, SavedProgram
 from armpy.errors import BackendUnavailableError, ParserError
 from armpy_numba_acc import native
 from armpy_numba_acc import program as programs
 from armpy_numba_acc.machine.compiler import missing_compiler
-from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.kernel import Kernel
-from armpy_numba_acc.machine.processors.targets import HOST, PROCESSORS, Target, runs_on
+from armpy_numba_acc.machine.processors.targets import (
+    HOST,
+    PROCESSORS,
+    Target,
+    described,
+    runs_on,
+    target_of,
+)
 from armpy_numba_acc.native.image import Image, UnsupportedError, load_image
 from armpy_numba_acc.program.program import CommandInfo, Figures, Program, ProgramTiming, SizedInfos
-from armpy_numba_acc.runtime import threads
 from armpy_numba_acc.runtime.instance import needed_kernels
 from armpy_numba_acc.runtime.loaded import LoadedProgram
 from armpy_numba_acc.runtime.workload import ProgramWorkload
 from armpy_numba_acc.store.abi import abi_digest
-
-# What compiles is imported by what saves programs alone: starts from files do without.
-# ruff: noqa: PLC0415
 
 if TYPE_CHECKING:
     from armpy.backend import IWorkload, OptionValues, WorkloadInfo
@@ -105,20 +108,22 @@ class NumbaPrograms(IPrograms):
         """The program of this machine, with the code of its kernels."""
         if isinstance(program, LoadedProgram):
             return program.saved
-        from armpy_numba_acc import ahead
-
         assert isinstance(program, Program)
-        aim = ahead.target(HOST, {**options, "isa": program.isa})
+        aim = numba_acc.ahead.target(HOST, {**options, "isa": program.isa})
         return saved_program(program, aim, options)
 
     def save_for(
         self, view: SubgraphView, target: str, options: OptionValues
     ) -> SavedProgram | None:
         """The region compiled for another processor."""
-        from armpy_numba_acc import ahead
+        aim = numba_acc.ahead.target(target, options)
+        return saved_program(numba_acc.ahead.lower_for(view, aim, options), aim, options)
 
-        aim = ahead.target(target, options)
-        return saved_program(ahead.lower_for(view, aim, options), aim, options)
+    def save_kernels(
+        self, views: Sequence[SubgraphView], target: str, options: OptionValues
+    ) -> SavedKernels:
+        """Every kernel that machines like the target may choose for some regions."""
+        return numba_acc.ahead.kernels_for(views, numba_acc.ahead.target(target, options), options)
 
     def check(self, about: Mapping[str, object], options: OptionValues) -> ProgramCheck:
         """Whether layouts, processor and options are those that the program is for."""
@@ -127,7 +132,7 @@ class NumbaPrograms(IPrograms):
             return _rebuild(
                 f"it was made by NumbaAcc {version}, whose programs are laid out otherwise"
             )
-        aim = _target_of(about)
+        aim = target_of(about)
         if aim is None:
             return _rebuild("what it says of itself cannot be understood")
         if reason := runs_on(aim):
@@ -143,6 +148,11 @@ class NumbaPrograms(IPrograms):
             return ProgramCheck(ProgramFit.ACCEPTED) if missing_compiler() else _rebuild(few)
         return ProgramCheck(ProgramFit.ACCEPTED)
 
+    def check_kernels(self, about: Mapping[str, object], options: OptionValues) -> ProgramCheck:
+        """Whether a pack's kernels are what would be compiled here."""
+        reason = numba_acc.ahead.why_not(about, options)
+        return ProgramCheck(ProgramFit.FOREIGN if reason else ProgramFit.ACCEPTED, reason)
+
     def load(self, saved: SavedProgram) -> LoadedProgram:
         """Put the code where it can be run.
 
@@ -157,7 +167,7 @@ class NumbaPrograms(IPrograms):
             program, timing, image = _unpacked(saved)
         except (ValueError, TypeError, LookupError, AttributeError) as error:
             raise ParserError(f"a saved program cannot be read: {error!r}") from error
-        aim = _target_of(saved.about)
+        aim = target_of(saved.about)
         if aim is None:
             raise ParserError("a saved program does not say what it is for")
         try:
@@ -191,12 +201,10 @@ def saved_program(program: Program, aim: Target, options: OptionValues) -> Saved
     SavedProgram or None
         None if its code cannot be linked here, or its constants are another program's as well.
     """
-    from armpy_numba_acc import ahead
-
     if program.held:
         return None
-    settings = ahead.settings_for(aim, options)
-    codes = ahead.objects_of(program, settings.isa)
+    settings = numba_acc.ahead.settings_for(aim, options)
+    codes = numba_acc.ahead.objects_of(program, settings.isa)
     try:
         image = native.link({kernel.symbol: code for kernel, code in codes.items()})
     except UnsupportedError:
@@ -208,10 +216,7 @@ def saved_program(program: Program, aim: Target, options: OptionValues) -> Saved
     about = {
         "abi": abi_digest(),
         "version": __version__,
-        "target": aim.name,
-        "isa": [*settings.isa],
-        "needs": sorted(aim.needs),
-        "threads": program.num_threads,
+        **described(aim._replace(isa=settings.isa, num_threads=program.num_threads)),
         "arena_bytes": program.arena_bytes,
         "tensors": [program.num_inputs, program.num_outputs],
         "kernels": [[kernel.name, *kernel.parameters] for kernel in kernels],
@@ -284,19 +289,6 @@ def _addresses(program: Program, found: Mapping[str, int]) -> dict[Kernel, int]:
         return {kernel: found[kernel.symbol] for kernel in needed}
     except KeyError as error:
         raise ParserError(f"a saved program has no code for {error}") from error
-
-
-def _target_of(about: Mapping[str, object]) -> Target | None:
-    """What a saved program is for; None if it does not say so in a form that is understood."""
-    fields, needs, count = about.get("isa"), about.get("needs"), about.get("threads")
-    kinds = [str, str, str, str, int, int, str, bool, bool, bool, str, bool, bool, bool]
-    if not isinstance(fields, list) or list(map(type, fields)) != kinds:
-        return None
-    if not isinstance(needs, list) or not all(isinstance(name, str) for name in needs):
-        return None
-    if type(count) is not int or not 1 <= count <= threads.MOST_THREADS:
-        return None
-    return Target(str(about.get("target")), Isa(*fields), frozenset(needs), count)
 
 
 def _rebuild(reason: str) -> ProgramCheck:

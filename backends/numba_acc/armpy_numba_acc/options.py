@@ -13,10 +13,10 @@ from armpy_numba_acc.machine.compiler import missing_compiler
 from armpy_numba_acc.machine.cost_model.figures import BUILT_IN, typical
 from armpy_numba_acc.machine.cost_model.model import MachineModel
 from armpy_numba_acc.machine.isa import NAMES, Isa
-from armpy_numba_acc.machine.processors.cores import usable_cores
+from armpy_numba_acc.machine.processors.cores import MOST_THREADS, usable_cores
 from armpy_numba_acc.machine.processors.matrix_unit import has_matrix_unit, may_use_matrix_unit
 from armpy_numba_acc.runtime.machine import this_machine
-from armpy_numba_acc.runtime.threads import LOOK_S, MOST_THREADS
+from armpy_numba_acc.runtime.threads import LOOK_S
 from armpy_numba_acc.store.host import known_isas
 from armpy_numba_acc.store.machine import kept_model
 from armpy_numba_acc.store.settings import machine_entries

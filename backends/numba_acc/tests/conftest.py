@@ -8,7 +8,7 @@ from tests.support.effort import IS_FULL, first_and_another
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Unless all are asked for, run each on the best instruction set and on one of the others."""
+    """Unless all are asked for, run all on the best instruction set and a third on another one."""
     if IS_FULL:
         return
     config.hook.pytest_deselected(items=[item for item in items if not _is_chosen(item)])

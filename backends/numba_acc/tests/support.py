@@ -49,7 +49,7 @@ PRODUCT_NAMES = [isa.name for isa in PRODUCT_ISAS]
 
 
 def isas_of_this_test(isas: Sequence[Isa] = ISAS) -> Sequence[Isa]:
-    """Two instruction sets, other ones for each test; all of them in the full form."""
+    """The best instruction set, in every third test another one as well; all in the full form."""
     if IS_FULL:
         return isas
     test = os.environ["PYTEST_CURRENT_TEST"].rpartition(" ")[0]

@@ -38,8 +38,8 @@ INSTRUCTIONS = {
 OWN = ("svdf, integers", "svdf, bytes", "vector_matrix_u8", "lstm_q8", "convolution_u8, products")
 """Families of which some kernels multiply bytes by instructions of their own."""
 
-SHORT = ("i8mm", "neon-basic")
-"""Instruction sets that are enough where time is short."""
+SHORT = ("i8mm",)
+"""Instruction sets that are enough where time is short: the one of most instructions."""
 
 COMPILE = """
 import faulthandler, importlib, json, sys

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 import pytest
 from armpy_numba_acc.machine.isa import Isa
@@ -27,6 +25,7 @@ from backends.numba_acc.tests.support import (
     run_compiled,
     run_reference,
 )
+from tests.support.effort import effort
 
 F32, I64 = TensorInfo((1,), DataType.FLOAT32), TensorInfo((1,), DataType.SIGNED64)
 S8 = TensorInfo((1,), DataType.QASYMM_S8, quantization=Quantization.per_tensor(0.5, 3))
@@ -197,7 +196,7 @@ def test_random_lookups_give_what_the_reference_gives_or_the_same_error() -> Non
     random, failed = np.random.default_rng(4), 0
     types = {np.dtype(each.dtype): each for each in INDICES}
     kinds = {kind.data_type.dtype: kind for kind in (F32, S8, I64, BOOL)}
-    count = int(os.environ.get("ARMPY_NUM_NETWORKS", "100"))
+    count = effort(40, 200, "ARMPY_NUM_NETWORKS")
     for number in range(count):
         operation, values, indices = random_lookup(random)
         infos = kinds[values.dtype].with_shape(values.shape), types[indices.dtype]

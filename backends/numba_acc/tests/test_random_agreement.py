@@ -1,6 +1,7 @@
 """Random layers, small networks and NNAPI models against CpuRef, on every instruction set.
 
-``ARMPY_NUM_NETWORKS`` says how many of each for each instruction set (5,000 before a release),
+``ARMPY_NUM_NETWORKS`` says how many of each for each instruction set (2, in the full form 20; 5,000
+before a release),
 ``ARMPY_FUZZ_START`` at which number to begin. A failure names the number of the network, which
 always gives the same one.
 """
@@ -36,8 +37,9 @@ from backends.numba_acc.tests.support import (
     run_reference,
     without_subnormals,
 )
+from tests.support.effort import effort
 
-COUNT = int(os.environ.get("ARMPY_NUM_NETWORKS", "4"))
+COUNT = effort(2, 20, "ARMPY_NUM_NETWORKS")
 START = int(os.environ.get("ARMPY_FUZZ_START", "0"))
 MODELS_AT_A_TIME = 400
 """About six of ten have a layer that NumbaAcc takes."""

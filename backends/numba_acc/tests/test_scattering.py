@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 import pytest
 
@@ -21,6 +19,7 @@ from backends.numba_acc.tests.support import (
     run_compiled,
     run_reference,
 )
+from tests.support.effort import effort
 
 TYPES = (DataType.FLOAT32, DataType.SIGNED64, DataType.SIGNED16, DataType.BOOLEAN)
 INDICES = {
@@ -74,7 +73,7 @@ def network_of(operation: Operation, data_type: DataType, given: dict[str, Array
 
 def test_random_moves_give_what_the_reference_gives_or_the_same_error() -> None:
     random, failed = np.random.default_rng(5), 0
-    count = int(os.environ.get("ARMPY_NUM_NETWORKS", "100"))
+    count = effort(40, 200, "ARMPY_NUM_NETWORKS")
     for number in range(count):
         operation, data_type, given = random_move(random)
         network, isa = network_of(operation, data_type, given), ISAS[number % len(ISAS)]

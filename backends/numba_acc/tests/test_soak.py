@@ -27,7 +27,7 @@ from backends.numba_acc.tests.networks import convolutions, image, runtime_of, s
 from backends.numba_acc.tests.support import run_apart
 from tests.support.effort import effort
 
-SECONDS = effort(10.0, 30.0, "ARMPY_SOAK_SECONDS")
+SECONDS = effort(5.0, 30.0, "ARMPY_SOAK_SECONDS")
 NUM_CALLERS = 8
 NUM_INPUTS = 4
 PARTS = (0.1, 0.4, 0.6, 0.8, 0.98)

@@ -29,8 +29,10 @@ def fresh_origin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     # Somebody may work on the sources while their tests run.
     monkeypatch.setattr(keys, "_IMPORTED_NS", 1 << 63)
     keys._origin.cache_clear()
+    keys.sources_digest.cache_clear()
     yield
     keys._origin.cache_clear()
+    keys.sources_digest.cache_clear()
 
 
 def region(
@@ -119,6 +121,7 @@ def test_another_version_has_other_keys(distribution: str, monkeypatch: pytest.M
     version = keys.package_version
     monkeypatch.setattr(keys, "package_version", lambda d: "0" if d == distribution else version(d))
     keys._origin.cache_clear()
+    keys.sources_digest.cache_clear()
     assert object_key(KERNEL, ISA) not in ("", before)
 
 
@@ -126,6 +129,7 @@ def test_another_python_has_other_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     before = object_key(KERNEL, ISA)
     monkeypatch.setattr(sys, "version", "4.0")
     keys._origin.cache_clear()
+    keys.sources_digest.cache_clear()
     assert object_key(KERNEL, ISA) not in ("", before)
 
 
@@ -146,6 +150,7 @@ def test_other_sources_have_other_keys(source: Path) -> None:
     before = object_key(KERNEL, ISA)
     source.write_text("a = 2\n")
     keys._origin.cache_clear()
+    keys.sources_digest.cache_clear()
     assert object_key(KERNEL, ISA) not in ("", before)
 
 
@@ -157,6 +162,7 @@ def test_nothing_is_kept_by_a_process_whose_sources_have_changed(
     monkeypatch.setattr(keys, "_IMPORTED_NS", source.stat().st_mtime_ns - 1)
     assert not keys.is_current()
     keys._origin.cache_clear()
+    keys.sources_digest.cache_clear()
     assert object_key(KERNEL, ISA) == ""
 
 

@@ -60,6 +60,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     # Somebody may work on the sources while their tests run.
     monkeypatch.setattr(keys, "_IMPORTED_NS", 1 << 63)
     keys._origin.cache_clear()
+    keys.sources_digest.cache_clear()
     return tmp_path / "numba_acc"
 
 
@@ -203,6 +204,7 @@ def test_a_damaged_store_gives_what_an_empty_one_gives(data: st.DataObject) -> N
         patch.setattr(objects, "_compiled", lambda kernel, _: kernel.symbol.encode() * 50)
         expected = {kernel: kernel.symbol.encode() * 50 for kernel in KERNELS}
         keys._origin.cache_clear()
+        keys.sources_digest.cache_clear()
         program = compiled_program(region(), ISA)
         assert object_codes(KERNELS, ISA) == expected
         entries = disk_entries()
@@ -211,6 +213,7 @@ def test_a_damaged_store_gives_what_an_empty_one_gives(data: st.DataObject) -> N
         for _ in range(data.draw(st.integers(1, 3))):
             damage(data, data.draw(st.sampled_from(paths)), paths)
         keys._origin.cache_clear()
+        keys.sources_digest.cache_clear()
         assert object_codes(KERNELS, ISA) == expected
         assert same(compiled_program(region(), ISA), program)
         assert not any(entry.problem for entry in entries.verify())

@@ -11,10 +11,11 @@ import pytest
 from armpy_numba_acc.llvm.host import host_isas
 from armpy_numba_acc.llvm.threads import fork_join
 from armpy_numba_acc.machine import core_arbiter, execution
+from armpy_numba_acc.machine.processors.cores import MOST_THREADS
 from armpy_numba_acc.passes.region import lower_region
 from armpy_numba_acc.runtime import threads
 from armpy_numba_acc.runtime.instance import Instance, LoadedCode
-from armpy_numba_acc.runtime.threads import MOST_THREADS, WORKER, Pool, pool
+from armpy_numba_acc.runtime.threads import WORKER, Pool, pool
 from armpy_numba_acc.store.objects import kernel_addresses
 
 from armpy.graph import SubgraphView
@@ -284,7 +285,7 @@ def test_there_is_room_for_every_worker_that_an_option_can_ask_for() -> None:
 
 
 def test_a_publication_tells_every_thread_that_there_can_be() -> None:
-    assert threads.MOST_THREADS < fork_join.MOST_THREADS
+    assert MOST_THREADS < fork_join.MOST_THREADS
 
 
 def test_no_two_places_of_the_shared_memory_are_one() -> None:

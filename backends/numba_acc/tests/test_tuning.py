@@ -55,6 +55,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     # Somebody may work on the sources while their tests run.
     monkeypatch.setattr(keys, "_IMPORTED_NS", 1 << 63)
     keys._origin.cache_clear()
+    keys.sources_digest.cache_clear()
     # Fewer ways have to be compiled.
     monkeypatch.setattr(tiles, "_MOST_TRIED", 2)
     monkeypatch.setattr(tiles, "_HALVES", ())

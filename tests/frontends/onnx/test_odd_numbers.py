@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, field
+from functools import cache
 
 import numpy as np
 import onnx
@@ -156,12 +157,20 @@ def model_of(
     return bytes(model.SerializeToString())
 
 
+@cache
+def runtime() -> armpy.Runtime:
+    """One for all models: making it takes as long as loading and running one of them."""
+    return armpy.Runtime(
+        armpy.RuntimeOptions(backends=["CpuRef"], memory_limit_bytes=MEMORY_LIMIT_BYTES)
+    )
+
+
 def attempt(content: bytes, arrays: dict[str, Array], constant: frozenset[str]) -> str:
     """Load and run a model; what else than an error of armpy's comes out."""
     feeds = {name: array for name, array in arrays.items() if name not in constant}
     try:
-        model = armpy.load(content, backends=["CpuRef"], memory_limit_bytes=MEMORY_LIMIT_BYTES)
-        model.run(feeds)
+        with armpy.load(content, runtime=runtime()) as model:
+            model.run(feeds)
     except ArmpyError as error:
         return repr(error) if "the front-end raised" in str(error) else ""
     except Exception as error:  # noqa: BLE001  # any other error is what is looked for

@@ -26,10 +26,7 @@ from armpy_numba_acc.machine import core_arbiter
 from armpy_numba_acc.machine.alignment import address_of, aligned
 from armpy_numba_acc.machine.execution import ASLEEP, LINE_BYTES, OWNER, STOP
 from armpy_numba_acc.machine.kernel import Kernel
-from armpy_numba_acc.machine.processors.cores import usable_cores
-
-MOST_THREADS = 256
-"""That one execution can have."""
+from armpy_numba_acc.machine.processors.cores import MOST_THREADS, usable_cores
 
 LINE_WORDS = LINE_BYTES // 8
 """Integers of a ticket's cache line."""

@@ -102,17 +102,28 @@ def _origin() -> str:
     digest = hashlib.sha256(sys.version.encode())
     for name in _DISTRIBUTIONS:
         digest.update(f"{name} {package_version(name)}\0".encode())
+    sources = sources_digest()
+    return hashlib.sha256(digest.digest() + sources.encode()).hexdigest() if sources else ""
+
+
+@cache
+def sources_digest() -> str:
+    """Digest of the sources that decide on what kernels do; empty if it cannot be told.
+
+    Notes
+    -----
+    Kernels compiled from the same sources do the same, whatever compiled them.
+    """
     # An installation may be under way: sources can vanish while they are listed.
     try:
         files = [(path, os.stat(path)) for path in _source_files()]
         if not files or max(map(_changed_ns, (info for _, info in files))) > _IMPORTED_NS:
             _log.info("nothing is kept on disk: the sources are not those that run")
             return ""
-        digest.update(_sources_digest(files))
+        return _sources_digest(files).hex()
     except OSError as error:
         _log.info("nothing is kept on disk: %s", error)
         return ""
-    return digest.hexdigest()
 
 
 def _sources_digest(files: Sequence[tuple[str, os.stat_result]]) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from armpy.backend import (
@@ -16,7 +17,7 @@ from armpy.backend import (
 )
 from armpy.errors import BackendUnavailableError
 from armpy.store.entries import Entries
-from armpy_numba_acc import llvm, native
+from armpy_numba_acc import llvm, native, store  # packs: imported where a kernel is not kept
 from armpy_numba_acc.machine.compiler import missing_compiler
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.kernel import Kernel
@@ -66,7 +67,7 @@ def kernel_addresses(
 def object_codes(
     kernels: Sequence[Kernel], isa: Isa, num_processes: int = 1
 ) -> dict[Kernel, bytes]:
-    """Object code of each kernel, from disk or compiled and kept there.
+    """Object code of each kernel, from disk, from a kernel pack, or compiled and kept on disk.
 
     Parameters
     ----------
@@ -87,6 +88,12 @@ def object_codes(
     for kernel, key in keys.items():
         if entries is not None and key and (parts := entries.read(_KIND, key)):
             codes[kernel] = bytes(parts[0])
+    kept = len(codes)
+    packs: Counter[str] = Counter()
+    for kernel in kernels:
+        if kernel not in codes and (packed := store.packed_code(kernel, isa)) is not None:
+            codes[kernel] = packed.code
+            packs[f"from {packed.where}"] += 1
     absent = [kernel for kernel in kernels if kernel not in codes]
     if absent and (reason := missing_compiler()):
         raise BackendUnavailableError(
@@ -98,14 +105,16 @@ def object_codes(
     if absent:
         is_kept = entries is not None and all(keys.values()) and is_current()
         postpone_compilation("NumbaAcc", f"{len(absent)} kernels", is_kept=is_kept)
-    if entries is not None:
-        reason = f"{len(absent)} of them were not there" if absent else ""
+    sources = {"kept": kept, **packs, "compiled": len(absent)}
+    origins = ", ".join(f"{count} {origin}" for origin, count in sources.items() if count)
+    if entries is not None or packs:
+        reason = "" if kept == len(kernels) else origins
         report_cache_use(CacheUse("NumbaAcc", f"{len(kernels)} kernels", not absent, reason))
-        if all(keys.values()) and is_current():
-            # Kernels of one name share what Numba translates: one process does most of them.
-            absent.sort(key=lambda kernel: kernel.name)
-            with compile_workers(absent, isa, num_processes, compile_free) as others:
-                return codes | _shared(absent, isa, entries, keys, others)
+    if entries is not None and all(keys.values()) and is_current():
+        # Kernels of one name share what Numba translates: one process does most of them.
+        absent.sort(key=lambda kernel: kernel.name)
+        with compile_workers(absent, isa, num_processes, compile_free) as others:
+            return codes | _shared(absent, isa, entries, keys, others)
     for number, kernel in enumerate(absent):
         _report(number, len(absent))
         codes[kernel] = _compiled(kernel, isa)

@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterator
 
+MOST_THREADS = 256
+"""That one execution can have."""
+
 
 def usable_cores(root: str | os.PathLike[str] = "/", cpus: Collection[int] | None = None) -> int:
     """Cores that this process may use.

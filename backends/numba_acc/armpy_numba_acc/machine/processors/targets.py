@@ -20,11 +20,15 @@ from typing import NamedTuple
 from armpy.errors import InvalidArgumentError, did_you_mean
 from armpy_numba_acc.machine.isa import NAMES as ISA_NAMES
 from armpy_numba_acc.machine.isa import Isa, make_isa
+from armpy_numba_acc.machine.processors.cores import MOST_THREADS
 from armpy_numba_acc.machine.processors.features import Processor, architecture_of, this_processor
 from armpy_numba_acc.machine.processors.matrix_unit import may_use_matrix_unit
 
 HOST = "host"
 """The target that is this machine."""
+
+_MOST_SAID, _LONGEST_NAME = 12, 40
+"""Of features that are missing: whatever a file says is not said again at any length."""
 
 NUM_THREADS = 4
 """Most threads of a program that is made for machines of which nobody knows how many cores they
@@ -179,7 +183,9 @@ def runs_on(target: Target, processor: Processor | None = None) -> str:
         return f"it is for {system}, and this is {processor.system}"
     missing = sorted(target.needs - processor.features)
     if missing:
-        return f"this processor lacks {', '.join(missing)}, as far as the system tells"
+        few = f" and {len(missing) - _MOST_SAID} more" if len(missing) > _MOST_SAID else ""
+        named = ", ".join(name[:_LONGEST_NAME] for name in missing[:_MOST_SAID])
+        return f"this processor lacks {named}{few}, as far as the system tells"
     if is_here and target.isa.matrix_unit == "amx" and not may_use_matrix_unit():
         return "the system does not let this process use the matrix unit"
     return ""
@@ -206,3 +212,26 @@ def best_first(targets: Iterable[Target], processor: Processor | None = None) ->
     return sorted(
         fitting, key=lambda target: (ISA_NAMES.index(target.isa.name), -len(target.needs))
     )
+
+
+def described(target: Target) -> dict[str, object]:
+    """What files say of a target, for `target_of`."""
+    return {
+        "target": target.name,
+        "isa": [*target.isa],
+        "needs": sorted(target.needs),
+        "threads": target.num_threads,
+    }
+
+
+def target_of(about: Mapping[str, object]) -> Target | None:
+    """The target that a file speaks of; None if it does not say so in a form that is understood."""
+    fields, needs, count = about.get("isa"), about.get("needs"), about.get("threads")
+    kinds = [str, str, str, str, int, int, str, bool, bool, bool, str, bool, bool, bool]
+    if not isinstance(fields, list) or list(map(type, fields)) != kinds:
+        return None
+    if not isinstance(needs, list) or not all(isinstance(name, str) for name in needs):
+        return None
+    if type(count) is not int or not 1 <= count <= MOST_THREADS:
+        return None
+    return Target(str(about.get("target")), Isa(*fields), frozenset(needs), count)

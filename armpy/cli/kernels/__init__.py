@@ -1,0 +1,1 @@
+"""``armpy kernels``: builds packs of compiled kernels, and shows those that are used."""

@@ -1,0 +1,71 @@
+"""Options of ``armpy kernels``."""
+
+from __future__ import annotations
+
+import click
+
+from armpy.cli.command_group import OnceGroup, imported_when_run
+from armpy.cli.options import (
+    MODEL_FILE,
+    OUTPUT,
+    backends_option,
+    dynamic_backends_option,
+    json_option,
+    verbosity_options,
+)
+
+
+@click.group("kernels", cls=OnceGroup)
+def command() -> None:
+    """Build packs of compiled kernels, or list those that are found.
+
+    Backends that compile look into packs before they do. ARMPY_KERNELS names packs, or folders of
+    them; what the distribution armpy-kernels installs is found by itself.
+    """
+
+
+@command.command(short_help="Build packs with the kernels of some models.")
+@click.argument("models", type=MODEL_FILE, nargs=-1, required=True)
+@click.option(
+    *OUTPUT,
+    type=click.Path(file_okay=False, writable=True),
+    metavar="DIR",
+    required=True,
+    help="Where the packs go, a file for each target; it is made if need be.",
+)
+@click.option(
+    "--target",
+    "targets",
+    multiple=True,
+    metavar="NAME",
+    help="A machine to compile for, as 'armpy compile --target help' lists them; may be repeated. "
+    "'host', this one, if left out.",
+)
+@backends_option("Whose kernels, in order of preference; every installed backend if left out.")
+@dynamic_backends_option
+@json_option
+@verbosity_options
+@click.pass_context
+@imported_when_run("armpy.cli.kernels.work:build")
+def build() -> None:
+    """Build packs of the kernels that MODELS need on machines like the targets.
+
+    Other models find kernels in them, too, as far as they need the same. A pack is used by the
+    armpy that has made it, and by no other version.
+    Exit code 1 if a model could not be loaded; the packs have the kernels of the others then.
+    """
+
+
+@command.command("list", short_help="List the packs that are found, and why one is not used.")
+@click.argument("model", type=MODEL_FILE, required=False)
+@dynamic_backends_option
+@json_option
+@verbosity_options
+@click.pass_context
+@imported_when_run("armpy.cli.kernels.work:list_command")
+def list_command() -> None:
+    """List the packs that are found, and why one is not used here.
+
+    With MODEL, load it, and say which kernels come from where.
+    Exit code 1 if one cannot be used at all: it is damaged, or others can write to it.
+    """

@@ -1,0 +1,223 @@
+"""Kernels from packs: used where they are what would be compiled, and nowhere else."""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from armpy_numba_acc.files import NumbaPrograms
+from armpy_numba_acc.llvm.host import host_isas
+from armpy_numba_acc.machine.isa import NAMES
+from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.machine.processors.targets import (
+    PROCESSORS,
+    host_target,
+    named_target,
+    runs_on,
+)
+from armpy_numba_acc.store import keys, packs
+from armpy_numba_acc.store.objects import object_codes
+from armpy_numba_acc.store.packs import about_kernels, packed_code, why_not
+
+from armpy.backend.caches import gathered_cache_uses
+from armpy.backend.programs import ProgramFit
+from armpy.errors import BackendUnavailableError
+from armpy.store.archive import kernel_packs
+from armpy.store.archive.container import open_container
+from armpy.store.archive.kernel_packs import write_pack
+from backends.numba_acc.tests.support import note_compiled
+
+ISA = host_isas()[0]
+KERNELS = [Kernel("first", (1, "a")), Kernel("second"), Kernel("third", (2,))]
+PACKED = {kernel.symbol: f"packed {kernel.symbol}".encode() for kernel in KERNELS[:2]}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An empty cache, and a folder for packs that is looked into."""
+    monkeypatch.setenv("ARMPY_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv(kernel_packs.VARIABLE, str(tmp_path / "packs"))
+    (tmp_path / "packs").mkdir()
+    # Somebody may work on the sources while their tests run.
+    monkeypatch.setattr(keys, "_IMPORTED_NS", 1 << 63)
+    for known in (keys._origin, keys.sources_digest, kernel_packs._found):
+        known.cache_clear()
+    yield tmp_path / "packs"
+    for known in (keys._origin, keys.sources_digest, kernel_packs._found):
+        known.cache_clear()
+
+
+@pytest.fixture
+def compiled(monkeypatch: pytest.MonkeyPatch) -> list[Kernel]:
+    """The kernels that were compiled, by something that is quick."""
+    return note_compiled(monkeypatch)
+
+
+def about(**changed: object) -> dict[str, object]:
+    return {**about_kernels(host_target(ISA, 1)), **changed}
+
+
+def test_what_is_packed_is_not_compiled(folder: Path, compiled: list[Kernel]) -> None:
+    write_pack(folder / "host.kernels", "NumbaAcc", about(), PACKED)
+    with gathered_cache_uses() as uses:
+        codes = object_codes(KERNELS, ISA)
+    assert {k.symbol: codes[k] for k in KERNELS[:2]} == PACKED
+    assert compiled == KERNELS[2:]
+    assert [(use.what, use.is_hit, use.reason) for use in uses] == [
+        ("3 kernels", False, f"2 from {folder / 'host.kernels'}, 1 compiled")
+    ]
+
+
+def test_packs_are_used_where_nothing_is_kept(
+    folder: Path, compiled: list[Kernel], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ARMPY_NUMBA_CACHE", "off")
+    write_pack(folder / "host.kernels", "NumbaAcc", about(), PACKED)
+    object_codes(KERNELS[:2], ISA)
+    assert compiled == []
+
+
+def test_what_was_compiled_here_goes_before_packs(folder: Path, compiled: list[Kernel]) -> None:
+    first = object_codes(KERNELS[:1], ISA)
+    write_pack(folder / "host.kernels", "NumbaAcc", about(), PACKED)
+    kernel_packs._found.cache_clear()
+    assert object_codes(KERNELS[:1], ISA) == first
+    assert compiled == KERNELS[:1]
+
+
+LIES = {
+    "other sources": about(sources="0" * 64),
+    "no sources": about(sources=""),
+    "another interface": about(abi="0" * 16),
+    "nothing said": {},
+    "needs what is not here": about(needs=["warp-drive"]),
+    "another architecture": about_kernels(
+        named_target("neoverse-v1" if ISA.triple.startswith("x86_64") else "x86-64-v4")
+    ),
+    "another layout": about(isa=[*ISA._replace(vector_bytes=ISA.vector_bytes * 2)]),
+    "another instruction set": about(isa=[*ISA._replace(name=NAMES[-1])]),
+    "an instruction set of other types": about(isa=[str(field) for field in ISA]),
+}
+
+
+@pytest.mark.parametrize("said", LIES.values(), ids=LIES)
+def test_packs_for_anything_else_are_not_used(
+    folder: Path, said: dict[str, object], compiled: list[Kernel]
+) -> None:
+    write_pack(folder / "host.kernels", "NumbaAcc", said, PACKED)
+    object_codes(KERNELS, ISA)
+    assert compiled == KERNELS
+    assert why_not(said, ISA)
+    assert NumbaPrograms().check_kernels(said, {"isa": ISA.name}).fit is ProgramFit.FOREIGN
+
+
+def test_a_process_whose_sources_have_changed_takes_none(
+    folder: Path, compiled: list[Kernel], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    of_others = about()
+    write_pack(folder / "host.kernels", "NumbaAcc", of_others, PACKED)
+    monkeypatch.setattr(keys, "_IMPORTED_NS", 0)
+    keys.sources_digest.cache_clear()
+    object_codes(KERNELS, ISA)
+    assert compiled == KERNELS
+    # Two that cannot be told are not equal.
+    assert why_not({**of_others, "sources": ""}, ISA)
+    with pytest.raises(BackendUnavailableError, match="a pack cannot be made"):
+        about()
+
+
+def test_a_damaged_kernel_is_compiled_and_it_is_said(
+    folder: Path, compiled: list[Kernel], caplog: pytest.LogCaptureFixture
+) -> None:
+    path = folder / "host.kernels"
+    write_pack(path, "NumbaAcc", about(), PACKED)
+    whole = bytearray(path.read_bytes())
+    whole[-1] ^= 1  # of the last kernel's code
+    path.write_bytes(whole)
+    with caplog.at_level(logging.WARNING):
+        object_codes(KERNELS, ISA)
+    # Which of the two is looked for first, their digests decide; nothing is read behind it.
+    assert len(compiled) in (2, 3)
+    assert "checksum of kernel" in caplog.text
+
+
+def test_a_damaged_pack_is_said_once(
+    folder: Path, compiled: list[Kernel], caplog: pytest.LogCaptureFixture
+) -> None:
+    path = folder / "host.kernels"
+    write_pack(path, "NumbaAcc", about(), PACKED)
+    whole = bytearray(path.read_bytes())
+    code = open_container(path).sections["code"]
+    whole[code.offset : code.offset + code.size] = bytes(code.size)
+    path.write_bytes(whole)
+    with caplog.at_level(logging.WARNING):
+        object_codes(KERNELS, ISA)
+    assert compiled == KERNELS
+    assert len(caplog.records) == 1
+
+
+def test_packs_of_one_target_complete_each_other(folder: Path, compiled: list[Kernel]) -> None:
+    for number, (name, code) in enumerate(PACKED.items()):
+        write_pack(folder / f"{number}.kernels", "NumbaAcc", about(), {name: code})
+    object_codes(KERNELS[:2], ISA)
+    assert compiled == []
+
+
+def test_the_pack_of_this_processor_comes_first(folder: Path) -> None:
+    general = ISA._replace(cpu="generic")
+    for name, isa in (("a", general), ("b", ISA), ("c", general)):
+        said = about(isa=[*isa], needs=[])
+        write_pack(folder / f"{name}.kernels", "NumbaAcc", said, {"second": name.encode()})
+    found = packed_code(KERNELS[1], ISA)
+    assert found is not None
+    assert found.code == b"b"
+
+
+@pytest.mark.parametrize("name", PROCESSORS)
+def test_targets_of_one_layout_stand_for_each_other_where_they_run(name: str) -> None:
+    target = named_target(name)
+    said = about_kernels(target)
+    fits = not why_not(said, ISA)
+    assert fits == (not runs_on(target) and packs._layout(target.isa) == packs._layout(ISA))
+
+
+_RUN = """\
+import sys, json
+import numpy as np
+import armpy
+path, = sys.argv[1:]
+model = armpy.load(path, backends=["NumbaAcc", "CpuRef"])
+spec = model.inputs[0]
+x = np.arange(np.prod(spec.shape)).reshape(spec.shape) % 200
+y = model(x.astype(spec.data_type.dtype))
+print(json.dumps({"compiler": "numba" in sys.modules, "y": y.tolist()}))
+"""
+
+
+def test_a_model_runs_from_a_pack_as_from_what_is_compiled_here(
+    folder: Path, tmp_path: Path
+) -> None:
+    model = "examples/digits/digits_int8.tflite"
+    environment = {**os.environ, "ARMPY_CACHE_DIR": str(tmp_path / "one")}
+
+    def run(**changed: str) -> str:
+        return subprocess.run(
+            [sys.executable, "-c", _RUN, model],
+            env=environment | changed,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+
+    here = run(ARMPY_KERNELS="off")
+    build = [sys.executable, "-m", "armpy", "kernels", "build", model, "-o", str(folder)]
+    subprocess.run(build, env=environment, check=True, capture_output=True)
+    packed = run(ARMPY_CACHE_DIR=str(tmp_path / "two"))
+    # The second process has an empty cache, and imports no compiler.
+    assert packed == here.replace('"compiler": true', '"compiler": false')
+    assert '"compiler": false' in packed

@@ -1,0 +1,128 @@
+"""The commands about kernel packs."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from armpy.cli.__main__ import main
+from armpy.store.archive import kernel_packs
+
+for library in ("click", "rich", "PIL"):
+    pytest.importorskip(library)
+pytest.importorskip("numba")
+
+MODEL = "examples/digits/digits_int8.tflite"
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> Iterator[None]:
+    kernel_packs._found.cache_clear()
+    yield
+    kernel_packs._found.cache_clear()
+
+
+def test_packs_are_built_for_several_targets_and_listed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    targets = ["host", "neoverse-n1"]
+    arguments = [MODEL, "-o", str(tmp_path / "packs"), "--json"]
+    for target in targets:
+        arguments += ["--target", target]
+    assert main(["kernels", "build", *arguments]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["failures"] == {}
+    assert [pack["target"] for pack in document["packs"]] == targets
+    assert all(pack["kernels"] >= 5 for pack in document["packs"])
+    for pack in document["packs"]:
+        assert Path(pack["path"]).stat().st_size == pack["size_bytes"]
+
+    monkeypatch.setenv(kernel_packs.VARIABLE, str(tmp_path / "packs"))
+    monkeypatch.setenv("ARMPY_CACHE_DIR", str(tmp_path / "cache"))
+    # In a process that has none of its kernels in memory.
+    listed = [sys.executable, "-m", "armpy", "kernels", "list", MODEL, "--json"]
+    answer = subprocess.run(listed, capture_output=True, text=True, check=True)
+    document = json.loads(answer.stdout)
+    reasons = {pack["target"]: pack["reason"] for pack in document["packs"]}
+    assert reasons["host"] == ""
+    assert "aarch64" in reasons["neoverse-n1"]
+    kernels = [use for use in document["uses"] if use["what"].endswith("kernels")]
+    assert [use["is_hit"] for use in kernels] == [True]
+    assert str(tmp_path / "packs") in kernels[0]["reason"]
+
+    assert main(["kernels", "list"]) == 0
+    printed = capsys.readouterr().out
+    assert "NumbaAcc-host.kernels: used" in printed
+    assert "NumbaAcc-neoverse-n1.kernels: not used: it is for aarch64" in printed
+
+
+def test_where_there_are_none_it_says_how_to_get_some(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["kernels", "list"]) == 0
+    assert "pip install 'armpy[kernels]', or armpy kernels build" in capsys.readouterr().out
+
+
+def test_a_damaged_pack_is_a_problem(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "bad.kernels").write_bytes(b"armpyNet" + bytes(500))
+    monkeypatch.setenv(kernel_packs.VARIABLE, str(tmp_path))
+    assert main(["kernels", "list"]) == 1
+    assert "bad.kernels: not used" in capsys.readouterr().out
+    main(["doctor", "--json"])
+    facts = json.loads(capsys.readouterr().out)["facts"]
+    assert "bad.kernels is not used" in facts["kernel packs"]
+
+
+def test_damage_inside_a_pack_is_a_problem(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "bad.kernels"
+    kernel_packs.write_pack(path, "NumbaAcc", {}, {"one": b"1"})
+    whole = bytearray(path.read_bytes())
+    whole[-1] ^= 1
+    path.write_bytes(whole)
+    monkeypatch.setenv(kernel_packs.VARIABLE, str(path))
+    assert main(["kernels", "list"]) == 1
+    assert "checksum of kernel 'one' is wrong" in capsys.readouterr().out
+
+
+def test_a_place_that_cannot_be_written_is_refused_before_anything_is_compiled(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("armpy.cli.kernels.work.load_model", None)
+    (tmp_path / "file").write_text("")
+    assert main(["kernels", "build", MODEL, "-o", str(tmp_path / "file" / "packs")]) == 2
+    assert "packs cannot be written there" in capsys.readouterr().err
+
+
+def test_a_model_that_cannot_be_read_is_left_out_and_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bad = tmp_path / "bad.tflite"
+    bad.write_bytes(b"no model")
+    packs = tmp_path / "packs"
+    assert main(["kernels", "build", str(bad), MODEL, "-o", str(packs)]) == 1
+    out, err = capsys.readouterr()
+    assert "bad.tflite is left out" in err
+    assert "NumbaAcc-host.kernels" in out
+
+
+def test_without_anything_compiled_there_is_nothing_to_write(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    packs = tmp_path / "packs"
+    assert main(["kernels", "build", MODEL, "-o", str(packs), "--backend", "CpuRef"]) == 1
+    assert "there is nothing to write" in capsys.readouterr().err
+    assert list(packs.iterdir()) == []
+
+
+def test_a_target_that_does_not_exist_names_those_that_do(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["kernels", "build", MODEL, "-o", str(tmp_path), "--target", "znver"]) != 0
+    assert "znver4" in capsys.readouterr().err

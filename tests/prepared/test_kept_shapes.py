@@ -1,0 +1,456 @@
+"""Models with open dimensions start from the model cache, which keeps programs by shapes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import armpy
+from armpy.errors import InvalidArgumentError, ParserError
+from armpy.execution.calls.archived_network import MOST_SHAPES
+from armpy.model import model_files
+from armpy.model.archive import kept_models, model_cache
+from armpy.model.archive.model_cache import shapes_path
+from armpy.store.archive import checksum_cache as verified
+from armpy.store.archive.container import open_container, write_container
+
+pytest.importorskip("numba", reason="Numba is not installed")
+onnx = pytest.importorskip("onnx")
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache of its own, switched on."""
+    monkeypatch.setenv("ARMPY_MODEL_CACHE", "on")
+    monkeypatch.setattr(model_cache, "cache_folder", lambda: str(tmp_path / "cache"))
+    monkeypatch.setattr(verified, "cache_folder", lambda: str(tmp_path / "cache"))
+    return tmp_path / "cache" / "models"
+
+
+def save_dense(path: Path, seed: int = 0) -> Path:
+    """An ONNX model: ``y = softmax(relu(x W))`` for any number of rows."""
+    value = onnx.helper.make_tensor_value_info
+    weights = np.random.default_rng(seed).normal(size=(4, 3)).astype(np.float32)
+    nodes = [
+        onnx.helper.make_node("MatMul", ["x", "w"], ["dense"]),
+        onnx.helper.make_node("Relu", ["dense"], ["hidden"]),
+        onnx.helper.make_node("Softmax", ["hidden"], ["y"], axis=-1),
+    ]
+    graph = onnx.helper.make_graph(
+        nodes,
+        "dense",
+        [value("x", 1, ["rows", 4])],
+        [value("y", 1, ["rows", 3])],
+        [onnx.numpy_helper.from_array(weights, "w")],
+    )
+    made = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)])
+    onnx.save(made, path)
+    return path
+
+
+@pytest.fixture
+def dense(tmp_path: Path) -> Path:
+    return save_dense(tmp_path / "dense.onnx")
+
+
+def rows(count: int) -> np.ndarray:
+    """An input of `save_dense`."""
+    return np.random.default_rng(count).normal(size=(count, 4)).astype(np.float32)
+
+
+def bits(model: armpy.Model, count: int) -> bytes:
+    """What a model gives for a number of rows."""
+    return np.asarray(model(rows(count))).tobytes()
+
+
+def answers(path: Path, counts: tuple[int, ...]) -> dict[int, bytes]:
+    """What a model that is loaded for that gives for some numbers of rows, bit by bit."""
+    with armpy.load(path) as model:
+        return {count: bits(model, count) for count in counts}
+
+
+def files(cache: Path) -> list[Path]:
+    """What is kept."""
+    return sorted(cache.glob("*.armpy"))
+
+
+def shapes_file(cache: Path, count: int) -> Path:
+    """The file with the programs for a number of rows."""
+    (path,) = [each for each in files(cache) if "-" not in each.name]
+    return Path(shapes_path(os.fspath(path), ((count, 4),)))
+
+
+def read_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no model file be read from now on."""
+
+    def refuse(*_: object) -> object:
+        raise AssertionError("the file is read")
+
+    monkeypatch.setattr(model_files, "load_file", refuse)
+
+
+def test_shapes_that_were_used_before_start_from_what_was_kept(
+    dense: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = answers(dense, (2, 5))
+    assert len(files(cache)) == 3
+    read_no_more(monkeypatch)
+    with armpy.load(dense) as model:
+        assert model.is_light
+        for count in (5, 2, 5):
+            assert bits(model, count) == expected[count]
+            (named,) = model.run({"x": rows(count)}).values()
+            assert named.tobytes() == expected[count]
+        assert model.is_light
+
+
+def test_another_shape_is_prepared_from_the_file_and_kept(
+    dense: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers(dense, (7,))
+    with armpy.load(dense.read_bytes()) as model:
+        expected = {count: bits(model, count) for count in range(1, 7)}
+    with armpy.load(dense) as model:
+        assert model.is_light
+        for count, answer in expected.items():
+            assert bits(model, count) == answer
+        assert not model.is_light
+    read_no_more(monkeypatch)
+    with armpy.load(dense) as model:
+        assert bits(model, 1) == expected[1]
+        assert model.is_light
+
+
+def test_a_kept_model_is_as_one_from_its_file(dense: Path) -> None:
+    answers(dense, (2,))
+    with armpy.load(dense.read_bytes()) as first, armpy.load(dense) as second:
+        assert second.is_light
+        assert (second.inputs, second.outputs) == (first.inputs, first.outputs)
+        assert second.default_shapes == first.default_shapes
+        assert second.metadata == first.metadata
+        assert second.placement is first.placement is None
+        first(rows(2))
+        second(rows(2))
+        assert second.is_light
+        assert first.placement is not None
+        assert second.placement is not None
+        assert second.placement.layers == first.placement.layers
+        assert [use.is_hit for use in second.placement.cache_uses] == [True]
+        assert str(second.graph) == str(first.graph)
+
+
+def test_a_kept_model_is_prepared_for_what_is_kept(
+    dense: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = answers(dense, (2, 5))
+    with armpy.load(dense) as model:
+        with pytest.raises(InvalidArgumentError, match="an input has no shape yet"):
+            model.prepare()
+        with pytest.raises(InvalidArgumentError, match="no such input"):
+            model.prepare({"x": (2, 4), "z": (1,)})
+    read_no_more(monkeypatch)
+    with armpy.load(dense) as model:
+        model.prepare({"x": (5, np.int64(4))})  # type: ignore[dict-item]  # an integer all the same
+        assert model.placement is not None
+        assert bits(model, 5) == expected[5]
+        assert model.is_light
+        with pytest.raises(AssertionError, match="the file is read"):
+            model.prepare({"x": (3, 4)})
+
+
+def test_what_goes_by_the_last_call_finds_it(dense: Path) -> None:
+    expected = answers(dense, (2, 5))
+    with armpy.load(dense) as model:
+        bits(model, 2)
+        bits(model, 5)
+        assert model.is_light
+        with model.import_inputs({"x": rows(5)})["x"] as x:
+            assert model.run({"x": x})["y"].tobytes() == expected[5]
+    with armpy.load(dense) as model:
+        bits(model, 2)
+        with model.create_working_memory() as memory:
+            made = model.run({"x": rows(2)}, memory=memory)
+            assert made["y"].tobytes() == expected[2]
+    with armpy.load(dense) as model:
+        bits(model, 2)
+        assert model.graph.layers
+        assert model.placement is not None
+
+
+def test_a_kept_model_warms_up_for_what_is_kept(
+    dense: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = answers(dense, (2, 5))
+    with armpy.load(dense) as model:
+        model.warm_up([{"x": (2, 4)}, {"x": (5, 4)}])
+        assert model.is_light
+        assert bits(model, 2) == expected[2]
+        with pytest.raises(InvalidArgumentError, match="so many shapes"):
+            model.warm_up([{"x": (2, 4)}] * (MOST_SHAPES + 1))
+    read_no_more(monkeypatch)
+    with armpy.load(dense) as model, pytest.raises(AssertionError, match="the file is read"):
+        model.warm_up([{"x": (2, 4)}, {"x": (3, 4)}])
+
+
+def test_arrays_of_a_wrong_shape_are_refused_alike(dense: Path) -> None:
+    told = []
+    for _ in range(2):
+        with armpy.load(dense) as model:
+            with pytest.raises(InvalidArgumentError, match=r"\(2, 3\)") as caught:
+                model(np.zeros((2, 3), np.float32))
+            told.append(str(caught.value))
+    assert told[0] == told[1]
+
+
+@pytest.mark.parametrize("damage", ["shorter", "empty", "another byte", "another shape's"])
+def test_damaged_programs_cost_time_alone(dense: Path, cache: Path, damage: str) -> None:
+    expected = answers(dense, (2, 3))
+    kept = shapes_file(cache, 2)
+    contents = bytearray(kept.read_bytes())
+    if damage == "shorter":
+        kept.write_bytes(contents[:-100])
+    elif damage == "empty":
+        kept.write_bytes(b"")
+    elif damage == "another byte":
+        contents[len(contents) // 2] ^= 255
+        kept.write_bytes(contents)
+    else:
+        kept.write_bytes(shapes_file(cache, 3).read_bytes())
+    with armpy.load(dense) as model:
+        assert bits(model, 2) == expected[2]
+        assert not model.is_light
+    with armpy.load(dense) as model:
+        assert bits(model, 2) == expected[2]
+        assert model.is_light  # they were replaced
+
+
+def test_a_model_that_is_damaged_costs_time_alone(dense: Path, cache: Path) -> None:
+    expected = answers(dense, (2,))
+    (kept,) = set(files(cache)) - {shapes_file(cache, 2)}
+    contents = bytearray(kept.read_bytes())
+    contents[300] ^= 255
+    kept.write_bytes(contents)
+    with armpy.load(dense) as model:
+        assert not model.is_light
+        assert bits(model, 2) == expected[2]
+    assert armpy.load(dense).is_light  # it was replaced
+
+
+def test_programs_of_another_model_are_not_used(tmp_path: Path, cache: Path) -> None:
+    first, second = (save_dense(tmp_path / f"{seed}.onnx", seed) for seed in (1, 2))
+    answers(first, (2,))
+    (of_first,) = [path for path in files(cache) if "-" in path.name]
+    expected = answers(second, (2,))
+    (of_second,) = [path for path in files(cache) if "-" in path.name and path != of_first]
+    of_first.replace(of_second)
+    with armpy.load(second) as model:
+        assert bits(model, 2) == expected[2]
+        assert not model.is_light
+
+
+def test_a_file_with_programs_is_no_model(dense: Path, cache: Path) -> None:
+    answers(dense, (2,))
+    with pytest.raises(ParserError, match="holds no model"):
+        armpy.load(shapes_file(cache, 2))
+
+
+def test_a_model_whose_file_is_replaced_runs_what_is_kept_of_it(dense: Path) -> None:
+    expected = answers(dense, (2, 6))
+    with armpy.load(dense) as model:
+        save_dense(dense, seed=9)
+        assert bits(model, 2) == expected[2]
+        with pytest.raises(ParserError, match="the model file has changed since"):
+            model(rows(3))
+        assert bits(model, 6) == expected[6]
+    assert answers(dense, (2,)) != {2: expected[2]}
+
+
+def test_nothing_is_kept_for_a_file_that_has_changed_meanwhile(dense: Path, cache: Path) -> None:
+    with armpy.load(dense) as model:
+        save_dense(dense, seed=9)
+        model(rows(2))
+    assert not files(cache)
+
+
+def test_a_model_runs_on_when_its_file_is_gone(dense: Path, cache: Path) -> None:
+    with armpy.load(dense.read_bytes()) as model:
+        expected = bits(model, 2)
+    with armpy.load(dense) as model:
+        dense.unlink()
+        assert bits(model, 2) == expected
+    assert not files(cache)
+
+
+def test_of_many_shapes_the_latest_stay(
+    dense: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept_models, "MOST_SHAPES", 2)
+    for count in (1, 2, 3):
+        answers(dense, (count,))
+        os.utime(shapes_file(cache, count), (count, count))
+    assert not shapes_file(cache, 1).exists()
+    assert shapes_file(cache, 2).exists()
+    assert shapes_file(cache, 3).exists()
+
+
+def test_programs_take_no_more_than_one_model_may(
+    dense: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers(dense, (1,))
+    size = shapes_file(cache, 1).stat().st_size
+    os.utime(shapes_file(cache, 1), (1, 1))
+    monkeypatch.setattr(kept_models, "LIMIT_BYTES", 6 * size)
+    answers(dense, (2,))
+    assert not shapes_file(cache, 1).exists()
+    assert shapes_file(cache, 2).exists()
+
+
+def test_programs_that_are_too_large_are_not_even_written(
+    dense: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = []
+
+    def note(path: object, manifest: dict[str, object], *others: object) -> int:
+        written.append(manifest["kind"])
+        return write_container(path, manifest, *others)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("armpy.model.save.write_container", note)
+    answers(dense, (1,))
+    assert written == ["model", "shapes"]
+    size = shapes_file(cache, 1).stat().st_size
+    monkeypatch.setattr(kept_models, "LIMIT_BYTES", size)  # of all models: this one has a quarter
+    answers(dense, (2,))
+    assert written == ["model", "shapes"]
+
+
+def test_a_process_that_comes_upon_ever_new_shapes_stops_writing(
+    dense: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept_models, "MOST_SHAPES", 1)
+    answers(dense, (1, 2))
+    assert shapes_file(cache, 1).exists()
+    assert not shapes_file(cache, 2).exists()
+
+
+def test_more_shapes_than_stay_prepared_all_answer(dense: Path) -> None:
+    counts = tuple(range(1, MOST_SHAPES + 3))
+    with armpy.load(dense.read_bytes(), memory_limit_bytes=1 << 31) as model:
+        expected = {count: bits(model, count) for count in counts}
+    for count in counts:  # each in a load of its own, so that all are kept
+        answers(dense, (count,))
+    assert answers(dense, counts * 2) == expected
+
+
+def save_expanded(path: Path) -> Path:
+    """An ONNX model whose output has as many rows as its second input says."""
+    value = onnx.helper.make_tensor_value_info
+    graph = onnx.helper.make_graph(
+        [onnx.helper.make_node("Expand", ["x", "shape"], ["y"])],
+        "expanded",
+        [value("x", 1, ["columns"]), value("shape", 7, [2])],
+        [value("y", 1, ["rows", "columns"])],
+    )
+    made = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)])
+    onnx.save(made, path)
+    return path
+
+
+def test_nothing_is_kept_where_shapes_follow_from_values(tmp_path: Path, cache: Path) -> None:
+    path = save_expanded(tmp_path / "expanded.onnx")
+    given = np.arange(3, dtype=np.float32)
+    for _ in range(2):
+        with armpy.load(path) as model:
+            assert not model.is_light
+            for count in (2, 4):
+                made = model(given, np.array([count, 3]))
+                np.testing.assert_array_equal(made, np.tile(given, (count, 1)))
+    assert not files(cache)
+
+
+def test_nothing_that_compiles_or_parses_is_imported(dense: Path, tmp_path: Path) -> None:
+    code = (
+        "import sys, numpy as np, armpy; m = armpy.load(sys.argv[1]); "
+        "m(np.zeros((2, 4), np.float32)); print(*sys.modules)"
+    )
+    variables = {
+        **os.environ,
+        "ARMPY_MODEL_CACHE": "on",
+        "ARMPY_CACHE_DIR": os.fspath(tmp_path / "of_processes"),
+    }
+    for _ in range(2):
+        done = subprocess.run(
+            [sys.executable, "-c", code, os.fspath(dense)],
+            env=variables,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    imported = done.stdout.split()
+    heavy = ("onnx", "google.protobuf", "numba", "llvmlite", "pluggy")
+    ours = (
+        "armpy.frontends",
+        "armpy.compiler",
+        "armpy.ops.convolution2d",
+        "armpy_numba_acc.lowering",
+    )
+    assert [name for name in (*heavy, *ours) if name in imported] == []
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        5,
+        [],
+        {},
+        {"inputs": [["x", [[None, 4], "FLOAT32"]]], "outputs": [], "default_shapes": []},
+        {"inputs": [["x", [[None, 4], "NO_TYPE"]]], "outputs": [], "default_shapes": [None]},
+        {"inputs": [[7, [[None, 4], "FLOAT32"]]], "outputs": [], "default_shapes": [None]},
+    ],
+    ids=repr,
+)
+def test_a_model_that_says_of_itself_what_cannot_be_costs_time_alone(
+    dense: Path, cache: Path, record: object
+) -> None:
+    expected = answers(dense, (2,))
+    (kept,) = set(files(cache)) - {shapes_file(cache, 2)}
+    rewrite(kept, interface=record)
+    with armpy.load(dense) as model:
+        assert bits(model, 2) == expected[2]
+        assert not model.is_light
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"shapes": [[3, 4]]},
+        {"shapes": [[2]]},
+        {"results": []},
+        {"steps": [{}]},
+        {"needed_bytes": 1 << 60},
+        {"arena_bytes": -1},
+    ],
+    ids=repr,
+)
+def test_programs_that_say_of_themselves_what_cannot_be_cost_time_alone(
+    dense: Path, cache: Path, change: dict[str, object]
+) -> None:
+    expected = answers(dense, (2,))
+    path = shapes_file(cache, 2)
+    quick = open_container(path).manifest["quick"]
+    rewrite(path, quick={**quick, **change})
+    with armpy.load(dense) as model:
+        assert bits(model, 2) == expected[2]
+        assert not model.is_light
+
+
+def rewrite(path: Path, **changes: object) -> None:
+    """Write a file again with another manifest; its checksums are right."""
+    container = open_container(path)
+    manifest = {name: value for name, value in container.manifest.items() if name != "sections"}
+    sections = {name: container.section(name).tobytes() for name in container.sections}
+    write_container(path, {**manifest, **changes}, sections)

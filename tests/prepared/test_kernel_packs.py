@@ -1,0 +1,218 @@
+"""Kernel packs as files: what was written comes back, and nothing that others can have changed."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import armpy
+from armpy.errors import ParserError
+from armpy.store.archive import kernel_packs
+from armpy.store.archive.container import HEADER_BYTES, open_container, write_container
+from armpy.store.archive.kernel_packs import KernelPack, found_packs, packs_of, write_pack
+
+KERNELS = {f"kernel_{n}": bytes([n]) * (50 + n) + os.urandom(20) for n in range(40)} | {"none": b""}
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> Iterator[None]:
+    """Packs are opened once per process."""
+    kernel_packs._found.cache_clear()
+    yield
+    kernel_packs._found.cache_clear()
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    written = tmp_path / "some.kernels"
+    size = write_pack(written, "Acc", {"target": "znver4"}, KERNELS)
+    assert size == written.stat().st_size
+    return written
+
+
+def opened(path: Path) -> KernelPack:
+    return KernelPack(open_container(path))
+
+
+def test_every_kernel_is_found_by_its_name(path: Path) -> None:
+    pack = opened(path)
+    assert {name: pack.find(name) for name in KERNELS} == KERNELS
+    assert pack.find("kernel_40") is None
+    assert pack.names() == sorted(KERNELS)
+    assert len(pack) == len(KERNELS)
+    assert (pack.backend_id, pack.about, pack.version) == (
+        "Acc",
+        {"target": "znver4"},
+        armpy.__version__,
+    )
+
+
+def test_a_pack_may_be_empty(tmp_path: Path) -> None:
+    write_pack(tmp_path / "empty.kernels", "Acc", {}, {})
+    assert opened(tmp_path / "empty.kernels").find("kernel_1") is None
+
+
+def test_a_changed_byte_anywhere_gives_an_error_or_the_same_kernels(path: Path) -> None:
+    whole = path.read_bytes()
+    changed = 0
+    for place in range(0, len(whole), 7):
+        damaged = bytearray(whole)
+        damaged[place] ^= 0x10
+        try:
+            pack = KernelPack(open_container(bytes(damaged)))
+            found = {}
+            for name, code in KERNELS.items():
+                try:
+                    found[name] = pack.find(name)
+                except ParserError:
+                    changed += 1
+                else:
+                    assert found[name] == code
+        except ParserError:
+            changed += 1
+    # All but what lies between sections, and the names, which nobody runs, is under a checksum.
+    assert changed > len(whole) // 7 // 2
+
+
+@pytest.mark.parametrize("size", [0, 1, HEADER_BYTES, 1000])
+def test_half_a_pack_is_refused(path: Path, size: int) -> None:
+    path.write_bytes(path.read_bytes()[:size])
+    with pytest.raises(ParserError):
+        opened(path)
+
+
+def test_a_model_is_no_pack_and_a_pack_no_model(path: Path, tmp_path: Path) -> None:
+    write_container(tmp_path / "model.armpy", {"kind": "model"}, {})
+    with pytest.raises(ParserError, match="it is no kernel pack"):
+        opened(tmp_path / "model.armpy")
+    with pytest.raises(ParserError, match="kernels"):
+        armpy.load(path)
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        (10**12, 3, 3, hashlib.sha256(b"abc").digest()),
+        (0, 3, 3, bytes(32)),
+        (0, 3, 1 << 31, hashlib.sha256(b"abc").digest()),
+    ],
+    ids=["outside", "another checksum", "nothing compressed"],
+)
+def test_an_index_that_leads_elsewhere_gives_no_code(
+    tmp_path: Path, record: tuple[int, int, int, bytes]
+) -> None:
+    index = kernel_packs._RECORD.pack(kernel_packs._key("kernel_1"), *record)
+    manifest = {"kind": "kernels", "backend": "Acc", "about": {}}
+    write_container(tmp_path / "p", manifest, {"index": index, "names": b"", "code": b"abc"})
+    with pytest.raises(ParserError, match="kernel_1"):
+        opened(tmp_path / "p").find("kernel_1")
+
+
+def test_an_index_of_half_a_record_is_refused(tmp_path: Path) -> None:
+    manifest = {"kind": "kernels", "backend": "Acc", "about": {}}
+    write_container(tmp_path / "p", manifest, {"index": b"x" * 63, "names": b"", "code": b""})
+    with pytest.raises(ParserError, match="cannot be read"):
+        opened(tmp_path / "p")
+
+
+def test_packs_are_found_by_the_variable(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = path.parent
+    (folder / "text.txt").write_text("no pack")
+    other = folder / "deep" / "other.kernels"
+    other.parent.mkdir()
+    write_pack(other, "Other", {}, {"one": b"1"})
+    monkeypatch.setenv(kernel_packs.VARIABLE, os.pathsep.join([str(other), str(folder)]))
+    assert [one.path for one in found_packs()] == [str(other), str(path)]
+    assert [pack.where for pack in packs_of("Acc")] == [str(path)]
+    assert [pack.where for pack in packs_of("Other")] == [str(other)]
+    monkeypatch.setenv(kernel_packs.VARIABLE, "off")
+    assert found_packs() == ()
+
+
+def test_installed_packs_are_found_behind_those_of_the_variable(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "site" / kernel_packs.PACKAGE
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    installed = package / "znver4.kernels"
+    write_pack(installed, "Acc", {}, {"one": b"1"})
+    monkeypatch.syspath_prepend(package.parent)
+    monkeypatch.setenv(kernel_packs.VARIABLE, str(path))
+    assert [pack.where for pack in packs_of("Acc")] == [str(path), str(installed)]
+    monkeypatch.delenv(kernel_packs.VARIABLE)
+    kernel_packs._found.cache_clear()
+    assert [pack.where for pack in packs_of("Acc")] == [str(installed)]
+
+
+def test_a_file_copied_over_a_pack_in_use_changes_nothing(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(kernel_packs.VARIABLE, str(path))
+    (pack,) = packs_of("Acc")
+    with path.open("r+b") as file:  # as cp does; what is mapped would be gone
+        file.truncate(0)
+    assert {name: pack.find(name) for name in KERNELS} == KERNELS
+
+
+def test_a_finder_of_the_applications_that_fails_takes_nothing_else_down(
+    path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(name: str) -> None:
+        raise ImportError(name)
+
+    monkeypatch.setattr(kernel_packs, "find_spec", broken)
+    monkeypatch.setenv(kernel_packs.VARIABLE, f" {path} ")
+    assert [pack.where for pack in packs_of("Acc")] == [str(path)]
+    assert "no kernels are taken from what is installed" in caplog.text
+
+
+def test_several_bad_packs_in_one_folder_are_one_warning(
+    path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    (path.parent / "other.kernels").write_bytes(path.read_bytes())
+    for one in path.parent.glob("*.kernels"):
+        one.chmod(0o666)
+    monkeypatch.setenv(kernel_packs.VARIABLE, str(path.parent))
+    with caplog.at_level(logging.WARNING):
+        assert packs_of("Acc") == ()
+    assert len(caplog.records) == 1
+
+
+def test_a_pack_is_checked_whole(path: Path, tmp_path: Path) -> None:
+    opened(path).check()
+    whole = bytearray(path.read_bytes())
+    whole[-1] ^= 1
+    path.write_bytes(whole)
+    with pytest.raises(ParserError, match="checksum of kernel"):
+        opened(path).check()
+
+
+def test_a_pack_that_others_can_write_is_not_used_and_it_is_said(
+    path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    path.chmod(0o666)
+    monkeypatch.setenv(kernel_packs.VARIABLE, str(path))
+    with caplog.at_level(logging.WARNING):
+        assert packs_of("Acc") == ()
+        assert packs_of("Acc") == ()
+    assert [found.reason for found in found_packs()] == [
+        f"its file {path} can be written by everybody. Install it as the user who runs armpy or as "
+        "root, or copy it to a place of yours"
+    ]
+    assert caplog.text.count("can be written by everybody") == 1
+
+
+def test_a_pack_that_is_not_there_is_said_and_the_others_are_used(
+    path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    missing = path.parent / "missing.kernels"
+    monkeypatch.setenv(kernel_packs.VARIABLE, f"{missing}{os.pathsep}{path}")
+    with caplog.at_level(logging.WARNING):
+        assert [pack.where for pack in packs_of("Acc")] == [str(path)]
+    assert "missing.kernels" in caplog.text
