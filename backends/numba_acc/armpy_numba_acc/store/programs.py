@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from armpy.backend import CacheUse, model_name, postpone_compilation, report_cache_use
+from armpy.backend import CacheUse, model_name, report_cache_use
 from armpy.backend.control_flow import is_for_one_turn
 from armpy.graph import SubgraphView
 from armpy.ops.operation import Array
@@ -64,8 +64,6 @@ def compiled_program(
     if program is not None:
         report_cache_use(CacheUse("NumbaAcc", about, True))
         return program
-    # To lower a region takes long, too, and its kernels are not known before.
-    postpone_compilation("NumbaAcc", about, is_kept=is_current())
     if not is_current():  # nothing may be kept
         return _lowered(view, isa, num_threads, model, measured)
     with entries.making(_KIND, key):
