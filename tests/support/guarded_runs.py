@@ -51,6 +51,8 @@ ADDRESS_SPACE_BYTES = 4 << 30
 SECONDS_EACH = 20.0
 """Of the processor, compiling of kernels included."""
 HANGS_AFTER_S = 240.0
+LOOP_TIMEOUT_S = 0.5
+"""A sound loop takes a millisecond; on a busy machine, a thread may not run for 20 of them."""
 
 KINDS = ("odd", "damaged", "control-flow", "real")
 _REAL = (
@@ -138,7 +140,7 @@ def runtime_of(num_threads: int) -> Runtime:
         backends=["NumbaAcc", "CpuRef"],
         num_threads=num_threads,
         memory_limit_bytes=MEMORY_LIMIT_BYTES,
-        loop_timeout_s=0.01,
+        loop_timeout_s=LOOP_TIMEOUT_S,
     )
     return Runtime(options)
 
