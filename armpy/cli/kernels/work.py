@@ -29,26 +29,8 @@ from armpy.types import BackendId
 
 
 @dataclass(frozen=True, slots=True)
-class WrittenPack:
-    """A pack that was written.
-
-    Parameters
-    ----------
-    path, backend, target : str
-    kernels : int
-    size_bytes : int
-    """
-
-    path: str
-    backend: str
-    target: str
-    kernels: int
-    size_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
 class PackRow:
-    """A pack that was found.
+    """A pack that was found, or written.
 
     Parameters
     ----------
@@ -118,18 +100,14 @@ def build(
     if as_json:
         print_json({"packs": [asdict(pack) for pack in packs], "failures": failures})
     else:
-        rows = [
-            (pack.backend, pack.target, pack.kernels, bytes_text(pack.size_bytes), pack.path)
-            for pack in packs
-        ]
-        Printer().table(["backend", "target", "kernels>", "size>", "file"], rows)
+        _print_table(packs)
     if failures:
         context.exit(EXIT_PROBLEMS)
 
 
 def _written(
     backend: BackendProxy, views: Sequence[SubgraphView], target: str, folder: str
-) -> WrittenPack | None:
+) -> PackRow | None:
     """A pack with the kernels of some regions for a target; None if the backend has none."""
     backend_id = backend.get_id()
     kinds = (SavedKernels, type(None))
@@ -141,9 +119,10 @@ def _written(
         return None
     path = os.path.join(folder, f"{backend_id}-{target}{SUFFIX}")
     size = write_pack(path, backend_id, saved.about, saved.kernels)
-    if reason := why_exposed(path, os.stat(path)):
+    reason = why_exposed(path, os.stat(path))
+    if reason:
         click.echo(f"armpy: warning: {path} will not be used here: {reason}", err=True)
-    return WrittenPack(path, backend_id, target, len(saved.kernels), size)
+    return PackRow(path, backend_id, target, len(saved.kernels), size, True, reason)
 
 
 def _make_folder(path: str) -> None:
@@ -200,12 +179,17 @@ def print_packs(rows: Sequence[PackRow]) -> None:
         ways = "pip install 'armpy[kernels]', or armpy kernels build"
         printer.line(f"there are no kernel packs{where}: {ways}")
         return
+    _print_table(rows)
+    for row in rows:
+        printer.line(f"{row.path}: {f'not used: {row.reason}' if row.reason else 'used'}")
+
+
+def _print_table(rows: Sequence[PackRow]) -> None:
+    """Print what packs hold."""
     table = [
         (row.backend, row.target, row.kernels, bytes_text(row.size_bytes), row.path) for row in rows
     ]
-    printer.table(["backend", "target", "kernels>", "size>", "file"], table)
-    for row in rows:
-        printer.line(f"{row.path}: {f'not used: {row.reason}' if row.reason else 'used'}")
+    Printer().table(["backend", "target", "kernels>", "size>", "file"], table)
 
 
 def kernel_packs(options: PluginOptions) -> list[PackRow]:

@@ -8,7 +8,6 @@ KIND_MODEL = "model"
 KIND_KERNELS = "kernels"
 """Kind of the files that `armpy kernels build` writes."""
 
-
 KIND_SHAPES = "shapes"
 """Kind of the files of the model cache that hold a model's programs for one set of shapes."""
 
