@@ -15,8 +15,8 @@ shapes that no process before has used. Open dimensions are 1, unless ``--shapes
 
 Usage::
 
-    python -m benchmarks.starts MODEL... [--pairs N] [--compile MODEL...] [--cold MODEL...]
-        [--json FILE] [--shapes NAME=N,N... --new NAME=N,N... --values NAME=NUMBER...]
+    python -m benchmarks.starts MODEL... [--pairs N] [--cold MODEL...] [--json FILE]
+        [--shapes NAME=N,N... --new NAME=N,N... --values NAME=NUMBER...]
 
 ``--cold`` compares first starts with the peer's: armpy has an empty cache, once without and once
 with the kernel packs that ``ARMPY_KERNELS`` names or that are installed, and says how many kernels
@@ -148,6 +148,10 @@ PLAIN: Asked = {"shapes": {}, "new": {}, "values": {}}
 """What a model is called with: open dimensions are 1, and all numbers are 0."""
 
 
+class StartError(Exception):
+    """An engine did not come to its first result."""
+
+
 def start(
     code: str,
     path: Path,
@@ -182,7 +186,7 @@ def start(
     process.returncode = os.waitstatus_to_exitcode(status)
     process.stdout.close()
     if process.returncode or not line.startswith("first result"):
-        raise SystemExit(f"{path}: a process ended with code {process.returncode}")
+        raise StartError(f"{path}: a process ended with code {process.returncode}")
     cpu_s = float(line.split()[-1])
     total = {"wall_ms": 1e3 * wall_s, "cpu_ms": 1e3 * cpu_s, "peak_mb": usage.ru_maxrss / 1024}
     return {**total, **json.loads(parts)}
@@ -229,15 +233,6 @@ def _moved(asked: Asked, number: int) -> Mapping[str, Sequence[int]]:
     }
 
 
-def first_compile(path: Path, rounds: int = 3) -> Figures:
-    """A start of armpy with an empty cache: every kernel is compiled."""
-    found = []
-    for _ in range(rounds):
-        with tempfile.TemporaryDirectory() as folder:
-            found.append(start(ARMPY, path, variables={"ARMPY_CACHE_DIR": folder}))
-    return {f"first {name}": statistics.median(f[name] for f in found) for name in found[0]}
-
-
 COLD = ARMPY.replace(
     "print(json",
     """
@@ -249,17 +244,17 @@ print(json""",
 """A start that says how many kernels it has compiled."""
 
 
-def cold(path: Path, pairs: int) -> Figures:
+def cold(path: Path, pairs: int, asked: Asked = PLAIN) -> Figures:
     """Starts with an empty cache, without and with kernel packs, in turns with the peer."""
     peer = ONNX_RUNTIME if path.suffix == ".onnx" else LITERT
     ways = {"compiled": {"ARMPY_KERNELS": "off"}, "packs": {}}
     rounds: list[dict[str, Figures]] = []
     for _ in range(pairs):
-        found = {_PEER: start(peer, path)}
+        found = {_PEER: start(peer, path, asked)}
         for name, variables in ways.items():
             with tempfile.TemporaryDirectory() as folder:
                 made = {"ARMPY_CACHE_DIR": folder, **variables}
-                found[name] = start(COLD, path, variables=made)
+                found[name] = start(COLD, path, asked, variables=made)
         rounds.append(found)
     figures: Figures = {}
     for name in ways:
@@ -272,7 +267,7 @@ def cold(path: Path, pairs: int) -> Figures:
 
 def print_table(results: Mapping[str, Figures]) -> None:
     """Print figures as rows of a Markdown table."""
-    for group in ("model", "peer", "ratio", "first", "cold"):
+    for group in ("model", "peer", "ratio", "cold"):
         rows = {n: f for n, f in results.items() if any(key.startswith(group) for key in f)}
         if not rows:
             continue
@@ -281,7 +276,11 @@ def print_table(results: Mapping[str, Figures]) -> None:
         print("| model | " + " | ".join(columns) + " |")
         print("|---" * (1 + len(columns)) + "|")
         for name, figures in rows.items():
-            print(f"| {name} | " + " | ".join(f"{figures[c]:.4g}" for c in columns) + " |")
+            print(
+                f"| {name} | "
+                + " | ".join(f"{figures[c]:.4g}" if c in figures else "" for c in columns)
+                + " |"
+            )
         print()
 
 
@@ -296,20 +295,24 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=description(__doc__))
     parser.add_argument("models", nargs="*", type=Path, metavar="MODEL")
     parser.add_argument("--pairs", type=int, default=15)
-    parser.add_argument("--compile", nargs="*", type=Path, default=[], metavar="MODEL")
     parser.add_argument("--cold", nargs="*", type=Path, default=[], metavar="MODEL")
     parser.add_argument("--json", type=Path)
     for name in PLAIN:
         parser.add_argument(f"--{name}", nargs="*", type=_named, default=[], metavar="NAME=N,N")
     arguments = parser.parse_args()
     asked = {name: dict(getattr(arguments, name)) for name in PLAIN}
-    results = {
-        path.stem: compare(path.resolve(), arguments.pairs, asked) for path in arguments.models
-    }
-    for path in arguments.compile:
-        results[f"{path.stem}, first compile"] = first_compile(path.resolve())
-    for path in arguments.cold:
-        results[f"{path.stem}, cold"] = cold(path.resolve(), min(arguments.pairs, 3))
+    results: dict[str, Figures] = {}
+    for paths, pairs, measure in (
+        (arguments.models, arguments.pairs, compare),
+        (arguments.cold, min(arguments.pairs, 3), cold),
+    ):
+        for path in paths:
+            try:
+                found = measure(path.resolve(), pairs, asked)
+            except StartError as error:  # an engine that refuses one model has others to start
+                print(f"left out: {error}", file=sys.stderr)
+                continue
+            results[path.stem] = {**results.get(path.stem, {}), **found}
     print_table(results)
     write_json(arguments.json, results)
 
