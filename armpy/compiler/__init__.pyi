@@ -1,4 +1,4 @@
-from armpy.compiler.constant_folding import Evaluator as Evaluator
+from armpy.compiler.folding.constants import Evaluator as Evaluator
 from armpy.compiler.optimize import (
     optimize_graph as optimize_graph,
     place_layers as place_layers,

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from armpy.compiler.constant_folding import Evaluator, folding_allowance, is_small
-from armpy.compiler.fold_if import chosen, with_known_shapes
+from armpy.compiler.folding.branches import chosen, with_known_shapes
+from armpy.compiler.folding.constants import Evaluator, folding_allowance, is_small
+from armpy.compiler.folding.sizes import fold_sizes
 from armpy.errors import ArmpyError
-from armpy.graph import Graph, Layer, Value
+from armpy.graph import Graph, Layer, SizesValue, Value
 from armpy.graph.network import Network
 from armpy.ops.composite import Composite
 from armpy.ops.control_flow import ControlFlow, If, While
@@ -99,9 +100,10 @@ class _Specializer:
                 except ArmpyError as error:
                     raise located(lambda where=layer.where: where, error) from error.__cause__  # type: ignore[misc]
         for name, value in zip(graph.output_names, graph.outputs, strict=True):
-            net.output(name, self._mapped(value))
+            net.output(name, self._plain(self._mapped(value)))  # type: ignore[arg-type]  # it is there
         for variable in graph.variables:
-            net.assign(self._known[variable.value], self._mapped(variable.next_value))
+            made = self._plain(self._mapped(variable.next_value))
+            net.assign(self._known[variable.value], made)  # type: ignore[arg-type]  # as above
         # Once more: folding, and operands that became attributes, leave some makers unread.
         return remove_dead(net.build())
 
@@ -146,6 +148,11 @@ class _Specializer:
             same_as = operation.identity_of(infos, outputs)  # type: ignore[arg-type]
             if same_as is not None and inputs[same_as] is not None:
                 return [inputs[same_as]]  # type: ignore[list-item]  # it is not None
+        if folded is None and any(isinstance(value, SizesValue) for value in inputs):
+            if self._evaluator is not None:
+                folded = fold_sizes(self._evaluator, operation, inputs, outputs)
+            if folded is None:  # what is made from now on holds for these sizes alone
+                inputs = [self._plain(value) for value in inputs]
         if folded is None and self._evaluator is not None:
             folded = self._evaluator.fold(operation, inputs, outputs, self._allowed_bytes)
             # One allowance for the graph: many small constants are as large as a few large ones.
@@ -229,6 +236,12 @@ class _Specializer:
         """A constant that the graph did not have."""
         return self._net.constant(data, data_type=data_type, quantization=quantization)
 
+    def _plain(self, value: Value | None) -> Value | None:
+        """A constant of plain numbers in the place of one of traced sizes; others as they are."""
+        if not isinstance(value, SizesValue):
+            return value
+        return self._constant(value.data, value.info, value.name)
+
     def _mapped(self, value: Value) -> Value:
         """The new graph's value for one of the old graph."""
         if value not in self._known and value.data is not None:
@@ -283,8 +296,9 @@ def absorb_constants(
     attributes: dict[str, object] = {}
     for index, value in enumerate(inputs):
         becomes = operation.input_operand(index).becomes if operation.inputs else ""
-        if becomes and value is not None and value.data is not None:
-            attributes[becomes] = as_attribute(value.data)
+        if becomes and value is not None and value.is_constant:
+            sizes = value.sizes if isinstance(value, SizesValue) else value.data
+            attributes[becomes] = as_attribute(sizes)  # type: ignore[arg-type]  # it is there
             # The place stays, as operands behind it are told by their positions.
             kept[index] = None
     while kept and kept[-1] is None:

@@ -15,9 +15,12 @@ import math
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import TypeAlias, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, TypeVar
 
 import numpy as np
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 Number: TypeAlias = int | float
 
@@ -212,6 +215,12 @@ def current(value: ValueT) -> ValueT:
 def fixed(value: ValueT) -> ValueT:
     """A value; of a `Size`, the plain number that it has to be from now on."""
     return value.trace.fix(value) if isinstance(value, Size) else value  # type: ignore[return-value]
+
+
+def elements_of(numbers: Sequence[int], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    """An array of numbers of a dtype; of objects if a `Size` is among them."""
+    # `np.array` would take the values of sizes.
+    return np.array(numbers, object if is_traced(*numbers) else dtype)
 
 
 def is_traced(*values: object) -> bool:

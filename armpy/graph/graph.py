@@ -35,8 +35,47 @@ class Value:
     name: str
     data: Array | None = None
 
+    @property
+    def is_constant(self) -> bool:
+        """Whether its elements are known."""
+        return self.data is not None
+
     def __repr__(self) -> str:
         return f"Value({self.id}, {self.name!r}, {self.info})"
+
+
+class SizesValue(Value):
+    """A constant some of whose elements are traced sizes (`armpy.core.symbolic`).
+
+    Parameters
+    ----------
+    id, info, name
+        As of `Value`.
+    sizes : ndarray of object
+        Integers, and at least one `Size`.
+
+    Notes
+    -----
+    It lasts while a graph is specialised: whoever asks for `data` fixes the sizes.
+    """
+
+    __slots__ = ("sizes",)
+
+    sizes: Array
+
+    def __init__(self, id: int, info: TensorInfo, name: str, sizes: Array) -> None:
+        for field, given in (("id", id), ("info", info), ("name", name), ("sizes", sizes)):
+            object.__setattr__(self, field, given)
+
+    @property
+    def data(self) -> Array:
+        """Its elements, plain: what is made of them holds for these sizes alone."""
+        return self.sizes.astype(self.info.data_type.dtype)
+
+    @property
+    def is_constant(self) -> bool:
+        """As of `Value`."""
+        return True
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -9,8 +9,9 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from armpy.core.symbolic import is_traced
 from armpy.errors import ArmpyError, GraphValidationError, InvalidArgumentError
-from armpy.graph import Graph, Layer, Value, Variable
+from armpy.graph import Graph, Layer, SizesValue, Value, Variable
 from armpy.ops.attributes import check_attributes
 from armpy.ops.operation import Array, Operation, located
 from armpy.ops.reshaping import Reshape
@@ -29,6 +30,8 @@ _PLAIN_TYPES: dict[str, DataType] = {
     for t in reversed(DataType)
     if not (t.is_quantized or t.is_bit_pattern or t.is_narrow)
 }
+_SIZE_TYPES = (DataType.SIGNED32, DataType.SIGNED64)
+"""Of constants that may hold traced sizes."""
 
 
 class Network:
@@ -118,7 +121,8 @@ class Network:
             The stored elements. An array is kept without a copy if it is C-contiguous and
             in native byte order; it must not be changed afterwards.
         data_type : DataType, optional
-            Needed for quantised types; otherwise it follows from the array's dtype.
+            Needed for quantised types, and for traced sizes in an array of objects; otherwise it
+            follows from the array's dtype.
 
         Raises
         ------
@@ -126,6 +130,10 @@ class Network:
             If no data type fits the array.
         """
         array = _native(data, f"constant '{name}'")
+        label = name or f"constant_{self._num_values}"
+        if array.dtype == object and data_type in _SIZE_TYPES and is_traced(*array.flat):
+            info = TensorInfo(array.shape, data_type, is_constant=True)
+            return self._counted(SizesValue(self._num_values, info, label, array))
         chosen = data_type or _PLAIN_TYPES.get(array.dtype.name)
         if chosen is None or chosen.dtype != array.dtype:
             raise InvalidArgumentError(
@@ -135,7 +143,6 @@ class Network:
                 actual=str(array.dtype),
             )
         info = TensorInfo(array.shape, chosen, quantization, is_constant=True)
-        label = name or f"constant_{self._num_values}"
         return self._new_value(info, label, array)
 
     def variable(
@@ -336,7 +343,10 @@ class Network:
 
     def _new_value(self, info: TensorInfo, name: str, data: Array | None = None) -> Value:
         """Make a value of this network."""
-        value = Value(self._num_values, info, name, data)
+        return self._counted(Value(self._num_values, info, name, data))
+
+    def _counted(self, value: Value) -> Value:
+        """Count a value as one of this network's."""
         self._num_values += 1
         self._values[value] = None
         return value

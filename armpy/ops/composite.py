@@ -24,6 +24,10 @@ class Tensor(Protocol):
     def data(self) -> Array | None:
         """The elements of a constant."""
 
+    @property
+    def is_constant(self) -> bool:
+        """Whether its elements are known."""
+
 
 class LayerBuilder(Protocol):
     """Adds the layers that a composite operation turns into."""
@@ -67,7 +71,7 @@ class Composite(Operation):
         """Whether enough is known to expand."""
         return all(
             value is None
-            or (value.info.is_fully_shaped and (value.data is not None or not self.decides(i)))
+            or (value.info.is_fully_shaped and (value.is_constant or not self.decides(i)))
             for i, value in enumerate(inputs)
         )
 

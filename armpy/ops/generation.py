@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from armpy.core.symbolic import elements_of
 from armpy.ops.data_movement import (
     DataMovement,
     length_of,
@@ -68,7 +69,7 @@ class Shape(Operation):
         """The shape, if it is known."""
         if not inputs[0].is_fully_shaped:
             return None
-        return (np.array(inputs[0].known_shape, self.output_type.dtype),)
+        return (elements_of(inputs[0].known_shape, self.output_type.dtype),)
 
 
 @dataclass(frozen=True, slots=True)

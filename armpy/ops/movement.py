@@ -234,7 +234,9 @@ class Tile(DataMovement):
         self, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]
     ) -> int | None:
         """The input, if it is taken once along every axis."""
-        return 0 if self.multiples is not None and set(self.multiples) <= {1} else None
+        # No set of them: sizes that are traced would be fixed.
+        once = self.multiples is not None and all(times == 1 for times in self.multiples)
+        return 0 if once else None
 
 
 @dataclass(frozen=True, slots=True)

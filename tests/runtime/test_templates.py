@@ -26,7 +26,19 @@ from armpy.execution.settings import DEFAULT_PLAN_CACHE_SIZE
 from armpy.graph import Graph, Value
 from armpy.graph.network import Network
 from armpy.model import Model
-from armpy.ops import BatchMatMul, FullyConnected, LayerNormalization, Reshape, Softmax, Transpose
+from armpy.ops import (
+    BatchMatMul,
+    BinaryOperation,
+    Concat,
+    ElementwiseBinary,
+    FullyConnected,
+    Gather,
+    LayerNormalization,
+    Reshape,
+    Shape,
+    Softmax,
+    Transpose,
+)
 from armpy.ops.operation import Array
 from tests.support.effort import IS_FULL
 from tests.support.fake_backends import runtime_of
@@ -74,6 +86,22 @@ def perceptron() -> Network:
     return net
 
 
+def exported() -> Network:
+    """Rows of (count, length, 32), in shapes computed from the input's as PyTorch writes them."""
+    net = Network()
+    x = net.input("x", f32(None, 4, WIDTH))
+    shape = net.add(Shape(), x)
+    count, length = [
+        net.add(Gather(), shape, net.constant(np.array([axis], np.int32))) for axis in range(2)
+    ]
+    rows = net.add(ElementwiseBinary(BinaryOperation.MUL), count, length)
+    flat = net.add(Concat(0), rows, net.constant(np.array([WIDTH], np.int32)))
+    y = net.add(FullyConnected(), net.add(Reshape(), x, flat), net.constant(weights(1, 8, WIDTH)))
+    whole = net.add(Concat(0), count, length, net.constant(np.array([8], np.int32)))
+    net.output("y", net.add(RELU, net.add(Reshape(), y, whole)))
+    return net
+
+
 def loaded(model: Model) -> LoadedNetwork:
     return model.runtime.get_network(model.network_id)
 
@@ -105,8 +133,8 @@ def warmed(net: Network, *sizes: int) -> Model:
 
 @pytest.mark.parametrize(
     ("make", "sizes"),
-    [(perceptron, (13, 14, 1)), (encoder, (13, 14, 28))],
-    ids=["perceptron", "encoder"],
+    [(perceptron, (13, 14, 1)), (encoder, (13, 14, 28)), (exported, (13, 14, 28))],
+    ids=["perceptron", "encoder", "exported"],
 )
 def test_results_for_new_shapes_are_those_of_a_fresh_load(
     make: Callable[[], Network], sizes: Sequence[int]
@@ -118,6 +146,15 @@ def test_results_for_new_shapes_are_those_of_a_fresh_load(
         found = np.asarray(model(given))
         assert is_resized(model) or size in (1, 6, 7)
         np.testing.assert_array_equal(found, np.asarray(load(net)(given)))
+
+
+def test_shapes_that_are_computed_from_the_input_s_are_known_for_others() -> None:
+    net = exported()
+    model = warmed(net, 6, 7)
+    for size in range(40, 48):
+        model(values(size, net))
+        assert is_resized(model)
+    assert len(loaded(model)._symbolic._symbolic) == 1
 
 
 def test_sizes_that_leave_no_layer_are_met_as_any() -> None:

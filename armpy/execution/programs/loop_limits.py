@@ -54,13 +54,21 @@ def limited_layers(
     network: OptimizedNetwork, sessions: Mapping[BackendId, BackendSession]
 ) -> frozenset[int]:
     """Ids of the layers that loop on backends that do not keep the time-out of loops themselves."""
+    layers = [
+        layer
+        for layer in network.graph.layers
+        if not sessions[network.backend_ids[layer.id]].keeps_loop_timeout
+    ]
+    # The source of a resized network is made when it is asked for, which takes longer than the
+    # rest of it.
+    if not layers:
+        return frozenset()
     loops = {layer.id for layer in network.source.layers if has_loop(layer.operation)}
     # By origins too, as a backend may have compiled the loop into one part with its neighbours.
     return frozenset(
         layer.id
-        for layer in network.graph.layers
-        if not sessions[network.backend_ids[layer.id]].keeps_loop_timeout
-        and (has_loop(layer.operation) or not loops.isdisjoint(network.origins.get(layer.id, ())))
+        for layer in layers
+        if has_loop(layer.operation) or not loops.isdisjoint(network.origins.get(layer.id, ()))
     )
 
 

@@ -13,7 +13,7 @@ from armpy.core.numerics import bfloat16_values
 from armpy.errors import LayerValidationError
 from armpy.frontends.building import Layers
 from armpy.frontends.onnx.element_types import read_tensor
-from armpy.graph import Value
+from armpy.graph import SizesValue, Value
 from armpy.ops.composite import Composite, LayerBuilder
 from armpy.ops.operation import Array
 from armpy.tensor import Shape, TensorInfo
@@ -225,7 +225,10 @@ class Node(Layers):
         return data
 
     def ints(self, index: int) -> tuple[int, ...]:
-        """Elements of an input that decides, flat, as plain integers."""
+        """Elements of an input that decides, flat, as integers; traced sizes stay."""
+        value = self.value(index)
+        if isinstance(value, SizesValue):
+            return tuple(value.sizes.flat)
         return self.data.whole(self.array(index), f"input {index}")
 
     def whole_number(self, index: int) -> int:

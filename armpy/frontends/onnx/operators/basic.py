@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
+from armpy.core.symbolic import elements_of
 from armpy.errors import LayerValidationError
 from armpy.frontends.onnx.node import Node, Operator, OperatorTable
 from armpy.graph import Value
@@ -36,11 +39,13 @@ _CONSTANTS = {
 def _shape(node: Node) -> Value:
     shape = node.shape(0)
     start, end = node.integer("start", 0), node.integer("end", len(shape))
-    return node.constant(np.array(shape[slice(start, end)], np.int64))
+    return node.constant(elements_of(shape[slice(start, end)], np.int64), DataType.SIGNED64)
 
 
 def _size(node: Node) -> Value:
-    return node.constant(np.array(np.prod(node.shape(0), dtype=np.int64)))
+    return node.constant(
+        elements_of((math.prod(node.shape(0)),), np.int64).reshape(()), DataType.SIGNED64
+    )
 
 
 OPERATORS: OperatorTable = {

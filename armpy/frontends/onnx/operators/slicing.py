@@ -96,16 +96,32 @@ def sliced(
 def _sliced(node: Node, value: Value, ranges: dict[int, slice]) -> Value:
     """Ranges of a tensor's axes, as Python counts them."""
     shape = value.info.known_shape
-    taken = [range(dim)[ranges.get(axis, slice(None))] for axis, dim in enumerate(shape)]
-    if all(part.step == 1 for part in taken):
-        begin, size = tuple(part.start for part in taken), tuple(map(len, taken))
-        return value if size == shape else node.layer(Slice(begin, size), value)
+    parts = [_taken(dim, ranges.get(axis, slice(None))) for axis, dim in enumerate(shape)]
+    begins, ends, steps = zip(*parts, strict=True) if parts else ((), (), ())
+    if all(step == 1 for step in steps):
+        size = tuple(max(end - begin, 0) for begin, end in zip(begins, ends, strict=True))
+        return value if size == shape else node.layer(Slice(begins, size), value)
     # A stop in front of the first element is not -1, which is the last one.
-    end = tuple(
-        part.stop if part.stop >= 0 else -dim - 1 for part, dim in zip(taken, shape, strict=True)
+    stops = tuple(end if end >= 0 else -dim - 1 for end, dim in zip(ends, shape, strict=True))
+    return node.layer(StridedSlice(begins, stops, steps), value)
+
+
+def _taken(dim: int, part: slice) -> tuple[int, int, int]:
+    """Begin, end and step of a range of an axis; `dim` may be traced."""
+    if part.step not in (None, 1):
+        found = range(dim)[part]
+        return found.start, found.stop, found.step
+    begin, end = part.start, part.stop
+    return (
+        0 if begin is None else _within(begin, dim),
+        dim if end is None else _within(end, dim),
+        1,
     )
-    begin, step = tuple(part.start for part in taken), tuple(part.step for part in taken)
-    return node.layer(StridedSlice(begin, end, step), value)
+
+
+def _within(position: int, dim: int) -> int:
+    """A position from 0 to `dim`, as Python counts from the end and cuts."""
+    return min(max(position + dim if position < 0 else position, 0), dim)
 
 
 _MODES = {

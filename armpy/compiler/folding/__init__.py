@@ -1,0 +1,1 @@
+"""Folding: what follows from constants and shapes, computed while a network is specialised."""

@@ -1,0 +1,197 @@
+"""Folding of what networks compute from their shapes, while these are traced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import MappingProxyType
+
+import numpy as np
+
+from armpy.compiler.folding.constants import Evaluator
+from armpy.core.symbolic import Size, elements_of
+from armpy.graph import SizesValue, Value
+from armpy.ops.elementwise import (
+    BinaryOperation,
+    Comparison,
+    ComparisonOperation,
+    ElementwiseBinary,
+    Select,
+)
+from armpy.ops.joining import Concat, Stack
+from armpy.ops.movement import BroadcastTo, ReverseV2, Tile, Transpose
+from armpy.ops.operation import Array, Operation
+from armpy.ops.quantizing import Cast
+from armpy.ops.reduction import Reduce, ReduceOperation
+from armpy.ops.reshaping import ExpandDims, Reshape, Squeeze
+from armpy.ops.slicing import Gather, GatherNd, Slice, Splitter, Unstack
+from armpy.ops.strided_slicing import StridedSlice
+from armpy.tensor import TensorInfo
+from armpy.types import DataType
+
+_MOVING = (
+    *(BroadcastTo, Cast, Concat, ExpandDims, Gather, GatherNd, Reshape, ReverseV2, Select, Slice),
+    *(Splitter, Squeeze, Stack, StridedSlice, Tile, Transpose, Unstack),
+)
+"""Each element of an output is one of an input, whatever that is."""
+
+_INDEXED = (Gather, GatherNd)
+"""Elements of other inputs than the first one say where."""
+
+_TYPES = (DataType.SIGNED32, DataType.SIGNED64)
+_FIRST = 1 << 30
+"""Numbers from here on stand for sizes in what is moved: a network has no such sizes."""
+
+_MOST = 1 << 16
+"""Elements: shapes have few, and tables that are made of sizes are computed from plain numbers."""
+
+
+def fold_sizes(
+    evaluator: Evaluator,
+    operation: Operation,
+    inputs: Sequence[Value | None],
+    outputs: Sequence[TensorInfo],
+) -> list[Array] | None:
+    """Elements of an operation's outputs, from traced sizes among its inputs.
+
+    Returns
+    -------
+    list of ndarray, or None
+        Of objects where sizes are among them. None if the operation is none of those that
+        shapes are computed with: it has to be computed from plain numbers.
+    """
+    if not all(value is None or value.is_constant for value in inputs):
+        return None
+    if not all(info.is_fully_shaped and _count(info) <= _MOST for info in outputs):
+        return None
+    types = {value.info.data_type for value in inputs if isinstance(value, SizesValue)}
+    if not types.issubset(_TYPES):
+        return None
+    if isinstance(operation, _MOVING):
+        return _moved(evaluator, operation, inputs, outputs)
+    arrays = [_elements(value) for value in inputs if value is not None]
+    if isinstance(operation, Comparison):
+        return [np.asarray(_COMPARED[operation.operation](*arrays), bool)]
+    found: Array | None = None
+    if isinstance(operation, ElementwiseBinary):
+        found = _binary(operation.operation, *arrays)
+    elif isinstance(operation, Reduce):
+        found = _reduced(operation, arrays[0], outputs[0])
+    return None if found is None or not _fits(found, outputs[0]) else [found]
+
+
+def _elements(value: Value) -> Array:
+    """A constant's elements, sizes as they are."""
+    if isinstance(value, SizesValue):
+        return value.sizes
+    assert value.data is not None
+    return value.data
+
+
+def _count(info: TensorInfo) -> int:
+    """Number of elements."""
+    return int(np.prod(info.known_shape, dtype=object))
+
+
+def _moved(
+    evaluator: Evaluator,
+    operation: Operation,
+    inputs: Sequence[Value | None],
+    outputs: Sequence[TensorInfo],
+) -> list[Array] | None:
+    """Outputs whose elements are those of inputs: numbers are moved in the place of sizes."""
+    if any(info.data_type not in _TYPES for info in outputs):
+        return None
+    if isinstance(operation, _INDEXED) and any(isinstance(v, SizesValue) for v in inputs[1:]):
+        return None
+    sizes: list[object] = []
+    given: list[Value | None] = []
+    for value in inputs:
+        if not isinstance(value, SizesValue):
+            # A plain number that stands for a size would be taken for it.
+            if value is not None and value.data is not None and (value.data >= _FIRST).any():
+                return None
+            given.append(value)
+            continue
+        first = _FIRST + len(sizes)
+        sizes += value.sizes.flat
+        numbers = np.arange(first, first + value.sizes.size).reshape(value.sizes.shape)
+        dtype = value.info.data_type.dtype
+        given.append(Value(value.id, value.info, value.name, numbers.astype(dtype)))
+    moved = evaluator.fold(operation, given, outputs, 16 * _MOST)
+    return None if moved is None else [_in_place(array, sizes) for array in moved]
+
+
+def _in_place(moved: Array, sizes: Sequence[object]) -> Array:
+    """What was moved, with sizes where numbers stand for them."""
+    elements = [sizes[n - _FIRST] if n >= _FIRST else n for n in moved.reshape(-1).tolist()]
+    return _array(elements, moved)
+
+
+def _array(elements: Sequence[object], like: Array) -> Array:
+    """Elements in an array like another one, of objects if sizes are among them."""
+    made: Array = elements_of(elements, like.dtype).reshape(like.shape)  # type: ignore[arg-type]
+    return made
+
+
+def _binary(operation: BinaryOperation, left: Array, right: Array) -> Array | None:
+    """What arithmetic gives; None for what is no arithmetic of sizes."""
+    function = _ARITHMETIC.get(operation)
+    if function is None:
+        return None
+    if operation in _DIVIDING and not (np.all(left >= 0) and np.all(right > 0)):
+        return None  # rounded towards zero, which is down for these alone
+    return np.asarray(function(left, right), object)
+
+
+def _reduced(operation: Reduce, array: Array, output: TensorInfo) -> Array | None:
+    """Sum or product along axes."""
+    function = _REDUCED.get(operation.operation)
+    if function is None:
+        return None
+    axes = range(array.ndim) if operation.axes is None else operation.axes
+    found = function.reduce(array, axis=tuple({axis % array.ndim for axis in axes}))
+    return np.asarray(found, object).reshape(output.known_shape)
+
+
+def _fits(array: Array, output: TensorInfo) -> bool:
+    """Whether integers of the output's type hold all elements, which becomes a condition."""
+    if output.data_type not in _TYPES:
+        return False
+    low, high = output.data_type.integer_range
+    return all(low <= element <= high for element in array.flat if isinstance(element, Size))
+
+
+_ARITHMETIC: MappingProxyType[BinaryOperation, Callable[[Array, Array], Array]] = MappingProxyType(
+    {
+        BinaryOperation.ADD: np.add,
+        BinaryOperation.SUB: np.subtract,
+        BinaryOperation.MUL: np.multiply,
+        BinaryOperation.DIV: np.floor_divide,
+        BinaryOperation.FLOOR_DIV: np.floor_divide,
+        BinaryOperation.FLOOR_MOD: np.remainder,
+        BinaryOperation.TRUNC_MOD: np.remainder,
+        BinaryOperation.MAXIMUM: np.maximum,
+        BinaryOperation.MINIMUM: np.minimum,
+    }
+)
+_DIVIDING = (
+    BinaryOperation.DIV,
+    BinaryOperation.FLOOR_DIV,
+    BinaryOperation.FLOOR_MOD,
+    BinaryOperation.TRUNC_MOD,
+)
+_REDUCED: MappingProxyType[ReduceOperation, np.ufunc] = MappingProxyType(
+    {ReduceOperation.SUM: np.add, ReduceOperation.PROD: np.multiply}
+)
+_COMPARED: MappingProxyType[ComparisonOperation, Callable[[Array, Array], Array]] = (
+    MappingProxyType(
+        {
+            ComparisonOperation.EQUAL: np.equal,
+            ComparisonOperation.NOT_EQUAL: np.not_equal,
+            ComparisonOperation.LESS: np.less,
+            ComparisonOperation.LESS_OR_EQUAL: np.less_equal,
+            ComparisonOperation.GREATER: np.greater,
+            ComparisonOperation.GREATER_OR_EQUAL: np.greater_equal,
+        }
+    )
+)
