@@ -5,6 +5,11 @@ nothing of armpy::
 
     python -m venv tf && tf/bin/pip install tensorflow-cpu
     tf/bin/python benchmarks/keras_models.py FOLDER [--only NAME,...] [--kinds float32,int8]
+    tf/bin/python benchmarks/keras_models.py FOLDER --common
+
+``--common`` makes those of `keras.applications` whose files are below some 120 MB instead, at the
+sizes that they are published for: `scripts/build_kernels.py` finds in them which kernels common
+networks need.
 
 Nothing is downloaded: weights are random, from a fixed seed. Statistics of batch normalisations
 are those of a forward pass over seeded images, so that activations neither vanish nor grow from
@@ -79,6 +84,37 @@ NETWORKS: Mapping[str, Callable[[], Network]] = {
 }
 
 
+def common() -> dict[str, Callable[[], Network]]:
+    """Networks of `keras.applications` by name and size, each size and width that is published."""
+    plain = {"include_preprocessing": False}
+    families: list[tuple[str, tuple[int, ...], tuple[float, ...], dict[str, Any]]] = [
+        ("MobileNet", (128, 160, 192, 224), (0.25, 0.5, 0.75, 1.0), {}),
+        ("MobileNetV2", (96, 128, 160, 192, 224), (0.35, 0.5, 0.75, 1.0, 1.3, 1.4), {}),
+        ("MobileNetV3Small", (224,), (0.75, 1.0), plain),
+        ("MobileNetV3Large", (224,), (0.75, 1.0), plain),
+        ("NASNetMobile", (224,), (), {}),
+        *((f"EfficientNetB{n}", (size,), (), {}) for n, size in enumerate((224, 240, 260, 300))),
+        *(
+            (f"EfficientNetV2B{n}", (size,), (), plain)
+            for n, size in enumerate((224, 240, 260, 300))
+        ),
+        ("EfficientNetV2S", (384,), (), plain),
+        *((f"DenseNet{depth}", (224,), (), {}) for depth in (121, 169, 201)),
+        *((f"ResNet{depth}", (224,), (), {}) for depth in ("50", "50V2", "101", "101V2")),
+        ("InceptionV3", (299,), (), {}),
+        ("Xception", (299,), (), {}),
+        ("ConvNeXtTiny", (224,), (), plain),
+    ]
+    found = {}
+    for name, sizes, widths, options in families:
+        for size in sizes:
+            for width in widths or (None,):
+                scaled = options if width is None else {**options, "alpha": width}
+                label = name if width is None else f"{name}_{width}"
+                found[f"{label}_{size}".lower()] = applied(name, size, **scaled)
+    return found
+
+
 def images(shape: tuple[int, ...], count: int) -> Iterator[np.ndarray]:
     """Seeded images in [-1, 1): coarse blotches with noise on them, float32 (1, h, w, c)."""
     random = np.random.default_rng(SEED)
@@ -136,18 +172,20 @@ def main() -> None:
     """Make what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--only", default=",".join(NETWORKS), help="names, with commas between")
+    parser.add_argument("--only", help="names, with commas between")
     parser.add_argument("--kinds", default=",".join(KINDS))
+    parser.add_argument("--common", action="store_true")
     arguments = parser.parse_args()
+    networks = common() if arguments.common else NETWORKS
     arguments.folder.mkdir(parents=True, exist_ok=True)
-    for name in arguments.only.split(","):
+    for name in arguments.only.split(",") if arguments.only else networks:
         paths = {
             kind: arguments.folder / f"{name}_{kind}.tflite" for kind in arguments.kinds.split(",")
         }
         if all(path.exists() for path in paths.values()):
             continue
         keras.utils.set_random_seed(SEED)
-        network = NETWORKS[name]()
+        network = networks[name]()
         randomize(network)
         for kind, path in paths.items():
             if not path.exists():
