@@ -10,6 +10,7 @@ from typing import TypeAlias
 from armpy.compiler.folding.branches import chosen, with_known_shapes
 from armpy.compiler.folding.constants import Evaluator, folding_allowance, is_small
 from armpy.compiler.folding.sizes import fold_sizes
+from armpy.core.symbolic import is_traced
 from armpy.errors import ArmpyError
 from armpy.graph import Graph, Layer, SizesValue, Value
 from armpy.graph.network import Network
@@ -153,7 +154,10 @@ class _Specializer:
                 folded = fold_sizes(self._evaluator, operation, inputs, outputs)
             if folded is None:  # what is made from now on holds for these sizes alone
                 inputs = [self._plain(value) for value in inputs]
-        if folded is None and self._evaluator is not None:
+        # A table of real numbers is cut to a traced size while the network runs: folded, it would
+        # fix the size. Integers may decide on shapes.
+        is_table = any(info.data_type.is_float and is_traced(*info.shape or ()) for info in outputs)
+        if folded is None and self._evaluator is not None and not is_table:
             folded = self._evaluator.fold(operation, inputs, outputs, self._allowed_bytes)
             # One allowance for the graph: many small constants are as large as a few large ones.
             self._allowed_bytes -= sum(array.nbytes for array in folded or ())

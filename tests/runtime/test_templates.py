@@ -31,11 +31,13 @@ from armpy.ops import (
     BinaryOperation,
     Concat,
     ElementwiseBinary,
+    ExpandDims,
     FullyConnected,
     Gather,
     LayerNormalization,
     Reshape,
     Shape,
+    Slice,
     Softmax,
     Transpose,
 )
@@ -87,17 +89,22 @@ def perceptron() -> Network:
 
 
 def exported() -> Network:
-    """Rows of (count, length, 32), in shapes computed from the input's as PyTorch writes them."""
+    """Rows with a table of positions, in shapes computed from the input's as PyTorch writes it."""
     net = Network()
     x = net.input("x", f32(None, 4, WIDTH))
+
+    def number(*numbers: int) -> Value:
+        return net.constant(np.array(numbers, np.int32))
+
     shape = net.add(Shape(), x)
-    count, length = [
-        net.add(Gather(), shape, net.constant(np.array([axis], np.int32))) for axis in range(2)
-    ]
+    count, length = [net.add(Gather(), shape, number(axis)) for axis in range(2)]
+    table = net.constant(weights(3, 64, WIDTH))
+    size = net.add(Concat(0), count, number(WIDTH))
+    places = net.add(ExpandDims(1), net.add(Slice((0, 0)), table, None, size))
     rows = net.add(ElementwiseBinary(BinaryOperation.MUL), count, length)
-    flat = net.add(Concat(0), rows, net.constant(np.array([WIDTH], np.int32)))
-    y = net.add(FullyConnected(), net.add(Reshape(), x, flat), net.constant(weights(1, 8, WIDTH)))
-    whole = net.add(Concat(0), count, length, net.constant(np.array([8], np.int32)))
+    flat = net.add(Reshape(), net.add(ADD, x, places), net.add(Concat(0), rows, number(WIDTH)))
+    y = net.add(FullyConnected(), flat, net.constant(weights(1, 8, WIDTH)))
+    whole = net.add(Concat(0), count, length, number(8))
     net.output("y", net.add(RELU, net.add(Reshape(), y, whole)))
     return net
 

@@ -68,9 +68,10 @@ class Loop:
     target: int
 
 
-def stand_in(info: TensorInfo) -> Array:
-    """An array that stands for a tensor; its elements mean nothing."""
-    return stand_in_of(info.known_shape, info.data_type.size_bytes)
+def stand_in(info: TensorInfo, part: TensorInfo | None = None) -> Array:
+    """An array that stands for a tensor, of which `part` is taken; its elements mean nothing."""
+    others = () if part is None else part.known_shape
+    return stand_in_of(info.known_shape, info.data_type.size_bytes, *others)
 
 
 def emit_move(emit: Emitter, source: Side, target: Side, label: str) -> None:

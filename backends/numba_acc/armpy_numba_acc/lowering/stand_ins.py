@@ -146,9 +146,17 @@ def _bound(given: int | None, size: int, otherwise: int) -> int:
     return min(max(given, 0), size)
 
 
-def stand_in_of(shape: Sequence[int], itemsize: int) -> Array:
-    """An array, or a `Strided` in its place where sizes are traced; its elements mean nothing."""
-    if is_traced(*shape):
+def stand_in_of(shape: Sequence[int], itemsize: int, *others: int) -> Array:
+    """An array, or a `Strided` in its place where sizes are traced; its elements mean nothing.
+
+    Parameters
+    ----------
+    shape : sequence of int
+    itemsize : int
+    *others : int
+        Sizes that it is cut at.
+    """
+    if is_traced(*shape, *others):
         return Strided.contiguous(tuple(shape), itemsize)  # type: ignore[return-value]
     return np.empty(tuple(shape), f"V{itemsize}")
 
