@@ -1,7 +1,8 @@
 """Measures what input shapes cost that a loaded model has not seen: armpy's against ONNX Runtime's.
 
-Three networks with open dimensions, random weights: an encoder of sentences (4 layers, width 256;
-any length), a MobileNetV2 (any batch) and an MLP (any batch), or .onnx files. Every figure is
+Networks with open dimensions, random weights: an encoder of sentences (4 layers, width 256; any
+length), the same as PyTorch exports it (shapes computed from the input's, a table of positions), a
+MobileNetV2 (any batch) and an MLP (any batch), or .onnx files. Every figure is
 processor time of one thread, the median over many shapes. What a new shape costs is the first call
 with it less a later one with it, as both compute the same.
 
@@ -81,10 +82,18 @@ class _Writer:
         """Another shape; 0 stays as it is."""
         return self.node("Reshape", x, self.constant(np.array(shape, np.int64)))
 
+    def rows(self, x: str, *shape: int) -> str:
+        """The batch and length of a tensor stay, what follows has another shape."""
+        return self.reshaped(x, 0, 0, *shape)
+
     def heads(self, x: str, *perm: int) -> str:
         """One head after the other."""
-        split = self.reshaped(self.linear(x, _WIDTH, _WIDTH), 0, 0, _HEADS, _WIDTH // _HEADS)
+        split = self.rows(self.linear(x, _WIDTH, _WIDTH), _HEADS, _WIDTH // _HEADS)
         return self.node("Transpose", split, perm=perm)
+
+    def with_positions(self, x: str) -> str:
+        """Embedded tokens as they are: the network has no positions."""
+        return x
 
     def convolution(self, x: str, before: int, after: int, size: int, stride: int = 1) -> str:
         """A convolution; depthwise if the channels stay and it is not pointwise."""
@@ -115,20 +124,48 @@ class _Writer:
         return bytes(made.SerializeToString())
 
 
-def encoder(layers: int = 4) -> bytes:
+class _ExportedWriter(_Writer):
+    """Writes shapes as PyTorch does: computed from that of the input, (batch, length)."""
+
+    def _sizes(self) -> list[str]:
+        """Batch and length, one number each."""
+        shape = self.node("Shape", "x")
+        return [
+            self.node("Gather", shape, self.constant(np.array([axis], np.int64))) for axis in (0, 1)
+        ]
+
+    def rows(self, x: str, *shape: int) -> str:
+        """As there."""
+        rest = self.constant(np.array(shape, np.int64))
+        return self.node("Reshape", x, self.node("Concat", *self._sizes(), rest, axis=0))
+
+    def with_positions(self, x: str) -> str:
+        """As many rows of a table are added as there are tokens."""
+        zero = self.constant(np.zeros(1, np.int64))
+        table = self.weight(_TOKENS, _WIDTH)
+        return self.node("Add", x, self.node("Slice", table, zero, self._sizes()[1], zero))
+
+
+def exported(layers: int = 4) -> bytes:
+    """The encoder as PyTorch exports it, of (batch, length)."""
+    return encoder(layers, _ExportedWriter(), "batch")
+
+
+def encoder(layers: int = 4, net: _Writer | None = None, batch: int | str = 1) -> bytes:
     """An encoder of token ids, (1, length), as BERT has it."""
-    net = _Writer()
-    x = net.normalized(net.node("Gather", net.weight(_TOKENS, _WIDTH), "x"))
+    net = net or _Writer()
+    x = net.with_positions(net.node("Gather", net.weight(_TOKENS, _WIDTH), "x"))
+    x = net.normalized(x)
     scale = net.constant(np.array(8, np.float32))
     for _ in range(layers):
         scores = net.node("MatMul", net.heads(x, 0, 2, 1, 3), net.heads(x, 0, 2, 3, 1))
         weights = net.node("Softmax", net.node("Div", scores, scale), axis=-1)
         mixed = net.node("MatMul", weights, net.heads(x, 0, 2, 1, 3))
-        joined = net.reshaped(net.node("Transpose", mixed, perm=(0, 2, 1, 3)), 0, 0, _WIDTH)
+        joined = net.rows(net.node("Transpose", mixed, perm=(0, 2, 1, 3)), _WIDTH)
         x = net.normalized(net.node("Add", x, net.linear(joined, _WIDTH, _WIDTH)))
         wide = net.node("Gelu", net.linear(x, _WIDTH, 4 * _WIDTH))
         x = net.normalized(net.node("Add", x, net.linear(wide, 4 * _WIDTH, _WIDTH)))
-    return net.model(TensorProto.INT64, (1, "length"), x)
+    return net.model(TensorProto.INT64, (batch, "length"), x)
 
 
 def mobilenet(size: int = 96) -> bytes:
@@ -156,7 +193,12 @@ def mlp() -> bytes:
 
 
 NETWORKS: Mapping[str, tuple[Callable[[], bytes], int]] = MappingProxyType(
-    {"encoder": (encoder, 256), "mobilenet": (mobilenet, 16), "mlp": (mlp, 256)}
+    {
+        "encoder": (encoder, 256),
+        "exported": (exported, 256),
+        "mobilenet": (mobilenet, 16),
+        "mlp": (mlp, 256),
+    }
 )
 """What makes each file, and the largest size of its open dimension."""
 
@@ -166,6 +208,8 @@ def inputs_for(model: armpy.Model, size: int) -> dict[str, Array]:
     made = {}
     for spec in model.inputs:
         shape = [size if dim is None else dim for dim in spec.shape or ()]
+        if None in (spec.shape or ())[1:] and (spec.shape or ())[0] is None:
+            shape[0] = 1
         dtype = spec.data_type.dtype
         is_real = np.issubdtype(dtype, np.floating)
         numbers = np.random.default_rng(size)
