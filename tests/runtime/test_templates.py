@@ -155,6 +155,16 @@ def test_results_for_new_shapes_are_those_of_a_fresh_load(
         np.testing.assert_array_equal(found, np.asarray(load(net)(given)))
 
 
+def test_a_new_shape_makes_no_source_that_nobody_asks_for() -> None:
+    net = perceptron()
+    model = warmed(net, 2, 3)
+    model(values(30, net))
+    latest = loaded(model).latest
+    assert latest is not None
+    assert callable(vars(latest.plan.network)["_source"])
+    assert [value.info.shape for value in latest.plan.network.source.outputs] == [(30, 8)]
+
+
 def test_shapes_that_are_computed_from_the_input_s_are_known_for_others() -> None:
     net = exported()
     model = warmed(net, 6, 7)
