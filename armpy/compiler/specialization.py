@@ -154,9 +154,8 @@ class _Specializer:
                 folded = fold_sizes(self._evaluator, operation, inputs, outputs)
             if folded is None:  # what is made from now on holds for these sizes alone
                 inputs = [self._plain(value) for value in inputs]
-        # A table of real numbers is cut to a traced size while the network runs: folded, it would
-        # fix the size. Integers may decide on shapes.
-        is_table = any(info.data_type.is_float and is_traced(*info.shape or ()) for info in outputs)
+        # A table is cut to a traced size while the network runs: folded, it would fix the size.
+        is_table = any(is_traced(*info.shape or ()) for info in outputs)
         if folded is None and self._evaluator is not None and not is_table:
             folded = self._evaluator.fold(operation, inputs, outputs, self._allowed_bytes)
             # One allowance for the graph: many small constants are as large as a few large ones.

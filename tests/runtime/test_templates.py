@@ -99,8 +99,8 @@ def exported() -> Network:
     shape = net.add(Shape(), x)
     count, length = [net.add(Gather(), shape, number(axis)) for axis in range(2)]
     table = net.constant(weights(3, 64, WIDTH))
-    size = net.add(Concat(0), count, number(WIDTH))
-    places = net.add(ExpandDims(1), net.add(Slice((0, 0)), table, None, size))
+    numbers = net.add(Slice((0,)), number(*range(64)), None, count)
+    places = net.add(ExpandDims(1), net.add(Gather(), table, numbers))
     rows = net.add(ElementwiseBinary(BinaryOperation.MUL), count, length)
     flat = net.add(Reshape(), net.add(ADD, x, places), net.add(Concat(0), rows, number(WIDTH)))
     y = net.add(FullyConnected(), flat, net.constant(weights(1, 8, WIDTH)))
