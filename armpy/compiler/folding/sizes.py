@@ -8,7 +8,7 @@ from types import MappingProxyType
 import numpy as np
 
 from armpy.compiler.folding.constants import Evaluator
-from armpy.core.symbolic import Size, elements_of
+from armpy.core.symbolic import elements_of
 from armpy.graph import SizesValue, Value
 from armpy.ops.elementwise import (
     BinaryOperation,
@@ -76,7 +76,9 @@ def fold_sizes(
         found = _binary(operation.operation, *arrays)
     elif isinstance(operation, Reduce):
         found = _reduced(operation, arrays[0], outputs[0])
-    return None if found is None or not _fits(found, outputs[0]) else [found]
+    if found is None or not _fits(found, outputs[0]):
+        return None
+    return [_array(found.reshape(-1).tolist(), found.shape, outputs[0].data_type)]
 
 
 def _elements(value: Value) -> Array:
@@ -103,7 +105,7 @@ def _moved(
         return None
     if isinstance(operation, _INDEXED) and any(isinstance(v, SizesValue) for v in inputs[1:]):
         return None
-    sizes: list[object] = []
+    sizes: list[int] = []
     given: list[Value | None] = []
     for value in inputs:
         if not isinstance(value, SizesValue):
@@ -118,19 +120,18 @@ def _moved(
         dtype = value.info.data_type.dtype
         given.append(Value(value.id, value.info, value.name, numbers.astype(dtype)))
     moved = evaluator.fold(operation, given, outputs, 16 * _MOST)
-    return None if moved is None else [_in_place(array, sizes) for array in moved]
-
-
-def _in_place(moved: Array, sizes: Sequence[object]) -> Array:
-    """What was moved, with sizes where numbers stand for them."""
-    elements = [sizes[n - _FIRST] if n >= _FIRST else n for n in moved.reshape(-1).tolist()]
-    return _array(elements, moved)
-
-
-def _array(elements: Sequence[object], like: Array) -> Array:
-    """Elements in an array like another one, of objects if sizes are among them."""
-    made: Array = elements_of(elements, like.dtype).reshape(like.shape)  # type: ignore[arg-type]
+    if moved is None:
+        return None
+    made = []
+    for array, info in zip(moved, outputs, strict=True):
+        elements = [sizes[n - _FIRST] if n >= _FIRST else n for n in array.reshape(-1).tolist()]
+        made.append(_array(elements, array.shape, info.data_type))
     return made
+
+
+def _array(elements: Sequence[int], shape: tuple[int, ...], data_type: DataType) -> Array:
+    """Elements in an array of a type, or of objects if sizes are among them."""
+    return elements_of(elements, data_type.dtype).reshape(shape)
 
 
 def _binary(operation: BinaryOperation, left: Array, right: Array) -> Array | None:
@@ -158,7 +159,7 @@ def _fits(array: Array, output: TensorInfo) -> bool:
     if output.data_type not in _TYPES:
         return False
     low, high = output.data_type.integer_range
-    return all(low <= element <= high for element in array.flat if isinstance(element, Size))
+    return all(low <= element <= high for element in array.flat)
 
 
 _ARITHMETIC: MappingProxyType[BinaryOperation, Callable[[Array, Array], Array]] = MappingProxyType(
