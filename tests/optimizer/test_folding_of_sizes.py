@@ -15,7 +15,7 @@ from armpy.core.symbolic import Size, SymbolicTrace
 from armpy.errors import ArmpyError
 from armpy.graph import Graph, SizesValue, Value
 from armpy.graph.network import Network
-from armpy.ops import BinaryOperation, ComparisonOperation, ReduceOperation
+from armpy.ops import BinaryOperation, ComparisonOperation, FusedActivation, ReduceOperation
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from tests.support.effort import effort
@@ -97,6 +97,12 @@ def cast(net: Network, shape: Value) -> Value:
     return net.add(ops.Cast(), wide, output=TensorInfo(None, DataType.SIGNED32))
 
 
+def cut(net: Network, shape: Value) -> Value:
+    """At most 6 comes of it."""
+    fused = ops.ElementwiseBinary(BinaryOperation.SUB, activation=FusedActivation.RELU6)
+    return net.add(fused, shape, number(net, 1))
+
+
 KEPT: dict[str, Made] = {
     "shape": lambda net, shape: shape,
     "gather": gathered,
@@ -122,6 +128,7 @@ KEPT: dict[str, Made] = {
     "product": reduced(ReduceOperation.PROD),
 }
 FIXED: dict[str, Made] = {
+    "activation": cut,
     "power": binary(BinaryOperation.POWER, 2),
     "squared difference": binary(BinaryOperation.SQUARED_DIFFERENCE, 2),
     "largest": reduced(ReduceOperation.MAX),
@@ -211,6 +218,22 @@ def test_numbers_that_an_int32_does_not_hold_are_not_taken_for_sizes() -> None:
     formula = trace.formula(shape_for(graph, trace.given[0]))
     assert formula.numbers([2047]) is not None
     assert formula.numbers([2048]) is None
+
+
+def test_numbers_that_a_cast_does_not_keep_are_not_taken_for_sizes() -> None:
+    def wrapped(net: Network, shape: Value) -> Value:
+        wide = net.add(ops.Cast(), shape, output=TensorInfo(None, DataType.SIGNED64))
+        large = net.constant(np.array([1 << 30], np.int64))
+        product = net.add(ops.ElementwiseBinary(BinaryOperation.MUL), wide, large)
+        narrow = net.add(ops.Cast(), product, output=TensorInfo(None, DataType.SIGNED32))
+        return net.add(ops.ElementwiseBinary(BinaryOperation.FLOOR_MOD), narrow, number(net, 7))
+
+    graph = tiled(wrapped)
+    trace = SymbolicTrace([TRACED])
+    shape = shape_for(graph, trace.given[0])
+    plain = [d.now if isinstance(d, Size) else d for d in shape]
+    assert plain == [*shape_for(graph, TRACED)]
+    assert trace.formula(shape).numbers([6]) is None
 
 
 def test_large_plain_numbers_are_not_taken_for_sizes() -> None:

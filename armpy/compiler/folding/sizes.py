@@ -10,6 +10,7 @@ import numpy as np
 from armpy.compiler.folding.constants import Evaluator
 from armpy.core.symbolic import elements_of
 from armpy.graph import SizesValue, Value
+from armpy.ops.activations import FusedActivation
 from armpy.ops.elementwise import (
     BinaryOperation,
     Comparison,
@@ -73,12 +74,14 @@ def fold_sizes(
         return [np.asarray(_COMPARED[operation.operation](*arrays), bool)]
     found: Array | None = None
     if isinstance(operation, ElementwiseBinary):
-        found = _binary(operation.operation, *arrays)
+        if operation.activation is FusedActivation.NONE:
+            found = _binary(operation.operation, *arrays)
     elif isinstance(operation, Reduce):
         found = _reduced(operation, arrays[0], outputs[0])
-    if found is None or not _fits(found, outputs[0]):
+    if found is None:
         return None
-    return [_array(found.reshape(-1).tolist(), found.shape, outputs[0].data_type)]
+    elements, output = found.reshape(-1).tolist(), outputs[0]
+    return [_array(elements, found.shape, output.data_type)] if _fits(elements, output) else None
 
 
 def _elements(value: Value) -> Array:
@@ -125,6 +128,8 @@ def _moved(
     made = []
     for array, info in zip(moved, outputs, strict=True):
         elements = [sizes[n - _FIRST] if n >= _FIRST else n for n in array.reshape(-1).tolist()]
+        if not _fits(elements, info):  # as after a cast
+            return None
         made.append(_array(elements, array.shape, info.data_type))
     return made
 
@@ -154,12 +159,12 @@ def _reduced(operation: Reduce, array: Array, output: TensorInfo) -> Array | Non
     return np.asarray(found, object).reshape(output.known_shape)
 
 
-def _fits(array: Array, output: TensorInfo) -> bool:
+def _fits(elements: Sequence[int], output: TensorInfo) -> bool:
     """Whether integers of the output's type hold all elements, which becomes a condition."""
     if output.data_type not in _TYPES:
         return False
     low, high = output.data_type.integer_range
-    return all(low <= element <= high for element in array.flat)
+    return all(low <= element <= high for element in elements)
 
 
 _ARITHMETIC: MappingProxyType[BinaryOperation, Callable[[Array, Array], Array]] = MappingProxyType(
