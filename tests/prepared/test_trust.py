@@ -531,6 +531,7 @@ print(*sorted(name for name in sys.modules if name.startswith("armpy")))
         "armpy.core.file_ownership",
         "armpy.core.lazy",
         "armpy.core.module_tables",
+        "armpy.core.sha256",
         "armpy.errors",
         "armpy.store",
         "armpy.store.archive",

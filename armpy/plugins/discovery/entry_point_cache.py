@@ -10,7 +10,6 @@ own.
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import json
 import os
@@ -22,6 +21,7 @@ from importlib.machinery import PathFinder
 from typing import NamedTuple
 
 from armpy.core.file_ownership import cache_folder, make_own_folder
+from armpy.core.sha256 import sha256
 from armpy.store.owned_files import UnusableError, is_switched_off, opened, refuse, write_whole
 
 BACKENDS_GROUP = "armpy.backends"
@@ -280,7 +280,7 @@ def _is_info(name: str) -> bool:
 
 def _digest(parts: Sequence[object]) -> str:
     """Short name of what some values are."""
-    return hashlib.sha256(repr(parts).encode(errors="surrogatepass")).hexdigest()[:32]
+    return sha256(repr(parts).encode(errors="surrogatepass")).hexdigest()[:32]
 
 
 def _recall(path: str, state: _InstalledState) -> tuple[InstalledEntryPoint, ...] | None:
@@ -291,7 +291,7 @@ def _recall(path: str, state: _InstalledState) -> tuple[InstalledEntryPoint, ...
         opened(path) as handle,
     ):
         digest, _, text = os.read(handle, _LARGEST_BYTES).partition(b"\n")
-        if digest.decode() != hashlib.sha256(text).hexdigest():
+        if digest.decode() != sha256(text).hexdigest():
             refuse("its checksum is wrong")
         known, entries = json.loads(text)
         if known == state.all:
@@ -306,7 +306,7 @@ def _remember(path: str, state: _InstalledState, found: tuple[InstalledEntryPoin
     with suppress(OSError):
         folder = os.path.dirname(path)
         make_own_folder(folder)
-        write_whole(path, [hashlib.sha256(text).hexdigest().encode(), b"\n", text], ".tmp")
+        write_whole(path, [sha256(text).hexdigest().encode(), b"\n", text], ".tmp")
         files = sorted(os.scandir(folder), key=lambda file: file.stat().st_mtime_ns)
         for file in files[:-_MOST_FILES]:
             os.unlink(file)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import stat
 import sys
 from collections.abc import Iterator
 
 from armpy.core.file_ownership import links_to
+from armpy.core.sha256 import sha256
 from armpy.plugins.discovery.entry_point_cache import installed
 from armpy.plugins.discovery.references import find_top_module, is_own_file
 
@@ -39,7 +39,7 @@ def environment_digest() -> bytes:
     are not looked at: their version says what they are. Nor are those of packages that a plugin
     imports; their versions count.
     """
-    digest = hashlib.sha256()
+    digest = sha256()
     for fact in _facts():
         digest.update(repr(fact).encode(errors="surrogatepass") + b"\n")
     return digest.digest()
