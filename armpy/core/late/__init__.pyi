@@ -1,0 +1,3 @@
+from logging import getLogger as getLogger
+
+__all__: list[str]
