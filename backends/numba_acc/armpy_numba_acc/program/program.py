@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, overload
 
 import numpy as np
 
+from armpy.core.records import record
 from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.machine.space import Space
 from armpy_numba_acc.machine.work import WorkKind
@@ -145,7 +145,7 @@ class SizedInfos(Sequence[CommandInfo]):
         return (self[index] for index in range(len(self)))
 
 
-@dataclass(frozen=True, eq=False, repr=False, slots=True)
+@record
 class Program:
     """A compiled region.
 
@@ -195,6 +195,10 @@ class Program:
     num_threads: int = 1
     held: tuple[Array, ...] = ()
     views: str = "[]"
+
+    # Arrays are not compared by whether they are equal.
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
 
     def __str__(self) -> str:
         return f"{self.num_commands} commands for {self.isa}"
