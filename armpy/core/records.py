@@ -65,7 +65,10 @@ class _OfDataclass:
             (name, text, late.field(default=defaults[name])) if name in defaults else (name, text)
             for name, text in types.items()
         ]
-        return getattr(late.make_dataclass(made.__name__, fields, frozen=True), self._name)
+        whole = late.make_dataclass(made.__name__, fields, frozen=True)
+        for name in _ASKED:
+            setattr(made, name, vars(whole)[name])
+        return getattr(made, self._name)
 
 
 def _init(self: Any, *values: object, **named: object) -> None:  # Any: of whatever kind

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, BinaryIO
 
-from armpy.execution.exhaustion import tells_of_memory
+from armpy.errors import tells_of_memory
 from armpy.model.load_options import LoadOptions
 from armpy.model.load_request import LoadRequest, as_source, begins_prepared, file_state
 

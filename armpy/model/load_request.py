@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from armpy.core.file_ownership import FileStamp
+from armpy.core.records import record
 from armpy.errors import InvalidArgumentError, ParserError
 from armpy.model.load_options import LoadOptions
 from armpy.store.archive.magic import is_prepared
@@ -22,7 +23,8 @@ FileState: TypeAlias = Mapping[str, FileStamp | None]
 """What the files of a model were like, by their paths; None for what cannot be found."""
 
 
-class LoadRequest(NamedTuple):
+@record
+class LoadRequest:
     """A model to load, and how.
 
     Parameters
@@ -44,7 +46,7 @@ class LoadRequest(NamedTuple):
         path = self.path
         if path is None:
             return self
-        return self._replace(source=os.path.abspath(os.fsdecode(path)))
+        return LoadRequest(os.path.abspath(os.fsdecode(path)), self.options)
 
 
 def as_source(given: object) -> ModelSource:

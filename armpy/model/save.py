@@ -24,7 +24,7 @@ from armpy.compiler.files.writing import ArrayStore, NetworkWriter
 from armpy.errors import BackendError, InvalidArgumentError, ParserError
 from armpy.execution.compile_targets import check_targets, targets_of
 from armpy.execution.loaded_network import LoadedNetwork
-from armpy.execution.programs.bound_program import BoundProgram
+from armpy.execution.programs.program import BoundProgram
 from armpy.execution.programs.static_plan import StaticPlan
 from armpy.execution.programs.stepwise_plan import StepwisePlan
 from armpy.graph import Layer, SubgraphView

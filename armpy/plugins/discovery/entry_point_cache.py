@@ -21,6 +21,7 @@ from importlib.machinery import PathFinder
 from typing import NamedTuple
 
 from armpy.core.file_ownership import cache_folder, make_own_folder
+from armpy.core.records import record
 from armpy.core.sha256 import sha256
 from armpy.store.owned_files import UnusableError, is_switched_off, opened, refuse, write_whole
 
@@ -74,7 +75,8 @@ class InstalledEntryPoint(NamedTuple):
     version: str
 
 
-class InstalledEntryPoints(NamedTuple):
+@record
+class InstalledEntryPoints:
     """InstalledEntryPoints entry points and distributions.
 
     Parameters
@@ -89,7 +91,8 @@ class InstalledEntryPoints(NamedTuple):
     distributions: str
 
 
-class _InstalledState(NamedTuple):
+@record
+class _InstalledState:
     """State of all that `importlib.metadata` would look at.
 
     `places` is a digest of where distributions are, `names` of what they are called there, `all` of

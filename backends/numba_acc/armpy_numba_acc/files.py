@@ -13,6 +13,7 @@ import numpy as np
 import armpy_numba_acc as numba_acc  # `ahead`, which compiles, is imported when it is asked for
 from armpy import __version__
 from armpy.backend.programs import IPrograms, ProgramCheck, ProgramFit, SavedKernels, SavedProgram
+from armpy.core import late
 from armpy.errors import BackendUnavailableError, ParserError
 from armpy_numba_acc import native
 from armpy_numba_acc import program as programs
@@ -216,7 +217,7 @@ def saved_program(program: Program, aim: Target, options: OptionValues) -> Saved
     about = {
         "abi": abi_digest(),
         "version": __version__,
-        **described(aim._replace(isa=settings.isa, num_threads=program.num_threads)),
+        **described(late.replace(aim, isa=settings.isa, num_threads=program.num_threads)),
         "arena_bytes": program.arena_bytes,
         "tensors": [program.num_inputs, program.num_outputs],
         "kernels": [[kernel.name, *kernel.parameters] for kernel in kernels],
@@ -227,7 +228,7 @@ def saved_program(program: Program, aim: Target, options: OptionValues) -> Saved
         "least_us": [timing.least_us, timing.least_total_us],
     }
     numbers = np.stack([figures.num_bytes, figures.num_operations, figures.num_pieces])
-    infos = [[*info] for info in program.infos]
+    infos = [[getattr(info, name) for name in info.__match_args__] for info in program.infos]
     parts: dict[str, bytes | Array] = {
         name: _flat(getattr(program, name), dtype) for name, dtype in _TABLES.items()
     }

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, overload
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
+from armpy.core import late
 from armpy.core.records import record
 from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.machine.space import Space
@@ -18,7 +19,8 @@ if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepa
     from armpy.ops.operation import Array
 
 
-class CommandInfo(NamedTuple):
+@record
+class CommandInfo:
     """Description of a command, for people and for profiles.
 
     Parameters
@@ -59,7 +61,8 @@ class CommandInfo(NamedTuple):
         return f"{self.operation} '{self.layer}'" + (f": {self.part}" if self.part else "")
 
 
-class Figures(NamedTuple):
+@record
+class Figures:
     """Numbers of all commands of a program.
 
     Parameters
@@ -85,7 +88,8 @@ class Figures(NamedTuple):
         )
 
 
-class ProgramTiming(NamedTuple):
+@record
+class ProgramTiming:
     """Estimated time of a program, and what is worth sharing of it.
 
     Parameters
@@ -135,7 +139,8 @@ class SizedInfos(Sequence[CommandInfo]):
     def __getitem__(self, index: int | slice) -> CommandInfo | tuple[CommandInfo, ...]:
         if isinstance(index, slice):
             return tuple(self)[index]
-        return self._infos[index]._replace(
+        return late.replace(
+            self._infos[index],
             num_bytes=int(self.figures.num_bytes[index]),
             num_operations=int(self.figures.num_operations[index]),
             num_pieces=int(self.figures.num_pieces[index]),

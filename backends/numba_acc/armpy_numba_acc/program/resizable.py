@@ -144,7 +144,7 @@ class ResizableProgram(IResizableProgram):
         self._arena = arena
         infos = program.infos
         self._infos = tuple(
-            info._replace(num_bytes=0, num_operations=0, num_pieces=1) for info in infos
+            replace(info, num_bytes=0, num_operations=0, num_pieces=1) for info in infos
         )
         self._num_bytes = SymbolicNumbers.of(info.num_bytes for info in infos)
         self._num_operations = SymbolicNumbers.of(info.num_operations for info in infos)

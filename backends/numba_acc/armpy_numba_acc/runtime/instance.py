@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from armpy.backend import Cancellation, ICustomAllocator
+from armpy.backend.cancellation import Cancellation
 from armpy.errors import (
     BackendError,
     BackendUnavailableError,
@@ -43,6 +43,7 @@ from armpy_numba_acc.runtime.threads import WORKER, Pool, pool
 if TYPE_CHECKING:  # saved programs run without what estimates and compiles
     import numpy.typing as npt
 
+    from armpy.backend import ICustomAllocator
     from armpy.ops.operation import Array
     from armpy_numba_acc.machine.cost_model.model import MachineModel
     from armpy_numba_acc.program.program import ProgramTiming
@@ -129,9 +130,10 @@ class LoadedCode:
         self.isa = isa
         self._model = model
         self.figures = program.figures
-        durations_us, least_us, least_total_us = timing or self.timing()
-        self.is_parallel = durations_us >= least_us
-        is_worth_it = durations_us[self.is_parallel].sum() >= least_total_us
+        timing = timing or self.timing()
+        durations_us = timing.durations_us
+        self.is_parallel = durations_us >= timing.least_us
+        is_worth_it = durations_us[self.is_parallel].sum() >= timing.least_total_us
         self.num_threads = program.num_threads if is_worth_it else 1
         if most_threads is not None:
             self.num_threads = min(self.num_threads, most_threads)

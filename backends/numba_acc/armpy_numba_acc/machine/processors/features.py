@@ -16,8 +16,8 @@ from __future__ import annotations
 import platform
 import sys
 from functools import cache
-from typing import NamedTuple
 
+from armpy.core.records import record
 from armpy_numba_acc.machine.processors.arm import arm_features
 
 _DESCRIPTION = "/proc/cpuinfo"
@@ -65,7 +65,8 @@ _LINUX_X86 = {
 """LLVM's name of each feature that generated code may use, by the kernel's."""
 
 
-class Processor(NamedTuple):
+@record
+class Processor:
     """A processor, as far as the operating system tells.
 
     Parameters
