@@ -5,10 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 
-@dataclass(slots=True)
 class CommandSettings:
     """Settings of how much a command says.
 
@@ -22,9 +20,10 @@ class CommandSettings:
         Its level follows `verbosity`.
     """
 
-    debug: bool = False
-    verbosity: int = 0
-    root_logger: logging.Logger | None = None
+    def __init__(self) -> None:
+        self.debug = False
+        self.verbosity = 0
+        self.root_logger: logging.Logger | None = None
 
     def raise_verbosity(self, verbosity: int) -> None:
         """Say at least this much from now on."""

@@ -8,6 +8,8 @@ for the few classes that every start defines; whatever knows dataclasses takes t
 
 from __future__ import annotations
 
+import sys
+from functools import cache
 from operator import attrgetter
 from typing import Any, NoReturn, TypeVar, dataclass_transform
 
@@ -26,7 +28,7 @@ def record(kind: type[T]) -> type[T]:
         With ``__slots__``, it needs an ``__init__`` that calls `set_field`, as slots have no
         defaults. What else it defines itself stays as well.
     """
-    names = tuple(kind.__annotations__)
+    names = tuple(dict.fromkeys((*getattr(kind, "__match_args__", ()), *kind.__annotations__)))
     made = {"__match_args__": names, "_record_values": attrgetter(*names)}
     made |= {name: _OfDataclass(kind, name) for name in _ASKED}
     own = vars(kind)
@@ -36,6 +38,40 @@ def record(kind: type[T]) -> type[T]:
             setattr(kind, name, value)
     own["__init__"].__annotations__["return"] = None  # as dataclasses have it, and not its name
     return kind
+
+
+def changed(one: T, **fields: object) -> T:
+    """The same record with other fields; what it checks when it is made is checked again."""
+    whole: Any = one  # Any: a record, of whatever kind
+    values = {name: getattr(one, name) for name in whole.__match_args__}
+    return type(one)(**{**values, **fields})
+
+
+@cache
+def declared_types(kind: Any) -> dict[str, Any]:  # Any: types have no common type
+    """Declared type of each field of a record or another dataclass; none of what is neither."""
+    if "_record_values" in vars(kind):  # without making a dataclass of it
+        texts = _annotations(kind)
+        return {name: _evaluated(kind, name, texts[name]) for name in kind.__match_args__}
+    if not hasattr(kind, "__dataclass_fields__"):
+        return {}
+    return {field.name: _evaluated(kind, field.name, field.type) for field in late.fields(kind)}
+
+
+def _annotations(kind: type) -> dict[str, Any]:  # Any: as above
+    """What is written of a class's fields, and of those that it inherits."""
+    found: dict[str, Any] = {}  # Any: as above
+    for base in reversed(kind.__mro__):
+        found |= getattr(base, "__annotations__", {})
+    return found
+
+
+def _evaluated(kind: type, name: str, declared: Any) -> Any:  # Any: as above
+    """A field's type, which most modules write as text, without looking at all other hints."""
+    if not isinstance(declared, str):
+        return declared
+    homes = (base for base in kind.__mro__ if name in getattr(base, "__annotations__", ()))
+    return eval(declared, vars(sys.modules[next(homes).__module__]))
 
 
 set_field = object.__setattr__
@@ -55,7 +91,7 @@ class _OfDataclass:
 
     def __get__(self, one: object, kind: type) -> Any:  # Any: whatever dataclasses keep
         made = self._kind
-        types = made.__annotations__
+        types = _annotations(made)
         init: Any = vars(made)["__init__"]
         behind = reversed(init.__defaults__ or ())
         defaults = dict(zip(reversed(types), behind, strict=False))
@@ -82,6 +118,8 @@ def _init(self: Any, *values: object, **named: object) -> None:  # Any: of whate
     if missing:
         raise TypeError(f"{type(self).__name__} needs {', '.join(missing)}")
     self.__dict__.update(fields)
+    if hasattr(self, "__post_init__"):
+        self.__post_init__()
 
 
 def _repr(self: Any) -> str:  # Any: as above
@@ -103,10 +141,6 @@ def _reduce(self: Any) -> tuple[object, ...]:  # Any: as above
     return type(self), self._record_values(self)
 
 
-def _replace(self: Any, **changes: object) -> object:  # Any: as above
-    return late.replace(self, **changes)
-
-
 def _refuse(self: object, name: str, *_: object) -> NoReturn:
     raise late.FrozenInstanceError(f"cannot assign to field {name!r}")
 
@@ -117,7 +151,7 @@ _METHODS = {
     "__eq__": _eq,
     "__hash__": _hash,
     "__reduce__": _reduce,
-    "__replace__": _replace,
+    "__replace__": changed,
     "__setattr__": _refuse,
     "__delattr__": _refuse,
 }

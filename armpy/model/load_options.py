@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Literal
 
-from armpy.core.records import record
+from armpy.core.records import changed, record
 from armpy.errors import InvalidArgumentError
 from armpy.model import late
 
@@ -290,8 +290,8 @@ class LoadOptions:
     def on(self, runtime: Runtime) -> LoadOptions:
         """The same on a runtime that was made with those of them that are the runtime's."""
         ignored = [name for name, info in OPTIONS.items() if not info.beside_runtime]
-        changed: dict[str, Any] = {**dict.fromkeys(ignored), "runtime": runtime}  # Any: by name
-        return late.replace(self, **changed)
+        values: dict[str, Any] = {**dict.fromkeys(ignored), "runtime": runtime}  # Any: by name
+        return changed(self, **values)
 
     def cache_key(self) -> tuple[object, ...] | None:
         """The values that decide what is compiled; None for a model that is not to be kept."""

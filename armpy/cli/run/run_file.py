@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from armpy.model.model import Model
 
 
-def run_file(path: str, inputs: tuple[str, ...], *, as_json: bool) -> bool:
+def run_file(path: str, inputs: tuple[str, ...], num_threads: int | None, *, as_json: bool) -> bool:
     """Run a file and print what comes out; whether that was done.
 
     It is not where plugins are installed: what they print would have to be kept from stdout.
@@ -24,7 +24,7 @@ def run_file(path: str, inputs: tuple[str, ...], *, as_json: bool) -> bool:
     if has_plugins():
         return False
     choice = compile_choice(is_answer=not as_json)
-    with progress_shown(), armpy.load(path, compile=choice) as loaded:
+    with progress_shown(), armpy.load(path, num_threads=num_threads, compile=choice) as loaded:
         report = run_model(loaded, RunRequest(inputs=inputs))
         show_run(path, report, as_json=as_json)
         finish_compiling(loaded)

@@ -1,8 +1,9 @@
 from dataclasses import (
     FrozenInstanceError as FrozenInstanceError,
+    asdict as asdict,
     field as field,
+    fields as fields,
     make_dataclass as make_dataclass,
-    replace as replace,
 )
 from logging import getLogger as getLogger
 

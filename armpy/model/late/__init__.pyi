@@ -1,5 +1,4 @@
 from asyncio import to_thread as to_thread, wait_for as wait_for, wrap_future as wrap_future
-from dataclasses import replace as replace
 from logging import getLogger as getLogger
 from armpy.backend.tuning import requested_tuning as requested_tuning
 from armpy.execution.calls.invocation import Invocation as Invocation

@@ -13,7 +13,7 @@ import numpy as np
 import armpy_numba_acc as numba_acc  # `ahead`, which compiles, is imported when it is asked for
 from armpy import __version__
 from armpy.backend.programs import IPrograms, ProgramCheck, ProgramFit, SavedKernels, SavedProgram
-from armpy.core import late
+from armpy.core.records import changed
 from armpy.errors import BackendUnavailableError, ParserError
 from armpy_numba_acc import native
 from armpy_numba_acc import program as programs
@@ -217,7 +217,7 @@ def saved_program(program: Program, aim: Target, options: OptionValues) -> Saved
     about = {
         "abi": abi_digest(),
         "version": __version__,
-        **described(late.replace(aim, isa=settings.isa, num_threads=program.num_threads)),
+        **described(changed(aim, isa=settings.isa, num_threads=program.num_threads)),
         "arena_bytes": program.arena_bytes,
         "tensors": [program.num_inputs, program.num_outputs],
         "kernels": [[kernel.name, *kernel.parameters] for kernel in kernels],

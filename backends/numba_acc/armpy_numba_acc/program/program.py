@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
-from armpy.core import late
-from armpy.core.records import record
+from armpy.core.records import changed, record
 from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.machine.space import Space
 from armpy_numba_acc.machine.work import WorkKind
@@ -139,7 +138,7 @@ class SizedInfos(Sequence[CommandInfo]):
     def __getitem__(self, index: int | slice) -> CommandInfo | tuple[CommandInfo, ...]:
         if isinstance(index, slice):
             return tuple(self)[index]
-        return late.replace(
+        return changed(
             self._infos[index],
             num_bytes=int(self.figures.num_bytes[index]),
             num_operations=int(self.figures.num_operations[index]),
