@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 
 _THREADS = re.compile("[1-9][0-9]{0,2}")
 
@@ -16,8 +17,16 @@ _LONGEST = 64
 """Arguments of a plain command; whoever gives more does not care for milliseconds."""
 
 
-def plain_run(arguments: Sequence[str]) -> bool:
+def plain_run(
+    arguments: Sequence[str], logs: Callable[[], AbstractContextManager[None]] = nullcontext
+) -> bool:
     """Follow a command, if it is a plain one; whether it was.
+
+    Parameters
+    ----------
+    arguments : sequence of str
+    logs : callable
+        Shows what is logged in a block.
 
     Raises
     ------
@@ -33,7 +42,7 @@ def plain_run(arguments: Sequence[str]) -> bool:
     # Most commands are not plain, and need nothing of this.
     from armpy.cli.run.run_file import run_file  # noqa: PLC0415
 
-    return run_file(path, inputs, num_threads, as_json=as_json)
+    return run_file(path, inputs, num_threads, logs, as_json=as_json)
 
 
 def _understood(

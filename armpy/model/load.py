@@ -131,7 +131,7 @@ def _loaded(request: LoadRequest) -> Model:
 
         settled = request.settled()
         again = partial(_from_file, settled)
-        found = load_cached(settled, path, again, lambda: cached_path(settled) == path)
+        found = load_cached(settled, path, again, lambda: cached_path(settled.settled()) == path)
         if found is not None:
             return found
     model = _from_file(request)

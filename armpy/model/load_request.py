@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from armpy.core.file_ownership import FileStamp
 from armpy.core.records import record
 from armpy.errors import InvalidArgumentError, ParserError
 from armpy.model.load_options import LoadOptions
+from armpy.plugins.discovery.entry_point_cache import InstalledEntryPoints, installed
 from armpy.store.archive.magic import is_prepared
 
 if TYPE_CHECKING:
@@ -35,6 +37,11 @@ class LoadRequest:
 
     source: ModelSource
     options: LoadOptions
+
+    @cached_property
+    def installed(self) -> InstalledEntryPoints:
+        """What is installed, looked at once for a load, as that takes most of a millisecond."""
+        return installed()
 
     @property
     def path(self) -> str | os.PathLike[str] | None:

@@ -1,4 +1,4 @@
-"""Parts of the standard library that few starts need, each imported when it is first asked for.
+"""Parts of the standard library, and of the core, that few starts need: imported when asked for.
 
 Its stub says what there is.
 """

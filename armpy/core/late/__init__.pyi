@@ -1,3 +1,4 @@
+from armpy.core.symbolic import Size as Size
 from dataclasses import (
     FrozenInstanceError as FrozenInstanceError,
     asdict as asdict,
@@ -5,6 +6,12 @@ from dataclasses import (
     fields as fields,
     make_dataclass as make_dataclass,
 )
-from logging import getLogger as getLogger
+from logging import (
+    DEBUG as DEBUG,
+    ERROR as ERROR,
+    INFO as INFO,
+    WARNING as WARNING,
+    getLogger as getLogger,
+)
 
 __all__: list[str]

@@ -65,6 +65,14 @@ def load_prepared(request: LoadRequest) -> Model:
     return archive.reload.load_ordinary(file)
 
 
+def load_light(request: LoadRequest) -> Model | None:
+    """Load a prepared file that runs at once; None if more is asked for than that."""
+    try:
+        return light_model(open_prepared(request))
+    except NeedsCompilerError:
+        return None
+
+
 def load_cached(
     request: LoadRequest,
     path: str,
@@ -348,7 +356,7 @@ def _check_request(options: LoadOptions, file: PreparedFile) -> None:
         options.why_network(said if isinstance(said, dict) else {}): True,
         "the environment asks for more": any(os.environ.get(name) for name in _ORDINARY),
         f"code is not used: {file.verdict.reason}": not file.verdict.uses_code,
-        "plugins are asked": has_plugins(),
+        "plugins are asked": has_plugins(file.request.installed.entry_points),
     }
     for reason, holds in reasons.items():
         if reason and holds:
@@ -446,7 +454,7 @@ def _accepted(
 ) -> tuple[Mapping[str, Any], IPrograms]:
     """The first program of the same layers that can be used here, and what takes it."""
     backend_id, digest = str(first["backend"]), first["digest"]
-    programs = announced_programs(backend_id)
+    programs = announced_programs(backend_id, file.request.installed.entry_points)
     if programs is None:
         raise LookupError(f"{backend_id} announces nothing that takes its programs")
     # The file's targets in their order: the first that fits this machine.

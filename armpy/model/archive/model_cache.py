@@ -80,7 +80,7 @@ def cached_path(request: LoadRequest) -> str | None:
     ending = os.path.splitext(name)[1].lower()  # tells the front-end where contents do not
     parts = (contents, ending, asked, __version__, sys.version, machine, choices_state())
     digest = sha256(repr(parts).encode(errors="surrogatepass"))
-    digest.update(environment_digest())
+    digest.update(environment_digest(request.installed))
     return os.path.join(folder, f"{digest.hexdigest()[:32]}{SUFFIX}")
 
 

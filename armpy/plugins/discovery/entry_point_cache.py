@@ -18,7 +18,6 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib.machinery import PathFinder
-from typing import NamedTuple
 
 from armpy.core.file_ownership import cache_folder, make_own_folder
 from armpy.core.records import record
@@ -53,7 +52,8 @@ _ENDS = frozenset(map("".join, itertools.product("iI", "nN", "fF", "oO")))
 """Of their names, and of few others."""
 
 
-class InstalledEntryPoint(NamedTuple):
+@record
+class InstalledEntryPoint:
     """One thing that an installed distribution announces.
 
     Parameters
@@ -304,7 +304,8 @@ def _recall(path: str, state: _InstalledState) -> tuple[InstalledEntryPoint, ...
 
 def _remember(path: str, state: _InstalledState, found: tuple[InstalledEntryPoint, ...]) -> None:
     """Keep what was found, if that can be done; few files are kept."""
-    text = json.dumps([state.all, found]).encode()
+    rows = [[e.group, e.name, e.value, e.distribution, e.version] for e in found]
+    text = json.dumps([state.all, rows]).encode()
     # Another process may tidy up at the same time, and without the file nothing is lost but time.
     with suppress(OSError):
         folder = os.path.dirname(path)
