@@ -7,8 +7,8 @@ import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from armpy.core import late
 from armpy.core.records import record, set_field
-from armpy.core.symbolic import Size
 from armpy.errors import InvalidArgumentError
 from armpy.types import DataType
 
@@ -329,15 +329,19 @@ class TensorInfo:
         return text
 
 
-# Traced sizes stay as they are: converted, they would be fixed.
-_DIMENSION_TYPES = (int, type(None), Size)
+_DIMENSION_TYPES = (int, type(None))
+
+
+def _stays(dim: object) -> bool:
+    """Whether a dimension is not to be converted: a traced size would be fixed by that."""
+    return dim is None or isinstance(dim, late.Size)
 
 
 def _as_shape(dims: object) -> Shape:
     """A shape of plain integers made from what stands for one, NumPy's integers for example."""
     try:
         items: Shape = tuple(dims)  # type: ignore[arg-type]  # a TypeError is waited for
-        return tuple(None if dim is None else operator.index(dim) for dim in items)
+        return tuple([dim if _stays(dim) else operator.index(dim) for dim in items])  # type: ignore[arg-type]  # as above
     except TypeError as error:
         raise InvalidArgumentError(
             "the shape cannot be used",

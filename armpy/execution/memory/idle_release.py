@@ -15,27 +15,26 @@ from armpy.execution.scheduling.daemons import start_daemon, start_nameless
 if TYPE_CHECKING:
     from armpy.types import BackendId
 
+    class IdleHolder(Protocol):
+        """A keeper of memory between executions."""
+
+        def release_if_idle(self) -> bool:
+            """Give back what was not used since the last call; whether something may be left."""
+
+    class IdlingProgram(IdleHolder, Protocol):
+        """A program whose idle memory others of the same backend can have."""
+
+        def uses(self, backend_id: BackendId) -> bool:
+            """Whether it gives memory of a backend back when it is told to."""
+
+        def free_idle(self) -> bool:
+            """Give idle memory back; whether there was any."""
+
+
 _LOG = "armpy.execution"
 
 RELEASE_AFTER_S = 10.0
 """How long memory is kept without being used, at least; at most twice as long."""
-
-
-class IdleHolder(Protocol):
-    """A keeper of memory between executions."""
-
-    def release_if_idle(self) -> bool:
-        """Give back what was not used since the last call; whether something may be left."""
-
-
-class IdlingProgram(IdleHolder, Protocol):
-    """A program whose idle memory others of the same backend can have."""
-
-    def uses(self, backend_id: BackendId) -> bool:
-        """Whether it gives memory of a backend back when it is told to."""
-
-    def free_idle(self) -> bool:
-        """Give idle memory back; whether there was any."""
 
 
 # Weak: nothing lives longer because it is watched.

@@ -10,7 +10,6 @@ import numpy as np
 from armpy.core.records import changed, record
 from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.machine.space import Space
-from armpy_numba_acc.machine.work import WorkKind
 
 if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepared model
     import numpy.typing as npt
@@ -47,7 +46,7 @@ class CommandInfo:
     num_bytes: int = 0
     num_operations: int = 0
     num_pieces: int = 1
-    work: str = WorkKind.FLOATS
+    work: str = "floats"  # as of `WorkKind`, which no start needs
     operation: str = ""
     layer: str = ""
     part: str = ""

@@ -18,7 +18,7 @@ import sys
 from functools import cache
 
 from armpy.core.records import record
-from armpy_numba_acc.machine.processors.arm import arm_features
+from armpy_numba_acc.machine import processors
 
 _DESCRIPTION = "/proc/cpuinfo"
 
@@ -94,7 +94,7 @@ def architecture_of(name: str) -> str:
 def this_processor() -> Processor:
     """The one that this process runs on."""
     architecture = architecture_of(platform.machine().lower())
-    features = arm_features() if architecture == "aarch64" else _described()
+    features = processors.arm.arm_features() if architecture == "aarch64" else _described()
     return Processor(sys.platform, architecture, features)
 
 
