@@ -21,7 +21,7 @@ from armpy.errors import ArmpyError, InvalidArgumentError
 LIBRARIES = ("click", "rich", "PIL")
 """What the extra ``cli`` brings."""
 
-_NEW_OBJECTS = 20_000
+_NEW_OBJECTS = 100_000
 """So many more than are gone make the collector look through them; 700, if nothing is said."""
 
 EXIT_FAILURE = 1

@@ -7,11 +7,11 @@ Only the plainest commands are understood here: ``run FILE`` with ``--json``, ``
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 
-_THREADS = re.compile("[1-9][0-9]{0,2}")
+_MOST_DIGITS = 3
+"""Of a number of threads."""
 
 _LONGEST = 64
 """Arguments of a plain command; whoever gives more does not care for milliseconds."""
@@ -63,7 +63,7 @@ def _understood(
             inputs.append(value)
         elif argument == "--num-threads" and num_threads is None:
             value = next(rest, "")
-            if not _THREADS.fullmatch(value):
+            if not value.isdecimal() or len(value) > _MOST_DIGITS or not int(value):
                 return None
             num_threads = int(value)
         elif argument and not argument.startswith("-"):

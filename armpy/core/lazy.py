@@ -31,9 +31,6 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-_IMPORT = re.compile(r"^from ([\w.]+) import (?:\(([^)]*)\)|(.+))$", re.MULTILINE)
-_WORD = re.compile(rb"\w+")
-
 
 def offer(package: str) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """Lazy ``__getattr__`` and ``__dir__`` of a package that exports what its stub says.
@@ -78,11 +75,15 @@ class _Exports:
         self._sources: dict[str, str] = {}
         self._families: list[str] = []
         stub = package_file(package, "__init__.pyi").decode()
-        for source, several, one in _IMPORT.findall(stub):
-            if one == "*":
+        # Without regular expressions, which every process would compile.
+        for statement in f"\n{stub}".split("\nfrom ")[1:]:
+            source, _, rest = statement.partition(" import ")
+            end = ")" if rest.startswith("(") else "\n"
+            names = rest.removeprefix("(").partition(end)[0]
+            if names.startswith("*"):
                 self._families.append(source)
-            names = re.findall(r"as (\w+)", several or one)
-            self._sources.update(dict.fromkeys(names, source))
+            words = [name.split() for name in names.split(",")]
+            self._sources.update({name[2]: source for name in words if len(name) > 2})
 
     @cached_property
     def _tables(self) -> ModuleTables:
@@ -213,7 +214,7 @@ class ModuleTables:
                 continue
             if (position := text.find(start)) >= 0:
                 table = text[position:].partition(b"\n\n")[0]
-                found[name] = frozenset(_WORD.findall(table))
+                found[name] = frozenset(re.findall(rb"\w+", table))
         return found
 
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from armpy.cli.pictures.labels import Labels
 from armpy.core.records import changed, record
 from armpy.execution.arrays.conversion import dequantize_array
 from armpy.tensor import TensorInfo
 
-Array = npt.NDArray[np.generic]
-Mask = npt.NDArray[np.int64]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Array: TypeAlias = "npt.NDArray[np.generic]"
+Mask: TypeAlias = "npt.NDArray[np.int64]"
 
 _SMALLEST_MASK = 8
 """Least height and width of a mask; what is smaller is some feature map."""
