@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from importlib.machinery import PathFinder
 
+from armpy.core import late
 from armpy.core.file_ownership import cache_folder, make_own_folder
 from armpy.core.records import record
 from armpy.core.sha256 import sha256
@@ -170,9 +171,7 @@ def _described(distribution: object) -> tuple[str, str]:
         name = metadata["Name"] if metadata else None
         return (str(name), str(metadata["Version"])) if metadata and name else ("", "")
     except Exception as error:  # noqa: BLE001 - plugin boundary: one damaged distribution
-        import logging  # noqa: PLC0415 - seldom needed
-
-        logging.getLogger("armpy.plugins").debug("metadata cannot be read: %s", error)
+        late.getLogger("armpy.plugins").debug("metadata cannot be read: %s", error)
         return "", ""
 
 
