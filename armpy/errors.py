@@ -29,8 +29,13 @@ The tree::
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import wraps
 from types import MappingProxyType
+from typing import ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class ArmpyError(Exception):
@@ -189,6 +194,34 @@ class MemoryExportError(ArmpyError):
 
 class MemoryLimitError(ArmpyError, MemoryError):
     """A network needs more memory than the caller allows, or the process can have."""
+
+
+def without_memory(error: BaseException) -> MemoryLimitError:
+    """The error for a MemoryError that nobody in armpy has made another of; it is the cause."""
+    if isinstance(error, MemoryLimitError):
+        return error
+    made = MemoryLimitError("the process has no memory left for this", actual=str(error))
+    made.__cause__ = error
+    return made
+
+
+def is_without_memory(error: BaseException) -> bool:
+    """Whether something is Python's or NumPy's own MemoryError."""
+    # armpy's own is a MemoryError, too, and says more.
+    return isinstance(error, MemoryError) and not isinstance(error, ArmpyError)
+
+
+def tells_of_memory(function: Callable[P, T]) -> Callable[P, T]:
+    """A function that raises armpy's error for MemoryError, where a call more does not count."""
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return function(*args, **kwargs)
+        except MemoryError as error:
+            raise without_memory(error)  # noqa: B904 - it has the cause
+
+    return call
 
 
 class MemoryValidationError(ArmpyError):

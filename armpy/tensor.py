@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from armpy.core.symbolic import Size
+from armpy.core import late
+from armpy.core.records import record, set_field
 from armpy.errors import InvalidArgumentError
 from armpy.types import DataType
 
@@ -31,7 +31,7 @@ _LARGEST_COUNT = 2**59
 """NumPy counts the bytes of an empty array as if its dimensions of 0 were 1."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Quantization:
     """Quantisation of stored integers: ``scale * (stored - zero_point)`` is the real number.
 
@@ -51,35 +51,45 @@ class Quantization:
         per-axis scale may be 0: converters write that for channels without a weight.
     """
 
-    scales: tuple[float, ...]
-    zero_points: tuple[int, ...] = (0,)
-    axis: int | None = None
+    __slots__ = ("axis", "scales", "zero_points")
 
-    def __post_init__(self) -> None:
+    scales: tuple[float, ...]
+    zero_points: tuple[int, ...]
+    axis: int | None
+
+    def __init__(
+        self,
+        scales: tuple[float, ...],
+        zero_points: tuple[int, ...] = (0,),
+        axis: int | None = None,
+    ) -> None:
+        set_field(self, "scales", scales)
+        set_field(self, "zero_points", zero_points)
+        set_field(self, "axis", axis)
         # Tuples only: a list could change under a frozen object, and has no hash.
-        if not isinstance(self.scales, tuple) or not isinstance(self.zero_points, tuple):
+        if not isinstance(scales, tuple) or not isinstance(zero_points, tuple):
             raise InvalidArgumentError(
                 "scales and zero points are not given as tuples",
                 where="Quantization",
-                actual=f"{self.scales!r} and {self.zero_points!r}",
+                actual=f"{scales!r} and {zero_points!r}",
                 fix="Write Quantization.per_tensor(scale, zero_point) for a single scale",
             )
-        if len(self.zero_points) != len(self.scales):
+        if len(zero_points) != len(scales):
             raise InvalidArgumentError(
                 "the numbers of scales and zero points differ",
                 where="Quantization",
-                expected=f"{len(self.scales)} zero points",
-                actual=str(len(self.zero_points)),
+                expected=f"{len(scales)} zero points",
+                actual=str(len(zero_points)),
             )
-        if not self.scales or (self.axis is None and len(self.scales) != 1):
+        if not scales or (axis is None and len(scales) != 1):
             raise InvalidArgumentError(
                 "several scales need an axis, one scale at least is needed",
                 where="Quantization",
-                actual=f"{len(self.scales)} scales and axis {self.axis}",
+                actual=f"{len(scales)} scales and axis {axis}",
             )
         # Above 0, except for a channel of zeros, whose scale may be 0.
-        lowest = math.ulp(0.0) if self.axis is None else 0.0
-        for scale in self.scales:
+        lowest = math.ulp(0.0) if axis is None else 0.0
+        for scale in scales:
             if not lowest <= scale < math.inf:
                 raise InvalidArgumentError(
                     "a scale cannot be used",
@@ -175,7 +185,7 @@ class Quantization:
         return self.zero_points[0]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TensorInfo:
     """All that is known about a tensor without its elements.
 
@@ -200,26 +210,37 @@ class TensorInfo:
     Arm NN ``TensorInfo``; NNAPI operand types, whose dimension 0 is None here.
     """
 
+    __slots__ = ("data_type", "is_constant", "quantization", "shape")
+
     shape: Shape | None
     data_type: DataType
-    quantization: Quantization | None = None
-    is_constant: bool = False
+    quantization: Quantization | None
+    is_constant: bool
 
-    def __post_init__(self) -> None:
-        if not isinstance(self.data_type, DataType):
+    def __init__(
+        self,
+        shape: Shape | None,
+        data_type: DataType,
+        quantization: Quantization | None = None,
+        is_constant: bool = False,
+    ) -> None:
+        set_field(self, "shape", shape)
+        set_field(self, "data_type", data_type)
+        set_field(self, "quantization", quantization)
+        set_field(self, "is_constant", is_constant)
+        if not isinstance(data_type, DataType):
             raise InvalidArgumentError(
                 "the data type is not a DataType",
                 where="TensorInfo",
                 expected="for example DataType.FLOAT32",
-                actual=repr(self.data_type),
+                actual=repr(data_type),
             )
-        shape = self.shape
         if shape is None:
             return
         # By exact type, which is quick, as there are many of these; what else fits is converted.
         if type(shape) is not tuple or any(type(dim) not in _DIMENSION_TYPES for dim in shape):
             shape = _as_shape(shape)
-            object.__setattr__(self, "shape", shape)
+            set_field(self, "shape", shape)
         if len(shape) > MAX_RANK:
             raise InvalidArgumentError(
                 "the rank is too high",
@@ -308,15 +329,19 @@ class TensorInfo:
         return text
 
 
-# Traced sizes stay as they are: converted, they would be fixed.
-_DIMENSION_TYPES = (int, type(None), Size)
+_DIMENSION_TYPES = (int, type(None))
+
+
+def _stays(dim: object) -> bool:
+    """Whether a dimension is not to be converted: a traced size would be fixed by that."""
+    return dim is None or isinstance(dim, late.Size)
 
 
 def _as_shape(dims: object) -> Shape:
     """A shape of plain integers made from what stands for one, NumPy's integers for example."""
     try:
         items: Shape = tuple(dims)  # type: ignore[arg-type]  # a TypeError is waited for
-        return tuple(None if dim is None else operator.index(dim) for dim in items)
+        return tuple([dim if _stays(dim) else operator.index(dim) for dim in items])  # type: ignore[arg-type]  # as above
     except TypeError as error:
         raise InvalidArgumentError(
             "the shape cannot be used",

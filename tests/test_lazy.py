@@ -19,7 +19,7 @@ from types import ModuleType
 import pytest
 
 from armpy import ops
-from armpy.core.module_tables import ModuleTables
+from armpy.core.lazy import ModuleTables
 
 ROOT = Path(__file__).parents[1]
 STUBS = sorted((ROOT / "armpy").rglob("__init__.pyi"))

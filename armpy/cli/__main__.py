@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.util
-import logging
 import os
 import sys
-import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import TextIO
 
 from armpy.cli.plain_run import plain_run
 from armpy.cli.settings import CommandSettings
 from armpy.errors import ArmpyError, InvalidArgumentError
 
+# The gate to all commands: what a plain run does without is imported where it is needed.
+# ruff: noqa: PLC0415
+
 LIBRARIES = ("click", "rich", "PIL")
 """What the extra ``cli`` brings."""
+
+_NEW_OBJECTS = 100_000
+"""So many more than are gone make the collector look through them; 700, if nothing is said."""
 
 EXIT_FAILURE = 1
 EXIT_USAGE = 2
@@ -46,35 +52,41 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     settings = CommandSettings()
-    with _logging_to_stderr(settings):
-        try:
-            given = list(sys.argv[1:] if arguments is None else arguments)
-            code = 0 if plain_run(given) else _run(given, settings)
-            if sys.stdout is not None:
-                sys.stdout.flush()
-        except KeyboardInterrupt:
-            return EXIT_INTERRUPTED
-        except BrokenPipeError:
-            _forget(sys.stdout)
-            return EXIT_FAILURE
-        except Exception as error:  # noqa: BLE001  # the command's boundary: one line, no traceback
-            if settings.debug:
-                traceback.print_exc()
-            _complain(_describe(error, settings))
-            _forget_unwritable(sys.stdout)
-            return EXIT_USAGE if isinstance(error, InvalidArgumentError) else EXIT_FAILURE
+    try:
+        given = list(sys.argv[1:] if arguments is None else arguments)
+        logs = partial(_logging_to_stderr, settings)
+        with _seldom_collected():
+            code = 0 if plain_run(given, logs) else _run(given, settings)
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        _forget(sys.stdout)
+        return EXIT_FAILURE
+    except Exception as error:  # noqa: BLE001  # the command's boundary: one line, no traceback
+        if settings.debug:
+            import traceback
+
+            traceback.print_exc()
+        _complain(_describe(error, settings))
+        _forget_unwritable(sys.stdout)
+        return EXIT_USAGE if isinstance(error, InvalidArgumentError) else EXIT_FAILURE
     return code
 
 
 def _run(arguments: list[str], settings: CommandSettings) -> int:
     """Run the click application; errors of usage are told here."""
-    import click  # noqa: PLC0415  # must not be needed to say that it is missing
+    import click  # must not be needed to say that it is missing
 
-    from armpy.cli.app import app  # noqa: PLC0415
+    from armpy.cli.app import app
 
     try:
         # app.main would print a line of its own after an interrupt.
-        with app.make_context("armpy", arguments, obj=settings) as context:
+        with (
+            _logging_to_stderr(settings),
+            app.make_context("armpy", arguments, obj=settings) as context,
+        ):
             app.invoke(context)
     except click.exceptions.Exit as stop:
         return stop.exit_code
@@ -107,7 +119,7 @@ def _describe(error: Exception, settings: CommandSettings) -> str:
 
 def _complain(text: str) -> None:
     """Print one line about an error."""
-    from armpy.cli.printer import printable  # noqa: PLC0415 - nothing goes wrong as a rule
+    from armpy.cli.printer import printable  # nothing goes wrong as a rule
 
     if sys.stderr is not None:
         print("armpy: error:", printable(" ".join(text.split())), file=sys.stderr)
@@ -134,10 +146,35 @@ def _forget_unwritable(stream: TextIO | None) -> None:
 
 
 @contextmanager
+def _seldom_collected() -> Iterator[None]:
+    """Look for garbage seldom: what a command imports is none, and is most of what there is."""
+    before = gc.get_threshold()
+    gc.set_threshold(_NEW_OBJECTS, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
+@contextmanager
 def _logging_to_stderr(settings: CommandSettings) -> Iterator[None]:
-    """Send log records to stderr as long as the command runs."""
+    """Send log records to stderr as long as a block runs."""
+    import logging
+
+    from armpy.cli.printer import printable
+
+    class LineFormatter(logging.Formatter):
+        """One line per record; tracebacks only where they were asked for."""
+
+        def format(self, record: logging.LogRecord) -> str:
+            message = printable(" ".join(record.getMessage().split()))
+            text = f"armpy: {record.levelname.lower()}: {message}"
+            if settings.debug and record.exc_info:
+                text += "\n" + self.formatException(record.exc_info)
+            return text
+
     handler = logging.StreamHandler()
-    handler.setFormatter(_LineFormatter(settings))
+    handler.setFormatter(LineFormatter())
     root = logging.getLogger()
     before = root.level
     settings.root_logger = root
@@ -147,23 +184,6 @@ def _logging_to_stderr(settings: CommandSettings) -> Iterator[None]:
     finally:
         root.removeHandler(handler)
         root.setLevel(before)
-
-
-class _LineFormatter(logging.Formatter):
-    """One line per record; tracebacks only where they were asked for."""
-
-    def __init__(self, settings: CommandSettings) -> None:
-        super().__init__()
-        self._settings = settings
-
-    def format(self, record: logging.LogRecord) -> str:
-        from armpy.cli.printer import printable  # noqa: PLC0415 - few runs have something to log
-
-        message = printable(" ".join(record.getMessage().split()))
-        text = f"armpy: {record.levelname.lower()}: {message}"
-        if self._settings.debug and record.exc_info:
-            text += "\n" + self.formatException(record.exc_info)
-        return text
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from armpy.cli.load_request import CliLoadRequest
 from armpy.errors import InvalidArgumentError
+from armpy.model import archive
 from armpy.model.load_request import LoadRequest, begins_prepared
 
 if TYPE_CHECKING:
@@ -63,14 +64,4 @@ def _load_light(request: CliLoadRequest, options: LoadOptions) -> Model | None:
     """A prepared model that runs at once; None if more is asked for than that."""
     if request.backend_options or request.dynamic_backends_path:
         return None
-    # Not for what only describes files, or loads those that are parsed.
-    from armpy.model.archive.light_loading import (  # noqa: PLC0415
-        NeedsCompilerError,
-        light_model,
-        open_prepared,
-    )
-
-    try:
-        return light_model(open_prepared(LoadRequest(request.model, options)))
-    except NeedsCompilerError:
-        return None
+    return archive.light_loading.load_light(LoadRequest(request.model, options))

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from armpy.core.records import record
 
 if TYPE_CHECKING:
     from armpy.compiler import Placement
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RefusedLayers:
     """Layers of one operation that a backend did not take.
 
@@ -36,7 +37,7 @@ def refused_layers(placement: Placement) -> tuple[RefusedLayers, ...]:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PlacementReport:
     """Placement of a model's layers.
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from armpy.core import late
+
+if TYPE_CHECKING:
+    from logging import Logger
 
 
-@dataclass(slots=True)
 class CommandSettings:
     """Settings of how much a command says.
 
@@ -22,18 +25,19 @@ class CommandSettings:
         Its level follows `verbosity`.
     """
 
-    debug: bool = False
-    verbosity: int = 0
-    root_logger: logging.Logger | None = None
+    def __init__(self) -> None:
+        self.debug = False
+        self.verbosity = 0
+        self.root_logger: Logger | None = None
 
     def raise_verbosity(self, verbosity: int) -> None:
         """Say at least this much from now on."""
         self.verbosity = max(self.verbosity, verbosity)
-        levels = (logging.WARNING, logging.INFO, logging.DEBUG)
+        levels = (late.WARNING, late.INFO, late.DEBUG)
         if self.root_logger is not None and self.verbosity:
             self.root_logger.setLevel(levels[min(self.verbosity, 2)])
             # Pillow describes every chunk of a picture file.
-            logging.getLogger("PIL").setLevel(logging.INFO)
+            late.getLogger("PIL").setLevel(late.INFO)
 
     @contextmanager
     def without_reasons(self) -> Iterator[None]:
@@ -41,10 +45,10 @@ class CommandSettings:
 
         It is for commands that print the reasons themselves.
         """
-        logger = logging.getLogger("armpy.plugins")
+        logger = late.getLogger("armpy.plugins")
         before = logger.level
         if not self.verbosity:
-            logger.setLevel(logging.ERROR)
+            logger.setLevel(late.ERROR)
         try:
             yield
         finally:

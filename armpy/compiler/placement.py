@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import asdict, dataclass, replace
 
 from armpy.backend import CacheUse
+from armpy.core import late
+from armpy.core.records import changed, record
 from armpy.core.units import counted
 from armpy.types import BackendId, Preference
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Refusal:
     """A backend that did not take a layer.
 
@@ -35,7 +36,7 @@ class Refusal:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LayerPlacement:
     """Placement of one layer of the optimised network.
 
@@ -62,7 +63,7 @@ class LayerPlacement:
     inside: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Alternative:
     """A way to place the layers that was weighed against others.
 
@@ -89,7 +90,7 @@ class Alternative:
     failure: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LateCompilation:
     """Compilation in the background, and what runs until it is done.
 
@@ -127,7 +128,7 @@ class LateCompilation:
         return f"{names} is compiling {self.where} and takes over then, so far {before}"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Placement:
     """The placement report of an optimised network.
 
@@ -183,7 +184,7 @@ class Placement:
         first = self.num_partitions
         moved = (
             # Copies are -1, in no partition of either report.
-            replace(layer, partition=layer.partition + first) if layer.partition >= 0 else layer
+            changed(layer, partition=layer.partition + first) if layer.partition >= 0 else layer
             for layer in other.layers
         )
         return Placement(
@@ -204,10 +205,10 @@ class Placement:
     def inside(self, where: str) -> Placement:
         """The same for layers of a graph that a control flow layer runs."""
         layers = (
-            replace(layer, inside=f"{where}/{layer.inside}" if layer.inside else where)
+            changed(layer, inside=f"{where}/{layer.inside}" if layer.inside else where)
             for layer in self.layers
         )
-        return replace(self, layers=tuple(layers))
+        return changed(self, layers=tuple(layers))
 
     def __str__(self) -> str:
         total = sum(self.layers_by_backend.values())
@@ -263,7 +264,7 @@ class Placement:
 
     def to_json(self, indent: int | None = None) -> str:
         """The complete report as JSON text."""
-        return json.dumps(asdict(self) | {"peak_bytes": self.peak_bytes}, indent=indent)
+        return json.dumps(late.asdict(self) | {"peak_bytes": self.peak_bytes}, indent=indent)
 
 
 def _short(alternative: Alternative) -> str:

@@ -1,6 +1,6 @@
 """Base of all rooms, with nothing of networks: a floor below the words of tensors.
 
-In and out: nothing flows through. Lazy exports (`lazy`, `module_tables`), logging (`logs`, `vlog`),
+In and out: nothing flows through. Lazy exports (`lazy`), logging (`logs`, `vlog`),
 who may own a file (`file_ownership`), symbolic sizes (`symbolic`), integer arithmetic (`numerics`),
 child processes (`processes`). Begin with the module that an import led you to; none knows another
 room.

@@ -13,19 +13,23 @@ that a module has in its ``__all__``::
 and ``__init__.py`` has the functions that modules may have for this (PEP 562)::
 
     __getattr__, __dir__ = offer(__name__)
+
+`ModuleTables` are registries without an index. What a module has of a kind of thing (the converters
+of some operators) stands in a table of its own, and nowhere is written which module that is. So the
+modules' texts are looked into, which takes a fiftieth of the time that importing them takes. A text
+only says which modules to import; what is in them then is what counts.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
 from importlib import import_module
 from types import ModuleType
-
-from armpy.core.module_tables import ModuleTables, package_file
-
-_IMPORT = re.compile(r"^from ([\w.]+) import (?:\(([^)]*)\)|(.+))$", re.MULTILINE)
+from typing import Any
 
 
 def offer(package: str) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
@@ -71,17 +75,26 @@ class _Exports:
         self._sources: dict[str, str] = {}
         self._families: list[str] = []
         stub = package_file(package, "__init__.pyi").decode()
-        for source, several, one in _IMPORT.findall(stub):
-            if one == "*":
+        # Without regular expressions, which every process would compile.
+        for statement in f"\n{stub}".split("\nfrom ")[1:]:
+            source, _, rest = statement.partition(" import ")
+            end = ")" if rest.startswith("(") else "\n"
+            names = rest.removeprefix("(").partition(end)[0]
+            if names.startswith("*"):
                 self._families.append(source)
-            names = re.findall(r"as (\w+)", several or one)
-            self._sources.update(dict.fromkeys(names, source))
-        modules = [family.removeprefix(f"{package}.") for family in self._families]
-        self._tables = ModuleTables(package, "__all__", modules)
+            words = [name.split() for name in names.split(",")]
+            self._sources.update({name[2]: source for name in words if len(name) > 2})
+
+    @cached_property
+    def _tables(self) -> ModuleTables:
+        """What the families export."""
+        modules = [family.removeprefix(f"{self._package}.") for family in self._families]
+        return ModuleTables(self._package, "__all__", modules)
 
     def names(self) -> set[str]:
         """Every name."""
-        return {*self._sources, *(name for f in self._tables.modules() for name in f.__all__)}
+        families = self._tables.modules() if self._families else ()
+        return {*self._sources, *(name for f in families for name in f.__all__)}
 
     def find(self, name: str) -> object:
         """Import what a name stands for.
@@ -104,7 +117,8 @@ class _Exports:
         for family in self._families:
             if hasattr(sys.modules.get(family), "__all__"):
                 yield import_module(family)  # another thread may still be at it
-        yield from self._tables.mentioning(name)
+        if self._families:
+            yield from self._tables.mentioning(name)
 
     def _module(self, name: str) -> object:
         """Import a module of the package."""
@@ -118,3 +132,115 @@ class _Exports:
             if error.name != full_name:
                 raise
             raise missing from None
+
+
+class ModuleTables:
+    """Tables of one name in a package's modules.
+
+    Parameters
+    ----------
+    package : str
+    table : str
+        What each module calls its table. A table begins a line and ends before an empty one.
+    modules : iterable of str, optional
+        Names of modules in the package; all of them by default.
+
+    Notes
+    -----
+    A module without a text is imported to see: a package may hold compiled files alone.
+    """
+
+    def __init__(self, package: str, table: str, modules: Iterable[str] | None = None) -> None:
+        self._package = package
+        self._table = table
+        self._modules = modules
+        self._entries: dict[object, Any] = {}
+
+    def entry(self, key: object, word: str) -> Any:  # Any: whatever the tables hold
+        """What stands for a key in the one table that has it; None if none has.
+
+        Parameters
+        ----------
+        key : hashable
+        word : str
+            What the table's text has for it, see `mentioning`.
+
+        Notes
+        -----
+        Every table must be a mapping. What has been found once is kept.
+        """
+        if key not in self._entries:
+            tables = (getattr(module, self._table) for module in self.mentioning(word))
+            self._entries[key] = next((table[key] for table in tables if key in table), None)
+        return self._entries[key]
+
+    def mentioning(self, word: str) -> Iterator[ModuleType]:
+        """Import modules in whose table a word stands.
+
+        Parameters
+        ----------
+        word : str
+            A name, or part of a key: letters, digits and underscores.
+        """
+        sought = word.encode()
+        for module, words in self._words.items():
+            if words is None or sought in words:
+                yield from self._imported(module)
+
+    def modules(self) -> Iterator[ModuleType]:
+        """Import every module that has a table, in alphabetical order."""
+        for module in self._words:
+            yield from self._imported(module)
+
+    def _imported(self, module: str) -> Iterator[ModuleType]:
+        """Import a module; nothing if it has no table after all."""
+        found = import_module(f"{self._package}.{module}")
+        if hasattr(found, self._table):
+            yield found
+
+    @cached_property
+    def _words(self) -> dict[str, frozenset[bytes] | None]:
+        """What stands in the table of each module that has one; None where that cannot be seen."""
+        # Its folder is known of an imported package only.
+        import_module(self._package)
+        names = _modules_of(self._package) if self._modules is None else sorted(self._modules)
+        start = b"\n" + self._table.encode()
+        found: dict[str, frozenset[bytes] | None] = {}
+        for name in names:
+            try:
+                text = package_file(self._package, f"{name}.py")
+            except OSError:
+                found[name] = None
+                continue
+            if (position := text.find(start)) >= 0:
+                table = text[position:].partition(b"\n\n")[0]
+                found[name] = frozenset(re.findall(rb"\w+", table))
+        return found
+
+
+def package_file(package: str, name: str) -> bytes:
+    """The bytes of a file in an imported package, be it a folder or a zip file.
+
+    Raises
+    ------
+    OSError
+        If there is no such file.
+    """
+    module = sys.modules[package]
+    path = os.path.join(os.path.dirname(str(module.__file__)), name)
+    content: bytes = module.__spec__.loader.get_data(path)  # type: ignore[union-attr]
+    return content
+
+
+def _modules_of(package: str) -> list[str]:
+    """Names of the modules in a package."""
+    (folder,) = sys.modules[package].__path__
+    try:
+        files = os.listdir(folder)
+    except OSError:  # it is in a zip file; `pkgutil` would do for both, but is slow to import
+        import pkgutil  # noqa: PLC0415
+
+        return sorted(name for _, name, _ in pkgutil.iter_modules([folder]))
+    return sorted(
+        {f.partition(".")[0] for f in files if f.endswith((".py", ".pyc"))} - {"__init__"}
+    )

@@ -21,12 +21,12 @@ from armpy.execution import background
 from armpy.execution.arrays.imported_tensor import ImportedTensor
 from armpy.execution.calls.binding import Binding
 from armpy.execution.calls.execution import Execution
-from armpy.execution.programs.bound_program import BoundProgram, PlanKey
 from armpy.execution.programs.dynamic_plan import DynamicPlan
 from armpy.execution.programs.held_memory import HeldMemory
 from armpy.execution.programs.imports import Importer, import_by_name, import_given, imports_in
 from armpy.execution.programs.loop_timeout import UNSET, Unset, loop_timeout
 from armpy.execution.programs.planning import Planner
+from armpy.execution.programs.program import BoundProgram, PlanKey
 from armpy.execution.programs.protocols import ProgramPlan
 from armpy.execution.programs.state import SharedState
 from armpy.execution.programs.static_plan import StaticPlan

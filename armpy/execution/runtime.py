@@ -15,9 +15,8 @@ from armpy.compiler import Evaluator, OptimizedNetwork, OptimizerOptions, specia
 from armpy.compiler.assign import SupportOracle
 from armpy.compiler.compiled_parts import current_parts
 from armpy.core.vlog import is_on, vlog
-from armpy.errors import ArmpyError, InvalidArgumentError
+from armpy.errors import ArmpyError, InvalidArgumentError, tells_of_memory, without_memory
 from armpy.execution.calls.run import run_by_name
-from armpy.execution.exhaustion import tells_of_memory, without_memory
 from armpy.execution.loaded_network import LoadedNetwork
 from armpy.execution.loaded_networks import LoadedNetworks
 from armpy.execution.model_options import merged_model_options, with_defaults

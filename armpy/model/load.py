@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, BinaryIO
 
-from armpy.execution.exhaustion import tells_of_memory
+from armpy.errors import tells_of_memory
 from armpy.model.load_options import LoadOptions
 from armpy.model.load_request import LoadRequest, as_source, begins_prepared, file_state
 
@@ -131,7 +131,7 @@ def _loaded(request: LoadRequest) -> Model:
 
         settled = request.settled()
         again = partial(_from_file, settled)
-        found = load_cached(settled, path, again, lambda: cached_path(settled) == path)
+        found = load_cached(settled, path, again, lambda: cached_path(settled.settled()) == path)
         if found is not None:
             return found
     model = _from_file(request)

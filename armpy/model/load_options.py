@@ -1,6 +1,6 @@
 """Options of loading: one list, which all that treats them is derived from.
 
-A field of `LoadOptions` says in its metadata what there is to know of the option. From it come the
+The class `LoadOptions` has in a field's place what there is to know of the option. From it come the
 key of the model cache, what a compiled model can honour, what is refused beside a runtime, how a
 model is pickled, the options of the command line, and the table of docs/reference/load_options.md.
 """
@@ -8,10 +8,10 @@ model is pickled, the options of the command line, and the table of docs/referen
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Literal
 
+from armpy.core.records import changed, record
 from armpy.errors import InvalidArgumentError
 from armpy.model import late
 
@@ -52,12 +52,18 @@ class OptionInfo:
         The smallest number.
     many : bool
         Whether it may be repeated there.
+
+    Attributes
+    ----------
+    default : object
+        The value of options that leave it out.
     """
 
     __slots__ = (
         "beside_runtime",
         "cache",
         "choices",
+        "default",
         "flags",
         "help",
         "is_saved",
@@ -98,22 +104,24 @@ class OptionInfo:
         self.choices = choices
         self.least = least
         self.many = many
+        self.default: object = None
+
+    def __get__(self, options: object, kind: type) -> object:
+        """The value of options that leave it out; for the class, the properties."""
+        return self if options is None else self.default
 
     def is_usual(self, value: object) -> bool:
         """Whether a value asks for nothing that would not be done without it."""
         return value is None or value == self.usual
 
 
-_INFO = "info"
+def _option(info: OptionInfo, default: object = None) -> Any:  # Any: of the field's type
+    """A field with its properties, which are what the class has of that name."""
+    info.default = default
+    return info
 
 
-def _option(info: OptionInfo, default: Any = None) -> Any:  # Any: as `dataclasses.field` has it
-    """A field with its properties."""
-    return field(default=default, metadata={_INFO: info})
-
-
-# Compared and shown by nobody: to generate that takes longer than to load a small model's programs.
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class LoadOptions:
     """Options of `armpy.load`, which documents them; None for what is left out."""
 
@@ -240,10 +248,10 @@ class LoadOptions:
             choices=("wait", "background"),
         )
     )
-    runtime: Runtime | None = _option(  # noqa: RUF009 - makes a field
+    runtime: Runtime | None = _option(
         OptionInfo("Load on this runtime.", cache="never", needs_network="a runtime is given")
     )
-    properties: NetworkProperties | None = _option(  # noqa: RUF009 - makes a field
+    properties: NetworkProperties | None = _option(
         OptionInfo(
             "How the network is loaded.", cache="never", needs_network="properties are given"
         )
@@ -282,8 +290,8 @@ class LoadOptions:
     def on(self, runtime: Runtime) -> LoadOptions:
         """The same on a runtime that was made with those of them that are the runtime's."""
         ignored = [name for name, info in OPTIONS.items() if not info.beside_runtime]
-        changed: dict[str, Any] = {**dict.fromkeys(ignored), "runtime": runtime}  # Any: by name
-        return replace(self, **changed)
+        values: dict[str, Any] = {**dict.fromkeys(ignored), "runtime": runtime}  # Any: by name
+        return changed(self, **values)
 
     def cache_key(self) -> tuple[object, ...] | None:
         """The values that decide what is compiled; None for a model that is not to be kept."""
@@ -358,5 +366,7 @@ def _plain(value: object) -> object:
     return [*value] if is_list else value  # type: ignore[misc]  # mypy follows no variable
 
 
-OPTIONS: Mapping[str, OptionInfo] = {one.name: one.metadata[_INFO] for one in fields(LoadOptions)}
+OPTIONS: Mapping[str, OptionInfo] = {
+    name: one for name, one in vars(LoadOptions).items() if isinstance(one, OptionInfo)
+}
 """Properties of the options, by name, in the order in which the command line lists them."""

@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from armpy.core.file_ownership import FileStamp
+from armpy.core.records import record
 from armpy.errors import InvalidArgumentError, ParserError
 from armpy.model.load_options import LoadOptions
+from armpy.plugins.discovery.entry_point_cache import InstalledEntryPoints, installed
 from armpy.store.archive.magic import is_prepared
 
 if TYPE_CHECKING:
@@ -22,7 +25,8 @@ FileState: TypeAlias = Mapping[str, FileStamp | None]
 """What the files of a model were like, by their paths; None for what cannot be found."""
 
 
-class LoadRequest(NamedTuple):
+@record
+class LoadRequest:
     """A model to load, and how.
 
     Parameters
@@ -34,6 +38,11 @@ class LoadRequest(NamedTuple):
     source: ModelSource
     options: LoadOptions
 
+    @cached_property
+    def installed(self) -> InstalledEntryPoints:
+        """What is installed, looked at once for a load, as that takes most of a millisecond."""
+        return installed()
+
     @property
     def path(self) -> str | os.PathLike[str] | None:
         """Where the file is; None for contents in memory."""
@@ -44,7 +53,7 @@ class LoadRequest(NamedTuple):
         path = self.path
         if path is None:
             return self
-        return self._replace(source=os.path.abspath(os.fsdecode(path)))
+        return LoadRequest(os.path.abspath(os.fsdecode(path)), self.options)
 
 
 def as_source(given: object) -> ModelSource:

@@ -7,10 +7,9 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Self
 
-from armpy.errors import InvalidArgumentError
+from armpy.errors import InvalidArgumentError, tells_of_memory, without_memory
 from armpy.execution.arrays.tensor_spec import TensorSpec, TensorSpecs
 from armpy.execution.calls.run import run_by_name, run_in_order
-from armpy.execution.exhaustion import tells_of_memory, without_memory
 from armpy.model import late
 from armpy.model.network_handle import NetworkHandle, closed_error
 from armpy.model.output_subsets import OutputSubsets

@@ -72,7 +72,7 @@ def load_file(request: LoadRequest, load: Callable[..., object]) -> Model:
     files = {**state, **file.others}
     del file  # the network keeps of it what it needs
     # Without the runtime: the network has it, whose end is the runtime's.
-    settled = request.settled()._replace(options=replace(asked, runtime=None))
+    settled = replace(request.settled(), options=replace(asked, runtime=None))
     given = None if is_own else options
 
     def again() -> object:

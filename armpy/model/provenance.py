@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
+
+from armpy.core.records import record
 
 if TYPE_CHECKING:
     from armpy.model.load_request import FileState, LoadRequest
 
 
-class Derivation(NamedTuple):
+@record
+class Derivation:
     """A step that made a model of another one.
 
     Parameters

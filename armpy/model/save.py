@@ -18,13 +18,13 @@ from armpy.backend.programs import HOST_TARGET
 from armpy.compiler import OptimizedNetwork
 from armpy.compiler.compiled_parts import part_digest
 from armpy.compiler.compiled_programs import check_saved
-from armpy.compiler.files.layout import CONSTANTS, METADATA, MODEL, PLACEMENT, ModelRecord
+from armpy.compiler.files.layout import CONSTANTS, MODEL, ModelRecord
 from armpy.compiler.files.plain import plain
 from armpy.compiler.files.writing import ArrayStore, NetworkWriter
 from armpy.errors import BackendError, InvalidArgumentError, ParserError
 from armpy.execution.compile_targets import check_targets, targets_of
 from armpy.execution.loaded_network import LoadedNetwork
-from armpy.execution.programs.bound_program import BoundProgram
+from armpy.execution.programs.program import BoundProgram
 from armpy.execution.programs.static_plan import StaticPlan
 from armpy.execution.programs.stepwise_plan import StepwisePlan
 from armpy.graph import Layer, SubgraphView
@@ -34,7 +34,7 @@ from armpy.ops.operation import Array
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.plugins.proxy.guarded_call import ask_method
 from armpy.store.archive.container import ALIGNMENT_BYTES, write_container, written_document
-from armpy.store.archive.magic import KIND_MODEL, KIND_SHAPES
+from armpy.store.archive.magic import KIND_MODEL, KIND_SHAPES, METADATA, PLACEMENT
 from armpy.store.archive.packed_views import DTYPES, checked, read_view
 from armpy.tensor import TensorInfo
 from armpy.types import BackendId

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
-import inspect
-import sys
 import types
 import typing
-from functools import cache
 from numbers import Integral, Real
 from typing import Any
 
+from armpy.core.records import declared_types
 from armpy.core.symbolic import Size
 from armpy.errors import LayerValidationError
 from armpy.ops.operation import Operation
@@ -40,22 +37,6 @@ def check_attributes(operation: Operation) -> None:
                 expected=_text(declared),
                 actual=repr(value),
             )
-
-
-@cache
-def declared_types(kind: type[Any]) -> dict[str, Any]:  # Any: types have no common type
-    """Declared type of each field of a dataclass, such as the attributes of an operation."""
-    if not dataclasses.is_dataclass(kind):
-        return {}
-    return {field.name: _evaluated(kind, field) for field in dataclasses.fields(kind)}
-
-
-def _evaluated(kind: type[Any], field: dataclasses.Field[Any]) -> Any:  # Any: as above
-    """A field's type, which most modules write as text, without looking at all other hints."""
-    if not isinstance(field.type, str):
-        return field.type
-    homes = (base for base in kind.__mro__ if field.name in inspect.get_annotations(base))
-    return eval(field.type, vars(sys.modules[next(homes).__module__]))
 
 
 def _fits(value: object, declared: Any) -> bool:  # Any: as above

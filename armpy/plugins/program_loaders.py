@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Sequence
 from importlib import import_module
 
 from armpy.backend.programs import IPrograms
@@ -10,21 +10,39 @@ from armpy.errors import BackendUnavailableError
 from armpy.plugins.discovery.entry_point_cache import (
     PLUGINS_GROUP,
     PROGRAMS_GROUP,
+    InstalledEntryPoint,
     installed_entry_points,
 )
 
+_programs: dict[str, IPrograms | None] = {}
+"""By backend id: every part of a prepared file asks. What fails is not kept, and is tried again."""
 
-# Every part of a prepared file asks; what fails is not kept, and is tried again.
-@cache
-def announced_programs(backend_id: str) -> IPrograms | None:
+
+def announced_programs(
+    backend_id: str, announced: Sequence[InstalledEntryPoint] | None = None
+) -> IPrograms | None:
     """What a distribution announces for a backend; None if there is nothing.
+
+    Parameters
+    ----------
+    backend_id : str
+    announced : sequence of InstalledEntryPoint, optional
+        What is installed; it is looked at if left out.
 
     Raises
     ------
     BackendUnavailableError
         If it cannot be imported, or is something else.
     """
-    for entry in installed_entry_points():
+    if backend_id not in _programs:
+        announced = installed_entry_points() if announced is None else announced
+        _programs[backend_id] = _found(backend_id, announced)
+    return _programs[backend_id]
+
+
+def _found(backend_id: str, announced: Sequence[InstalledEntryPoint]) -> IPrograms | None:
+    """What is announced, imported and made."""
+    for entry in announced:
         if (entry.group, entry.name) == (PROGRAMS_GROUP, backend_id):
             module, _, name = entry.value.partition(":")
             try:
@@ -41,7 +59,7 @@ def announced_programs(backend_id: str) -> IPrograms | None:
     return None
 
 
-def has_plugins() -> bool:
+def has_plugins(announced: Sequence[InstalledEntryPoint]) -> bool:
     """Whether there are plugins, which may have a say in how models are loaded."""
     # By the index alone: most processes have none, and need not import pluggy.
-    return any(entry.group == PLUGINS_GROUP for entry in installed_entry_points())
+    return any(entry.group == PLUGINS_GROUP for entry in announced)

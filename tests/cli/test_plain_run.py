@@ -45,7 +45,9 @@ def printed(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
 
 
 @pytest.mark.parametrize("is_prepared", [True, False])
-@pytest.mark.parametrize("options", [[], ["--json"], ["--input"], ["--input", "--json"]])
+@pytest.mark.parametrize(
+    "options", [[], ["--json"], ["--input"], ["--input", "--json"], ["--num-threads", "1"]]
+)
 def test_the_output_is_that_of_the_whole_command_line(
     options: list[str],
     is_prepared: bool,
@@ -84,6 +86,10 @@ def test_the_output_is_that_of_the_whole_command_line(
         ["run", "{}", "--input"],
         ["run", "{}", "--input", "--json"],
         ["run", "{}", "--input=x=y.npy"],
+        ["run", "{}", "--num-threads"],
+        ["run", "{}", "--num-threads", "0"],
+        ["run", "{}", "--num-threads", "two"],
+        ["run", "{}", "--num-threads", "1", "--num-threads", "2"],
         ["run", "{}", "-v"],
         ["run", "--", "{}"],
         ["run", "{}", ""],

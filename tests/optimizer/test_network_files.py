@@ -21,11 +21,11 @@ from armpy_reference import ReferenceBackend
 import armpy
 from armpy import DataType, Network, OptimizedNetwork, Quantization, TensorInfo
 from armpy.compiler.files.plain import PlainReader, plain
+from armpy.core.records import declared_types
 from armpy.errors import ArmpyError, InvalidArgumentError, ParserError, UnimplementedError
 from armpy.graph import Graph
 from armpy.model import Model
 from armpy.ops import FullyConnected
-from armpy.ops.attributes import declared_types
 from armpy.ops.operation import Operation
 from armpy.testing.cases import operation_cases
 from tests.support.control_flow import doubling, loop

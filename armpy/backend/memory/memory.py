@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from armpy.backend.memory.external_memory import ExternalMemory, MemorySource
+from armpy import backend
 
 if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepared model
+    from armpy.backend.memory.external_memory import ExternalMemory, MemorySource
     from armpy.ops.operation import Array
     from armpy.tensor import TensorInfo
 
@@ -64,7 +65,7 @@ class ICustomAllocator(ABC):
     @property
     def memory_source(self) -> MemorySource:
         """The kind of memory."""
-        return MemorySource.MALLOC
+        return backend.MemorySource.MALLOC
 
     def allocate_external(self, size_bytes: int, alignment_bytes: int) -> ExternalMemory:
         """Get memory that the host need not see, for a backend's own arena.
@@ -85,7 +86,7 @@ class ICustomAllocator(ABC):
         An allocator whose memory the host must not see overrides it with `free_external`, and
         raises in `allocate`.
         """
-        return ExternalMemory.of_array(self.allocate(size_bytes, alignment_bytes))
+        return backend.ExternalMemory.of_array(self.allocate(size_bytes, alignment_bytes))
 
     def free_external(self, memory: ExternalMemory) -> None:
         """Give memory back that `allocate_external` gave, the same object."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
-from armpy.backend.memory.external_memory import ExternalMemory, MemorySource
 from armpy.backend.memory.memory import empty_tensor
 from armpy.errors import (
     InvalidArgumentError,
@@ -16,6 +15,7 @@ from armpy.errors import (
 from armpy.tensor import TensorInfo, format_shape, shapes_agree
 
 if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepared model
+    from armpy.backend.memory.external_memory import ExternalMemory, MemorySource
     from armpy.ops.operation import Array
 
 

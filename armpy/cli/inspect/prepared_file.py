@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from armpy.compiler import Placement
-from armpy.compiler.files.layout import METADATA
 from armpy.compiler.files.plain import PlainReader
 from armpy.errors import ParserError
 from armpy.store.archive.container import Container
+from armpy.store.archive.magic import METADATA
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
+from armpy.core.records import record
 from armpy.errors import InvalidArgumentError
 
 BACKGROUND = "background"
 
-_NUMBERED = re.compile(r"(\d{1,9})(?:\s*[:,]\s*|\s+)(\S.*)")
+_NUMBERED = r"(\d{1,9})(?:\s*[:,]\s*|\s+)(\S.*)"
 """``12 cat``, ``12: cat`` or ``12,cat``."""
 
 _LARGEST_FILE_BYTES = 64 << 20
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Labels:
     """Names by class.
 
@@ -104,7 +104,7 @@ def parse_labels(text: str, source: str) -> Labels:
     lines = [line.strip() for line in text.rstrip().split("\n")]
     if not any(lines):
         raise InvalidArgumentError("the label file is empty", where=source)
-    matches = [_NUMBERED.fullmatch(line) for line in lines if line]
+    matches = [re.fullmatch(_NUMBERED, line) for line in lines if line]
     numbered = [(int(match[1]), match[2]) for match in matches if match]
     if len(numbered) < len(matches):
         return Labels({index: line for index, line in enumerate(lines) if line}, source)

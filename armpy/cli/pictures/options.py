@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from armpy.core.records import record
 from armpy.errors import InvalidArgumentError
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PictureOptions:
     """Options by which pictures become an input: size, resizing, normalisation.
 

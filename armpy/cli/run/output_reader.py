@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from armpy.cli.run.results import Array, Mask, OutputReport, as_mask, report_output
+from armpy.core.records import record
 
 if TYPE_CHECKING:
     from armpy.cli.pictures.file_metadata import FileMetadata
@@ -20,7 +20,7 @@ LOGITS_HINT = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ReadOutputs:
     """Outputs of one run, read: reports, masks, labels.
 
@@ -38,7 +38,6 @@ class ReadOutputs:
     labels: dict[str, Labels]
 
 
-@dataclass(slots=True)
 class OutputReader:
     """Says what a model's outputs are.
 
@@ -60,12 +59,20 @@ class OutputReader:
         What was seen on the way, each once.
     """
 
-    model: Model
-    labels: Labels | None = None
-    metadata: FileMetadata | None = None
-    top: int = 5
-    softmax: bool = False
-    hints: list[str] = field(default_factory=list)
+    def __init__(
+        self,
+        model: Model,
+        labels: Labels | None = None,
+        metadata: FileMetadata | None = None,
+        top: int = 5,
+        softmax: bool = False,
+    ) -> None:
+        self.model = model
+        self.labels = labels
+        self.metadata = metadata
+        self.top = top
+        self.softmax = softmax
+        self.hints: list[str] = []
 
     def read(self, results: Mapping[str, Array], batch: int = 1) -> ReadOutputs:
         """What the outputs of one run say.

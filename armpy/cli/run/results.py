@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from armpy.cli.pictures.labels import Labels
+from armpy.core.records import changed, record
 from armpy.execution.arrays.conversion import dequantize_array
 from armpy.tensor import TensorInfo
 
-Array = npt.NDArray[np.generic]
-Mask = npt.NDArray[np.int64]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Array: TypeAlias = "npt.NDArray[np.generic]"
+Mask: TypeAlias = "npt.NDArray[np.int64]"
 
 _SMALLEST_MASK = 8
 """Least height and width of a mask; what is smaller is some feature map."""
@@ -28,7 +31,7 @@ _SUM_TOLERANCE = 0.05
 """How far quantised probabilities of all classes may be from 1 together."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ClassScore:
     """One class of a classification.
 
@@ -46,7 +49,7 @@ class ClassScore:
     label: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RegionShare:
     """One label of a mask.
 
@@ -66,7 +69,7 @@ class RegionShare:
     label: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OutputReport:
     """One output.
 
@@ -139,7 +142,7 @@ def report_output(
     plain = OutputReport(name, stored.shape, info.data_type.name, *figures)
     if mask is not None:
         num_classes = stored.shape[3] if stored.ndim == 4 and stored.shape[3] > 1 else 0
-        return replace(plain, regions=largest_regions(mask, labels, top, num_classes=num_classes))
+        return changed(plain, regions=largest_regions(mask, labels, top, num_classes=num_classes))
     is_batch = real.ndim == _BATCH_NDIM and batch == len(real) > 1 and real.shape[1] > 1
     if not may_classify or not (is_batch or is_classification(real)):
         return plain
@@ -147,8 +150,8 @@ def report_output(
     scores = softmax_of(real) if softmax else real
     if is_batch:
         rows = tuple(top_classes(row, labels, top) for row in scores)
-        return replace(plain, rows=rows, has_logits=has_logits)
-    return replace(plain, classes=top_classes(scores, labels, top), has_logits=has_logits)
+        return changed(plain, rows=rows, has_logits=has_logits)
+    return changed(plain, classes=top_classes(scores, labels, top), has_logits=has_logits)
 
 
 def are_logits(real: Array) -> bool:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 import armpy
@@ -10,24 +12,59 @@ from armpy.cli.progress import progress_shown
 from armpy.cli.run.report import show_run
 from armpy.cli.run.run_model import RunRequest, run_model
 from armpy.errors import ArmpyError
+from armpy.model import archive
+from armpy.model.load_options import LoadOptions
+from armpy.model.load_request import LoadRequest, begins_prepared
+from armpy.plugins.discovery.entry_point_cache import installed_entry_points
 from armpy.plugins.program_loaders import has_plugins
 
 if TYPE_CHECKING:
     from armpy.model.model import Model
 
 
-def run_file(path: str, inputs: tuple[str, ...], *, as_json: bool) -> bool:
+def run_file(
+    path: str,
+    inputs: tuple[str, ...],
+    num_threads: int | None,
+    logs: Callable[[], AbstractContextManager[None]],
+    *,
+    as_json: bool,
+) -> bool:
     """Run a file and print what comes out; whether that was done.
 
     It is not where plugins are installed: what they print would have to be kept from stdout.
+
+    Parameters
+    ----------
+    path : str
+    inputs : tuple of str
+        As of `RunRequest`.
+    num_threads : int, optional
+    logs : callable
+        Shows what is logged in a block.
+    as_json : bool
     """
-    if has_plugins():
+    if has_plugins(installed_entry_points()):
         return False
     choice = compile_choice(is_answer=not as_json)
-    with progress_shown(), armpy.load(path, compile=choice) as loaded:
+    options = LoadOptions(num_threads=num_threads, compile=choice)
+
+    def run(loaded: Model) -> None:
         report = run_model(loaded, RunRequest(inputs=inputs))
         show_run(path, report, as_json=as_json)
         finish_compiling(loaded)
+
+    # Random numbers are of the shapes that a prepared file is for: there is nothing to be logged,
+    # nor to wait for.
+    light = None
+    if not inputs and begins_prepared(path):
+        light = archive.light_loading.load_light(LoadRequest(path, options))
+    if light is not None:
+        with light:
+            run(light)
+    else:
+        with logs(), progress_shown(), armpy.load(path, **options.given()) as loaded:
+            run(loaded)
     return True
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,7 @@ from armpy.cli.pictures.options import PictureOptions
 from armpy.cli.placement_table import PlacementReport
 from armpy.cli.run.output_reader import OutputReader
 from armpy.cli.run.results import Array, OutputReport
+from armpy.core.records import record
 from armpy.errors import InvalidArgumentError, LayerValidationError
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 # ruff: noqa: PLC0415
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RunRequest:
     """Request to run a model: inputs, and what to tell about the run.
 
@@ -70,7 +70,7 @@ class RunRequest:
     top: int = 5
     output: str | None = None
     repeat: int | None = None
-    picture: PictureOptions = field(default_factory=PictureOptions)
+    picture: PictureOptions = PictureOptions()
     seed: int = 0
     trace: str | None = None
     softmax: bool = False
@@ -88,7 +88,7 @@ class RunRequest:
             raise InvalidArgumentError("--range, --mean and --std need --image")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RunTiming:
     """Duration of executions after a first one that does not count.
 
@@ -104,7 +104,7 @@ class RunTiming:
     mean_ms: float
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RunReport:
     """Report of a run.
 
@@ -310,9 +310,11 @@ def _random_shapes(model: Model, size: tuple[int, int] | None) -> list[tuple[int
     """Shapes of random inputs."""
     if size is None and all(spec.info.is_fully_shaped for spec in model.inputs):
         return [tuple(dim or 0 for dim in spec.shape or ()) for spec in model.inputs]
-    from armpy.cli.pictures.image_layout import sized_shapes
+    sized = {}
+    if size is not None:
+        from armpy.cli.pictures.image_layout import sized_shapes
 
-    sized = {} if size is None else sized_shapes(model.inputs, size)
+        sized = sized_shapes(model.inputs, size)
     return [
         sized.get(spec.name)
         or default

@@ -15,12 +15,6 @@ MODEL = "model"
 CONSTANTS = "constants"
 """Name of the section with the elements of constants, each at a multiple of 64 bytes."""
 
-METADATA = "metadata"
-"""Name of the section with what the original file says of itself."""
-
-PLACEMENT = "placement"
-"""Name of the section with the placement report of programs that come without their network."""
-
 
 @dataclass(frozen=True, slots=True)
 class ArrayRecord:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import dataclasses
 import enum
 import math
 import types
@@ -13,8 +12,8 @@ from collections.abc import Callable, Hashable, Mapping
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
+from armpy.core.records import declared_types
 from armpy.errors import ArmpyError, ParserError
-from armpy.ops.attributes import declared_types
 
 T = TypeVar("T")
 
@@ -50,10 +49,9 @@ def plain(value: object) -> object:
         return [plain(item) for item in value]
     if isinstance(value, Mapping):
         return {str(name): plain(item) for name, item in value.items()}
-    if dataclasses.is_dataclass(value):
-        return {
-            field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)
-        }
+    kind: Any = type(value)  # Any: as `declared_types` takes it
+    if fields := declared_types(kind):
+        return {name: plain(getattr(value, name)) for name in fields}
     raise TypeError(type(value).__name__)
 
 
@@ -95,7 +93,7 @@ class PlainReader:
         if origin in (dict, Mapping):
             items = _expect(dict, value, where).items()
             return {name: self.value(arguments[1], item, f"{where}.{name}") for name, item in items}
-        if dataclasses.is_dataclass(declared):
+        if isinstance(declared, type) and declared_types(declared):
             return self._record(declared, value, where)
         return _simple(declared, value, where)
 

@@ -22,9 +22,10 @@ from armpy.compiler.files.layout import (
 from armpy.compiler.files.plain import PlainReader, read_key
 from armpy.compiler.memory.memory_copies import PlannedImport
 from armpy.compiler.memory.plan import ArenaId, MemoryPlan, PlannedTensor
+from armpy.core.records import declared_types
 from armpy.errors import ArmpyError, ParserError
 from armpy.graph import Graph, Layer, Value, Variable, verify_graph
-from armpy.ops.attributes import check_attributes, declared_types
+from armpy.ops.attributes import check_attributes
 from armpy.ops.backend_internal import MemCopy, PreCompiled
 from armpy.ops.control_flow import Subgraph
 from armpy.ops.operation import Array, Operation

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armpy.backend import ExternalMemory
+from armpy import backend
 from armpy.errors import InvalidArgumentError
 from armpy.tensor import TensorInfo, format_shape
 
@@ -46,7 +46,7 @@ def as_view(info: TensorInfo, given: object) -> Array | None:
     one dimension) are taken for the tensor's elements in native byte order. Everything else has the
     type and shape that it says.
     """
-    if isinstance(given, ExternalMemory):
+    if isinstance(given, backend.ExternalMemory):
         raise InvalidArgumentError(
             "memory is given in place of a tensor",
             actual=str(given.source),

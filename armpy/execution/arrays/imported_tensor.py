@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeGuard
 
 import numpy as np
 
@@ -249,6 +249,11 @@ class ImportedTensor:
         kind = "output" if self.is_output else "input"
         where = "closed" if self._is_closed else ", ".join(self._imports)
         return f"ImportedTensor({kind} '{self.name}', {self.info}, {where})"
+
+
+def stands_for_array(given: object) -> TypeGuard[Array]:
+    """Whether something stands for an array of a call: it is imported, or is to be."""
+    return isinstance(given, (ImportedTensor, ToImport))
 
 
 Extent: TypeAlias = tuple[object, int, int]

@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, TypeGuard
 
 from numpy import empty, ndarray
 
-from armpy.execution.arrays.conversion import as_input, check_output_array
-from armpy.execution.arrays.imported_tensor import ImportedTensor, ToImport
-from armpy.tensor import TensorInfo
+from armpy.execution import arrays
 
 if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepared model
     from armpy.ops.operation import Array
+    from armpy.tensor import TensorInfo
 
 
 class InputSlot:
@@ -63,9 +62,9 @@ class InputSlot:
         An imported tensor stands for itself, and so does what is to be imported;
         `LoadedNetwork.prepared_for` checks them.
         """
-        if isinstance(given, (ImportedTensor, ToImport)):
-            return given  # type: ignore[return-value]  # stands for an array
-        return as_input(
+        if arrays.imported_tensor.stands_for_array(given):
+            return given
+        return arrays.conversion.as_input(
             self.name, self._info, given, quantize=quantize, limit_bytes=self._limit_bytes
         )
 
@@ -105,7 +104,8 @@ class OutputSlot:
 
     def check_result(self, made: Array, target: Array) -> None:
         """Check that a result, whose shape may depend on values, can be copied to `target`."""
-        check_output_array(self.name, self._info.with_shape(made.shape), target)
+        info = self._info.with_shape(made.shape)
+        arrays.conversion.check_output_array(self.name, info, target)
 
     def new_array(self) -> Array | None:
         """An array for the output; None if its shape depends on values."""
@@ -119,6 +119,6 @@ class OutputSlot:
         -----
         An imported tensor stands for itself, and so does what is to be imported.
         """
-        if isinstance(given, (ImportedTensor, ToImport)):
-            return given  # type: ignore[return-value]  # stands for an array
-        return check_output_array(self.name, self._info, given)
+        if arrays.imported_tensor.stands_for_array(given):
+            return given
+        return arrays.conversion.check_output_array(self.name, self._info, given)

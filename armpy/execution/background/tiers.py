@@ -26,7 +26,7 @@ from armpy.execution.background.compile_process import (
     failure,
     why_not_elsewhere,
 )
-from armpy.execution.programs.bound_program import BoundProgram
+from armpy.execution.programs.program import BoundProgram
 from armpy.execution.settings import NetworkSettings
 from armpy.graph import nested_graphs
 from armpy.types import BackendId, Preference

@@ -6,12 +6,13 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from operator import index
 from threading import RLock
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from numpy import zeros
 
+from armpy.core.records import record
 from armpy.execution.arrays.slots import InputSlot, OutputSlot
-from armpy.execution.programs.bound_program import BoundProgram
+from armpy.execution.programs.program import BoundProgram
 from armpy.tensor import format_shape
 
 if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepared model
@@ -35,7 +36,8 @@ MOST_SHAPES = 8
 """That stay prepared, as many as in an ordinary network unless its runtime says otherwise."""
 
 
-class ArchivedGraph(NamedTuple):
+@record
+class ArchivedGraph:
     """Graph of an archived network, as far as calls ask for it.
 
     Parameters
@@ -56,7 +58,8 @@ class ArchivedGraph(NamedTuple):
         return tuple([value.name for value in self.outputs])
 
 
-class ArchivedShapes(NamedTuple):
+@record
+class ArchivedShapes:
     """Program of an archived network for some input shapes.
 
     Parameters

@@ -13,7 +13,7 @@ from armpy.errors import InvalidArgumentError
 from armpy.execution.arrays.imported_tensor import ImportedTensor, ToImport
 from armpy.execution.arrays.slots import InputSlot
 from armpy.execution.calls.run import as_dict, checked_call, wrong_names
-from armpy.execution.programs.bound_program import BoundProgram
+from armpy.execution.programs.program import BoundProgram
 from armpy.ops.operation import Array
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from weakref import WeakSet
 
 from armpy.execution.arrays.imported_tensor import ImportedTensor
 from armpy.execution.arrays.slots import InputSlot
-from armpy.execution.programs.bound_program import BoundProgram
 from armpy.execution.programs.imports import ImportingNetwork
+from armpy.execution.programs.program import BoundProgram
 from armpy.execution.scheduling.executors import Executors
 from armpy.execution.steps.control_flow import Shapes
 from armpy.execution.wrappers.debugging import DebugCallback, DebugWrapper

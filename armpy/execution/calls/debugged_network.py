@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from armpy.errors import InvalidArgumentError
 from armpy.execution.arrays.imported_tensor import ImportedTensor
 from armpy.execution.arrays.slots import InputSlot
-from armpy.execution.programs.bound_program import BoundProgram
 from armpy.execution.programs.imports import import_given, imports_in
+from armpy.execution.programs.program import BoundProgram
 from armpy.execution.wrappers.debugging import DebugCallback, debugged
 from armpy.ops.operation import Array
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from armpy.errors import InvalidArgumentError
-from armpy.execution.exhaustion import without_memory
+from armpy.errors import InvalidArgumentError, without_memory
 from armpy.execution.programs.loop_timeout import UNSET, Unset
 from armpy.execution.scheduling.stop_signal import CancellationToken, deadline_in
 from armpy.ops.operation import Array

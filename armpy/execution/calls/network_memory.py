@@ -10,8 +10,8 @@ from armpy.errors import InvalidArgumentError
 from armpy.execution.arrays.imported_tensor import ImportedTensor
 from armpy.execution.arrays.slots import InputSlot
 from armpy.execution.calls.run import run_by_name
-from armpy.execution.programs.bound_program import BoundProgram
 from armpy.execution.programs.imports import import_given, imports_in
+from armpy.execution.programs.program import BoundProgram
 from armpy.execution.steps.control_flow import Shapes
 from armpy.graph import Graph
 from armpy.ops.operation import Array

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from numpy import ndarray
 
-from armpy.backend import ExternalMemory
+from armpy import backend
+from armpy.core.records import record
 from armpy.errors import InvalidArgumentError
-from armpy.execution.arrays.conversion import may_overlap
-from armpy.execution.arrays.imported_tensor import ImportedTensor, ToImport, overlap
+from armpy.execution import arrays as kinds
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepared model
     from armpy.execution.calls.callee import Callee
-    from armpy.execution.programs.bound_program import BoundProgram
+    from armpy.execution.programs.program import BoundProgram
     from armpy.ops.operation import Array
 
 
@@ -105,9 +105,10 @@ def run_by_name(  # noqa: PLR0912 - each part as a function of its own takes 2 %
 
 def shown(given: Mapping[str, object], results: dict[str, Array]) -> dict[str, Array]:
     """Results by name, with what was given to be imported for some of them."""
+    imported = kinds.imported_tensor.ImportedTensor
     for name, target in given.items():
-        if isinstance(target, (ImportedTensor, ExternalMemory)) or isinstance(
-            results[name], ImportedTensor
+        if isinstance(target, (imported, backend.ExternalMemory)) or isinstance(
+            results[name], imported
         ):
             results[name] = target  # type: ignore[assignment]  # stands for an array
     return results
@@ -203,7 +204,8 @@ def settle(
     """
     written: list[Array] = []
     read = inputs
-    if any(isinstance(target, ImportedTensor) for target in targets):
+    imported = kinds.imported_tensor.ImportedTensor
+    if any(isinstance(target, imported) for target in targets):
         # Some are plain arrays by now, of imported tensors that no copy may replace.
         by_array = {id(one.host_array): one for one in network.imported}
         read = [by_array.get(id(array), array) for array in inputs]  # type: ignore[misc]
@@ -221,14 +223,14 @@ def settle(
     # A step may write an output before another step has read the last of an input.
     for index, array in enumerate(read):
         if any(_may_overlap(array, other) for other in written):
-            if isinstance(array, ImportedTensor):
+            if isinstance(array, imported):
                 raise InvalidArgumentError(
                     "an output overlaps an imported input",
                     where=f"input '{array.name}'",
                     fix="Give the output other memory",
                 )
             inputs[index] = array.copy()
-    if any(isinstance(target, (ImportedTensor, ToImport)) for target in targets):
+    if any(map(kinds.imported_tensor.stands_for_array, targets)):
         return network.prepared_for(inputs, targets)
     return prepared
 
@@ -236,8 +238,8 @@ def settle(
 def _may_overlap(first: Array, second: Array) -> bool:
     """Whether two arrays or imported tensors may share memory."""
     if not isinstance(first, ndarray) or not isinstance(second, ndarray):
-        return overlap(first, second)
-    return may_overlap(first, second)
+        return kinds.imported_tensor.overlap(first, second)
+    return kinds.conversion.may_overlap(first, second)
 
 
 def _check_output_names(
@@ -266,7 +268,8 @@ def read_inputs(
     return [slot.converted(named[slot.name], quantize=quantize_inputs) for slot in slots]
 
 
-class CheckedCall(NamedTuple):
+@record
+class CheckedCall:
     """A call whose arrays have been checked.
 
     Parameters
@@ -291,7 +294,8 @@ class CheckedCall(NamedTuple):
     @property
     def writes_imported(self) -> bool:
         """Whether outputs are written where backends have imported them."""
-        return any(isinstance(target, ImportedTensor) for target in self.targets)
+        imported = kinds.imported_tensor.ImportedTensor
+        return any(isinstance(target, imported) for target in self.targets)
 
     @property
     def names(self) -> list[str]:

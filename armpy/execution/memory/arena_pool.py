@@ -11,26 +11,25 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:  # a model that was prepared ahead of time starts without all this
     from armpy.ops.operation import Array
 
+    class ArenaUser(Protocol):
+        """A working memory whose handles lie in arenas that others may have in turn.
 
-class ArenaUser(Protocol):
-    """A working memory whose handles lie in arenas that others may have in turn.
+        Attributes
+        ----------
+        arenas : list of PooledArena
+            What it has handles in.
+        """
 
-    Attributes
-    ----------
-    arenas : list of PooledArena
-        What it has handles in.
-    """
+        arenas: list[PooledArena]
 
-    arenas: list[PooledArena]
+        def rest(self) -> bool:
+            """Let others have its arenas, with the pool's lock held; whether it was idle."""
 
-    def rest(self) -> bool:
-        """Let others have its arenas, with the pool's lock held; whether it was not executing."""
+        def forget(self) -> bool:
+            """Be its plan's no more, with the pool's lock held, as it rests; whether it was."""
 
-    def forget(self) -> bool:
-        """Be its plan's no more, with the pool's lock held, as it rests; whether it was."""
-
-    def free(self) -> None:
-        """Give everything back at once."""
+        def free(self) -> None:
+            """Give everything back at once."""
 
 
 class PooledArena:

@@ -2,41 +2,39 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import threading
 import time
 import weakref
 from typing import TYPE_CHECKING, Protocol
 
+from armpy.core import late
 from armpy.execution.memory.arena_pool import arena_pool
-from armpy.execution.scheduling.daemons import start_daemon
-from armpy.execution.scheduling.deadlines import Watch, deadlines
+from armpy.execution.scheduling.daemons import start_daemon, start_nameless
 
 if TYPE_CHECKING:
     from armpy.types import BackendId
 
-_log = logging.getLogger("armpy.execution")
+    class IdleHolder(Protocol):
+        """A keeper of memory between executions."""
+
+        def release_if_idle(self) -> bool:
+            """Give back what was not used since the last call; whether something may be left."""
+
+    class IdlingProgram(IdleHolder, Protocol):
+        """A program whose idle memory others of the same backend can have."""
+
+        def uses(self, backend_id: BackendId) -> bool:
+            """Whether it gives memory of a backend back when it is told to."""
+
+        def free_idle(self) -> bool:
+            """Give idle memory back; whether there was any."""
+
+
+_LOG = "armpy.execution"
 
 RELEASE_AFTER_S = 10.0
 """How long memory is kept without being used, at least; at most twice as long."""
-
-
-class IdleHolder(Protocol):
-    """A keeper of memory between executions."""
-
-    def release_if_idle(self) -> bool:
-        """Give back what was not used since the last call; whether something may be left."""
-
-
-class IdlingProgram(IdleHolder, Protocol):
-    """A program whose idle memory others of the same backend can have."""
-
-    def uses(self, backend_id: BackendId) -> bool:
-        """Whether it gives memory of a backend back when it is told to."""
-
-    def free_idle(self) -> bool:
-        """Give idle memory back; whether there was any."""
 
 
 # Weak: nothing lives longer because it is watched.
@@ -58,10 +56,12 @@ def _look_later() -> None:
     """Have a look when it is time for the next one, with the lock held."""
     global _is_watching  # noqa: PLW0603 - one watchdog for the process
     try:
-        deadlines.begin(Watch(time.perf_counter() + RELEASE_AFTER_S, _sweep))
+        start_nameless(_sweep)
         _is_watching = True
     except RuntimeError as error:  # memory goes with the models then, or when it is told to
-        _log.debug("nobody looks after what idles, as there can be no thread: %s", error)
+        late.getLogger(_LOG).debug(
+            "nobody looks after what idles, as there can be no thread: %s", error
+        )
         _is_watching = False
 
 
@@ -81,11 +81,12 @@ def reclaim(backend_id: BackendId) -> bool:
 
 
 def _sweep() -> None:
-    """Look after what is watched on another thread: backends' code may take its time."""
+    """Wait, then look after what is watched, on a thread that backends' code may ask for."""
+    time.sleep(RELEASE_AFTER_S)
     try:
         start_daemon(_look, "armpy-idling")
     except RuntimeError as error:  # there may be threads again the next time
-        _log.debug("nobody looks after what idles now: %s", error)
+        late.getLogger(_LOG).debug("nobody looks after what idles now: %s", error)
         with _lock:
             _look_later()
 
@@ -103,7 +104,7 @@ def _look() -> None:
                 released.append(holder)
         arena_pool.discard_oversized()
     except Exception:  # noqa: BLE001 - as where there is no memory: there may be the next time
-        _log.exception("what idles could not be given back")
+        late.getLogger(_LOG).exception("what idles could not be given back")
     with _lock:
         _watched.difference_update(released)
         _is_watching = False

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
-from armpy.backend import ALIGNMENT_BYTES, DefaultAllocator, HostTensorHandle
+from armpy.backend.memory.memory import ALIGNMENT_BYTES, DefaultAllocator
+from armpy.backend.memory.tensor_handle import HostTensorHandle
+from armpy.core.records import record
 from armpy.errors import ArmpyError, BackendError
 from armpy.execution.memory.arena_pool import arena_pool
 from armpy.execution.programs.program import StepMemory
@@ -17,14 +19,16 @@ if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepa
     from armpy.types import BackendId
 
 
-class ArchivedTensor(NamedTuple):
+@record
+class ArchivedTensor:
     """A tensor between two steps, and where it lies in their memory."""
 
     info: TensorInfo
     offset_bytes: int
 
 
-class ArchivedStep(NamedTuple):
+@record
+class ArchivedStep:
     """A layer with its workload.
 
     Parameters
@@ -61,7 +65,8 @@ class ArchivedMemory(StepMemory):
             # The source that ordinary networks name, too, so that both have arenas in turn.
             about = program.steps[0].backend_id, DefaultAllocator, size_bytes, ALIGNMENT_BYTES
             memory = arena_pool.take(self, *about, lambda: _allocate(size_bytes))
-        for info, begin in program.tensors:
+        for tensor in program.tensors:
+            info, begin = tensor.info, tensor.offset_bytes
             elements = memory[begin : begin + info.size_bytes].view(info.data_type.dtype)
             handles.append(HostTensorHandle(info, elements.reshape(info.known_shape)))
         for step in program.steps:
@@ -100,7 +105,8 @@ class ArchivedMemory(StepMemory):
         raise blamed(failed.backend_id, failure) from error
 
 
-class ArchivedProgram(NamedTuple):
+@record
+class ArchivedProgram:
     """Steps of a compiled file and the plan of their memory: the parts of a `StepProgram`.
 
     Parameters

@@ -28,7 +28,7 @@ from armpy.tensor import TensorInfo
 from armpy.types import HOST, BackendId
 
 if TYPE_CHECKING:
-    from armpy.execution.programs.bound_program import BoundProgram
+    from armpy.execution.programs.program import BoundProgram
     from armpy.execution.programs.protocols import ProgramPlan
 
 _log = logging.getLogger("armpy.execution")

@@ -1,4 +1,8 @@
-"""Programs: steps over planned memory, compiled now or read from a file, and how they execute."""
+"""Programs: steps over planned memory, compiled now or read from a file, and how they execute.
+
+A `BoundProgram` is a loaded network prepared for certain input shapes: what it takes, and how it is
+executed.
+"""
 
 from __future__ import annotations
 
@@ -6,21 +10,25 @@ import weakref
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeAlias, TypeVar
 
 from numpy import empty, uint8
 
-from armpy.backend import HostTensorHandle
+from armpy.backend.memory.tensor_handle import HostTensorHandle
 from armpy.execution.memory.arena_pool import PooledArena, arena_pool
 
 if TYPE_CHECKING:  # a model that was prepared ahead of time starts without all this
     from armpy.backend import Cancellation, ITensorHandle
-    from armpy.execution.programs.protocols import ProgramParts
-    from armpy.execution.steps.control_flow import Targets
+    from armpy.execution.arrays.slots import InputSlot, OutputSlot
+    from armpy.execution.programs.protocols import Bind, ProgramParts, ProgramPlan, Run
+    from armpy.execution.steps.control_flow import Shapes, Targets
     from armpy.execution.steps.step import Execute
     from armpy.ops.operation import Array
     from armpy.tensor import TensorInfo
     from armpy.types import BackendId
+
+PlanKey: TypeAlias = tuple[object, ...]
+"""What tells a plan of a loaded network from its others: the input shapes, most of all."""
 
 # Threads come in bursts: what one burst needed at most is not kept for each network.
 MAX_IDLE_MEMORIES = 4
@@ -352,3 +360,56 @@ class StepProgram(Generic[MemoryT]):
             raise
         self._idle.append(memory)
         return made
+
+
+class BoundProgram:
+    """A loaded network prepared for some input shapes.
+
+    Parameters
+    ----------
+    shapes : tuple of tuple of int
+    plan : ProgramPlan
+    run : callable
+        Executes the plan, with whatever is to be done around that; takes inputs and outputs only.
+    bind : callable
+        Prepares many such executions, which the current cancellation stops.
+    stops_in_place : bool
+        Whether executions stop soon when they are told so.
+    inputs : tuple of InputSlot
+    outputs : tuple of OutputSlot
+
+    Attributes
+    ----------
+    importing : dict of tuple to BoundProgram
+        The same network with some inputs and outputs imported, by what these are.
+    """
+
+    __slots__ = (
+        "bind",
+        "importing",
+        "inputs",
+        "outputs",
+        "plan",
+        "run",
+        "shapes",
+        "stops_in_place",
+    )
+
+    def __init__(
+        self,
+        shapes: Shapes,
+        plan: ProgramPlan,
+        run: Run,
+        bind: Bind,
+        stops_in_place: bool,
+        inputs: tuple[InputSlot, ...],
+        outputs: tuple[OutputSlot, ...],
+    ) -> None:
+        self.shapes = shapes
+        self.plan = plan
+        self.run = run
+        self.bind = bind
+        self.stops_in_place = stops_in_place
+        self.inputs = inputs
+        self.outputs = outputs
+        self.importing: dict[tuple[object, ...], BoundProgram] = {}

@@ -7,6 +7,25 @@ import threading
 from collections.abc import Callable
 
 
+def start_nameless(target: Callable[[], object]) -> None:
+    """Start a thread that `threading` need not know of, and that does not keep the process.
+
+    Parameters
+    ----------
+    target : callable
+        Raises nothing.
+
+    Raises
+    ------
+    RuntimeError
+        If the process can have no more threads, or the interpreter none that end with it.
+    """
+    may_be_daemon = getattr(_thread, "daemon_threads_allowed", None)  # from Python 3.12 on
+    if may_be_daemon is not None and not may_be_daemon():
+        raise RuntimeError("this interpreter has no threads that end with it")
+    _thread.start_new_thread(target, ())
+
+
 def start_daemon(target: Callable[[], object], name: str) -> None:
     """Start a thread that does not keep the process from ending.
 
@@ -27,10 +46,6 @@ def start_daemon(target: Callable[[], object], name: str) -> None:
     that has begun. Handlers run on the main thread alone. So a plain thread, which is started in
     one step, starts the one with a name.
     """
-    # Asked here: in the new thread, `begin` would take the refusal for a want of threads.
-    may_be_daemon = getattr(_thread, "daemon_threads_allowed", None)  # from Python 3.12 on
-    if may_be_daemon is not None and not may_be_daemon():
-        raise RuntimeError("this interpreter has no threads that end with it")
 
     def begin() -> None:
         try:
@@ -38,4 +53,5 @@ def start_daemon(target: Callable[[], object], name: str) -> None:
         except (RuntimeError, MemoryError):  # there can be one thread and not two: this is it
             target()
 
-    _thread.start_new_thread(begin, ())
+    # It asks for both: in the new thread, `begin` would take the refusal for a want of threads.
+    start_nameless(begin)

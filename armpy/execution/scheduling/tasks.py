@@ -17,8 +17,9 @@ from armpy.errors import (
     ExecutionCancelledError,
     ExecutionTimeoutError,
     InvalidArgumentError,
+    is_without_memory,
+    without_memory,
 )
-from armpy.execution.exhaustion import is_without_memory, without_memory
 from armpy.execution.scheduling.deadlines import Watch, deadlines
 from armpy.execution.scheduling.stop_signal import CancellationToken
 from armpy.profiling import note_queue

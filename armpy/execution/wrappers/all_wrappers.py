@@ -11,9 +11,9 @@ from armpy.core.vlog import is_on
 from armpy.errors import InvalidArgumentError
 from armpy.execution.arrays.importing_slots import ImportingInputSlot, ImportingOutputSlot
 from armpy.execution.arrays.slots import InputSlot, OutputSlot
-from armpy.execution.programs.bound_program import BoundProgram, PlanKey
 from armpy.execution.programs.held_memory import HeldMemory
 from armpy.execution.programs.importing_plan import ImportingPlan
+from armpy.execution.programs.program import BoundProgram, PlanKey
 from armpy.execution.programs.protocols import ProgramPlan
 from armpy.execution.programs.state import SharedState, VariableState
 from armpy.execution.programs.static_plan import StaticPlan

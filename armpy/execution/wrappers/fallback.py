@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 from armpy.backend import Cancellation
 from armpy.errors import ArmpyError, MemoryLimitError
 from armpy.execution.error_attribution import FAILURES, backend_of
-from armpy.execution.programs.bound_program import PlanKey
+from armpy.execution.programs.program import PlanKey
 from armpy.execution.programs.protocols import ProgramPlan
 from armpy.execution.programs.static_plan import StaticPlan
 from armpy.execution.steps.control_flow import Targets

@@ -35,7 +35,7 @@ from armpy.store.forgetting import IForgettingCache
 
 if TYPE_CHECKING:
     from armpy.execution.loaded_network import LoadedNetwork
-    from armpy.execution.programs.bound_program import BoundProgram
+    from armpy.execution.programs.program import BoundProgram
 
 MOST_SHAPES = 8
 """Sets of input shapes that programs of one model are kept for."""

@@ -20,14 +20,18 @@ from armpy.execution.programs.archived_program import (
 from armpy.execution.programs.program import StepProgram
 from armpy.model import archive, late
 from armpy.model.archive.prepared_file import WRONG_FORM, PreparedFile, signatures_of
-from armpy.model.load_request import begins_prepared
+from armpy.model.load_request import LoadRequest, begins_prepared
 from armpy.model.model import Model
 from armpy.model.network_handle import NetworkHandle
 from armpy.plugins.program_loaders import announced_programs, has_plugins
 from armpy.store.archive.checksum_cache import check_once
 from armpy.store.archive.magic import KIND_MODEL, KIND_SHAPES
-from armpy.store.archive.signing import trusted_keys
-from armpy.store.archive.trust import TRUSTED, check_code_choice, open_judged
+from armpy.store.archive.trust import (
+    TRUSTED,
+    check_code_choice,
+    open_judged,
+    read_trusted_keys,
+)
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DEFAULT_MEMORY_LIMIT_BYTES, DataType
 
@@ -41,7 +45,6 @@ if TYPE_CHECKING:
     from armpy.execution.loaded_network import LoadedNetwork
     from armpy.execution.steps.control_flow import Shapes
     from armpy.model.load_options import LoadOptions
-    from armpy.model.load_request import LoadRequest
     from armpy.model.signatures import Signatures
 
 _ORDINARY = ("ARMPY_BACKENDS", "ARMPY_DUMP_GRAPHS", "ARMPY_TRUST_FILE", "ARMPY_VLOG")
@@ -60,6 +63,14 @@ def load_prepared(request: LoadRequest) -> Model:
     except NeedsCompilerError as reason:
         _say("%s is loaded as an ordinary network: %s", file.container.where, reason)
     return archive.reload.load_ordinary(file)
+
+
+def load_light(request: LoadRequest) -> Model | None:
+    """Load a prepared file that runs at once; None if more is asked for than that."""
+    try:
+        return light_model(open_prepared(request))
+    except NeedsCompilerError:
+        return None
 
 
 def load_cached(
@@ -110,7 +121,7 @@ def _open_entry(request: LoadRequest, path: str, kind: str) -> PreparedFile:
     ParserError, NeedsCompilerError
         If it cannot be used.
     """
-    file = open_prepared(request._replace(source=path), kind)
+    file = open_prepared(LoadRequest(path, request.options), kind)
     if file.container.manifest.get("entry") != os.path.basename(path):
         raise NeedsCompilerError("it was kept for something else")
     return file
@@ -139,10 +150,10 @@ def open_prepared(request: LoadRequest, kind: str = KIND_MODEL) -> PreparedFile:
     if asked.runtime is None:
         code = TRUSTED if asked.code is None else asked.code
         check_code_choice(code)
-        keys = trusted_keys(asked.trusted_keys or ())
+        keys = read_trusted_keys(asked.trusted_keys)
     else:
         options = asked.runtime_options()
-        code, keys = options.code, trusted_keys(options.trusted_keys)
+        code, keys = options.code, read_trusted_keys(options.trusted_keys)
     # Judged before anything else is read: a file that may not be used is not trusted to be sound.
     container, verdict = open_judged(request.source, keys, code)
     verdict.check()
@@ -345,7 +356,7 @@ def _check_request(options: LoadOptions, file: PreparedFile) -> None:
         options.why_network(said if isinstance(said, dict) else {}): True,
         "the environment asks for more": any(os.environ.get(name) for name in _ORDINARY),
         f"code is not used: {file.verdict.reason}": not file.verdict.uses_code,
-        "plugins are asked": has_plugins(),
+        "plugins are asked": has_plugins(file.request.installed.entry_points),
     }
     for reason, holds in reasons.items():
         if reason and holds:
@@ -392,7 +403,8 @@ def _shapes_of(
     results = [info_of(info) for info in record["results"]]
     tensors = [ArchivedTensor(info_of(info), int(at)) for info, at in record["tensors"]]
     arena_bytes = int(record["arena_bytes"])
-    for info, at in tensors:
+    for tensor in tensors:
+        info, at = tensor.info, tensor.offset_bytes
         # Programs write there without a check of their own: a wrong offset would be another's
         # memory.
         if not 0 <= at <= arena_bytes - info.size_bytes or at % info.data_type.dtype.itemsize:
@@ -442,7 +454,7 @@ def _accepted(
 ) -> tuple[Mapping[str, Any], IPrograms]:
     """The first program of the same layers that can be used here, and what takes it."""
     backend_id, digest = str(first["backend"]), first["digest"]
-    programs = announced_programs(backend_id)
+    programs = announced_programs(backend_id, file.request.installed.entry_points)
     if programs is None:
         raise LookupError(f"{backend_id} announces nothing that takes its programs")
     # The file's targets in their order: the first that fits this machine.

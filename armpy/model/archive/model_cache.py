@@ -10,13 +10,13 @@ there is no room.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import sys
 from typing import TYPE_CHECKING
 
 from armpy import __version__
 from armpy.core.file_ownership import cache_folder, choices_state
+from armpy.core.sha256 import sha256
 from armpy.model import late
 from armpy.plugins.discovery.environment import environment_digest
 from armpy.store.archive.checksum_cache import content_digest
@@ -79,8 +79,8 @@ def cached_path(request: LoadRequest) -> str | None:
     machine = (*os.uname()[1:], cores) if hasattr(os, "uname") else (sys.platform, cores)
     ending = os.path.splitext(name)[1].lower()  # tells the front-end where contents do not
     parts = (contents, ending, asked, __version__, sys.version, machine, choices_state())
-    digest = hashlib.sha256(repr(parts).encode(errors="surrogatepass"))
-    digest.update(environment_digest())
+    digest = sha256(repr(parts).encode(errors="surrogatepass"))
+    digest.update(environment_digest(request.installed))
     return os.path.join(folder, f"{digest.hexdigest()[:32]}{SUFFIX}")
 
 
@@ -93,5 +93,5 @@ def shapes_path(path: str, shapes: Shapes) -> str:
         Of the model itself, as `cached_path` gave it.
     shapes : tuple of tuple of int
     """
-    digest = hashlib.sha256(repr(shapes).encode()).hexdigest()
+    digest = sha256(repr(shapes).encode()).hexdigest()
     return f"{path.removesuffix(SUFFIX)}-{digest[:16]}{SUFFIX}"

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from armpy.backend.programs import SavedProgram
+from armpy.core.records import record
 from armpy.errors import ParserError
 from armpy.model.signatures import Signatures
 from armpy.store.archive.container import Container
@@ -24,7 +25,8 @@ WRONG_FORM = (ValueError, TypeError, LookupError, AttributeError, ArithmeticErro
 """What comes of reading a record that is of another form than armpy writes."""
 
 
-class PreparedFile(NamedTuple):
+@record
+class PreparedFile:
     """A prepared file that was opened, checked and judged."""
 
     container: Container

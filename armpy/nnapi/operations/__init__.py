@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
 
-from armpy.core.module_tables import ModuleTables
+from armpy.core.lazy import ModuleTables
 from armpy.nnapi.operations.definition import OperationDefinition as OperationDefinition
 from armpy.nnapi.operations.form import Argument as Argument
 from armpy.nnapi.operations.form import Arguments as Arguments

@@ -10,7 +10,6 @@ own.
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import json
 import os
@@ -19,9 +18,11 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib.machinery import PathFinder
-from typing import NamedTuple
 
+from armpy.core import late
 from armpy.core.file_ownership import cache_folder, make_own_folder
+from armpy.core.records import record
+from armpy.core.sha256 import sha256
 from armpy.store.owned_files import UnusableError, is_switched_off, opened, refuse, write_whole
 
 BACKENDS_GROUP = "armpy.backends"
@@ -52,7 +53,8 @@ _ENDS = frozenset(map("".join, itertools.product("iI", "nN", "fF", "oO")))
 """Of their names, and of few others."""
 
 
-class InstalledEntryPoint(NamedTuple):
+@record
+class InstalledEntryPoint:
     """One thing that an installed distribution announces.
 
     Parameters
@@ -74,7 +76,8 @@ class InstalledEntryPoint(NamedTuple):
     version: str
 
 
-class InstalledEntryPoints(NamedTuple):
+@record
+class InstalledEntryPoints:
     """InstalledEntryPoints entry points and distributions.
 
     Parameters
@@ -89,7 +92,8 @@ class InstalledEntryPoints(NamedTuple):
     distributions: str
 
 
-class _InstalledState(NamedTuple):
+@record
+class _InstalledState:
     """State of all that `importlib.metadata` would look at.
 
     `places` is a digest of where distributions are, `names` of what they are called there, `all` of
@@ -167,9 +171,7 @@ def _described(distribution: object) -> tuple[str, str]:
         name = metadata["Name"] if metadata else None
         return (str(name), str(metadata["Version"])) if metadata and name else ("", "")
     except Exception as error:  # noqa: BLE001 - plugin boundary: one damaged distribution
-        import logging  # noqa: PLC0415 - seldom needed
-
-        logging.getLogger("armpy.plugins").debug("metadata cannot be read: %s", error)
+        late.getLogger("armpy.plugins").debug("metadata cannot be read: %s", error)
         return "", ""
 
 
@@ -280,7 +282,7 @@ def _is_info(name: str) -> bool:
 
 def _digest(parts: Sequence[object]) -> str:
     """Short name of what some values are."""
-    return hashlib.sha256(repr(parts).encode(errors="surrogatepass")).hexdigest()[:32]
+    return sha256(repr(parts).encode(errors="surrogatepass")).hexdigest()[:32]
 
 
 def _recall(path: str, state: _InstalledState) -> tuple[InstalledEntryPoint, ...] | None:
@@ -291,7 +293,7 @@ def _recall(path: str, state: _InstalledState) -> tuple[InstalledEntryPoint, ...
         opened(path) as handle,
     ):
         digest, _, text = os.read(handle, _LARGEST_BYTES).partition(b"\n")
-        if digest.decode() != hashlib.sha256(text).hexdigest():
+        if digest.decode() != sha256(text).hexdigest():
             refuse("its checksum is wrong")
         known, entries = json.loads(text)
         if known == state.all:
@@ -301,12 +303,13 @@ def _recall(path: str, state: _InstalledState) -> tuple[InstalledEntryPoint, ...
 
 def _remember(path: str, state: _InstalledState, found: tuple[InstalledEntryPoint, ...]) -> None:
     """Keep what was found, if that can be done; few files are kept."""
-    text = json.dumps([state.all, found]).encode()
+    rows = [[e.group, e.name, e.value, e.distribution, e.version] for e in found]
+    text = json.dumps([state.all, rows]).encode()
     # Another process may tidy up at the same time, and without the file nothing is lost but time.
     with suppress(OSError):
         folder = os.path.dirname(path)
         make_own_folder(folder)
-        write_whole(path, [hashlib.sha256(text).hexdigest().encode(), b"\n", text], ".tmp")
+        write_whole(path, [sha256(text).hexdigest().encode(), b"\n", text], ".tmp")
         files = sorted(os.scandir(folder), key=lambda file: file.stat().st_mtime_ns)
         for file in files[:-_MOST_FILES]:
             os.unlink(file)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import stat
 import sys
 from collections.abc import Iterator
 
 from armpy.core.file_ownership import links_to
-from armpy.plugins.discovery.entry_point_cache import installed
+from armpy.core.sha256 import sha256
+from armpy.plugins.discovery.entry_point_cache import InstalledEntryPoints, installed
 from armpy.plugins.discovery.references import find_top_module, is_own_file
 
 _PREFIX = "ARMPY_"
@@ -22,8 +22,13 @@ _MODULES = ("_backend", "_common")
 """What names of modules in directories have in them."""
 
 
-def environment_digest() -> bytes:
+def environment_digest(found: InstalledEntryPoints | None = None) -> bytes:
     """Digest of what decides which backends and plugins are found with options left out.
+
+    Parameters
+    ----------
+    found : InstalledEntryPoints, optional
+        What is installed; it is looked at if left out.
 
     Returns
     -------
@@ -39,17 +44,16 @@ def environment_digest() -> bytes:
     are not looked at: their version says what they are. Nor are those of packages that a plugin
     imports; their versions count.
     """
-    digest = hashlib.sha256()
-    for fact in _facts():
+    digest = sha256()
+    for fact in _facts(installed() if found is None else found):
         digest.update(repr(fact).encode(errors="surrogatepass") + b"\n")
     return digest.digest()
 
 
-def _facts() -> Iterator[object]:
+def _facts(found: InstalledEntryPoints) -> Iterator[object]:
     """Everything that counts."""
     # The user counts, as what is trusted depends on who owns it.
     yield "armpy environment 1", sys.version, getattr(os, "geteuid", int)()
-    found = installed()
     yield found
     yield from (_module(reference) for reference in sorted({e.value for e in found.entry_points}))
     for name in sorted(os.environ):

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import logging
 import os
 import re
 from functools import cache
 from importlib.machinery import ModuleSpec
 
-_REFERENCE = re.compile(r"(?P<module>[\w.]+)\s*(?::\s*(?P<object>[\w.]+)\s*)?(?:\[.*\]\s*)?$")
+from armpy.core import late
+
+_REFERENCE = r"(?P<module>[\w.]+)\s*(?::\s*(?P<object>[\w.]+)\s*)?(?:\[.*\]\s*)?$"
 """May end in the names of extras, which do not matter here."""
 
 _OWN_PACKAGES = ("armpy", "armpy_numba_acc", "armpy_reference")
 _OWN_PLACES = ("", "backends/numba_acc", "backends/reference")
 """Where these are, seen from the folder that has armpy: installed, and in a checkout."""
-
-_log = logging.getLogger("armpy.plugins")
 
 
 def load_reference(reference: str) -> object:
@@ -30,7 +29,7 @@ def load_reference(reference: str) -> object:
     BaseException
         Whatever the module raises.
     """
-    match = _REFERENCE.match(reference)
+    match = re.match(_REFERENCE, reference)
     if match is None:
         raise ValueError(f"'{reference}' is neither a module nor module:object")
     found: object = importlib.import_module(match["module"])
@@ -51,7 +50,7 @@ def find_top_module(reference: str) -> ModuleSpec | None:
         # Of the outermost one only: to find a part of a package, Python would import the package.
         return importlib.util.find_spec(name)
     except Exception as error:  # noqa: BLE001 - finders are anybody's code
-        _log.debug("module '%s' cannot be found: %s", name, error)
+        late.getLogger("armpy.plugins").debug("module '%s' cannot be found: %s", name, error)
         return None
 
 

@@ -10,13 +10,13 @@ resolution, a state counts only if it was some time old when it was verified.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
 import time
 from collections.abc import Sequence
 
 from armpy.core.file_ownership import FileStamp, cache_folder, make_own_folder
+from armpy.core.sha256 import sha256, sha256_of_file
 from armpy.store.archive.container import Container
 from armpy.store.owned_files import UnusableError, is_switched_off, opened, write_whole
 
@@ -76,7 +76,7 @@ def content_digest(path: str) -> str:
             return known[-1]
     now = time.time_ns()  # as in `check_once`
     with open(path, "rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
+        digest = sha256_of_file(file)
         # Of what was read: another file may have come in the path's place since.
         stamp = FileStamp.of(os.fstat(file.fileno()))
     latest_ns = max(stamp.changed_ns, stamp.status_ns)
@@ -94,7 +94,7 @@ def _place(path: str) -> str | None:
     except RuntimeError:
         return None
     # By the path alone: a file that changes leaves no old record behind.
-    name = hashlib.sha256(os.fsencode(os.path.abspath(path))).hexdigest()[:32]
+    name = sha256(os.fsencode(os.path.abspath(path))).hexdigest()[:32]
     return os.path.join(folder, f"{name}.json")
 
 

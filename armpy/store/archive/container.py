@@ -9,17 +9,18 @@ every start of a prepared model: the standard library's small modules and NumPy.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import mmap
 import os
 import stat
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import numpy as np
 
+from armpy.core.records import record
+from armpy.core.sha256 import sha256
 from armpy.errors import InvalidArgumentError, ParserError
 from armpy.store.archive.magic import MAGIC
 
@@ -54,7 +55,8 @@ _DIGEST_TEXT = 64
 _UNFINISHED = ".tmp"
 
 
-class FileSection(NamedTuple):
+@record
+class FileSection:
     """Section of a file: its place, and the digest of its bytes."""
 
     offset: int
@@ -109,7 +111,7 @@ class Container:
         self.signed = header[: _SIGNED.size]
         text = data[HEADER_BYTES : HEADER_BYTES + num_manifest].tobytes()
         # Before it is parsed, so that JSON's reader is given only what was written.
-        if hashlib.sha256(text).digest() != self.digest:
+        if sha256(text).digest() != self.digest:
             self.refuse("the manifest's checksum is wrong")
         self.manifest: dict[str, Any] = self._manifest(text)
         self._begin = HEADER_BYTES + num_manifest
@@ -136,7 +138,7 @@ class Container:
         The copy is what was checked: whatever happens to the file cannot change it any more.
         """
         copied = self.section(name).tobytes()
-        if hashlib.sha256(copied).digest() != self.sections[name].digest:
+        if sha256(copied).digest() != self.sections[name].digest:
             self.refuse(f"the checksum of section '{name[:80]}' is wrong")
         return copied
 
@@ -177,7 +179,7 @@ class Container:
                 self.refuse(f"there is something between its sections, before '{name[:80]}'")
             end = section.offset + section.size
             if name not in others:
-                found = hashlib.sha256(self.section(name).data).digest()
+                found = sha256(self.section(name).data).digest()
                 if found != section.digest:
                     self.refuse(f"the checksum of section '{name[:80]}' is wrong")
 
@@ -381,7 +383,7 @@ def write_container(
     payloads = {name: np.frombuffer(data, np.uint8) for name, data in sections.items()}
     text, places = _laid_out(manifest, payloads)
     end = max([HEADER_BYTES + len(text), *(at + payloads[n].size for n, at in places.items())])
-    digest = hashlib.sha256(text).digest()
+    digest = sha256(text).digest()
     signed = _SIGNED.pack(MAGIC, VERSION, 0, len(text), end, digest)
     header = signed.ljust(HEADER_BYTES, b"\0")
     if sign is not None:
@@ -426,7 +428,7 @@ def _laid_out(
     Offsets are in the text, and depend on its length: room for it is guessed, and made larger as
     long as it is too small.
     """
-    digests = {name: hashlib.sha256(data.data).hexdigest() for name, data in payloads.items()}
+    digests = {name: sha256(data.data).hexdigest() for name, data in payloads.items()}
     room = 0
     while True:
         begin = HEADER_BYTES + room

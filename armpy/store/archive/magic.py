@@ -1,4 +1,4 @@
-"""Magic bytes at the beginning of prepared files, and the kinds that these say they are."""
+"""Words of prepared files: their magic bytes, their kinds, and sections that are no network's."""
 
 MAGIC = b"armpyNet"
 
@@ -10,6 +10,12 @@ KIND_KERNELS = "kernels"
 
 KIND_SHAPES = "shapes"
 """Kind of the files of the model cache that hold a model's programs for one set of shapes."""
+
+METADATA = "metadata"
+"""Name of the section with what the original file says of itself."""
+
+PLACEMENT = "placement"
+"""Name of the section with the placement report of programs that come without their network."""
 
 
 def is_prepared(beginning: bytes) -> bool:

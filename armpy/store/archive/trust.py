@@ -11,23 +11,18 @@ computed, and the checksums are what the signature is over.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from armpy.core.file_ownership import why_exposed
+from armpy.core.records import record
 from armpy.errors import InvalidArgumentError, ParserError
+from armpy.store import archive
 from armpy.store.archive.container import Container, open_container
-from armpy.store.archive.signing import (
-    NO_KEY,
-    NO_SIGNATURE,
-    FileSignature,
-    WrongSignatureError,
-    key_text,
-    verify,
-)
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepared model
     from armpy.store.archive.container import Source
+    from armpy.store.archive.signing import KeySource
 
 TRUSTED = "trusted"
 """Code is taken from the user's own places, and from files that a trusted key has signed."""
@@ -43,7 +38,8 @@ CODE_CHOICES = (TRUSTED, SIGNED, NEVER)
 _GRAPH_ALONE = "code='never' takes the graph alone"
 
 
-class CodeVerdict(NamedTuple):
+@record
+class CodeVerdict:
     """Verdict on the code in a prepared file: used or not, and why.
 
     Parameters
@@ -126,6 +122,11 @@ def open_judged(
     return container, _judged(container, exposed, trusted_keys, code)
 
 
+def read_trusted_keys(sources: Iterable[KeySource] | None) -> tuple[bytes, ...]:
+    """Public keys as of `armpy.store.archive.signing.trusted_keys`; none of None."""
+    return archive.signing.trusted_keys(sources) if sources else ()
+
+
 def check_code_choice(code: str) -> None:
     """Check the option `code`.
 
@@ -149,13 +150,13 @@ def _judged(
     """The verdict on a file, of which it is known why others can change it, if they can."""
     if code == NEVER:
         return CodeVerdict(False, "code is not wanted (code='never')")
-    signature = FileSignature(container.key, container.signature)
-    signer = key_text(signature.public_key)
     # The signature first: a wrong one by a trusted key is refused wherever the file lies.
-    if signature.public_key in trusted_keys:
+    if container.key in trusted_keys:
+        signature = archive.signing.FileSignature(container.key, container.signature)
+        signer = archive.signing.key_text(container.key)
         try:
-            verify(container.signed, signature)
-        except WrongSignatureError:
+            archive.signing.verify(container.signed, signature)
+        except archive.signing.WrongSignatureError:
             return _refused(
                 container.where,
                 "its signature is wrong: the file is not what was signed",
@@ -163,7 +164,7 @@ def _judged(
                 f"Get the file anew from whoever has signed it; {_GRAPH_ALONE}",
             )
         return CodeVerdict(True, f"it is signed by the trusted key {signer}")
-    without = _why_unsigned(signature, signer, has_keys=bool(trusted_keys))
+    without = _why_unsigned(container, has_keys=bool(trusted_keys))
     if code == SIGNED:
         return _refused(
             container.where,
@@ -181,10 +182,12 @@ def _judged(
     )
 
 
-def _why_unsigned(signature: FileSignature, signer: str, *, has_keys: bool) -> str:
+def _why_unsigned(container: Container, *, has_keys: bool) -> str:
     """Why a file counts as not signed."""
-    if signature == (NO_KEY, NO_SIGNATURE):
+    # Zeros stand in a file that is not signed.
+    if not any(container.key) and not any(container.signature):
         return "it is not signed"
+    signer = archive.signing.key_text(container.key)
     if not has_keys:
         return f"it is signed by {signer}, but no keys are trusted"
     return f"it is signed by {signer}, which is not one of the trusted keys"

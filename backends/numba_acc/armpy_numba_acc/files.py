@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-import armpy_numba_acc as numba_acc  # `ahead`, which compiles, is imported when it is asked for
+import armpy_numba_acc as numba_acc  # which imports what few starts need when it is asked for
 from armpy import __version__
 from armpy.backend.programs import IPrograms, ProgramCheck, ProgramFit, SavedKernels, SavedProgram
+from armpy.core.records import changed
 from armpy.errors import BackendUnavailableError, ParserError
 from armpy_numba_acc import native
 from armpy_numba_acc import program as programs
-from armpy_numba_acc.machine.compiler import missing_compiler
 from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.machine.processors.targets import (
     HOST,
@@ -49,7 +48,6 @@ _TABLES: Mapping[str, str] = {
 }
 _CODE = "code"
 _CONSTANTS = "constants"
-_LARGEST_TEXT = 1 << 28
 _LARGEST_ARENA = 1 << 40
 
 
@@ -84,16 +82,8 @@ class SavedInfos(SizedInfos):
         """Read the text, once."""
         if not self._infos:
             self._infos = tuple(
-                [CommandInfo(*row) for row in json.loads(_inflated(self._text.tobytes()))]
+                [CommandInfo(*row) for row in json.loads(numba_acc.inflated(self._text.tobytes()))]
             )
-
-
-def _inflated(data: bytes) -> bytes:
-    """A compressed text."""
-    try:
-        return zlib.decompressobj().decompress(data, _LARGEST_TEXT)
-    except zlib.error as error:
-        raise ParserError(f"what commands are cannot be read: {error}") from error
 
 
 class NumbaPrograms(IPrograms):
@@ -145,7 +135,9 @@ class NumbaPrograms(IPrograms):
         num_threads = int(options.get("num_threads") or 0)
         if num_threads > aim.num_threads:
             few = f"it is for {aim.num_threads} threads, and {num_threads} are wanted"
-            return ProgramCheck(ProgramFit.ACCEPTED) if missing_compiler() else _rebuild(few)
+            return (
+                ProgramCheck(ProgramFit.ACCEPTED) if numba_acc.missing_compiler() else _rebuild(few)
+            )
         return ProgramCheck(ProgramFit.ACCEPTED)
 
     def check_kernels(self, about: Mapping[str, object], options: OptionValues) -> ProgramCheck:
@@ -216,7 +208,7 @@ def saved_program(program: Program, aim: Target, options: OptionValues) -> Saved
     about = {
         "abi": abi_digest(),
         "version": __version__,
-        **described(aim._replace(isa=settings.isa, num_threads=program.num_threads)),
+        **described(changed(aim, isa=settings.isa, num_threads=program.num_threads)),
         "arena_bytes": program.arena_bytes,
         "tensors": [program.num_inputs, program.num_outputs],
         "kernels": [[kernel.name, *kernel.parameters] for kernel in kernels],
@@ -227,13 +219,13 @@ def saved_program(program: Program, aim: Target, options: OptionValues) -> Saved
         "least_us": [timing.least_us, timing.least_total_us],
     }
     numbers = np.stack([figures.num_bytes, figures.num_operations, figures.num_pieces])
-    infos = [[*info] for info in program.infos]
+    infos = [[getattr(info, name) for name in info.__match_args__] for info in program.infos]
     parts: dict[str, bytes | Array] = {
         name: _flat(getattr(program, name), dtype) for name, dtype in _TABLES.items()
     }
     parts["figures"] = _flat(numbers, "<i8")
     parts["durations_us"] = _flat(timing.durations_us, "<f8")
-    parts["infos"] = zlib.compress(json.dumps(infos).encode())
+    parts["infos"] = numba_acc.compressed(json.dumps(infos))
     parts[_CODE] = image.code
     parts[_CONSTANTS] = program.constants
     return SavedProgram(about, parts, (_CODE,), {_CONSTANTS: json.loads(program.views)})

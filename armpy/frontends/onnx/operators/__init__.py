@@ -5,7 +5,7 @@ A new operator is one entry in its family's ``OPERATORS``.
 
 from __future__ import annotations
 
-from armpy.core.module_tables import ModuleTables
+from armpy.core.lazy import ModuleTables
 from armpy.frontends.onnx.node import Operator
 
 _FAMILIES = ModuleTables(__name__, "OPERATORS")

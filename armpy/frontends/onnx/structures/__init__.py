@@ -6,7 +6,7 @@ one is one entry in its family's ``STRUCTURES``.
 
 from __future__ import annotations
 
-from armpy.core.module_tables import ModuleTables
+from armpy.core.lazy import ModuleTables
 
 _FAMILIES = ModuleTables(__name__, "STRUCTURES")
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from armpy.core.module_tables import ModuleTables
+from armpy.core.lazy import ModuleTables
 from armpy.frontends.tflite.node import Converter, ConverterTable
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
 
-from armpy.core.module_tables import ModuleTables
+from armpy.core.lazy import ModuleTables
 from armpy.testing.random_graphs.call import Recipe
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from armpy.core.records import record
+
 
 class Isa(NamedTuple):
     """An instruction set, as the kernels' generators need to know it.
@@ -186,7 +188,8 @@ def _baseline(triple: str) -> str:
     return "x86-64" if triple.startswith("x86_64") else "generic"
 
 
-class Host(NamedTuple):
+@record
+class Host:
     """A processor, in LLVM's words.
 
     Parameters

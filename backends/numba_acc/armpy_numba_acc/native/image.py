@@ -98,10 +98,16 @@ def load_image(image: Image) -> dict[str, int]:
     return {name: start + offset for name, offset in image.functions.items()}
 
 
+@cache
+def _process() -> ctypes.CDLL:
+    """The functions that the process has: each such object is a class of its own, slowly made."""
+    return ctypes.CDLL(None, use_errno=True)
+
+
 def _library_address(name: str) -> int:
     """Address of a function that the process has."""
     try:
-        function = getattr(ctypes.CDLL(None), name)
+        function = getattr(_process(), name)
     except AttributeError as error:
         raise UnsupportedError(f"it calls '{name}', which the process does not have") from error
     return ctypes.cast(function, ctypes.c_void_p).value or 0
@@ -112,7 +118,7 @@ def _make_executable(start: int, size: int) -> None:
     # Ahead of the change of rights, behind which nothing is written any more.
     if (flush := _flush_instructions()) is not None:
         flush(start, start + size)
-    protect = ctypes.CDLL(None, use_errno=True).mprotect
+    protect = _process().mprotect
     protect.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
     if protect(start, size, mmap.PROT_READ | mmap.PROT_EXEC):
         raise UnsupportedError(f"memory cannot be made executable: error {ctypes.get_errno()}")

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, overload
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
+from armpy.core.records import changed, record
 from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.machine.space import Space
-from armpy_numba_acc.machine.work import WorkKind
 
 if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepared model
     import numpy.typing as npt
@@ -18,7 +17,8 @@ if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepa
     from armpy.ops.operation import Array
 
 
-class CommandInfo(NamedTuple):
+@record
+class CommandInfo:
     """Description of a command, for people and for profiles.
 
     Parameters
@@ -46,7 +46,7 @@ class CommandInfo(NamedTuple):
     num_bytes: int = 0
     num_operations: int = 0
     num_pieces: int = 1
-    work: str = WorkKind.FLOATS
+    work: str = "floats"  # as of `WorkKind`, which no start needs
     operation: str = ""
     layer: str = ""
     part: str = ""
@@ -59,7 +59,8 @@ class CommandInfo(NamedTuple):
         return f"{self.operation} '{self.layer}'" + (f": {self.part}" if self.part else "")
 
 
-class Figures(NamedTuple):
+@record
+class Figures:
     """Numbers of all commands of a program.
 
     Parameters
@@ -85,7 +86,8 @@ class Figures(NamedTuple):
         )
 
 
-class ProgramTiming(NamedTuple):
+@record
+class ProgramTiming:
     """Estimated time of a program, and what is worth sharing of it.
 
     Parameters
@@ -135,7 +137,8 @@ class SizedInfos(Sequence[CommandInfo]):
     def __getitem__(self, index: int | slice) -> CommandInfo | tuple[CommandInfo, ...]:
         if isinstance(index, slice):
             return tuple(self)[index]
-        return self._infos[index]._replace(
+        return changed(
+            self._infos[index],
             num_bytes=int(self.figures.num_bytes[index]),
             num_operations=int(self.figures.num_operations[index]),
             num_pieces=int(self.figures.num_pieces[index]),
@@ -145,7 +148,7 @@ class SizedInfos(Sequence[CommandInfo]):
         return (self[index] for index in range(len(self)))
 
 
-@dataclass(frozen=True, eq=False, repr=False, slots=True)
+@record
 class Program:
     """A compiled region.
 
@@ -195,6 +198,10 @@ class Program:
     num_threads: int = 1
     held: tuple[Array, ...] = ()
     views: str = "[]"
+
+    # Arrays are not compared by whether they are equal.
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
 
     def __str__(self) -> str:
         return f"{self.num_commands} commands for {self.isa}"

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from armpy.core.module_tables import ModuleTables
+from armpy.core.lazy import ModuleTables
 from armpy.errors import BackendError
 from armpy.graph import Layer
 from armpy.ops.operation import OperandInfos, Operation

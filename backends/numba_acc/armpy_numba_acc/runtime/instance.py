@@ -6,12 +6,12 @@ import math
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from armpy.backend import Cancellation, ICustomAllocator
+from armpy.backend.cancellation import Cancellation
 from armpy.errors import (
     BackendError,
     BackendUnavailableError,
@@ -19,7 +19,7 @@ from armpy.errors import (
     InvalidArgumentError,
 )
 from armpy_numba_acc import program as programs
-from armpy_numba_acc import store
+from armpy_numba_acc import runtime, store
 from armpy_numba_acc.machine import cost_model
 from armpy_numba_acc.machine import execution as layout
 from armpy_numba_acc.machine.alignment import ALIGNMENT_BYTES, address_of, aligned, is_aligned
@@ -38,14 +38,15 @@ from armpy_numba_acc.native.python_function import (
     python_function,
 )
 from armpy_numba_acc.program.program import Program
-from armpy_numba_acc.runtime.threads import WORKER, Pool, pool
 
 if TYPE_CHECKING:  # saved programs run without what estimates and compiles
     import numpy.typing as npt
 
+    from armpy.backend import ICustomAllocator
     from armpy.ops.operation import Array
     from armpy_numba_acc.machine.cost_model.model import MachineModel
     from armpy_numba_acc.program.program import ProgramTiming
+    from armpy_numba_acc.runtime.threads import Pool
 
 EXECUTOR = Kernel("executor")
 """What the thread that an application calls from runs."""
@@ -72,7 +73,8 @@ a shorter one would take longer than the program."""
 def needed_kernels(program: Program, num_threads: int) -> list[Kernel]:
     """Every kernel whose code a program needs to run on so many threads; its own come first."""
     # The first execution on several threads asks for the workers'.
-    return [*program.kernels, EXECUTOR, PYTHON_CALL, *([WORKER] if num_threads > 1 else [])]
+    workers = [runtime.threads.WORKER] if num_threads > 1 else []
+    return [*program.kernels, EXECUTOR, PYTHON_CALL, *workers]
 
 
 class LoadedCode:
@@ -129,9 +131,10 @@ class LoadedCode:
         self.isa = isa
         self._model = model
         self.figures = program.figures
-        durations_us, least_us, least_total_us = timing or self.timing()
-        self.is_parallel = durations_us >= least_us
-        is_worth_it = durations_us[self.is_parallel].sum() >= least_total_us
+        timing = timing or self.timing()
+        durations_us = timing.durations_us
+        self.is_parallel = durations_us >= timing.least_us
+        is_worth_it = durations_us[self.is_parallel].sum() >= timing.least_total_us
         self.num_threads = program.num_threads if is_worth_it else 1
         if most_threads is not None:
             self.num_threads = min(self.num_threads, most_threads)
@@ -152,23 +155,29 @@ class LoadedCode:
             )
         self.executor = addresses[EXECUTOR]
         self.python_call = addresses[PYTHON_CALL]
-        self.worker = addresses.get(WORKER, 0)
+        self.worker = addresses[runtime.threads.WORKER] if self.num_threads > 1 else 0
         self.kernels = [addresses[kernel] for kernel in program.kernels]
         self.constants = program.constants
         # Constants of a file lie where the file has them, and vectors want cache lines.
         if not is_aligned(self.constants):
             self.constants = aligned(program.constants.nbytes, zeroed=False)
             self.constants[:] = program.constants
-        self.pool: Pool = pool()
-        self.is_limited = self.num_threads <= self.pool.num_cores
+        self.is_limited = True
         if self.num_threads > 1:
+            self.is_limited = self.num_threads <= self.pool.num_cores
             self.pool.hold(self)
 
     def take_all_threads(self) -> None:
         """Have as many threads as the program is for, whatever they are worth."""
-        self.worker = store.kernel_addresses([WORKER], self.isa)[WORKER]
+        worker = runtime.threads.WORKER
+        self.worker = store.kernel_addresses([worker], self.isa)[worker]
         self.num_threads = self.program.num_threads
         self.pool.hold(self)
+
+    @cached_property
+    def pool(self) -> Pool:
+        """The process's workers."""
+        return runtime.threads.pool()
 
     @property
     def model(self) -> MachineModel:
@@ -244,6 +253,7 @@ class Instance:
         """What native code is told, and room for the interpreter behind it."""
         code, program = self._code, self._code.program
         lets_others = code.is_long
+        is_shared = code.num_threads > 1 or code.is_counted
         words = words_of(
             ExecutionRecord,
             commands=address_of(self._commands),
@@ -251,7 +261,7 @@ class Instance:
             sync=address_of(self._sync),
             cancel=self._never.address,
             times=0 if self.times_ns is None else address_of(self.times_ns),
-            tickets=code.pool.tickets,
+            tickets=code.pool.tickets if is_shared else 0,
             finished=0,
             executor=code.executor,
             num_threads=1,

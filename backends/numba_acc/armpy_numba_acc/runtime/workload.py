@@ -8,13 +8,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from armpy.backend import (
-    HostTensorHandle,
-    IWorkload,
-    control_flow_time_left_s,
-    current_cancellation,
-    loop_timeout_s,
-)
+from armpy.backend.cancellation import current_cancellation
+from armpy.backend.control_flow import control_flow_time_left_s, loop_timeout_s
+from armpy.backend.memory.tensor_handle import HostTensorHandle
+from armpy.backend.workload import IWorkload
 from armpy_numba_acc.runtime.instance import Instance, LoadedCode
 
 if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepared model

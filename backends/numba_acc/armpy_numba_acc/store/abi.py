@@ -9,12 +9,12 @@ when a program runs, where `armpy_numba_acc.native.python_function.check_layout`
 
 from __future__ import annotations
 
-import hashlib
 import json
 import sys
 from functools import cache
 from types import ModuleType
 
+from armpy.core.sha256 import sha256
 from armpy_numba_acc.machine import core_arbiter, execution
 from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.machine.space import Space
@@ -53,7 +53,7 @@ def digest_of_layouts() -> str:
         "interpreter": [sys.implementation.name, HEADER_BYTES],
         "words": [sys.byteorder, sys.maxsize.bit_length() + 1],
     }
-    return hashlib.sha256(json.dumps(agreed).encode()).hexdigest()[:16]
+    return sha256(json.dumps(agreed).encode()).hexdigest()[:16]
 
 
 def _fields(kind: type) -> list[tuple[str, object]]:

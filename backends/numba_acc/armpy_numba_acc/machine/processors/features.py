@@ -16,9 +16,9 @@ from __future__ import annotations
 import platform
 import sys
 from functools import cache
-from typing import NamedTuple
 
-from armpy_numba_acc.machine.processors.arm import arm_features
+from armpy.core.records import record
+from armpy_numba_acc.machine import processors
 
 _DESCRIPTION = "/proc/cpuinfo"
 
@@ -65,7 +65,8 @@ _LINUX_X86 = {
 """LLVM's name of each feature that generated code may use, by the kernel's."""
 
 
-class Processor(NamedTuple):
+@record
+class Processor:
     """A processor, as far as the operating system tells.
 
     Parameters
@@ -93,7 +94,7 @@ def architecture_of(name: str) -> str:
 def this_processor() -> Processor:
     """The one that this process runs on."""
     architecture = architecture_of(platform.machine().lower())
-    features = arm_features() if architecture == "aarch64" else _described()
+    features = processors.arm.arm_features() if architecture == "aarch64" else _described()
     return Processor(sys.platform, architecture, features)
 
 

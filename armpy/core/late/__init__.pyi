@@ -1,0 +1,17 @@
+from armpy.core.symbolic import Size as Size
+from dataclasses import (
+    FrozenInstanceError as FrozenInstanceError,
+    asdict as asdict,
+    field as field,
+    fields as fields,
+    make_dataclass as make_dataclass,
+)
+from logging import (
+    DEBUG as DEBUG,
+    ERROR as ERROR,
+    INFO as INFO,
+    WARNING as WARNING,
+    getLogger as getLogger,
+)
+
+__all__: list[str]

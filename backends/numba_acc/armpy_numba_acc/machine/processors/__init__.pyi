@@ -1,0 +1,7 @@
+from armpy_numba_acc.machine.processors import arm as arm
+from armpy_numba_acc.machine.processors import cores as cores
+from armpy_numba_acc.machine.processors import features as features
+from armpy_numba_acc.machine.processors import matrix_unit as matrix_unit
+from armpy_numba_acc.machine.processors import targets as targets
+
+__all__: list[str]
