@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from armpy_numba_acc.llvm.arithmetic.reals import is_nan
 from armpy_numba_acc.llvm.calls import reader
 from armpy_numba_acc.llvm.pointers import load_f32, load_u8, store_f32
 from armpy_numba_acc.llvm.primitives import compiled
@@ -142,7 +143,8 @@ def count_nan(row: Pointer, count: int) -> int:
     """How many elements of a row are NaN."""
     found = 0
     for number in range(count):
-        found += int(np.isnan(load_f32(row, number)))
+        if is_nan(load_f32(row, number)):
+            found += 1
     return found
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numba import float64
 
+from armpy_numba_acc.llvm.arithmetic.reals import square_root_f64
 from armpy_numba_acc.llvm.calls import reader
 from armpy_numba_acc.llvm.pointers import load_f32, load_f64, store_f32, store_f64
 from armpy_numba_acc.llvm.threads.sharing import share
@@ -48,7 +49,7 @@ def make(isa: Isa) -> Callable[[int, int, int], None]:
                     store_f64(factors, c, load_f64(factors, c) + difference * difference)
             for c in range(first, last):
                 variance = load_f64(factors, c) / pixels
-                store_f64(factors, c, call.gamma / np.sqrt(variance + epsilon))
+                store_f64(factors, c, call.gamma / square_root_f64(variance + epsilon))
             for pixel in range(pixels):
                 row, result = source + 4 * pixel * channels, target + 4 * pixel * channels
                 for c in range(first, last):

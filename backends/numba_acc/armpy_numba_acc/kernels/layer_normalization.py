@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
 import numpy as np
 
+from armpy_numba_acc.llvm.arithmetic.reals import square_root_f32
 from armpy_numba_acc.llvm.calls import reader
 from armpy_numba_acc.llvm.pointers import load_f32, store_f32
 from armpy_numba_acc.llvm.threads.sharing import share_items
@@ -45,7 +45,7 @@ def make(isa: Isa, form: str) -> Callable[[int, int, int], None]:
             if has_mean:
                 mean = add_up(here, here, length, zero, zero, zero, zero, zero) / count
             squares = add_squares(here, here, length, mean, zero, zero, zero, zero)
-            scale = one / np.float32(math.sqrt(squares / count + call.epsilon))
+            scale = one / square_root_f32(squares / count + call.epsilon)
             for j in range(length):
                 value = (load_f32(here, j) - mean) * scale
                 store_f32(there, j, value * load_f32(gamma, j) + load_f32(beta, j))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from armpy_numba_acc.llvm.arithmetic.reals import square_root_f32
 from armpy_numba_acc.llvm.calls import reader
 from armpy_numba_acc.llvm.pointers import load_f32, store_f32
 from armpy_numba_acc.llvm.primitives import compiled
@@ -48,7 +48,7 @@ def _normalize(gate: Pointer, weights: Pointer, bias: Pointer, count: int) -> No
     for j in range(count):
         centred = load_f32(gate, j) - mean
         squares = add_in_any_order(squares, centred * centred)
-    scale = np.float32(1) / np.float32(math.sqrt(squares / np.float32(count) + _VARIANCE_OFFSET))
+    scale = np.float32(1) / square_root_f32(squares / np.float32(count) + _VARIANCE_OFFSET)
     for j in range(count):
         value = (load_f32(gate, j) - mean) * scale * load_f32(weights, j) + load_f32(bias, j)
         store_f32(gate, j, value)

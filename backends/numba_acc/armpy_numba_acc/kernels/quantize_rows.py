@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numba import float64, int32, int64
 
+from armpy_numba_acc.llvm.arithmetic.reals import absolute_f64
 from armpy_numba_acc.llvm.calls import reader
 from armpy_numba_acc.llvm.pointers import bits_to_f32, load_i32, store_f32, store_i32
 from armpy_numba_acc.llvm.primitives import compiled
@@ -65,7 +66,7 @@ def _asymmetric(low: Scalar, high: Scalar) -> Parameters:
     if 128.0 - from_low < 127.0 + from_high:
         exact = -128.0 - from_low
     exact = min(max(exact, -128.0), 127.0)
-    zero_point = np.float32(int64(abs(exact) + 0.49999999999999994))
+    zero_point = np.float32(int64(absolute_f64(exact) + 0.49999999999999994))
     inverse = _ONE / np.float32(scale)
     return np.float32(scale), inverse, -zero_point if exact < 0 else zero_point
 

@@ -41,7 +41,7 @@ def _length(lengths: Pointer, batch: int, times: int) -> int:
     """Steps of a batch's sequence."""
     if lengths == 0:
         return times
-    return min(max(int(load_i32(lengths, batch)), 0), times)
+    return min(max(load_i32(lengths, batch), 0), times)
 
 
 @inlined

@@ -11,13 +11,29 @@ that has no such step, and what processor they are for is said once, behind all 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
 from typing import Any, TypeAlias
 
-from numba.core import registry
-from numba.core.codegen import AOTCodeLibrary, AOTCPUCodegen
-from numba.core.compiler import Flags, compile_extra
+from numba.core.compiler import CompilerBase, Flags, compile_extra
 from numba.core.compiler_lock import global_compiler_lock
+from numba.core.compiler_machinery import PassManager
+from numba.core.target_extension import target_override
+from numba.core.typed_passes import (
+    IRLegalization,
+    NativeLowering,
+    NoPythonBackend,
+    NopythonTypeInference,
+    PreLowerStripPhis,
+)
+from numba.core.untyped_passes import (
+    FixupArgs,
+    GenericRewrites,
+    InlineInlinables,
+    IRProcessing,
+    ReconstructSSA,
+    TranslateByteCode,
+)
+
+from armpy_numba_acc.llvm.target import NAME, TARGET
 
 _Numba: TypeAlias = Any  # Any: Numba has no types
 
@@ -30,29 +46,32 @@ OPTIONS: dict[str, Any] = {  # Any: Numba's options
 """How Numba translates: nobody in Python calls what it makes, and it counts no references."""
 
 
-class _Library(AOTCodeLibrary):  # type: ignore[misc]  # Numba has no types
-    """Functions as Numba writes them."""
+_STEPS = (
+    TranslateByteCode,
+    FixupArgs,
+    IRProcessing,
+    GenericRewrites,
+    InlineInlinables,
+    ReconstructSSA,
+    NopythonTypeInference,
+    PreLowerStripPhis,
+    IRLegalization,
+    NativeLowering,
+    NoPythonBackend,
+)
+"""Numba's steps that kernels need, in order."""
 
-    def _optimize_functions(self, ll_module: _Numba) -> None:
-        """Leave them, whatever optimisation level the process wants of Numba."""
-        ll_module.data_layout = self._codegen._data_layout
 
-    def _optimize_final_module(self) -> None:
-        """Leave them here, too."""
+class _Compiler(CompilerBase):  # type: ignore[misc]  # Numba has no types
+    """Numba without steps for closures, contexts, exceptions and arrays, which kernels lack."""
 
-
-class _Codegen(AOTCPUCodegen):  # type: ignore[misc]  # Numba has no types
-    """Writes functions, and makes no code of them."""
-
-    _library_class = _Library
-
-
-@cache
-def _context() -> _Numba:
-    """What Numba translates with; functions of the process's own Numba are none of its."""
-    context = registry.cpu_target.target_context
-    context.refresh()  # sets Numba itself up, which needs a context that compiles
-    return context.subtarget(_internal_codegen=_Codegen("armpy"))
+    def define_pipelines(self) -> list[PassManager]:
+        """The one way to translate."""
+        steps = PassManager(NAME)
+        for step in _STEPS:
+            steps.add_pass(step, step.__name__)
+        steps.finalize()
+        return [steps]
 
 
 @global_compiler_lock  # type: ignore[untyped-decorator]  # Numba has no types
@@ -76,10 +95,14 @@ def translated(
         Its ``library`` has the function, ``fndesc`` says how it is called.
     """
     flags = Flags()
-    registry.cpu_target.options.parse_as_flags(flags, OPTIONS)
+    TARGET.options.parse_as_flags(flags, OPTIONS)
     flags.no_compile = True
-    typing = registry.cpu_target.typing_context
-    return compile_extra(typing, _context(), function, tuple(kinds), result, flags, locals={})
+    flags.enable_pyobject = False  # what cannot be translated is an error, and no slower code
+    contexts = TARGET.typing_context, TARGET.target_context
+    with target_override(NAME):
+        return compile_extra(
+            *contexts, function, tuple(kinds), result, flags, {}, pipeline_class=_Compiler
+        )
 
 
 def module_of(translation: _Numba) -> _Numba:
