@@ -1,4 +1,5 @@
 from armpy.compiler.folding.constants import Evaluator as Evaluator
+from armpy.compiler.folding.sizes import fold_sizes as fold_sizes
 from armpy.compiler.optimize import (
     optimize_graph as optimize_graph,
     place_layers as place_layers,

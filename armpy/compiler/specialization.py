@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
+from armpy import compiler  # folding of sizes: imported when some are traced
 from armpy.compiler.folding.branches import chosen, with_known_shapes
 from armpy.compiler.folding.constants import Evaluator, folding_allowance, is_small
-from armpy.compiler.folding.sizes import fold_sizes
 from armpy.core.symbolic import is_traced
 from armpy.errors import ArmpyError
 from armpy.graph import Graph, Layer, SizesValue, Value
@@ -151,7 +151,7 @@ class _Specializer:
                 return [inputs[same_as]]  # type: ignore[list-item]  # it is not None
         if folded is None and any(isinstance(value, SizesValue) for value in inputs):
             if self._evaluator is not None:
-                folded = fold_sizes(self._evaluator, operation, inputs, outputs)
+                folded = compiler.fold_sizes(self._evaluator, operation, inputs, outputs)
             if folded is None:  # what is made from now on holds for these sizes alone
                 inputs = [self._plain(value) for value in inputs]
         # A table is cut to a traced size while the network runs: folded, it would fix the size.
