@@ -149,17 +149,8 @@ class _Specializer:
             same_as = operation.identity_of(infos, outputs)  # type: ignore[arg-type]
             if same_as is not None and inputs[same_as] is not None:
                 return [inputs[same_as]]  # type: ignore[list-item]  # it is not None
-        if folded is None and any(isinstance(value, SizesValue) for value in inputs):
-            if self._evaluator is not None:
-                folded = compiler.fold_sizes(self._evaluator, operation, inputs, outputs)
-            if folded is None:  # what is made from now on holds for these sizes alone
-                inputs = [self._plain(value) for value in inputs]
-        # A table is cut to a traced size while the network runs: folded, it would fix the size.
-        is_table = any(is_traced(*info.shape or ()) for info in outputs)
-        if folded is None and self._evaluator is not None and not is_table:
-            folded = self._evaluator.fold(operation, inputs, outputs, self._allowed_bytes)
-            # One allowance for the graph: many small constants are as large as a few large ones.
-            self._allowed_bytes -= sum(array.nbytes for array in folded or ())
+        if folded is None:
+            folded = self._folded(operation, inputs, outputs)
         if folded is not None:
             return [
                 self._constant(data, info, output)
@@ -169,13 +160,34 @@ class _Specializer:
         layer_id = self._new_id() if name else layer.id
         return self._net.add_layer(
             operation,
-            inputs,
+            [self._plain(value) for value in inputs],
             name=name or layer.name,
             outputs=declared,
             output_names=names,
             layer_id=layer_id,
             origins=(layer.name,) if name else layer.origins,
         ).outputs
+
+    def _folded(
+        self,
+        operation: Operation,
+        inputs: Sequence[Value | None],
+        outputs: Sequence[TensorInfo],
+    ) -> Sequence[Array] | None:
+        """The outputs' elements where they follow from constants; traced sizes stay if they can."""
+        if self._evaluator is None:
+            return None
+        if any(isinstance(value, SizesValue) for value in inputs):
+            sizes = compiler.fold_sizes(self._evaluator, operation, inputs, outputs)
+            if sizes is not None:
+                return sizes
+        # A table is cut to a traced size while the network runs: folded, it would fix the size.
+        if any(is_traced(*info.shape or ()) for info in outputs):
+            return None
+        folded = self._evaluator.fold(operation, inputs, outputs, self._allowed_bytes)
+        # One allowance for the graph: many small constants are as large as a few large ones.
+        self._allowed_bytes -= sum(array.nbytes for array in folded or ())
+        return folded
 
     def _inlined(
         self, layer: Layer, graph: Graph, inputs: Sequence[Value | None]
@@ -240,7 +252,7 @@ class _Specializer:
         return self._net.constant(data, data_type=data_type, quantization=quantization)
 
     def _plain(self, value: Value | None) -> Value | None:
-        """A constant of plain numbers in the place of one of traced sizes; others as they are."""
+        """A constant of plain numbers, which fixes traced sizes in one; others as they are."""
         if not isinstance(value, SizesValue):
             return value
         return self._constant(value.data, value.info, value.name)

@@ -87,10 +87,7 @@ class Layers:
         quantization: Quantization | None = None,
     ) -> Value:
         """Add a constant."""
-        dtype = None if data_type is None else data_type.dtype
-        if isinstance(data, np.ndarray) and data.dtype.hasobject:  # traced sizes, which stay
-            dtype = None
-        array = np.asarray(data, dtype)
+        array = np.asarray(data, None if data_type is None else data_type.dtype)
         made: Value = self._build.constant(array, data_type, quantization)
         return made
 

@@ -1,6 +1,6 @@
 from armpy.graph.dump import to_dot as to_dot
-from armpy.graph.graph import Graph as Graph, Layer as Layer, SizesValue as SizesValue
-from armpy.graph.graph import Value as Value, Variable as Variable
+from armpy.graph.graph import SIZE_TYPES as SIZE_TYPES, SizesValue as SizesValue
+from armpy.graph.graph import Graph as Graph, Layer as Layer, Value as Value, Variable as Variable
 from armpy.graph.nesting import graphs_of as graphs_of, nested_graphs as nested_graphs
 from armpy.graph.selector import select_subgraphs as select_subgraphs
 from armpy.graph.subgraph_view import SubgraphView as SubgraphView

@@ -9,6 +9,7 @@ from functools import cached_property
 from armpy.ops.operands import Operands
 from armpy.ops.operation import Array, Operation
 from armpy.tensor import TensorInfo
+from armpy.types import DataType
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -42,6 +43,10 @@ class Value:
 
     def __repr__(self) -> str:
         return f"Value({self.id}, {self.name!r}, {self.info})"
+
+
+SIZE_TYPES = (DataType.SIGNED32, DataType.SIGNED64)
+"""Data types of constants that may hold traced sizes."""
 
 
 class SizesValue(Value):

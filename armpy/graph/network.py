@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from armpy.core.symbolic import is_traced
 from armpy.errors import ArmpyError, GraphValidationError, InvalidArgumentError
-from armpy.graph import Graph, Layer, SizesValue, Value, Variable
+from armpy.graph import SIZE_TYPES, Graph, Layer, SizesValue, Value, Variable
 from armpy.ops.attributes import check_attributes
 from armpy.ops.operation import Array, Operation, located
 from armpy.ops.reshaping import Reshape
@@ -30,8 +30,6 @@ _PLAIN_TYPES: dict[str, DataType] = {
     for t in reversed(DataType)
     if not (t.is_quantized or t.is_bit_pattern or t.is_narrow)
 }
-_SIZE_TYPES = (DataType.SIGNED32, DataType.SIGNED64)
-"""Of constants that may hold traced sizes."""
 
 
 class Network:
@@ -121,8 +119,8 @@ class Network:
             The stored elements. An array is kept without a copy if it is C-contiguous and
             in native byte order; it must not be changed afterwards.
         data_type : DataType, optional
-            Needed for quantised types, and for traced sizes in an array of objects; otherwise it
-            follows from the array's dtype.
+            Needed for quantised types; otherwise it follows from the array's dtype. Traced sizes,
+            in an array of objects, are int64.
 
         Raises
         ------
@@ -131,8 +129,9 @@ class Network:
         """
         array = _native(data, f"constant '{name}'")
         label = name or f"constant_{self._num_values}"
-        if array.dtype == object and data_type in _SIZE_TYPES and is_traced(*array.flat):
-            info = TensorInfo(array.shape, data_type, is_constant=True)
+        size_type = data_type or DataType.SIGNED64
+        if array.dtype == object and size_type in SIZE_TYPES and is_traced(*array.flat):
+            info = TensorInfo(array.shape, size_type, is_constant=True)
             return self._counted(SizesValue(self._num_values, info, label, array))
         chosen = data_type or _PLAIN_TYPES.get(array.dtype.name)
         if chosen is None or chosen.dtype != array.dtype:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from armpy.backend.caches import model_named
+from armpy.core.records import changed
 from armpy.errors import (
     ArmpyError,
     BackendCapabilityError,
@@ -72,7 +73,7 @@ def load_file(request: LoadRequest, load: Callable[..., object]) -> Model:
     files = {**state, **file.others}
     del file  # the network keeps of it what it needs
     # Without the runtime: the network has it, whose end is the runtime's.
-    settled = replace(request.settled(), options=replace(asked, runtime=None))
+    settled = changed(request.settled(), options=changed(asked, runtime=None))
     given = None if is_own else options
 
     def again() -> object:

@@ -9,7 +9,7 @@ import numpy as np
 
 from armpy.compiler.folding.constants import Evaluator
 from armpy.core.symbolic import elements_of
-from armpy.graph import SizesValue, Value
+from armpy.graph import SIZE_TYPES, SizesValue, Value
 from armpy.ops.activations import FusedActivation
 from armpy.ops.elementwise import (
     BinaryOperation,
@@ -38,7 +38,6 @@ _MOVING = (
 _INDEXED = (Gather, GatherNd)
 """Elements of other inputs than the first one say where."""
 
-_TYPES = (DataType.SIGNED32, DataType.SIGNED64)
 _FIRST = 1 << 30
 """Numbers from here on stand for sizes in what is moved: a network has no such sizes."""
 
@@ -65,7 +64,7 @@ def fold_sizes(
     if not all(info.is_fully_shaped and _count(info) <= _MOST for info in outputs):
         return None
     types = {value.info.data_type for value in inputs if isinstance(value, SizesValue)}
-    if not types.issubset(_TYPES):
+    if not types.issubset(SIZE_TYPES):
         return None
     if isinstance(operation, _MOVING):
         return _moved(evaluator, operation, inputs, outputs)
@@ -104,7 +103,7 @@ def _moved(
     outputs: Sequence[TensorInfo],
 ) -> list[Array] | None:
     """Outputs whose elements are those of inputs: numbers are moved in the place of sizes."""
-    if any(info.data_type not in _TYPES for info in outputs):
+    if any(info.data_type not in SIZE_TYPES for info in outputs):
         return None
     if isinstance(operation, _INDEXED) and any(isinstance(v, SizesValue) for v in inputs[1:]):
         return None
@@ -161,7 +160,7 @@ def _reduced(operation: Reduce, array: Array, output: TensorInfo) -> Array | Non
 
 def _fits(elements: Sequence[int], output: TensorInfo) -> bool:
     """Whether integers of the output's type hold all elements, which becomes a condition."""
-    if output.data_type not in _TYPES:
+    if output.data_type not in SIZE_TYPES:
         return False
     low, high = output.data_type.integer_range
     return all(low <= element <= high for element in elements)

@@ -39,13 +39,11 @@ _CONSTANTS = {
 def _shape(node: Node) -> Value:
     shape = node.shape(0)
     start, end = node.integer("start", 0), node.integer("end", len(shape))
-    return node.constant(elements_of(shape[slice(start, end)], np.int64), DataType.SIGNED64)
+    return node.constant(elements_of(shape[slice(start, end)], np.int64))
 
 
 def _size(node: Node) -> Value:
-    return node.constant(
-        elements_of((math.prod(node.shape(0)),), np.int64).reshape(()), DataType.SIGNED64
-    )
+    return node.constant(elements_of((math.prod(node.shape(0)),), np.int64).reshape(()))
 
 
 OPERATORS: OperatorTable = {
