@@ -31,7 +31,7 @@ from armpy.errors import (
     PreparationTimeoutError,
 )
 from armpy.execution.background import compile_process
-from armpy.model.batching import Batcher
+from armpy.serving.batching import Batcher
 from tests.frontends.test_tflite_signatures import counters
 from tests.support.descendants import await_end, is_running
 from tests.support.example_backends import DIGITS

@@ -7,11 +7,11 @@ import time
 from collections.abc import Sequence
 
 from armpy.errors import QueueFullError
-from armpy.model.batching.item import Item
-from armpy.model.batching.rows import answers, stacked
-from armpy.model.batching.statistics import BatchCounter
-from armpy.model.batching.waiting_items import WaitingItems
 from armpy.model.model import Model
+from armpy.serving.batching.item import Item
+from armpy.serving.batching.rows import answers, stacked
+from armpy.serving.batching.statistics import BatchCounter
+from armpy.serving.batching.waiting_items import WaitingItems
 
 
 class Workers:

@@ -11,9 +11,9 @@ from armpy.errors import ArmpyError, InvalidArgumentError
 from armpy.execution.arrays.conversion import as_input
 from armpy.execution.arrays.tensor_spec import TensorSpec
 from armpy.execution.calls.run import as_dict
-from armpy.model.batching.item import Answer, Item
 from armpy.model.model import Model
 from armpy.ops.operation import Array
+from armpy.serving.batching.item import Answer, Item
 from armpy.tensor import Shape, format_shape
 
 

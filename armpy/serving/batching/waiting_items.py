@@ -8,7 +8,7 @@ from collections import Counter, deque
 from concurrent.futures import Future
 
 from armpy.errors import InvalidArgumentError, QueueFullError
-from armpy.model.batching.item import Item
+from armpy.serving.batching.item import Item
 
 _LONGEST_S = 3600.0
 """How long a worker sleeps at most: locks cannot wait for any number of seconds."""

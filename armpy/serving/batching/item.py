@@ -13,7 +13,7 @@ from armpy.errors import ExecutionTimeoutError
 from armpy.execution.scheduling.deadlines import Watch, deadlines
 from armpy.ops.operation import Array
 
-_log = logging.getLogger("armpy.model.batching")
+_log = logging.getLogger("armpy.serving.batching")
 
 Answer: TypeAlias = dict[str, Array]
 

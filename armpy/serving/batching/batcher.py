@@ -20,12 +20,12 @@ from armpy.errors import (
 from armpy.execution.scheduling.deadlines import Watch
 from armpy.execution.scheduling.stop_signal import deadline_in
 from armpy.model import late
-from armpy.model.batching.item import Answer, Item, too_late
-from armpy.model.batching.rows import batch_sizes, read_item, with_open_batch
-from armpy.model.batching.statistics import BatchCounter, BatcherStatistics
-from armpy.model.batching.waiting_items import WaitingItems
-from armpy.model.batching.workers import Workers
 from armpy.model.model import Model
+from armpy.serving.batching.item import Answer, Item, too_late
+from armpy.serving.batching.rows import batch_sizes, read_item, with_open_batch
+from armpy.serving.batching.statistics import BatchCounter, BatcherStatistics
+from armpy.serving.batching.waiting_items import WaitingItems
+from armpy.serving.batching.workers import Workers
 
 if TYPE_CHECKING:
     from armpy.ops.operation import Array
