@@ -18,7 +18,8 @@ import numpy.typing as npt
 
 from armpy.errors import InvalidArgumentError
 from armpy.serving.protocol import dtype_of
-from armpy.tensor import format_shape
+from armpy.tensor import MAX_RANK, TensorInfo, format_shape
+from armpy.types import DataType
 
 Array = npt.NDArray[np.generic]
 
@@ -163,13 +164,15 @@ def numbers_of(name: str, array: Array) -> list[bool | int | float]:
 def _checked_shape(where: str, shape: Iterable[object]) -> tuple[int, ...]:
     """A request's shape."""
     dims = tuple(shape)
-    if all(type(n) is int and 0 <= n < 2**63 for n in dims):
-        return dims  # type: ignore[return-value]  # integers, as was just seen
+    # Sizes of more than NumPy can count are no sizes, even where another one is 0.
+    is_whole = all(type(n) is int and 0 <= n < 2**63 for n in dims)
+    if is_whole and len(dims) <= MAX_RANK and TensorInfo(dims, DataType.BOOLEAN).is_addressable:  # type: ignore[arg-type]  # integers, as was just seen
+        return dims  # type: ignore[return-value]  # as above
     raise InvalidArgumentError(
         "the shape cannot be used",
         where=where,
-        expected="whole numbers of 0 or more",
-        actual=str(list(dims)),
+        expected=f"at most {MAX_RANK} whole numbers of 0 or more, of an array that can be",
+        actual=str(list(dims))[:80],
     )
 
 
@@ -192,8 +195,10 @@ def _exactly(where: str, datatype: str, dtype: np.dtype[Any], given: Array) -> A
         return given.astype(dtype) if given.dtype.kind in "biuf" else np.empty(given.shape, dtype)
     kind = given.dtype.kind
     if kind == "O":
-        if dtype.kind not in "iu" or not set(map(type, given.ravel().tolist())) == {int}:
+        if dtype.kind == "b" or set(map(type, given.ravel().tolist())) != {int}:
             raise _no_numbers(where, datatype, "other things")
+        if dtype.kind == "f":
+            given = _as_floats(where, datatype, given)
     elif kind not in "biuf" or (kind == "b") != (dtype.kind == "b"):
         raise _no_numbers(where, datatype, f"elements like {given.flat[0]!r}")
     elif kind == "f" and dtype.kind in "iu":
@@ -209,6 +214,14 @@ def _exactly(where: str, datatype: str, dtype: np.dtype[Any], given: Array) -> A
     if dtype.kind == "f" and (np.isinf(made) & np.isfinite(given)).any():
         raise _no_numbers(where, datatype, f"{np.abs(given).max()}, which is too large for it")
     return made
+
+
+def _as_floats(where: str, datatype: str, given: Array) -> Array:
+    """Whole numbers of more than 64 bits as floats."""
+    try:
+        return given.astype(np.float64)
+    except OverflowError as error:
+        raise _no_numbers(where, datatype, "a number that is too large for it") from error
 
 
 def _no_numbers(where: str, datatype: str, actual: str) -> InvalidArgumentError:

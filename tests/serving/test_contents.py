@@ -130,3 +130,17 @@ def test_typed_contents_are_taken_from_the_datatypes_field() -> None:
 def test_json_does_not_say_infinity() -> None:
     with pytest.raises(InvalidArgumentError, match="JSON cannot say"):
         numbers_of("y", np.array([1, np.inf], np.float32))
+
+
+@pytest.mark.parametrize("shape", [[0, 2**62], [2**62, 0, 2**62], [1] * 70, [0] * 70])
+def test_shapes_that_no_array_can_have_are_refused(shape: list[int]) -> None:
+    with pytest.raises(InvalidArgumentError, match="the shape cannot be used"):
+        array_of_numbers("x", "INT32", shape, [1] if shape[0] == 1 else [])
+    with pytest.raises(InvalidArgumentError, match="the shape cannot be used"):
+        array_of_bytes("x", "INT32", shape, bytes(4 if shape[0] == 1 else 0))
+
+
+def test_floats_take_integers_of_any_length() -> None:
+    assert array_of_numbers("x", "FP32", [1], [-(10**30)]) == np.float32(-1e30)
+    with pytest.raises(InvalidArgumentError, match="too large"):
+        array_of_numbers("x", "FP64", [1], [10**400])

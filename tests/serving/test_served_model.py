@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from armpy import (
     BackendError,
@@ -212,3 +214,27 @@ def test_the_time_out_is_in_microseconds() -> None:
     request = read_request(body_of(parameters={"timeout": 2_000_000}))
     assert request.deadline_s == 2.0
     assert read_request(body_of()).deadline_s is None
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
+    max_leaves=6,
+)
+
+
+@given(data=st.data())
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300)
+def test_hostile_requests_are_never_the_servers_fault(
+    served: ServedModel, data: st.DataObject
+) -> None:
+    # One place of a sound request becomes something else: a key's value, or an input's.
+    document = json.loads(body_of())
+    where = data.draw(st.sampled_from([document, *document["inputs"]]))
+    key = data.draw(st.sampled_from([*where, "outputs", "parameters", "binary_data_size"]))
+    where[key] = data.draw(JSON)
+    body = json.dumps(document).encode() + data.draw(st.binary(max_size=3))
+    status, answer, _ = served.answer(body, data.draw(st.none() | st.integers(-1, len(body) + 1)))
+    assert status in (200, 400), answer
+    if status == 400:
+        assert json.loads(answer)["error"]
