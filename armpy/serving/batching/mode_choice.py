@@ -167,8 +167,8 @@ class ModeChoice:
         passed_s, count = now_s - self._began_s, num_done - self._began
         is_hopeless = (
             self._step is _ComparisonStep.TRIED
-            and passed_s >= _WINDOW_S
-            and count * 2 * _LEAST_GAIN < self.rates[not self.is_batching] * passed_s
+            and passed_s >= _WINDOW_S / 2
+            and count * _CLEAR < self.rates[not self.is_batching] * passed_s
         )
         least = _ROUNDS * max(self._load, 1.0)
         if self._step in (_ComparisonStep.SETTLING, _ComparisonStep.RETURNING):
@@ -218,6 +218,8 @@ class ModeChoice:
         """Go back behind a trial, to measure the other way once more if it may have been worse."""
         self._tried = worth
         self._turn()
+        if worth * _CLEAR < self._before:  # which holds longer
+            self._pauses_s = max(self._pauses_s, 4 * _SOONEST_S)
         if worth * _LEAST_GAIN < self._before:
             self._decide(self.is_batching, now_s, num_done)
         else:
