@@ -13,6 +13,7 @@ from armpy.cli.pictures.labels import Labels
 from armpy.cli.run.drawing import colour_of, draw_picture, save_drawn
 from armpy.cli.run.output_reader import ReadOutputs
 from armpy.cli.run.picture_files import PictureFiles
+from armpy.cli.run.pictures_report import Sink
 from armpy.cli.run.results import ClassScore, OutputReport, RegionShare
 from armpy.cli.run.run_model import RunRequest, run_model
 from armpy.cli.run.run_pictures import PictureRun
@@ -140,8 +141,8 @@ def test_objects_are_told_and_drawn_for_one_picture_and_for_many(tmp_path: Path)
         image=path, labels=str(tmp_path / "labels.txt"), save_pictures=str(tmp_path / "drawn")
     )
     report = run_model(detector(), request)
-    files = PictureFiles(None, 5, str(tmp_path / "all"))
-    many = PictureRun(detector(), request, sink=files.sink).run([path])
+    files = PictureFiles(None, str(tmp_path / "all"))
+    many = PictureRun(detector(), request, sink=Sink(files)).run([path])
     for findings in (report.findings, many.pictures[0].findings):
         assert findings is not None
         (cow,) = findings.detections

@@ -6,7 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from armpy.cli.pictures.ground_truth import Classes, Judgement, Truths, accuracy_of, read_truths
+from armpy.cli.pictures.ground_truth import (
+    AnswerCounter,
+    Classes,
+    Judgement,
+    Truths,
+    read_truths,
+)
 from armpy.cli.pictures.labels import Labels
 from armpy.errors import InvalidArgumentError
 
@@ -90,7 +96,10 @@ def test_what_is_no_class_is_an_error(labels: Labels | None, text: str, fix: str
 
 def test_accuracy_counts_what_is_known() -> None:
     judged = [Judgement(0, 0, 0), Judgement(0, 1, 4), Judgement(2, 1, 5), None, Judgement(0, 0, 0)]
-    found = accuracy_of(judged, Classes(ANIMALS, 4, "t.csv"))
+    answers = AnswerCounter()
+    for judgement in judged:
+        answers.add(judgement)
+    found = answers.accuracy(Classes(ANIMALS, 4, "t.csv"))
     assert (found.pictures, found.top1, found.top5, found.without_truth) == (4, 2, 3, 1)
     assert (found.top1_share, found.top5_share) == (0.5, 0.75)
     assert [(c.truth, c.predicted, c.count) for c in found.confusion] == [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -266,17 +266,33 @@ class Judgement:
     rank: int
 
 
-def accuracy_of(judged: Iterable[Judgement | None], classes: Classes) -> Accuracy:
-    """Add up answers; None stands for a picture of which nothing is known."""
-    answers = list(judged)
-    known = [answer for answer in answers if answer is not None]
-    counts = Counter((answer.truth, answer.predicted) for answer in known)
-    ordered = sorted(counts.items(), key=lambda item: (item[0][0], -item[1], item[0][1]))
-    return Accuracy(
-        len(known),
-        sum(answer.rank == 0 for answer in known),
-        sum(answer.rank < _FIRST for answer in known),
-        classes.num_classes,
-        len(answers) - len(known),
-        tuple(Confusion(classes.name(t), classes.name(p), n, t, p) for (t, p), n in ordered),
-    )
+class AnswerCounter:
+    """Counts answers, of which nothing else is kept however many there are."""
+
+    def __init__(self) -> None:
+        self._known = self._unknown = self._best = self._first = 0
+        self._confusion: Counter[tuple[int, int]] = Counter()
+
+    def add(self, answer: Judgement | None) -> None:
+        """Count an answer; None stands for a picture of which nothing is known."""
+        if answer is None:
+            self._unknown += 1
+            return
+        self._known += 1
+        self._best += answer.rank == 0
+        self._first += answer.rank < _FIRST
+        self._confusion[answer.truth, answer.predicted] += 1
+
+    def accuracy(self, classes: Classes) -> Accuracy:
+        """What the answers so far amount to."""
+        ordered = sorted(
+            self._confusion.items(), key=lambda item: (item[0][0], -item[1], item[0][1])
+        )
+        return Accuracy(
+            self._known,
+            self._best,
+            self._first,
+            classes.num_classes,
+            self._unknown,
+            tuple(Confusion(classes.name(t), classes.name(p), n, t, p) for (t, p), n in ordered),
+        )

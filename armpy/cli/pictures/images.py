@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import threading
 import warnings
 from typing import TypeAlias
 
@@ -26,6 +27,10 @@ _MODES_WITH_RGB = frozenset(
 )
 """Pillow's modes that it can convert to RGB without loss of range."""
 
+_OPENING = threading.Lock()
+"""For what only one thread may do: hold warnings back, and let Pillow import its readers, of which
+another thread would see some and take a picture for none. Decoding is beside it."""
+
 
 def open_image(path: str) -> Image.Image:
     """Open and decode a picture file, turned the way its EXIF data say.
@@ -39,11 +44,8 @@ def open_image(path: str) -> Image.Image:
         if not stat.S_ISREG(os.stat(path).st_mode):
             # A pipe would be waited for without end.
             raise InvalidArgumentError("not a file with a picture", where=path)
-        with warnings.catch_warnings():
-            # Half of the size that Pillow refuses is no reason to say anything.
-            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
-            with Image.open(path) as file:
-                return ImageOps.exif_transpose(_usual_mode(file, path))
+        with _opened(path) as file:
+            return ImageOps.exif_transpose(_usual_mode(file, path))
     except InvalidArgumentError:  # a ValueError too
         raise
     except UnidentifiedImageError as error:
@@ -53,6 +55,14 @@ def open_image(path: str) -> Image.Image:
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         # Pillow raises SyntaxError for some damaged files.
         raise InvalidArgumentError(f"the picture cannot be read: {error}", where=path) from error
+
+
+def _opened(path: str) -> Image.Image:
+    """A picture file of which nothing is decoded yet."""
+    with _OPENING, warnings.catch_warnings():
+        # Half of the size that Pillow refuses is no reason to say anything.
+        warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+        return Image.open(path)
 
 
 def _usual_mode(image: Image.Image, path: str) -> Image.Image:
@@ -102,7 +112,8 @@ def resized_pixels(image: Image.Image, layout: ImageLayout, method: str) -> Pixe
     axes = layout.data_layout.spatial_axes if layout.has_channels else (1, 2)
     height, width = (layout.shape[axis] for axis in axes)
     size = (width, height)
-    picture = image.convert(MODES[layout.channels])
+    mode = MODES[layout.channels]
+    picture = image if image.mode == mode else image.convert(mode)
     if method == "crop":
         picture = ImageOps.fit(picture, size, Image.Resampling.BILINEAR)
     elif method == "pad":

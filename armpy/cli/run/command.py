@@ -77,6 +77,11 @@ DEFAULT_TOP = 5
     "as .npy otherwise.",
 )
 @click.option(
+    "--resume",
+    is_flag=True,
+    help="Go on where the same command has stopped; what it has written to --output stays.",
+)
+@click.option(
     "--save-pictures",
     type=click.Path(file_okay=False, writable=True),
     help="Draw what was found (regions, boxes, key points, classes) on the pictures, and "
@@ -110,7 +115,8 @@ def command() -> None:
 
     PICTURES are files, folders, or patterns such as 'photos/*.jpg'. One file gets a report, several
     pictures get a table with a row for each; one that cannot be read is told in its row, and the
-    exit code is 1 at the end.
+    exit code is 1 at the end. Of very many, the table has the first and the last; --output has all,
+    each as soon as it is there, so that --resume can go on behind an interrupt (exit code 130).
 
     A picture is stretched to the size of the input, and turned grey for an input of one channel.
     Its pixels become what the input's type and quantisation say, normalised as the file's metadata

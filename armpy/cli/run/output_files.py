@@ -9,10 +9,10 @@ import numpy as np
 
 from armpy.cli.files import file_stems
 from armpy.cli.pictures.masks import write_mask
+from armpy.cli.run.jobs.job_output import JobOutput
 from armpy.cli.run.output_path import is_result_file
 from armpy.cli.run.output_reader import ReadOutputs
-from armpy.cli.run.picture_result import PictureResult
-from armpy.cli.run.result_files import write_results
+from armpy.cli.run.picture_result import PictureOutcome, PictureResult
 from armpy.cli.run.results import Array, Mask
 
 
@@ -33,7 +33,10 @@ def write_run(
     """
     if not is_result_file(path):
         return write_outputs(path, results, read.masks)
-    write_results(path, [PictureResult(origin, read.reports)], [results], top)
+    with JobOutput(path, top, has_truth=False, facts={}) as output:
+        output.check_new()
+        output.store([PictureOutcome(PictureResult(origin, read.reports), results)])
+        output.finish()
     return [path]
 
 

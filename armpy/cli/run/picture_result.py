@@ -1,11 +1,14 @@
-"""Result of one picture among several."""
+"""Results of pictures among several, and the few of many that are shown."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from armpy.cli.pictures.detections import Findings
-from armpy.cli.run.results import OutputReport
+from armpy.cli.pictures.ground_truth import AnswerCounter, Judgement
+from armpy.cli.run.results import Array, OutputReport
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,3 +39,71 @@ class PictureResult:
     is_right: bool | None = None
     findings: Findings | None = None
     files: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PictureOutcome:
+    """Outcome of one picture: its result, and what the result is made of.
+
+    Parameters
+    ----------
+    result : PictureResult
+    outputs : mapping of str to ndarray, optional
+        As the model gives them; None if there is an error.
+    judgement : Judgement, optional
+        None if nothing is known of what the picture shows, or there is an error.
+    """
+
+    result: PictureResult
+    outputs: Mapping[str, Array] | None = None
+    judgement: Judgement | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierPart:
+    """Part of a job that another process has done.
+
+    Parameters
+    ----------
+    done : int
+        Pictures.
+    unusable : frozenset of int
+        Numbers of those that could not be used.
+    answers : AnswerCounter
+        Theirs.
+    """
+
+    done: int = 0
+    unusable: frozenset[int] = frozenset()
+    answers: AnswerCounter = field(default_factory=AnswerCounter)
+
+
+class ShownResults:
+    """The first and the last of many results: what a table shows, and all that is kept.
+
+    Parameters
+    ----------
+    most : int
+        How many of the first, and how many of the last.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self.first: list[PictureResult] = []
+        self.last: deque[PictureResult] = deque(maxlen=most)
+        self.unusable: list[PictureResult] = []
+        """The first ones with an error of those that are among neither."""
+
+        self.count = 0
+
+    def add(self, result: PictureResult) -> None:
+        """Take in the next result."""
+        self.count += 1
+        if len(self.first) < self._most:
+            self.first.append(result)
+            return
+        if len(self.last) == self._most and len(self.unusable) < self._most:
+            pushed_out = self.last[0]
+            if pushed_out.error:
+                self.unusable.append(pushed_out)
+        self.last.append(result)

@@ -15,8 +15,8 @@ from armpy.tensor import format_shape
 if TYPE_CHECKING:
     from armpy.cli.pictures.ground_truth import Accuracy
     from armpy.cli.run.picture_result import PictureResult
+    from armpy.cli.run.pictures_report import PicturesReport
     from armpy.cli.run.results import ClassScore, OutputReport
-    from armpy.cli.run.run_pictures import PicturesReport
 
 _MOST_COLUMNS = 12
 """Classes of a confusion table; with more of them, the commonest confusions are listed."""
@@ -38,15 +38,23 @@ def print_pictures(report: PicturesReport, *, shown: int = 1) -> None:
     """
     printer = Printer()
     folder = _common_folder([picture.file for picture in report.pictures])
-    total = len(report.pictures)
+    total = report.total
     where = f" in {folder}" if folder else ""
     printer.line(f"pictures: {total}{where}, each as {report.input or 'nothing'}")
+    if report.resumed:
+        printer.line(f"done before: {report.resumed}, which are not listed here")
     columns, rows = _table(report, folder, shown)
+    left_out = total - report.resumed - len(rows)
+    if left_out:
+        half = len(rows) // 2
+        rows.insert(half, [f"... {left_out} more ...", *[""] * (len(columns) - 1)])
     printer.table(columns, rows)
-    rate = total / report.duration_s if report.duration_s else 0.0
-    printer.line(f"time: {report.duration_s:.2f} s with reading them, {rate:.1f} pictures/s")
-    if report.num_failed:
-        printer.marked(f"not used: {report.num_failed} of {total} pictures", is_good=False)
+    rate = f"{report.pictures_per_s:.1f} pictures/s"
+    printer.line(f"time: {report.duration_s:.2f} s with reading them, {rate}")
+    if report.failed:
+        printer.marked(f"not used: {report.failed} of {total} pictures", is_good=False)
+    for picture in report.unusable:
+        printer.line(f"not used: {_short(picture.file, folder)}: {picture.error}")
     if report.accuracy is not None:
         _print_accuracy(printer, report.accuracy)
     if report.timing is not None:
@@ -65,7 +73,7 @@ def pictures_document(model: str, report: PicturesReport) -> dict[str, object]:
     document: dict[str, object] = {"model": model, **asdict(report)}
     document["placement"] = document.pop("placed") or {"text": report.placement}
     document["layers_by_backend"] = report.placed.layers_by_backend if report.placed else {}
-    document["failed"] = report.num_failed
+    document["pictures_per_s"] = report.pictures_per_s
     if report.accuracy is not None:
         shares = {
             "top1_share": report.accuracy.top1_share,

@@ -1,31 +1,40 @@
-"""Runs a model on many pictures, one after the other or several together."""
+"""Runs a model on many pictures, side by side or several together, and keeps few of the results."""
 
 from __future__ import annotations
 
 import time
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from armpy.backend import Progress, report_progress
-from armpy.cli.pictures.detections import Findings, Frame
 from armpy.cli.pictures.file_metadata import FileMetadata
-from armpy.cli.pictures.ground_truth import Accuracy, Classes, Judgement, Truths, accuracy_of
+from armpy.cli.pictures.ground_truth import Classes, Judgement, Truths
 from armpy.cli.pictures.image_layout import shown_size
-from armpy.cli.pictures.images import image_input, open_image
 from armpy.cli.pictures.labels import Labels, read_labels
-from armpy.cli.pictures.normalization import Normalization, normalization_of
+from armpy.cli.pictures.normalization import normalization_of
 from armpy.cli.placement_table import PlacementReport
-from armpy.cli.profile.report import ProfileReport, StepReport
 from armpy.cli.run.one_picture import findings_of
 from armpy.cli.run.output_reader import OutputReader, ReadOutputs
-from armpy.cli.run.picture_result import PictureResult
+from armpy.cli.run.picture_reader import (
+    InputPicture,
+    in_order,
+    input_of_one,
+    num_readers,
+    read_picture,
+)
+from armpy.cli.run.picture_result import (
+    EarlierPart,
+    PictureOutcome,
+    PictureResult,
+    ShownResults,
+)
+from armpy.cli.run.pictures_report import PicturesReport, Sink
 from armpy.cli.run.results import Array
-from armpy.cli.run.run_model import RunRequest, RunTiming, profiled, time_runs
+from armpy.cli.run.run_model import RunRequest, profiled, time_runs
 from armpy.errors import InvalidArgumentError, LayerValidationError
 from armpy.execution import TensorSpec
 from armpy.execution.arrays.conversion import dequantize_array
@@ -35,90 +44,13 @@ from armpy.tensor import format_shape
 from armpy.types import BackendId
 
 _READ_AHEAD = 4
-"""Pictures that are read while the model is busy with others."""
+"""Pictures that wait at least for those before them, beside the ones that threads are busy with."""
 
+_SHOWN = 50
+"""Pictures at either end of a table; so many twice are shown whole."""
 
-@dataclass(frozen=True, slots=True)
-class PicturesReport:
-    """Report of a run on many pictures.
-
-    Parameters
-    ----------
-    pictures : tuple of PictureResult
-        In the order in which they were given.
-    input : str
-        What each picture became.
-    placement : str
-    duration_s : float
-        From the first picture to the last, with reading them.
-    accuracy : Accuracy, optional
-        Where it is known what pictures show.
-    placed : PlacementReport, optional
-    timing : RunTiming, optional
-        Of runs on the first pictures.
-    files : tuple of str
-        Paths of written files.
-    hints, metadata : tuple of str
-        As of `armpy.cli.run.run_model.RunReport`.
-    steps : tuple of StepReport
-    profile : ProfileReport, optional
-    """
-
-    pictures: tuple[PictureResult, ...]
-    input: str
-    placement: str
-    duration_s: float
-    accuracy: Accuracy | None = None
-    placed: PlacementReport | None = None
-    timing: RunTiming | None = None
-    files: tuple[str, ...] = ()
-    hints: tuple[str, ...] = ()
-    metadata: tuple[str, ...] = ()
-    steps: tuple[StepReport, ...] = ()
-    profile: ProfileReport | None = None
-
-    @property
-    def num_failed(self) -> int:
-        """How many pictures could not be used."""
-        return sum(bool(picture.error) for picture in self.pictures)
-
-
-@dataclass(frozen=True, slots=True)
-class Sink:
-    """Receivers of each picture's outputs, besides the report.
-
-    Parameters
-    ----------
-    keep : callable, optional
-        Takes a picture's path and its outputs; returns paths of the files that it has written.
-    draw : callable, optional
-        Takes a picture's path, what was read of its outputs, what was found, and its frame;
-        returns the path of what it has drawn.
-    """
-
-    keep: Callable[[str, Mapping[str, Array], ReadOutputs], Sequence[str]] | None = None
-    draw: Callable[[str, ReadOutputs, Findings | None, Frame], str] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Picture:
-    """A picture as the model takes it.
-
-    Parameters
-    ----------
-    file : str
-    elements : ndarray or None
-        Shape of the input with one row; None if there is an error.
-    frame : Frame
-        What the model is shown of it.
-    hint, error : str
-    """
-
-    file: str
-    elements: Array | None = None
-    frame: Frame = field(default_factory=Frame)
-    hint: str = ""
-    error: str = ""
+_REPORTED_EVERY_S = 0.1
+"""A bar is drawn no more often: it takes as long as a small network."""
 
 
 class PictureRun:
@@ -134,11 +66,19 @@ class PictureRun:
         How many pictures the model gets together, where it leaves that open.
     truths : Truths, optional
     sink : Sink
+    num_threads : int, optional
+        As the user limits them.
 
     Raises
     ------
     InvalidArgumentError
         If the model takes no pictures, or not so many together.
+
+    Notes
+    -----
+    A picture that goes in alone is run by the thread that has read it, so that all processors are
+    busy however much of the time is the model's. A model with variables, or one that is profiled,
+    is run by one thread, and so is one whose user limits threads to one.
     """
 
     def __init__(
@@ -149,6 +89,7 @@ class PictureRun:
         batch: int | None = None,
         truths: Truths | None = None,
         sink: Sink | None = None,
+        num_threads: int | None = None,
     ) -> None:
         if len(model.inputs) != 1:
             raise InvalidArgumentError(
@@ -163,21 +104,28 @@ class PictureRun:
         self._truths = truths
         self._sink = Sink() if sink is None else sink
         self._metadata = FileMetadata(model)
-        self._normalization: Normalization | None = normalization_of(
-            request.picture
-        ) or self._metadata.normalization(_one(self._spec))
+        self._normalization = normalization_of(request.picture) or self._metadata.normalization(
+            input_of_one(self._spec)
+        )
         labels = None if request.labels is None else read_labels(request.labels)
         self._reader = OutputReader(
             model, labels, self._metadata, request.top, softmax=request.softmax
+        )
+        self._has_state = not model.is_light and bool(model.handle.loaded.graph.variables)
+        self._num_readers = num_readers(num_threads)
+        self._runs_when_read = (
+            self._batch == 1
+            and self._num_readers > 1
+            and not self._has_state
+            and request.trace is None
         )
         self._classes: Classes | None = None
         self._hints: list[str] = []
         self._input = ""
         self._first: dict[str, Array] | None = None
-        self._judged: list[Judgement | None] = []
 
-    def run(self, pictures: Sequence[str]) -> PicturesReport:
-        """Run on all pictures.
+    def run(self, pictures: Sequence[str], earlier: EarlierPart | None = None) -> PicturesReport:
+        """Run on all pictures, but for those of an earlier part.
 
         Raises
         ------
@@ -185,94 +133,104 @@ class PictureRun:
             If what is asked for does not go with the model, whatever the picture.
         """
         truths = self._truths.labels_of(pictures) if self._truths else [""] * len(pictures)
-        begin = time.perf_counter()
-        found: list[PictureResult] = []
-        for batch in self._batches(pictures):
-            found += self._run_batch(batch, truths[len(found) : len(found) + len(batch)])
-            report_progress(Progress(BackendId("armpy"), "pictures", len(found), len(pictures)))
-        return self._report(tuple(found), time.perf_counter() - begin)
-
-    def _batches(self, pictures: Sequence[str]) -> Iterator[list[_Picture]]:
-        """Pictures that the model gets together, in their order; one that is damaged is alone."""
-        waiting: list[_Picture] = []
-        for picture in self._read(pictures):
-            if waiting and (
-                picture.elements is None
-                or waiting[0].elements is None
-                or picture.elements.shape != waiting[0].elements.shape
-                or len(waiting) == self._batch
-            ):
-                yield waiting
-                waiting = []
-            waiting.append(picture)
-        if waiting:
-            yield waiting
-
-    def _read(self, pictures: Sequence[str]) -> Iterator[_Picture]:
-        """Read pictures, a few of them while the model is busy with others."""
-        waiting: deque[Future[_Picture]] = deque()
-        # A single thread: Pillow's warnings are held back in a way that only one may use.
-        with ThreadPoolExecutor(1, "armpy-pictures") as thread:
-            try:
-                for path in pictures:
-                    waiting.append(thread.submit(self._picture, path))
-                    if len(waiting) > max(_READ_AHEAD, self._batch):
-                        yield waiting.popleft().result()
-                while waiting:
-                    yield waiting.popleft().result()
-            finally:
-                for future in waiting:
-                    future.cancel()
-
-    def _picture(self, path: str) -> _Picture:
-        """A picture as the model takes it; what is wrong with the file is told in it."""
-        try:
-            image = open_image(path)
-        except InvalidArgumentError as error:
-            return _Picture(path, error=error.failed)
-        info = _one(self._spec).info
-        elements, hint = image_input(
-            image,
-            self._spec.name,
-            info,
-            size=self._request.picture.size,
-            resize=self._request.picture.resize,
-            normalization=self._normalization,
+        earlier = EarlierPart() if earlier is None else earlier
+        done, failed, answers = earlier.done, len(earlier.unusable), earlier.answers
+        begin = reported = time.perf_counter()
+        shown = ShownResults(_SHOWN)
+        with closing(self._batches(pictures[done:])) as batches:
+            for batch in batches:
+                outcomes = self._run_batch(batch, truths[done : done + len(batch)])
+                for outcome in outcomes:
+                    shown.add(outcome.result)
+                    failed += bool(outcome.result.error)
+                    if self._truths and not outcome.result.error:
+                        answers.add(outcome.judgement)
+                if self._sink.store is not None:
+                    self._sink.store(outcomes)
+                done += len(batch)
+                now = time.perf_counter()
+                if now - reported >= _REPORTED_EVERY_S or done == len(pictures):
+                    reported = now
+                    report_progress(Progress(BackendId("armpy"), "pictures", done, len(pictures)))
+        duration_s = time.perf_counter() - begin
+        accuracy = None if self._classes is None else answers.accuracy(self._classes)
+        report = self._report((*shown.first, *shown.last), duration_s)
+        return replace(
+            report,
+            total=len(pictures),
+            failed=failed,
+            resumed=earlier.done,
+            unusable=tuple(shown.unusable),
+            accuracy=accuracy,
         )
-        frame = Frame.of(image.size, shown_size(elements), self._request.picture.resize)
-        return _Picture(path, elements, frame, hint)
 
-    def _run_batch(self, batch: Sequence[_Picture], truths: Sequence[str]) -> list[PictureResult]:
+    def _batches(self, pictures: Sequence[str]) -> Generator[list[InputPicture], None, None]:
+        """Pictures that the model gets together, in their order; one that is damaged is alone."""
+        waiting: list[InputPicture] = []
+        ahead = self._num_readers + max(_READ_AHEAD, self._batch)
+        with closing(in_order(self._picture, pictures, self._num_readers, ahead)) as found:
+            for picture in found:
+                if waiting and (
+                    picture.elements is None
+                    or waiting[0].elements is None
+                    or picture.elements.shape != waiting[0].elements.shape
+                    or len(waiting) == self._batch
+                ):
+                    yield waiting
+                    waiting = []
+                waiting.append(picture)
+            if waiting:
+                yield waiting
+
+    def _picture(self, path: str) -> InputPicture:
+        """A picture, run where each is run alone; on one of several threads."""
+        request = self._request.picture
+        picture = read_picture(path, self._spec, request, self._normalization)
+        if picture.elements is None or not self._runs_when_read:
+            return picture
+        try:
+            return replace(picture, outputs=self._outputs(picture.elements))
+        except LayerValidationError as error:
+            return replace(picture, error=self._told(error))
+
+    def _outputs(self, elements: Array) -> dict[str, Array]:
+        """What the model gives; nothing is left of the run before it."""
+        if self._has_state:
+            self._model.reset_state()
+        return self._model.run({self._spec.name: elements})
+
+    def _told(self, error: LayerValidationError) -> str:
+        """What is wrong with a picture that a model of open shapes does not take."""
+        if self._spec.info.is_fully_shaped:
+            raise error
+        return str(error)
+
+    def _run_batch(
+        self, batch: Sequence[InputPicture], truths: Sequence[str]
+    ) -> list[PictureOutcome]:
         """Run on pictures of one shape, or tell what is wrong with one."""
-        if any(picture.elements is None for picture in batch):
-            return [
-                PictureResult(picture.file, error=picture.error, truth=truth)
-                for picture, truth in zip(batch, truths, strict=True)
-            ]
+        rows = [picture.elements for picture in batch if picture.elements is not None]
+        if not rows:
+            return _unusable(batch, truths, batch[0].error)
         for picture in batch:
             if picture.hint and picture.hint not in self._hints:
                 self._hints.append(picture.hint)
-        rows = [picture.elements for picture in batch if picture.elements is not None]
         # Always as many together: each other number would be prepared anew.
         rows += rows[-1:] * (self._batch - len(rows))
-        arrays = {self._spec.name: rows[0] if len(rows) == 1 else np.concatenate(rows)}
+        elements = rows[0] if len(rows) == 1 else np.concatenate(rows)
         if self._first is None:
-            self._first = arrays
-            shape = format_shape(arrays[self._spec.name].shape)
-            self._input = self._spec.data_type.name + shape
-        else:
-            self._model.reset_state()
-        try:
-            results = self._model.run(arrays)
-        except LayerValidationError as error:
-            if self._spec.info.is_fully_shaped:
-                raise
-            return [
-                PictureResult(picture.file, error=str(error), truth=truth)
-                for picture, truth in zip(batch, truths, strict=True)
-            ]
+            self._first = {self._spec.name: elements}
+            self._input = self._spec.data_type.name + format_shape(elements.shape)
+        results, error = batch[0].outputs, batch[0].error
+        if results is None and not error:
+            try:
+                results = self._outputs(elements)
+            except LayerValidationError as refusal:
+                error = self._told(refusal)
+        if results is None:
+            return _unusable(batch, truths, error)
         return [
-            self._result(picture, self._row(results, number, len(rows)), truth)
+            self._outcome(picture, self._row(results, number, len(rows)), truth)
             for number, (picture, truth) in enumerate(zip(batch, truths, strict=True))
         ]
 
@@ -296,29 +254,30 @@ class PictureRun:
                 )
         return {name: array[number : number + 1] for name, array in results.items()}
 
-    def _result(self, picture: _Picture, results: Mapping[str, Array], truth: str) -> PictureResult:
+    def _outcome(
+        self, picture: InputPicture, results: Mapping[str, Array], truth: str
+    ) -> PictureOutcome:
         """What the outputs say of a picture."""
         read = self._reader.read(results)
         assert picture.elements is not None
-        findings = findings_of(
-            self._reader,
-            results,
-            shown_size(picture.elements),
-            picture.frame,
-            self._request.min_score,
-        )
-        is_right = self._judge(results, read, truth) if self._truths else None
+        shown = shown_size(picture.elements)
+        min_score = self._request.min_score
+        findings = findings_of(self._reader, results, shown, picture.frame, min_score)
+        judgement = self._judge(results, read, truth) if self._truths else None
         files: list[str] = []
-        if self._sink.keep is not None:
-            files += self._sink.keep(picture.file, results, read)
-        if self._sink.draw is not None:
-            files.append(self._sink.draw(picture.file, read, findings, picture.frame))
-        return PictureResult(
+        if self._sink.files is not None:
+            files += self._sink.files.keep(picture.file, results, read)
+            files += self._sink.files.draw(picture.file, read, findings, picture.frame)
+        is_right = None if judgement is None else judgement.rank == 0
+        result = PictureResult(
             picture.file, read.reports, "", truth, is_right, findings, tuple(files)
         )
+        return PictureOutcome(result, results, judgement)
 
-    def _judge(self, results: Mapping[str, Array], read: ReadOutputs, truth: str) -> bool | None:
-        """Whether a picture's best class is what it shows; None if that is not known."""
+    def _judge(
+        self, results: Mapping[str, Array], read: ReadOutputs, truth: str
+    ) -> Judgement | None:
+        """What a picture's classes are beside what it shows; None if that is not known."""
         report = read.reports[0]
         if len(read.reports) != 1 or not report.classes:
             raise InvalidArgumentError(
@@ -331,13 +290,10 @@ class PictureRun:
         if self._classes is None:
             self._classes = self._all_classes(read.labels.get(spec.name), scores.size)
         if not truth:
-            self._judged.append(None)
             return None
         wanted = self._classes.index(truth)
         order = np.argsort(-scores, kind="stable")
-        rank = int(np.flatnonzero(order == wanted)[0])
-        self._judged.append(Judgement(wanted, int(order[0]), rank))
-        return rank == 0
+        return Judgement(wanted, int(order[0]), int(np.flatnonzero(order == wanted)[0]))
 
     def _all_classes(self, labels: Labels | None, num_classes: int) -> Classes:
         """The model's classes; every label of the file of truths is looked up at once."""
@@ -348,7 +304,7 @@ class PictureRun:
         return classes
 
     def _report(self, pictures: tuple[PictureResult, ...], duration_s: float) -> PicturesReport:
-        """Everything that was seen."""
+        """What was seen of the model."""
         request, model = self._request, self._model
         profiler: Profiler | None = None
         if request.trace is not None:
@@ -356,9 +312,6 @@ class PictureRun:
         timing = None
         if request.repeat is not None and self._first is not None:
             timing = time_runs(model, self._first, request.repeat)
-        accuracy = None
-        if self._classes is not None:
-            accuracy = accuracy_of(self._judged, self._classes)
         files = []
         if profiler is not None and request.trace:
             Path(request.trace).write_text(profiler.to_chrome_trace(), "utf-8")
@@ -370,15 +323,24 @@ class PictureRun:
             self._input,
             str(placement) if placement is not None else "not known",
             duration_s,
-            accuracy,
-            None if placement is None else PlacementReport.of(placement),
-            timing,
-            tuple(files),
-            (*self._hints, *self._reader.hints, *self._metadata.hints),
-            tuple(self._metadata.used),
-            steps,
-            profile,
+            placed=None if placement is None else PlacementReport.of(placement),
+            timing=timing,
+            files=tuple(files),
+            hints=(*self._hints, *self._reader.hints, *self._metadata.hints),
+            metadata=tuple(self._metadata.used),
+            steps=steps,
+            profile=profile,
         )
+
+
+def _unusable(
+    batch: Sequence[InputPicture], truths: Sequence[str], error: str
+) -> list[PictureOutcome]:
+    """Outcomes of pictures that could not be used."""
+    return [
+        PictureOutcome(PictureResult(picture.file, error=error, truth=truth))
+        for picture, truth in zip(batch, truths, strict=True)
+    ]
 
 
 def _batch_of(spec: TensorSpec, wanted: int | None) -> int:
@@ -394,10 +356,3 @@ def _batch_of(spec: TensorSpec, wanted: int | None) -> int:
             actual=str(wanted),
         )
     return first
-
-
-def _one(spec: TensorSpec) -> TensorSpec:
-    """An input as it would be for one picture."""
-    if not spec.shape or spec.shape[0] is None:
-        return spec
-    return TensorSpec(spec.name, replace(spec.info, shape=(1, *spec.shape[1:])))

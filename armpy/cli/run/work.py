@@ -15,6 +15,7 @@ from armpy.cli.run.output_path import check_output, is_result_file
 from armpy.cli.run.report import show_run
 from armpy.cli.run.run_file import compile_choice, finish_compiling
 from armpy.cli.run.run_model import RunRequest, run_model
+from armpy.errors import InvalidArgumentError
 from armpy.model import Model
 
 
@@ -30,6 +31,7 @@ def run(
     top: int | None,
     as_json: bool,
     compile: str | None,
+    resume: bool,
     **options: Any,  # Any: click hands over the fields of RunRequest by name
 ) -> None:
     """Run MODEL on PICTURES, on arrays, or on random numbers."""
@@ -38,7 +40,13 @@ def run(
     if output is not None:
         check_output(output)
     request_options = {**options, "trace": profile, "top": top or DEFAULT_TOP}
-    is_table = truth is not None or batch is not None or len(given) > 1
+    if resume and (output is None or not (given or truth)):
+        raise InvalidArgumentError(
+            "there is nothing to go on with",
+            where="--resume",
+            expected="pictures, and --output, where their results are kept",
+        )
+    is_table = truth is not None or batch is not None or len(given) > 1 or resume
     is_table = is_table or (bool(given) and not _is_plain(given, output))
     if compile is None:
         measures = profile is not None or options["repeat"] is not None
@@ -61,11 +69,13 @@ def run(
                 finish_compiling(loaded)
                 return
     # What reads pictures takes long to import, and a run on numbers has none.
-    from armpy.cli.run.many_pictures import print_table, run_on_pictures  # noqa: PLC0415
+    from armpy.cli.run import many_pictures  # noqa: PLC0415
 
-    table = run_on_pictures(load, given, truth, batch, request_options)
-    print_table(load_request.model, table, shown=top or 1, as_json=as_json)
-    if table.num_failed:
+    pictures_request = many_pictures.PicturesRequest(
+        load_request, tuple(given), truth, batch, request_options, resume
+    )
+    table = many_pictures.show_pictures(pictures_request, load, shown=top or 1, as_json=as_json)
+    if table.failed:
         click.get_current_context().exit(EXIT_PROBLEMS)
 
 

@@ -1,0 +1,1 @@
+"""Jobs: results of many pictures, written as they come, and taken up again where they stopped."""

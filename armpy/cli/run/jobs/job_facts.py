@@ -1,0 +1,71 @@
+"""Facts that a job's results depend on, by which a job that is taken up again is known."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import armpy
+from armpy.core.sha256 import sha256_of_file
+
+if TYPE_CHECKING:
+    from armpy.cli.load_request import CliLoadRequest
+
+_OF_NO_RESULT = frozenset({"image", "inputs", "output", "repeat", "trace", "seed", "labels"})
+"""Fields of a `RunRequest` that change no result of a picture, or whose file's digest counts."""
+
+
+def job_facts(
+    load_request: CliLoadRequest,
+    pictures: Sequence[str],
+    truths: Sequence[str],
+    options: Mapping[str, Any],  # Any: fields of RunRequest
+    batch: int | None,
+) -> dict[str, str]:
+    """All that the results of a job depend on, in words.
+
+    Parameters
+    ----------
+    load_request : CliLoadRequest
+    pictures : sequence of str
+        Paths.
+    truths : sequence of str
+        What they show; empty if that is not asked for.
+    options : mapping
+        Fields of a `RunRequest`.
+    batch : int, optional
+
+    Notes
+    -----
+    Files of a model's constants that lie beside it, and what is in the pictures, do not count.
+    """
+    facts = {
+        "armpy": armpy.__version__,
+        "model": _digest_of(load_request.model),
+        "pictures": f"{len(pictures):,}, {_digest(pictures)}",
+    }
+    if options.get("labels") is not None:
+        facts["labels"] = _digest_of(options["labels"])
+    if truths:
+        facts["truth"] = _digest(truths)
+    given = {**load_request.options.given(), "batch": batch}
+    given |= {name: value for name, value in options.items() if name not in _OF_NO_RESULT}
+    for name in ("front_end_options", "backend_options"):
+        given[name] = getattr(load_request, name) or None
+    return facts | {
+        name: str(value) for name, value in sorted(given.items()) if value not in (None, False)
+    }
+
+
+def _digest_of(path: str) -> str:
+    """The first half of a file's SHA-256."""
+    with Path(path).open("rb") as file:
+        return sha256_of_file(file)[:32]
+
+
+def _digest(texts: Iterable[str]) -> str:
+    """The first half of a SHA-256 of several texts."""
+    return hashlib.sha256(json.dumps(list(texts)).encode()).hexdigest()[:32]

@@ -1,0 +1,60 @@
+"""Lines about progress, for logs: a terminal has a bar."""
+
+from __future__ import annotations
+
+import time
+from typing import TextIO
+
+from armpy.core.turns import Clock
+
+_LEAST_S = 10.0
+_LEAST_SHARE = 0.01
+_MOST_S = 300.0
+
+
+class ProgressLines:
+    """Writes now and then how far a job has come.
+
+    Parameters
+    ----------
+    stream : file or None
+    done, total : int
+        Pictures that another process has done, and all.
+    clock : callable
+
+    Notes
+    -----
+    Ten seconds and a hundredth of the job lie between two lines at least, unless five minutes have
+    passed: a log of a job of any length stays short.
+    """
+
+    def __init__(
+        self, stream: TextIO | None, done: int, total: int, clock: Clock = time.monotonic
+    ) -> None:
+        self._stream = None if stream is None or stream.isatty() else stream
+        self._first = self._told = done
+        self._total = total
+        self._clock = clock
+        self._begin = self._told_at = clock()
+
+    def show(self, done: int) -> None:
+        """Write a line, if it is time for one."""
+        now = self._clock()
+        since = now - self._told_at
+        is_time = since >= _LEAST_S and done - self._told >= _LEAST_SHARE * self._total
+        if self._stream is None or done >= self._total or not (is_time or since >= _MOST_S):
+            return
+        self._told, self._told_at = done, now
+        rate = (done - self._first) / (now - self._begin)
+        left = f", {_duration((self._total - done) / rate)} left" if rate else ""
+        text = f"{done:,} of {self._total:,} pictures ({done / self._total:.0%})"
+        print(f"armpy: {text}, {rate:.1f} pictures/s{left}", file=self._stream, flush=True)
+
+
+def _duration(seconds: float) -> str:
+    """A time in the two units that matter."""
+    whole = round(seconds)
+    hours, minutes = divmod(whole // 60, 60)
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {whole % 60} s" if minutes else f"{whole} s"
