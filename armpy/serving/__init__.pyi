@@ -1,0 +1,3 @@
+from armpy.serving.predictor import Predictor as Predictor
+
+__all__: list[str]
