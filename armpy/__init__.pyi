@@ -27,6 +27,8 @@ from armpy.errors import (
     ParserError as ParserError,
     PreparationTimeoutError as PreparationTimeoutError,
     PluginError as PluginError,
+    ModelNotFoundError as ModelNotFoundError,
+    ModelUnavailableError as ModelUnavailableError,
     QueueFullError as QueueFullError,
     UnimplementedError as UnimplementedError,
     UnsupportedOperatorError as UnsupportedOperatorError,

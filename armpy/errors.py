@@ -4,6 +4,8 @@ The tree::
 
     ArmpyError
     ├── InvalidArgumentError          a caller passed something that cannot be used
+    │   └── ModelNotFoundError        a request names a model that is not served
+    ├── ModelUnavailableError         a served model is not loaded yet, or not any more
     ├── ParserError                   a model file is damaged or not understood
     │   └── UnsupportedOperatorError  a sound model file uses operators that armpy lacks
     ├── LayerValidationError          one layer breaks a rule of its operation
@@ -106,6 +108,14 @@ def _rebuild(kind: type[ArmpyError], fields: dict[str, object]) -> ArmpyError:
 
 class InvalidArgumentError(ArmpyError, ValueError):
     """A caller passed something that cannot be used."""
+
+
+class ModelNotFoundError(InvalidArgumentError):
+    """A request names a model, or a version of one, that is not served."""
+
+
+class ModelUnavailableError(ArmpyError):
+    """A served model is not loaded yet, or not any more; the same request may do later."""
 
 
 class ParserError(ArmpyError):

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from armpy.core.resident_memory import resident_bytes
 from armpy.tools.benchmark.bursts import Call, run_burst
 from armpy.tools.benchmark.engines import load
-from armpy.tools.benchmark.memory import resident_bytes
 from armpy.tools.benchmark.subject_model import ISubjectModel
 from armpy.tools.benchmark.subjects import Subject
 
