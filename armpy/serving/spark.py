@@ -76,7 +76,7 @@ def predict_udf(model: object, *, batch_size: int = 1024, **arguments: Any) -> A
     shapes = [_row_shape(spec) for spec in rows.inputs]
     real = rows.model.dequantize_outputs
     return predict_batch_udf(
-        _Made(predictor, [spec.name for spec in rows.inputs], [*outputs]),
+        _PredictFactory(predictor, [spec.name for spec in rows.inputs], [*outputs]),
         return_type=_return_type(outputs, real),
         batch_size=batch_size,
         # Of a row of one number, Spark makes no array.
@@ -84,8 +84,8 @@ def predict_udf(model: object, *, batch_size: int = 1024, **arguments: Any) -> A
     )
 
 
-class _Made:
-    """Makes what a worker of Spark calls for each batch."""
+class _PredictFactory:
+    """Factory of what a worker of Spark calls for each batch."""
 
     def __init__(self, predictor: Predictor, inputs: list[str], outputs: list[str]) -> None:
         self._predictor = predictor

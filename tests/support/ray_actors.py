@@ -30,24 +30,6 @@ class WatchedPredictor(ActorPredictor):
         return {**answers, "pid": np.full(len(batch["id"]), os.getpid())}
 
 
-class StumblingPredictor(ActorPredictor):
-    """A predictor that fails once answers are written, as long as a file is there."""
-
-    def __init__(self, model: Any, arguments: Mapping[str, Any], mark: Path, target: Path):
-        super().__init__(model, arguments)
-        self._mark, self._target = mark, target
-        self._calls = 0
-
-    def __call__(self, batch: Mapping[str, Any]) -> dict[str, Any]:
-        self._calls += 1
-        if self._mark.exists() and self._calls > 6:
-            for _ in range(300):
-                if [*self._target.glob("*.parquet")]:
-                    raise RuntimeError("as the test wants it")
-                time.sleep(0.1)
-        return super().__call__(batch)
-
-
 class Killer:
     """Kills one of the processes in a folder every so often, while a block runs."""
 
