@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Iterator
@@ -30,7 +31,8 @@ pytestmark = [
 
 @pytest.fixture(scope="module", autouse=True)
 def cluster() -> Iterator[None]:
-    with ray_node(ray):
+    # Reading takes one, what leaves out rows by their checkpoint another one for the whole job.
+    with ray_node(ray, num_cpus=3):
         ray.data.DataContext.get_current().enable_progress_bars = False
         yield
 
@@ -73,6 +75,18 @@ def test_a_devices_unit_is_taken_and_its_lack_ends_the_job() -> None:
     assert len(pictures(50, 1).map_batches(**arguments).take_all()) == 50
     with pytest.raises(Exception, match="NoSuch"):
         pictures(50, 1).map_batches(**of_digits(device="NoSuch")).take_all()
+
+
+@pytest.mark.parametrize(("num_cpus", "threads"), [(1, 1), (2, 2), (0.5, 1)])
+def test_threads_are_the_processors_of_a_task(num_cpus: float, threads: int) -> None:
+    def assigned() -> int | None:
+        from armpy.serving.prediction.thread_budget import assigned_threads
+
+        return assigned_threads()
+
+    told = ray.get(ray.remote(num_cpus=num_cpus)(assigned).remote())
+    assert told == min(threads, os.cpu_count() or 1)
+    assert assigned() is None  # this process is none of Ray's
 
 
 def test_what_is_sent_to_an_actor_is_small(tmp_path: Path) -> None:

@@ -14,10 +14,10 @@ from tests.support.row_models import DIGITS
 
 
 @contextmanager
-def ray_node(ray: Any) -> Iterator[None]:
-    """A node of two processors, on the loopback alone."""
+def ray_node(ray: Any, num_cpus: int = 2) -> Iterator[None]:
+    """A node that counts so many processors, on the loopback alone."""
     ray.init(
-        num_cpus=2,
+        num_cpus=num_cpus,
         _node_ip_address="127.0.0.1",
         include_dashboard=False,
         object_store_memory=200 << 20,
