@@ -1,95 +1,252 @@
-"""Throughput of many callers with and without a batcher, in turns.
+"""Callers of a batcher and of a plain pool of two threads, in turns; memory, and time until ready.
 
-python benchmarks/batching.py                      # a network of fully connected layers
-python benchmarks/batching.py bert_tiny.tflite     # or a model file
+python -m benchmarks.batching                     # the networks below, each in a new process
+python -m benchmarks.batching wide MODEL.tflite   # some of them, or model files
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
+import json
 import statistics
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 
 import armpy
 from armpy import DataType, Model, Network, TensorInfo, ops
 from armpy.core.turns import take_turns
-from armpy.tools.benchmark.bursts import run_burst
-from armpy.tools.measure.latency import latency_of
+from armpy.graph import Value
+from armpy.ops.activations import FusedActivation
+from armpy.ops.shapes import Padding
+from armpy.tools.benchmark.bursts import SubjectTurn, run_burst
+from benchmarks.common import description, run_python
+
+Item = dict[str, np.ndarray]
+
+_random = np.random.default_rng(1)
 
 
-def fully_connected(width: int, depth: int) -> Model:
-    """A model whose weights are read once per execution, however many rows there are."""
-    random = np.random.default_rng(1)
-    net = Network("fully connected")
-    value = net.input("x", TensorInfo((None, width), DataType.FLOAT32), default_shape=(1, width))
-    for layer in range(depth):
-        weights = (random.normal(size=(width, width)) / np.sqrt(width)).astype(np.float32)
+def _dense(net: Network, value: Value, columns: int, name: str) -> Value:
+    """A fully connected layer over the last axis."""
+    shape = value.info.shape or ()
+    depth = shape[-1] or 0
+    weights = (_random.normal(size=(columns, depth)) / np.sqrt(depth)).astype(np.float32)
+    flat = net.add(ops.Reshape((-1, depth)), value)
+    made = net.add(ops.FullyConnected(), flat, net.constant(weights), name=name)
+    return net.add(ops.Reshape((-1, *(size or 1 for size in shape[1:-1]), columns)), made)
+
+
+def wide() -> Network:
+    """Four fully connected layers of 1024: 16 MB of weights, which every execution reads."""
+    net = Network("wide")
+    value = net.input("x", TensorInfo((None, 1024), DataType.FLOAT32), default_shape=(1, 1024))
+    for layer in range(4):
+        weights = (_random.normal(size=(1024, 1024)) / 32).astype(np.float32)
         value = net.add(ops.FullyConnected(), value, net.constant(weights), name=f"fc_{layer}")
         value = net.add(ops.Activation(ops.ActivationFunction.RELU), value)
     net.output("y", value)
-    return Model(net)
+    return net
 
 
-def item_of(model: Model, seed: int) -> dict[str, np.ndarray]:
+def se_cnn() -> Network:
+    """Convolutions with squeeze and excitation, over pictures of 64 by 64."""
+    net = Network("se_cnn")
+    value = net.input("x", TensorInfo((1, 64, 64, 3), DataType.FLOAT32))
+    for block, channels in enumerate((16, 32, 64)):
+        depth = (value.info.shape or (0,))[-1] or 0
+        weights = (_random.normal(size=(channels, 3, 3, depth)) / 9).astype(np.float32)
+        value = net.add(
+            ops.Convolution2d((2, 2), padding=Padding.SAME, activation=FusedActivation.RELU),
+            value,
+            net.constant(weights),
+            name=f"conv_{block}",
+        )
+        mean = ops.Reduce(ops.ReduceOperation.MEAN, axes=(1, 2), keep_dims=True)
+        squeezed = _pointwise(net, net.add(mean, value), channels // 4, FusedActivation.RELU)
+        excited = _pointwise(net, squeezed, channels, FusedActivation.NONE)
+        gate = net.add(ops.Activation(ops.ActivationFunction.SIGMOID), excited)
+        value = net.add(ops.ElementwiseBinary(ops.BinaryOperation.MUL), value, gate)
+    value = net.add(ops.Reduce(ops.ReduceOperation.MEAN, axes=(1, 2)), value)
+    weights = _random.normal(size=(10, 64)).astype(np.float32)
+    net.output("y", net.add(ops.FullyConnected(), value, net.constant(weights)))
+    return net
+
+
+def _pointwise(net: Network, value: Value, channels: int, activation: FusedActivation) -> Value:
+    """A convolution of single pixels."""
+    depth = (value.info.shape or (0,))[-1] or 0
+    weights = (_random.normal(size=(channels, 1, 1, depth)) / np.sqrt(depth)).astype(np.float32)
+    return net.add(ops.Convolution2d(activation=activation), value, net.constant(weights))
+
+
+def vit() -> Network:
+    """Patches by a convolution, then two layers of a transformer of 64 tokens, 96 wide."""
+    width, heads, tokens = 96, 4, 64
+    net = Network("vit")
+    image = net.input("x", TensorInfo((1, 64, 64, 3), DataType.FLOAT32))
+    weights = (_random.normal(size=(width, 8, 8, 3)) / 14).astype(np.float32)
+    patches = net.add(ops.Convolution2d((8, 8)), image, net.constant(weights))
+    value = net.add(ops.Reshape((-1, tokens, width)), patches)
+    add, norm = ops.ElementwiseBinary(ops.BinaryOperation.ADD), ops.LayerNormalization(axes=(-1,))
+    for layer in range(2):
+
+        def split(kind: str, given: Value, perm: tuple[int, ...], layer: int = layer) -> Value:
+            flat = _dense(net, given, width, f"{kind}_{layer}")
+            parts = net.add(ops.Reshape((-1, tokens, heads, width // heads)), flat)
+            return net.add(ops.Transpose(perm), parts)
+
+        normal = net.add(norm, value)
+        scores = net.add(
+            ops.BatchMatMul(),
+            split("query", normal, (0, 2, 1, 3)),
+            split("key", normal, (0, 2, 3, 1)),
+        )
+        mixed = net.add(
+            ops.BatchMatMul(),
+            net.add(ops.Softmax(axis=-1), scores),
+            split("value", normal, (0, 2, 1, 3)),
+        )
+        joined = net.add(ops.Transpose((0, 2, 1, 3)), mixed)
+        joined = net.add(ops.Reshape((-1, tokens, width)), joined)
+        value = net.add(add, value, _dense(net, joined, width, f"out_{layer}"))
+        hidden = _dense(net, net.add(norm, value), 4 * width, f"wide_{layer}")
+        hidden = net.add(ops.Activation(ops.ActivationFunction.RELU), hidden)
+        value = net.add(add, value, _dense(net, hidden, width, f"narrow_{layer}"))
+    net.output("y", net.add(ops.Reduce(ops.ReduceOperation.MEAN, axes=(1,)), value))
+    return net
+
+
+BUILT: Mapping[str, Callable[[], Network]] = {"se_cnn": se_cnn, "vit": vit, "wide": wide}
+
+FILES: Mapping[str, Path] = {
+    "digits": Path("examples/digits/digits_int8.tflite"),
+    "vww": Path("../shared/models/mlperf_tiny/vww_96_int8.tflite"),
+}
+
+
+def opened(name: str) -> Model:
+    """A network by name, or a model file."""
+    if name in BUILT:
+        return Model(BUILT[name]())
+    return armpy.load(FILES.get(name, Path(name)))
+
+
+def item_of(model: Model, seed: int) -> Item:
     """Random inputs of one item."""
     random = np.random.default_rng(seed)
     item = {}
     for spec in model.inputs:
         shape = (1, *(size or 1 for size in (spec.shape or ())[1:]))
         dtype = spec.data_type.dtype
-        if dtype.kind == "f":
-            item[spec.name] = random.normal(size=shape).astype(dtype)
-        else:
-            item[spec.name] = random.integers(0, 100, shape).astype(dtype)
+        made = random.normal(size=shape) if dtype.kind == "f" else random.integers(0, 100, shape)
+        item[spec.name] = made.astype(dtype)
     return item
 
 
+def resident_mib(*models: Model) -> float:
+    """Memory of this process, pages of several processes shared among them, without arenas."""
+    for model in models:
+        model.free_working_memory()
+    gc.collect()
+    for line in Path("/proc/self/smaps_rollup").read_text().splitlines():
+        if line.startswith("Pss:"):
+            return int(line.split()[1]) / 1024
+    return float("nan")
+
+
+def measure(given: argparse.Namespace) -> dict[str, object]:
+    """All figures of one network, in this process."""
+    empty = resident_mib()
+    began = time.perf_counter()
+    model = opened(given.one)
+    items = [item_of(model, seed) for seed in range(given.callers)]
+    expected = [model.run(item) for item in items]
+    loaded_s = time.perf_counter() - began
+    alone = resident_mib(model)
+    began = time.perf_counter()
+    about = given.max_batch, given.max_wait_ms
+    batcher = armpy.Batcher(model, *about, workers=given.workers)
+    batcher.run(items[0])
+    ready_s = time.perf_counter() - began
+    with armpy.Batcher(model, *about, workers=given.workers, mode="batch") as batches:
+        batches_ready_s = time.perf_counter() - began - ready_s
+        for item, wanted in zip(items, expected, strict=True):
+            for name, array in batches.run(item).items():
+                np.testing.assert_array_equal(array, wanted[name])
+        futures = [batches.submit(item) for item in items]
+        for future in futures:
+            future.result()
+        several = batches._sizes.model
+        together = resident_mib(*dict.fromkeys((model, several)))
+    with batcher, ThreadPoolExecutor(2) as pool:
+        ways: dict[str, Callable[[Item], object]] = {
+            "pool": lambda item: pool.submit(model.run, item).result(),
+            "batcher": batcher.run,
+        }
+        calls = {way: [partial(run, item) for item in items] for way, run in ways.items()}
+        turns = {way: partial(run_burst, each, given.seconds) for way, each in calls.items()}
+        run_burst(calls["batcher"], 2.0)  # until it has decided
+        found = take_turns(turns, 0.0, least=given.turns)
+        told = batcher.statistics
+    rates = {way: [turn.runs / turn.wall_s for turn in each] for way, each in found.items()}
+    ratios = [b / p for b, p in zip(rates["batcher"], rates["pool"], strict=True)]
+    return {
+        "network": Path(given.one).stem,
+        "callers": given.callers,
+        **{f"{way}_per_s": statistics.median(each) for way, each in rates.items()},
+        "ratio": statistics.median(ratios),
+        "ratio_from_to": [min(ratios), max(ratios)],
+        "processor_ratio": _per_item(found["pool"]) / _per_item(found["batcher"]),
+        "mode": told.mode,
+        "changes": told.changes,
+        "trials": told.trials,
+        "direct_per_s": told.direct_per_s,
+        "batched_per_s": told.batched_per_s,
+        "mean_batch": told.mean_batch,
+        "loaded_s": loaded_s,
+        "ready_s": ready_s,
+        "batches_ready_s": batches_ready_s,
+        "model_mib": alone - empty,
+        "with_batches_by_model": (together - empty) / (alone - empty),
+    }
+
+
+def _per_item(turns: list[SubjectTurn]) -> float:
+    """Processor time of an item."""
+    return statistics.median(turn.processors_s / turn.runs for turn in turns)
+
+
 def main() -> None:
-    """Compare in turns, and print a table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("model", nargs="?", help="a model file")
+    """Measure each network in a process of its own."""
+    parser = argparse.ArgumentParser(description=description(__doc__))
+    parser.add_argument("networks", nargs="*", default=[*FILES, *BUILT])
+    parser.add_argument("--one", help=argparse.SUPPRESS)
     parser.add_argument("--callers", type=int, default=8)
     parser.add_argument("--max-batch", type=int, default=8)
     parser.add_argument("--max-wait-ms", type=float, default=2.0)
-    parser.add_argument("--seconds", type=float, default=1.0, help="of each turn")
-    parser.add_argument("--turns", type=int, default=5)
-    parser.add_argument("--threads", type=int, help="of the backends that have any")
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=0.5, help="of each turn")
+    parser.add_argument("--turns", type=int, default=8)
     given = parser.parse_args()
-    model = fully_connected(1024, 4)
-    if given.model:
-        model.close()
-        model = armpy.load(given.model, num_threads=given.threads)
-    items = [item_of(model, seed) for seed in range(given.callers)]
-    expected = [model.run(item) for item in items]
-    with model, armpy.Batcher(model, given.max_batch, given.max_wait_ms) as batcher:
-        for item, wanted in zip(items, expected, strict=True):
-            for name, array in batcher.run(item).items():
-                np.testing.assert_allclose(array, wanted[name], rtol=1e-3, atol=1e-4)
-        calls = {
-            way: [partial(run, item) for item in items]
-            for way, run in (("plain", model.run), ("batched", batcher.run))
-        }
-        turns = {way: partial(run_burst, each, given.seconds) for way, each in calls.items()}
-        found = take_turns(turns, 0.0, least=given.turns)
-        told = batcher.statistics
-    plain, batched = ([turn.runs / turn.wall_s for turn in each] for each in found.values())
-    ratios = [many / one for many, one in zip(batched, plain, strict=True)]
-    latency = latency_of([us for turn in found["batched"] for us in turn.durations_us])
-    print(f"{given.callers} callers, without: {statistics.median(plain):9.1f} items/s")
-    print(f"{given.callers} callers, batched: {statistics.median(batched):9.1f} items/s")
-    low, high = min(ratios), max(ratios)
-    print(f"ratio per turn: median {statistics.median(ratios):.2f}, {low:.2f} to {high:.2f}")
-    print(
-        f"latency through the batcher: median {latency.median_ms:.2f} ms, "
-        f"p99 {latency.p99_ms:.2f} ms, largest {latency.max_ms:.2f} ms"
-    )
-    print(
-        f"batches of {told.mean_batch:.1f}; waited {told.wait_ms_median:.2f} ms (p99 "
-        f"{told.wait_ms_p99:.2f}), ran {told.execution_ms_median:.2f} ms (p99 "
-        f"{told.execution_ms_p99:.2f})"
-    )
+    if given.one:
+        print(json.dumps(measure(given)))
+        return
+    options = ("callers", "max_batch", "max_wait_ms", "workers", "seconds", "turns")
+    chosen = [f"--{name.replace('_', '-')}={getattr(given, name)}" for name in options]
+    for name in given.networks:
+        done = run_python(["-m", "benchmarks.batching", "--one", name, *chosen])
+        if done.returncode:
+            print(f"{name}: {done.stderr[-1000:]}")
+            continue
+        for key, value in json.loads(done.stdout.splitlines()[-1]).items():
+            print(f"{key:>22} {value:.2f}" if isinstance(value, float) else f"{key:>22} {value}")
+        print(flush=True)
 
 
 if __name__ == "__main__":

@@ -203,6 +203,32 @@ class LoadedNetwork:
         """
         self._use(tuple(shapes))
 
+    def prepare_together(self, several: Sequence[Sequence[tuple[int, ...]]]) -> int:
+        """Make plans for several sets of input shapes, which share what constants are packed to.
+
+        Parameters
+        ----------
+        several : sequence of sequence of tuple of int
+            For each set one shape per input; kernels are chosen for the first.
+
+        Returns
+        -------
+        int
+            For how many of them: the first one alone if each would have constants of its own.
+
+        Notes
+        -----
+        None of them becomes the latest, so that calls do not wait for this.
+        """
+        for number, shapes in enumerate(several):
+            with self._lock:
+                self._check_open()
+                if number and self._symbolic.has_failed:
+                    return number
+                self._symbolic.trace_at_once()
+                self._find(tuple(map(tuple, shapes)))
+        return len(several)
+
     @property
     def is_closed(self) -> bool:
         """Whether it has been unloaded."""

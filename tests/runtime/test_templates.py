@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from armpy_numba_acc.program import sharing
+from armpy_numba_acc.program.offered import offer_constants, offered_constants
 
 from armpy.compiler import OptimizerOptions
 from armpy.compiler.passes.context import PassContext
@@ -21,6 +22,7 @@ from armpy.execution.programs.symbolic_programs import (
     ORDINARY_PLANS,
     ResizedNetwork,
     SymbolicProgram,
+    SymbolicPrograms,
 )
 from armpy.execution.settings import DEFAULT_PLAN_CACHE_SIZE
 from armpy.graph import Graph, Value
@@ -228,6 +230,49 @@ def _held(symbolic: SymbolicProgram) -> Sequence[Array]:
     """Large constants of a symbolic program."""
     operations: Sequence[Any] = [layer.operation for layer in symbolic._network.graph.layers]
     return [array for operation in operations for array in operation.program._program.held]
+
+
+def test_few_rows_of_a_wide_layer_read_the_weights_that_one_row_does() -> None:
+    net = Network()
+    x = net.input("x", f32(None, 640), default_shape=(1, 640))
+    net.output("y", net.add(FullyConnected(), x, net.constant(weights(1, 832, 640))))
+    model = load(net)
+    offered = offered_constants()
+    assert loaded(model).prepare_together([[(size, 640)] for size in (8, 4, 2)]) == 3
+    held = [array for one in loaded(model)._symbolic._symbolic for array in _held(one)]
+    assert held
+    for array in held:
+        assert any(np.shares_memory(array, constants) for constants in offered)
+    given = values(8, net)
+    singles = [np.asarray(model(row[None]))[0] for row in given]
+    for size in (2, 4, 8):  # as one row gives them, to the bit
+        np.testing.assert_array_equal(np.asarray(model(given[:size])), singles[:size])
+
+
+def test_what_another_program_has_outlives_it() -> None:
+    data = weights(5, 64, 64)
+    constants = np.concatenate([np.zeros(64, np.float32), data.reshape(-1)]).view(np.uint8)
+    offer_constants(constants)
+    found = sharing.shared(data, 0)
+    assert np.shares_memory(found, constants)
+    del constants
+    gc.collect()
+    np.testing.assert_array_equal(found.view(np.float32).reshape(64, 64), data)
+    assert not np.shares_memory(sharing.shared(data + 1, 0), found)
+
+
+def test_shapes_are_prepared_together_without_becoming_the_latest(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model = load(perceptron())
+    model(values(5, perceptron()))
+    assert loaded(model).prepare_together([[(size, 16)] for size in (9, 8)]) == 2
+    latest = loaded(model).latest
+    assert latest is not None
+    assert latest.shapes == ((5, 16),)
+    # Where sizes cannot be traced, each would have weights of its own.
+    monkeypatch.setattr(SymbolicPrograms, "_traced", lambda *_: None)
+    assert loaded(load(perceptron())).prepare_together([[(size, 16)] for size in (9, 8)]) == 1
 
 
 def test_plans_and_templates_are_bounded() -> None:

@@ -100,6 +100,7 @@ class SymbolicPrograms:
         self._symbolic: list[SymbolicProgram] = []
         self.error: ArmpyError | None = None
         self._num_plans = self._num_failures = self._num_traces = self._num_uses = 0
+        self._least_plans = ORDINARY_PLANS
         self._is_possible = is_possible and self._may_be_traced()
 
     def network(self, shapes: Shapes) -> OptimizedNetwork | None:
@@ -112,7 +113,7 @@ class SymbolicPrograms:
                     self._symbolic.insert(0, self._symbolic.pop(number))
                 return made
         is_in_vain = self._num_traces >= ENOUGH_TRACES and self._num_uses < self._num_traces
-        if not self._is_possible or self._num_plans < ORDINARY_PLANS or is_in_vain:
+        if not self._is_possible or self._num_plans < self._least_plans or is_in_vain:
             return None
         self._num_traces += 1
         try:
@@ -130,6 +131,15 @@ class SymbolicPrograms:
         # In front: the next call has similar shapes as a rule.
         self._symbolic = [traced, *self._symbolic[: MOST_SYMBOLIC - 1]]
         return made
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether sizes were traced in vain."""
+        return self._num_failures > 0
+
+    def trace_at_once(self) -> None:
+        """Trace the next shapes, whatever has been prepared: several are known to come."""
+        self._least_plans = 0
 
     def add(self, plan: ProgramPlan) -> None:
         """Look at a plan that was made the ordinary way: whether others like it may be traced."""

@@ -2,39 +2,40 @@
 
 from __future__ import annotations
 
-import math
 import os
+import threading
+import time
 import weakref
 from collections.abc import Mapping, Sequence
-from concurrent.futures import CancelledError, Future
-from concurrent.futures import TimeoutError as FutureTimeoutError
+from concurrent.futures import Future
 from functools import partial
 from typing import TYPE_CHECKING
 
-from armpy.core.arguments import MOST_THREADS, check_whole
 from armpy.errors import (
-    ExecutionCancelledError,
+    ExecutionTimeoutError,
     InvalidArgumentError,
-    QueueFullError,
 )
-from armpy.execution.scheduling.deadlines import Watch
+from armpy.execution.scheduling.executors import default_num_executors
 from armpy.execution.scheduling.stop_signal import deadline_in
 from armpy.model import late
-from armpy.model.model import Model
-from armpy.serving.batching.item import Answer, Item, too_late
-from armpy.serving.batching.rows import batch_sizes, read_item, with_open_batch
+from armpy.serving.batching.arguments import checked_arguments, checked_seconds
+from armpy.serving.batching.direct_calls import DirectCalls
+from armpy.serving.batching.entrance import Entrance, take_back
+from armpy.serving.batching.item import Answer, AnswerSlot, Item
+from armpy.serving.batching.mode_choice import ModeChoice
+from armpy.serving.batching.rows import has_open_batch
+from armpy.serving.batching.sizes import PreparedSizes
 from armpy.serving.batching.statistics import BatchCounter, BatcherStatistics
-from armpy.serving.batching.waiting_items import WaitingItems
+from armpy.serving.batching.waiting_items import WaitingItems, closed_error
 from armpy.serving.batching.workers import Workers
 
 if TYPE_CHECKING:
+    from armpy.model.model import Model
     from armpy.ops.operation import Array
-
-_WHEN_FULL = ("wait", "error")
 
 
 class Batcher:
-    """Runs single items that many callers hand in as batches, and hands each its row.
+    """Runs single items that many callers hand in: as batches where these pay, else directly.
 
     Parameters
     ----------
@@ -44,9 +45,9 @@ class Batcher:
     max_batch : int
         The most items that are run together.
     max_wait_ms : float
-        How long an item waits for others before it is run, if a worker is free.
+        How long an item of a batch waits for others at most, if a worker is free.
     max_waiting : int, optional
-        So many items wait at most; eight batches if left out.
+        So many items wait at most, beside those that are run; eight batches if left out.
     when_full : {"wait", "error"}
         What becomes of an item that finds no room: its caller waits for some, or gets a
         `QueueFullError`.
@@ -55,6 +56,10 @@ class Batcher:
     sizes : sequence of int, optional
         Numbers of rows that are executed: a batch is filled up to the next one. Powers of two and
         `max_batch` if left out.
+    mode : {"auto", "batch", "direct"}
+        Whether batches are measured against direct calls, and run where they answer more items per
+        second; or one of the two always. Sizes are prepared in the background as soon as they may
+        be of use, for "batch" before the batcher is there.
 
     Raises
     ------
@@ -64,6 +69,9 @@ class Batcher:
 
     Notes
     -----
+    Direct calls of `run` are made in their callers' threads. What came by `submit` or `run_async`
+    is run by threads of the batcher's, and so are batches that no caller of `run` has filled up.
+
     An item is checked, and what is handed in by `submit` or `run_async` copied, before it gets in
     line. If a batch fails, its items are run one by one, so that each gets its own answer or error.
     An item's row is the same as if it were alone as long as the model treats rows apart from each
@@ -86,59 +94,57 @@ class Batcher:
         when_full: str = "wait",
         workers: int = 1,
         sizes: Sequence[int] | None = None,
+        mode: str = "auto",
     ) -> None:
-        if not isinstance(model, Model):
-            raise InvalidArgumentError(
-                "there is no model to run",
-                where="Batcher",
-                expected="what armpy.load gave",
-                actual=type(model).__name__,
-            )
-        _check_whole("max_batch", max_batch)
-        check_whole(workers, "Batcher: workers", least=1, most=MOST_THREADS)
-        waiting = 8 * max_batch if max_waiting is None else max_waiting
-        _check_whole("max_waiting", waiting)
-        self._max_wait_ms = _checked_wait(max_wait_ms)
-        if when_full not in _WHEN_FULL:
-            raise _wrong("when_full", " or ".join(map(repr, _WHEN_FULL)), when_full)
-        chosen = _checked_sizes(sizes, max_batch)
-        self._given = model
-        self._model = with_open_batch(model, max_batch)
-        self._specs, self._max_batch = self._model.inputs, max_batch
-        # A shape is compiled now or in the middle of a call: no caller shall wait for that.
-        try:
-            self._prepare(chosen)
-        except BaseException:
-            self._close_model()
-            raise
+        given = checked_arguments(
+            model, max_batch, max_wait_ms, max_waiting, when_full, workers, sizes, mode
+        )
+        self._given, self._arguments = model, given
+        self._specs = model.inputs
+        self._sizes = PreparedSizes(model, given.sizes, is_open=has_open_batch(model, max_batch))
+        self._direct = DirectCalls(model)
         self._tally = BatchCounter()
         self._items = WaitingItems(
-            max_batch, self._max_wait_ms / 1e3, waiting, refuses=when_full == "error"
+            *(max_batch, given.max_wait_s, given.max_waiting, workers),
+            refuses=given.refuses,
+            is_strict=mode == "batch",
         )
-        self._workers = Workers(self._model, self._items, chosen, self._tally, workers)
+        num_threads = max(workers, default_num_executors())
+        self._most_direct = num_threads + given.max_waiting
+        is_ready = partial(_are_prepared, self._sizes, self._direct)
+        is_fixed = mode != "auto" or max_batch == 1
+        self._choice = ModeChoice(is_ready, self._items.set_batching, is_fixed=is_fixed)
+        look = partial(_look, self._choice, self._tally, self._items, self._direct)
+        about = self._direct, self._sizes, self._items, self._tally
+        self._workers = Workers(*about, num_threads, look)
+        self._entrance = Entrance(self._items, self._workers, self._tally)
+        try:
+            if self._direct.latest is not None:
+                self._sizes.begin(self._direct.latest, waits=mode == "batch")
+        except BaseException:
+            self._sizes.close()
+            raise
+        self._begin()
         # The workers hold the items and not the batcher, so that one which nobody closes can go;
         # they end then, when what is in line has its answers.
         self._finalizer = weakref.finalize(self, self._items.close, drops=False)
         _batchers.add(self)
 
+    def _begin(self) -> None:
+        """Begin in the way that was asked for."""
+        if self._arguments.mode == "batch":
+            self._choice.chosen = True
+            self._items.set_batching(True)
+
     def _begin_again(self) -> None:
         """Begin without items and workers, in a process that was forked."""
-        self._items.reset()
-        self._tally.reset()
-        self._workers.reset()
-
-    def _prepare(self, sizes: Sequence[int]) -> None:
-        """Prepare the model for every number of rows, if all other dimensions are known."""
-        rows = {spec.name: (spec.shape or ())[1:] for spec in self._specs}
-        if any(None in row for row in rows.values()):
-            return
-        for size in sizes:
-            self._model.prepare(
-                {name: (size, *(n or 0 for n in row)) for name, row in rows.items()}
-            )
+        for part in (self._items, self._tally, self._workers, self._direct, self._sizes):
+            part.reset()
+        self._choice.reset()
+        self._begin()
 
     def run(self, inputs: Mapping[str, object], *, deadline_s: float | None = None) -> Answer:
-        """Run one item in a batch with others, and wait for its answer.
+        """Run one item, in a batch with others where that pays, and wait for its answer.
 
         Parameters
         ----------
@@ -163,9 +169,50 @@ class Batcher:
         ExecutionCancelledError
             If the batcher was closed without waiting for it.
         """
-        item = self._read(inputs, deadline_s)
-        self._enter(item)
-        return self._answer(item)
+        if not self._items.is_batching and not self._is_crowded():
+            return self._run_directly(inputs, deadline_s)
+        item = self._read(inputs, deadline_s, AnswerSlot())
+        # Signals interrupt the main thread, which is not to have others' items then.
+        leads = threading.get_ident() != threading.main_thread().ident
+        self._entrance.enter(item, leads=leads)
+        return self._entrance.answer(item)
+
+    def _is_crowded(self) -> bool:
+        """Whether so many items are run directly that the next one is to wait in line."""
+        if len(self._direct.running) < self._most_direct:
+            return False
+        if self._items.refuses:
+            self._tally.count("refused")
+            raise self._items.full_error()
+        return True
+
+    def _run_directly(self, inputs: Mapping[str, object], deadline_s: float | None) -> Answer:
+        """Run an item in its caller's thread."""
+        direct, items = self._direct, self._items
+        running = direct.running
+        if deadline_s is not None:
+            deadline_s = min(checked_seconds(deadline_s), threading.TIMEOUT_MAX)
+        given, keeps_axis = direct.single(inputs)
+        begin = time.perf_counter()
+        if not running and not items.num_under_way:
+            self._choice.resume(begin)
+        running.append(None)
+        try:
+            if items.is_closed:
+                raise closed_error()
+            return direct.run(given, keeps_axis, deadline_s)
+        except BaseException as error:
+            is_late = deadline_s is not None and isinstance(error, ExecutionTimeoutError)
+            self._tally.count("expired" if is_late else "failed")
+            raise
+        finally:
+            now = self._choice.last_s = time.perf_counter()
+            self._tally.ran_directly(now - begin)
+            if now >= self._choice.next_look_s:
+                _look(self._choice, self._tally, items, direct)
+            running.pop()
+            if items.is_closed:
+                direct.tell_drained()
 
     def __call__(self, *arrays: object) -> Array | tuple[Array, ...]:
         """`run` with the inputs in order; the output, or all of them where there are several."""
@@ -195,11 +242,12 @@ class Batcher:
         InvalidArgumentError, QueueFullError, ExecutionTimeoutError
             As for `run`; the last only if no room is found in time.
         """
-        item = self._read(inputs, deadline_s)
+        future: Future[Answer] = Future()
+        item = self._read(inputs, deadline_s, future)
         # The caller goes on and may write to its arrays; `run` waits, and needs no copy.
         item.own_arrays()
-        self._enter(item)
-        return item.future
+        self._entrance.enter(item)
+        return future
 
     async def run_async(
         self, inputs: Mapping[str, object], *, deadline_s: float | None = None
@@ -210,78 +258,33 @@ class Batcher:
         --------
         >>> scores = (await batcher.run_async({"image": image}))["scores"]  # doctest: +SKIP
         """
-        item = self._read(inputs, deadline_s)
+        future: Future[Answer] = Future()
+        item = self._read(inputs, deadline_s, future)
         item.own_arrays()
-        room = self._add(item)
-        if room is not None:
-            try:
-                await late.wait_for(late.wrap_future(room), item.remaining_s)
-            except TimeoutError:
-                self._tally.count("expired")
-                raise too_late() from None
-            self._watch(item)
-        return await late.wrap_future(item.future)
+        await self._entrance.enter_async(item)
+        return await late.wrap_future(future)
 
-    def _read(self, inputs: Mapping[str, object], deadline_s: float | None) -> Item:
+    def _read(
+        self,
+        inputs: Mapping[str, object],
+        deadline_s: float | None,
+        future: Future[Answer] | AnswerSlot,
+    ) -> Item:
         """One item, checked."""
         if deadline_s is not None:
-            deadline_s = deadline_in(_checked_seconds(deadline_s))
-        item = read_item(self._specs, inputs, self._model.quantize_inputs, deadline_s)
-        item.future.add_done_callback(partial(_take_back, self._items, item))
+            deadline_s = deadline_in(checked_seconds(deadline_s))
+        item = Item(*self._direct.rows_of(inputs), deadline_s, future)
+        if isinstance(future, Future):
+            future.add_done_callback(partial(take_back, self._items, item))
+        if not self._items.num_under_way and not self._direct.running:
+            self._choice.resume(time.perf_counter())
         return item
-
-    def _add(self, item: Item) -> Future[None] | None:
-        """Let an item in; a future of the room for it if there is none yet."""
-        self._workers.start()  # none are there yet in a process that was forked
-        try:
-            room = self._items.add(item)
-        except QueueFullError:
-            self._tally.count("refused")
-            raise
-        if room is None:
-            self._watch(item)
-        return room
-
-    def _watch(self, item: Item) -> None:
-        """End an item's waiting at its deadline."""
-        if item.deadline_s is not None:
-            item.watch(Watch(item.deadline_s, partial(_expire, self._items, item, self._tally)))
-
-    def _enter(self, item: Item) -> None:
-        """Let an item in, and wait until there is room for it."""
-        room = self._add(item)
-        if room is None:
-            return
-        try:
-            room.result(item.remaining_s)
-        except FutureTimeoutError:
-            # Cancelling fails where a worker gave room at the same moment: the item is in line
-            # then, and its deadline is watched as any other's.
-            if room.cancel():
-                self._tally.count("expired")
-                raise too_late() from None
-        except BaseException:
-            # An interrupt of the waiting caller: nobody would take the answer, and the room would
-            # stay taken.
-            room.cancel()
-            item.future.cancel()
-            raise
-        self._watch(item)
-
-    def _answer(self, item: Item) -> Answer:
-        """Wait for an item's answer."""
-        try:
-            return item.future.result()
-        except CancelledError:
-            raise _given_up() from None
-        except BaseException:
-            item.future.cancel()  # nobody waits for it any more
-            raise
 
     @property
     def statistics(self) -> BatcherStatistics:
         """What it has done so far."""
-        return self._tally.statistics(len(self._items))
+        sizes, problem = self._sizes.prepared, self._sizes.problem
+        return self._tally.statistics(len(self._items), self._choice, sizes, problem)
 
     @property
     def model(self) -> Model:
@@ -309,12 +312,8 @@ class Batcher:
             item.future.cancel()
         # Only then: the workers run the model that is closed next.
         self._workers.join()
-        self._close_model()
-
-    def _close_model(self) -> None:
-        """Close a model of its own."""
-        if self._model is not self._given and not self._given.is_closed:
-            self._model.close()
+        self._direct.drain()
+        self._sizes.close()
 
     def __enter__(self) -> Batcher:
         return self
@@ -330,7 +329,9 @@ class Batcher:
 
     def __repr__(self) -> str:
         state = "closed" if self.is_closed else f"{len(self._items)} waiting"
-        return f"Batcher({self._given!r}, {self._max_batch}, {self._max_wait_ms:g}; {state})"
+        given = self._arguments
+        about = f"{given.max_batch}, {1e3 * given.max_wait_s:g}, mode={given.mode!r}"
+        return f"Batcher({self._given!r}, {about}; {state})"
 
 
 _batchers: weakref.WeakSet[Batcher] = weakref.WeakSet()
@@ -348,62 +349,15 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_begin_again)
 
 
-def _take_back(items: WaitingItems, item: Item, future: Future[Answer]) -> None:
-    """Free the room of an item that was cancelled."""
-    # Called for every end of a future, and within `cancel` itself, by whatever thread calls that.
-    if future.cancelled():
-        items.remove(item)
+def _are_prepared(sizes: PreparedSizes, direct: DirectCalls) -> bool:
+    """Whether batches of what came last can be run; they are prepared otherwise."""
+    return direct.latest is not None and sizes.ask(direct.latest)
 
 
-def _expire(items: WaitingItems, item: Item, tally: BatchCounter) -> None:
-    """End an item whose deadline has passed; one that is being executed, for its caller alone."""
-    items.remove(item)
-    if not item.future.done():
-        tally.count("expired")
-        item.expire()
-
-
-def _given_up() -> ExecutionCancelledError:
-    """The error for an item that was taken back."""
-    return ExecutionCancelledError("the item was given up", where="Batcher")
-
-
-def _check_whole(name: str, given: object) -> None:
-    """Check a number that is to be 1 or more."""
-    if isinstance(given, bool) or not isinstance(given, int) or given < 1:
-        raise _wrong(name, "a whole number of 1 or more", given)
-
-
-def _checked_wait(given: float) -> float:
-    """How long items wait, in milliseconds."""
-    if not isinstance(given, (int, float)) or not 0 <= given < math.inf:
-        raise _wrong("max_wait_ms", "a number of milliseconds, 0 or more", given)
-    return float(given)
-
-
-def _checked_seconds(given: float) -> float:
-    """How long an item may take: no time at all if its caller had less than that left."""
-    if not isinstance(given, (int, float)) or math.isnan(given):
-        raise _wrong("deadline_s", "a number of seconds", given)
-    return max(0.0, float(given))
-
-
-def _checked_sizes(given: Sequence[int] | None, max_batch: int) -> tuple[int, ...]:
-    """The numbers of rows that are executed, smallest first."""
-    if given is None:
-        return batch_sizes(max_batch)
-    if not isinstance(given, Sequence):
-        raise _wrong("sizes", "whole numbers", given)
-    for size in given:
-        _check_whole("sizes", size)
-    sizes = tuple(sorted({*given}))
-    if not sizes or sizes[-1] != max_batch:
-        raise _wrong("sizes", f"whole numbers, the largest of them max_batch ({max_batch})", given)
-    return sizes
-
-
-def _wrong(name: str, expected: str, given: object) -> InvalidArgumentError:
-    """The error for an argument that cannot be used."""
-    return InvalidArgumentError(
-        f"{name} cannot be used", where="Batcher", expected=expected, actual=repr(given)
-    )
+def _look(
+    choice: ModeChoice, tally: BatchCounter, items: WaitingItems, direct: DirectCalls
+) -> None:
+    """Let the choice see what there is to decide, if it is time to."""
+    now = choice.last_s = time.perf_counter()
+    if now >= choice.next_look_s:
+        choice.look(now, tally.items, len(direct.running) + items.num_under_way)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import copy
 import logging
+import threading
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future, InvalidStateError
+from concurrent.futures import CancelledError, Future, InvalidStateError
 from typing import TypeAlias, TypeVar
 
 from armpy.errors import ExecutionTimeoutError
@@ -20,6 +21,60 @@ Answer: TypeAlias = dict[str, Array]
 T = TypeVar("T")
 
 
+class AnswerSlot:
+    """Future for a caller that waits at once: what every item of `Batcher.run` pays for is less."""
+
+    __slots__ = ("_claim", "_is_over", "_outcome")
+
+    def __init__(self) -> None:
+        self._outcome: tuple[Answer | None, BaseException | None] = (None, None)
+        # Who takes it out says what came of it; a list's `pop` is one step, and needs no lock.
+        self._claim = [None]
+        self._is_over = threading.Lock()
+        self._is_over.acquire()
+
+    def result(self) -> Answer:
+        """Wait for the answer; what went wrong is raised."""
+        with self._is_over:
+            answer, error = self._outcome
+        if answer is None:
+            assert error is not None
+            raise error
+        return answer
+
+    def done(self) -> bool:
+        """Whether it has been told what came of it."""
+        return not self._claim
+
+    def cancel(self) -> bool:
+        """Take nothing more; whether nothing was told before."""
+        return self._tell(None, CancelledError())
+
+    def set_running_or_notify_cancel(self) -> bool:
+        """Whether there is something to do."""
+        return bool(self._claim)
+
+    def set_result(self, answer: Answer) -> None:
+        """Tell the answer."""
+        if not self._tell(answer, None):
+            raise InvalidStateError
+
+    def set_exception(self, error: BaseException) -> None:
+        """Tell what went wrong."""
+        if not self._tell(None, error):
+            raise InvalidStateError
+
+    def _tell(self, answer: Answer | None, error: BaseException | None) -> bool:
+        """Tell once; whether this was the first time."""
+        try:
+            self._claim.pop()
+        except IndexError:
+            return False
+        self._outcome = answer, error
+        self._is_over.release()
+        return True
+
+
 class Item:
     """One caller's inputs and answer.
 
@@ -31,13 +86,13 @@ class Item:
         Whether the caller's arrays have a batch dimension of 1, as the answer's will.
     deadline_s : float, optional
         By `time.perf_counter`.
+    future : Future or AnswerSlot
+        Of the outputs by name.
 
     Attributes
     ----------
     key : tuple
         Shapes: only items of the same shapes can be run together.
-    future : Future
-        Of the outputs by name.
     arrived_s : float
         By `time.perf_counter`.
     is_waiting : bool
@@ -56,14 +111,18 @@ class Item:
     )
 
     def __init__(
-        self, arrays: Mapping[str, Array], keeps_axis: bool, deadline_s: float | None
+        self,
+        arrays: Mapping[str, Array],
+        keeps_axis: bool,
+        deadline_s: float | None,
+        future: Future[Answer] | AnswerSlot,
     ) -> None:
         self.arrays = arrays
         self.keeps_axis = keeps_axis
         self.deadline_s = deadline_s
         # A list first: a generator takes longer, and this is done for every item.
         self.key = tuple([array.shape for array in arrays.values()])
-        self.future: Future[Answer] = Future()
+        self.future = future
         self.arrived_s = time.perf_counter()
         self.is_waiting = False
         self._watch: Watch | None = None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -11,14 +10,15 @@ from armpy.errors import ArmpyError, InvalidArgumentError
 from armpy.execution.arrays.conversion import as_input
 from armpy.execution.arrays.tensor_spec import TensorSpec
 from armpy.execution.calls.run import as_dict
+from armpy.model import late
 from armpy.model.model import Model
 from armpy.ops.operation import Array
 from armpy.serving.batching.item import Answer, Item
 from armpy.tensor import Shape, format_shape
 
 
-def with_open_batch(model: Model, max_batch: int) -> Model:
-    """A model that takes any number of rows.
+def has_open_batch(model: Model, max_batch: int) -> bool:
+    """Check that a model can be run on several items at once.
 
     Parameters
     ----------
@@ -28,13 +28,13 @@ def with_open_batch(model: Model, max_batch: int) -> Model:
 
     Returns
     -------
-    Model
-        `model` itself if it does; else one of `Model.reshape`.
+    bool
+        Whether it takes any number of rows as it is; otherwise `Model.reshape` makes one that does.
 
     Raises
     ------
     InvalidArgumentError
-        If the model cannot be run on several items at once; the text says why.
+        If it cannot; the text says why.
     """
     for spec in model.inputs:
         if not spec.shape:
@@ -43,33 +43,30 @@ def with_open_batch(model: Model, max_batch: int) -> Model:
     if not model.is_light and model.graph.variables:
         raise _unsuitable("the model has state, which would go from caller to caller")
     if all(_first(spec.shape) is None for spec in model.inputs):
-        _check_outputs(model)
-        return model
+        _check_outputs(model.outputs)
+        return True
     fixed = {_first(spec.shape) for spec in model.inputs} - {None}
     if len(fixed) > 1:
         told = ", ".join(f"{s.name}{format_shape(s.shape)}" for s in model.inputs)
         raise _unsuitable("the inputs differ in their first dimension", told)
-    return _opened(model, max_batch)
+    _check_opened(model, max_batch)
+    return False
 
 
-def _opened(model: Model, max_batch: int) -> Model:
-    """`with_open_batch` of a model whose file has fixed the batch."""
+def _check_opened(model: Model, max_batch: int) -> None:
+    """`has_open_batch` of a model whose file has fixed the batch, without preparing anything."""
     try:
+        source = model.handle.source
         # Tried with a batch that no file fixes by chance: a constant that happens to be the file's
         # batch shows as an error here, and not as wrong rows later.
-        several = model.reshape(_shapes(model.inputs, max_batch + 1))
+        late.with_input_shapes(source, _shapes(model.inputs, max_batch + 1))
+        opened = late.with_input_shapes(source, _shapes(model.inputs, None))
     except ArmpyError as error:
         raise InvalidArgumentError(
             f"the model's batch is fixed, and cannot be changed: {error}", where="Batcher"
         ) from error
-    several.close()
-    opened = model.reshape(_shapes(model.inputs, None))
-    try:
-        _check_outputs(opened)
-    except BaseException:
-        opened.close()
-        raise
-    return opened
+    names = opened.output_names
+    _check_outputs([TensorSpec(n, v.info) for n, v in zip(names, opened.outputs, strict=True)])
 
 
 def _shapes(specs: Sequence[TensorSpec], batch: int | None) -> dict[str, Shape]:
@@ -77,9 +74,9 @@ def _shapes(specs: Sequence[TensorSpec], batch: int | None) -> dict[str, Shape]:
     return {spec.name: (batch, *(spec.shape or ())[1:]) for spec in specs}
 
 
-def _check_outputs(model: Model) -> None:
+def _check_outputs(specs: Sequence[TensorSpec]) -> None:
     """Check that every output may have a row for each item."""
-    for spec in model.outputs:
+    for spec in specs:
         if spec.shape is not None and (not spec.shape or spec.shape[0] is not None):
             raise _unsuitable(
                 f"output '{spec.name}' has not as many rows as the inputs", str(spec.info)
@@ -105,8 +102,7 @@ def read_item(
     specs: Sequence[TensorSpec],
     inputs: Mapping[str, object],
     quantize: bool = False,
-    deadline_s: float | None = None,
-) -> Item:
+) -> tuple[dict[str, Array], bool]:
     """Check one item's inputs, so that nothing is wrong with them once they are in a batch.
 
     Parameters
@@ -116,8 +112,13 @@ def read_item(
     inputs : mapping of str to array_like
     quantize : bool
         Whether real numbers are quantised.
-    deadline_s : float, optional
-        By `time.perf_counter`.
+
+    Returns
+    -------
+    dict of str to ndarray
+        One row of each input, without the batch dimension.
+    bool
+        Whether they came with one of 1.
 
     Raises
     ------
@@ -147,7 +148,7 @@ def read_item(
             where="Batcher",
             fix="Give all of them with it, or without",
         )
-    return Item(arrays, with_axis == {True}, deadline_s)
+    return arrays, with_axis == {True}
 
 
 def _row(spec: TensorSpec, given: object, quantize: bool) -> tuple[Array, bool]:
@@ -193,11 +194,7 @@ def answers(items: Sequence[Item], size: int, outputs: Answer) -> list[Answer]:
     InvalidArgumentError
         If an output has not as many rows as the batch.
     """
-    for name, array in outputs.items():
-        if array.ndim == 0 or array.shape[0] != size:
-            raise _unsuitable(
-                f"output '{name}' has not as many rows as the inputs", format_shape(array.shape)
-            )
+    check_rows(outputs, size)
     # Copies: a view would keep the whole batch alive, and let callers see each other's rows.
     return [
         {
@@ -208,6 +205,10 @@ def answers(items: Sequence[Item], size: int, outputs: Answer) -> list[Answer]:
     ]
 
 
-def batch_sizes(max_batch: int) -> tuple[int, ...]:
-    """Sizes that a model is prepared for: powers of two, and the largest."""
-    return (*(2**power for power in range(math.ceil(math.log2(max_batch)))), max_batch)
+def check_rows(outputs: Answer, size: int) -> None:
+    """Check that every output has as many rows as were run."""
+    for name, array in outputs.items():
+        if array.ndim == 0 or array.shape[0] != size:
+            raise _unsuitable(
+                f"output '{name}' has not as many rows as the inputs", format_shape(array.shape)
+            )

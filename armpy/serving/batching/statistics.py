@@ -6,6 +6,10 @@ import threading
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from armpy.serving.batching.mode_choice import ModeChoice
 
 _LATEST = 1000
 """So many waits and executions are remembered."""
@@ -19,8 +23,10 @@ class BatcherStatistics:
     ----------
     items : int
         Answered, be it with an error of their batch.
+    direct : int
+        Of them, those that were run by themselves.
     batches : int
-        Executions, those of single items after an error included.
+        Executions, those of single items included.
     failed, expired, refused : int
         Items that ended with an error of the model, missed their deadline, or found no room.
     padded_rows : int
@@ -33,9 +39,21 @@ class BatcherStatistics:
         How long the latest items waited for their batch to begin.
     execution_ms_median, execution_ms_p99 : float
         How long the latest executions took.
+    mode : {"direct", "batch"}
+        What was found to answer more items, as things are now.
+    changes, trials : int
+        How often that has changed, and how often the other way was tried.
+    direct_per_s, batched_per_s : float
+        Items per second as last measured of each way, with the callers of that time; 0 where it
+        was not tried.
+    sizes : tuple of int
+        Numbers of rows that are prepared.
+    problem : str
+        Why there can be no batches; empty if nothing stands against them.
     """
 
     items: int
+    direct: int
     batches: int
     failed: int
     expired: int
@@ -47,10 +65,23 @@ class BatcherStatistics:
     wait_ms_p99: float
     execution_ms_median: float
     execution_ms_p99: float
+    mode: str
+    changes: int
+    trials: int
+    direct_per_s: float
+    batched_per_s: float
+    sizes: tuple[int, ...]
+    problem: str
 
 
 class BatchCounter:
-    """Counts what a batcher does, from several threads."""
+    """Counts what a batcher does, from several threads.
+
+    Attributes
+    ----------
+    items : int
+        Answered so far.
+    """
 
     def __init__(self) -> None:
         self.reset()
@@ -58,9 +89,8 @@ class BatchCounter:
     def reset(self) -> None:
         """Begin with nothing."""
         self._lock = threading.Lock()
-        self._counts = dict.fromkeys(
-            ("items", "batches", "failed", "expired", "refused", "padded_rows"), 0
-        )
+        self.items = self._direct = self._batches = self._padded_rows = 0
+        self._counts = dict.fromkeys(("failed", "expired", "refused"), 0)
         self._waits_ms: deque[float] = deque(maxlen=_LATEST)
         self._executions_ms: deque[float] = deque(maxlen=_LATEST)
 
@@ -74,27 +104,50 @@ class BatchCounter:
         with self._lock:
             self._waits_ms.extend([1e3 * wait for wait in waits_s])
 
-    def executed(self, num_items: int, size: int, duration_s: float) -> None:
-        """Count an execution."""
+    def ran_directly(self, duration_s: float) -> None:
+        """Count an item that was run by itself."""
         with self._lock:
-            self._counts["batches"] += 1
-            self._counts["items"] += num_items
-            self._counts["padded_rows"] += size - num_items
+            self.items += 1
+            self._direct += 1
             self._executions_ms.append(1e3 * duration_s)
 
-    def statistics(self, waiting: int) -> BatcherStatistics:
+    def executed(self, num_items: int, size: int, duration_s: float) -> None:
+        """Count an execution of several rows."""
+        with self._lock:
+            self._batches += 1
+            self.items += num_items
+            self._padded_rows += size - num_items
+            self._executions_ms.append(1e3 * duration_s)
+
+    def statistics(
+        self, waiting: int, choice: ModeChoice, sizes: tuple[int, ...], problem: str
+    ) -> BatcherStatistics:
         """All of it, as it is now."""
         with self._lock:
             waits, executions = sorted(self._waits_ms), sorted(self._executions_ms)
             counts = dict(self._counts)
+            items, direct = self.items, self._direct
+            batches, padded_rows = self._direct + self._batches, self._padded_rows
+        direct_per_s, batched_per_s = choice.rates
         return BatcherStatistics(
             **counts,
+            items=items,
+            direct=direct,
+            batches=batches,
+            padded_rows=padded_rows,
             waiting=waiting,
-            mean_batch=counts["items"] / max(1, counts["batches"]),
+            mean_batch=items / max(1, batches),
             wait_ms_median=_quantile(waits, 0.5),
             wait_ms_p99=_quantile(waits, 0.99),
             execution_ms_median=_quantile(executions, 0.5),
             execution_ms_p99=_quantile(executions, 0.99),
+            mode="batch" if choice.chosen else "direct",
+            changes=choice.changes,
+            trials=choice.trials,
+            direct_per_s=direct_per_s,
+            batched_per_s=batched_per_s,
+            sizes=sizes,
+            problem=problem,
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter, deque
+from collections.abc import Sequence
 from concurrent.futures import Future
 
 from armpy.errors import InvalidArgumentError, QueueFullError
@@ -12,6 +13,10 @@ from armpy.serving.batching.item import Item
 
 _LONGEST_S = 3600.0
 """How long a worker sleeps at most: locks cannot wait for any number of seconds."""
+
+
+_WORTH_WAITING = 2.0
+"""How much of an execution's time items wait for others, where that is less than they may."""
 
 
 class WaitingItems:
@@ -25,18 +30,38 @@ class WaitingItems:
         How long the first item of a batch waits for others.
     max_waiting : int
         So many items find room.
+    workers : int
+        Batches that are run side by side; single items are run by as many as ask for them.
     refuses : bool
         Whether one that finds no room is refused; else its caller waits.
+    is_strict : bool
+        Whether `max_batch` items are waited for, and `max_wait_s`, whatever has come lately.
+
+    Attributes
+    ----------
+    is_batching : bool
+        Whether items are handed out together; see `set_batching`.
+    is_closed : bool
+        Whether it takes nothing more.
     """
 
     def __init__(
-        self, max_batch: int, max_wait_s: float, max_waiting: int, *, refuses: bool
+        self,
+        max_batch: int,
+        max_wait_s: float,
+        max_waiting: int,
+        workers: int,
+        *,
+        refuses: bool,
+        is_strict: bool = False,
     ) -> None:
         self._max_batch = max_batch
+        self._workers = workers
+        self._is_strict = is_strict
         self._max_wait_s = max_wait_s
         self._max_waiting = max_waiting
-        self._refuses = refuses
-        self._is_closed = False
+        self.refuses = refuses
+        self.is_closed = False
         self.reset()
 
     def reset(self) -> None:
@@ -47,22 +72,50 @@ class WaitingItems:
         self._items: deque[Item] = deque()
         self._outside: deque[tuple[Item, Future[None]]] = deque()
         self._counts: Counter[object] = Counter()
+        self.is_batching = False
+        self._num_running = self._num_executing = 0
+        # Callers that wait for an answer come again, as a rule: a batch is full with as many.
+        self._expected = float(self._max_batch)
+        self._most_seen = 0
+        self._longest_s = self._max_wait_s
 
     def __len__(self) -> int:
         return len(self._items)
 
     @property
-    def is_closed(self) -> bool:
-        """Whether it takes nothing more."""
-        return self._is_closed
+    def num_under_way(self) -> int:
+        """Items that have no answer yet."""
+        return len(self._items) + len(self._outside) + self._num_executing
 
-    def add(self, item: Item) -> Future[None] | None:
+    def set_batching(self, is_batching: bool) -> None:
+        """Hand out items together from now on, or one by one."""
+        with self._changed:
+            self.is_batching = is_batching
+            self._changed.notify_all()
+
+    @property
+    def _enough(self) -> int:
+        """So many items are not waited with for more."""
+        if not self.is_batching:
+            return 1
+        if self._is_strict:
+            return self._max_batch
+        return max(1, min(self._max_batch, int(self._expected + 0.5)))
+
+    def add(self, item: Item, *, leads: bool = False) -> Future[None] | list[Item]:
         """Let an item in.
+
+        Parameters
+        ----------
+        item : Item
+        leads : bool
+            Whether its caller runs the batch that is full with it.
 
         Returns
         -------
-        Future or None
-            Done when there is room for it; None if there is at once.
+        Future or list of Item
+            Done when there is room for it. Where there is at once, what its caller is to run; empty
+            as a rule.
 
         Raises
         ------
@@ -70,6 +123,11 @@ class WaitingItems:
             If nothing more is taken.
         QueueFullError
             If there is no room, and items are refused then.
+
+        Notes
+        -----
+        Who fills a batch runs it, as another thread would have to wake up for it first. `done` is
+        to be called then as behind `next_batch`.
         """
         with self._changed:
             self._check_open()
@@ -77,30 +135,47 @@ class WaitingItems:
             # served.
             if len(self._items) < self._max_waiting and not self._outside:
                 self._enter(item)
-                return None
-            if self._refuses:
-                raise QueueFullError(
-                    "so many items are waiting that there is no room for another",
-                    where="Batcher",
-                    expected=f"fewer than {self._max_waiting} (max_waiting)",
-                    fix="Try again later, or let callers wait with when_full='wait'",
-                )
+                if leads and self._is_full(item.key) and self._num_running < self._workers:
+                    batch = self._take(item.key)
+                    if self._items:
+                        self._changed.notify()
+                    return batch
+                self._wake_for(item)
+                return []
+            if self.refuses:
+                raise self.full_error()
             room: Future[None] = Future()
             self._outside.append((item, room))
             return room
 
+    def full_error(self) -> QueueFullError:
+        """The error for an item that finds no room."""
+        return QueueFullError(
+            "so many items are waiting that there is no room for another",
+            where="Batcher",
+            expected=f"fewer than {self._max_waiting} (max_waiting)",
+            fix="Try again later, or let callers wait with when_full='wait'",
+        )
+
     def _check_open(self) -> None:
         """Check that it takes items."""
-        if self._is_closed:
-            raise _closed_error()
+        if self.is_closed:
+            raise closed_error()
 
     def _enter(self, item: Item) -> None:
         """Put an item behind the others."""
         item.is_waiting = True
         self._items.append(item)
         self._counts[item.key] += 1
-        # Whoever waits for the first item, or for a full batch, has something to do.
-        if len(self._items) == 1 or self._counts[item.key] >= self._max_batch:
+        self._most_seen = max(self._most_seen, len(self._items) + self._num_executing)
+
+    def _is_full(self, key: object) -> bool:
+        """Whether a batch of some shapes is not to be waited with."""
+        return self.is_batching and self._counts[key] >= self._enough
+
+    def _wake_for(self, item: Item) -> None:
+        """Wake whoever waits for the first item, or for a full batch."""
+        if len(self._items) == 1 or not self.is_batching or self._is_full(item.key):
             self._changed.notify()
 
     def remove(self, item: Item) -> bool:
@@ -128,46 +203,76 @@ class WaitingItems:
             # result.
             if room.set_running_or_notify_cancel():
                 self._enter(item)
+                self._wake_for(item)
                 room.set_result(None)
 
     def next_batch(self) -> list[Item] | None:
-        """Wait for the next batch; None when there will be none any more."""
+        """Wait for the next batch; None when there will be none any more.
+
+        Notes
+        -----
+        `done` is to be called behind each.
+        """
         with self._changed:
             while True:
                 if not self._items:
-                    if self._is_closed:
+                    if self.is_closed:
                         return None
                     # In a loop, as a condition may wake who has nothing to do.
                     self._changed.wait()
+                    continue
+                if self.is_batching and self._num_running >= self._workers:
+                    self._changed.wait()  # `done` wakes
                     continue
                 key, wait_s = self._ready()
                 if wait_s > 0:
                     self._changed.wait(min(wait_s, _LONGEST_S))
                     continue
                 batch = self._take(key)
-                self._let_in()
                 if self._items:
                     self._changed.notify()  # there may be another worker
                 if batch:
                     return batch
 
+    def done(self, batch: Sequence[Item], duration_s: float) -> None:
+        """Note that a batch has been run, and how long that took."""
+        with self._changed:
+            if not self._is_strict and len(batch) > 1:
+                # Longer than that, nobody's coming would make up for.
+                wanted_s = min(_WORTH_WAITING * duration_s, self._max_wait_s)
+                self._longest_s += 0.25 * (wanted_s - self._longest_s)
+            self._num_running -= 1
+            self._num_executing -= len(batch)
+            if self._items:
+                self._changed.notify()
+
     def _ready(self) -> tuple[object, float]:
         """Which items come next, and how long they wait for others."""
         first = self._items[0]
-        wait_s = first.arrived_s + self._max_wait_s - time.perf_counter()
-        if wait_s <= 0 or self._is_closed:
+        wait_s = first.arrived_s + self._longest_s - time.perf_counter()
+        if wait_s <= 0 or self.is_closed:
             return first.key, 0.0
         # A full batch gains nothing by waiting, whoever is first in line.
-        full = next((k for k, n in self._counts.items() if n >= self._max_batch), None)
+        enough = self._enough
+        full = next((k for k, n in self._counts.items() if n >= enough), None)
         return (first.key, wait_s) if full is None else (full, 0.0)
 
     def _take(self, key: object) -> list[Item]:
         """Take the oldest items of some shapes; those that were cancelled are left out."""
-        taken = [item for item in self._items if item.key == key][: self._max_batch]
+        most = self._max_batch if self.is_batching else 1
+        taken = [item for item in self._items if item.key == key][:most]
+        # Slowly less, as callers may come late once.
+        self._expected = max(float(self._most_seen), 0.9 * self._expected)
+        self._most_seen = 0
         for item in taken:
             self._leave(item)
         # From here on they cannot be cancelled: their rows are being executed.
-        return [item for item in taken if item.future.set_running_or_notify_cancel()]
+        batch = [item for item in taken if item.future.set_running_or_notify_cancel()]
+        self._let_in()
+        if batch:
+            self._num_running += 1
+            self._num_executing += len(batch)
+        return batch
 
     def close(self, *, drops: bool) -> list[Item]:
         """Take nothing more.
@@ -183,18 +288,18 @@ class WaitingItems:
             What was given up.
         """
         with self._changed:
-            self._is_closed = True
+            self.is_closed = True
             dropped = [*self._items] if drops else []
             for item in dropped:
                 self._leave(item)
             while self._outside:
                 _, room = self._outside.popleft()
                 if room.set_running_or_notify_cancel():
-                    room.set_exception(_closed_error())
+                    room.set_exception(closed_error())
             self._changed.notify_all()
         return dropped
 
 
-def _closed_error() -> InvalidArgumentError:
+def closed_error() -> InvalidArgumentError:
     """What is raised once the batcher is closed."""
     return InvalidArgumentError("the batcher is closed", where="Batcher", fix="Make another one")

@@ -1,15 +1,16 @@
-"""Workers: the threads of a batcher."""
+"""Workers: the threads of a batcher, and what runs its batches in any thread."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from armpy.errors import QueueFullError
-from armpy.model.model import Model
-from armpy.serving.batching.item import Item
+from armpy.serving.batching.direct_calls import DirectCalls
+from armpy.serving.batching.item import Answer, Item
 from armpy.serving.batching.rows import answers, stacked
+from armpy.serving.batching.sizes import PreparedSizes
 from armpy.serving.batching.statistics import BatchCounter
 from armpy.serving.batching.waiting_items import WaitingItems
 
@@ -19,29 +20,33 @@ class Workers:
 
     Parameters
     ----------
-    model : Model
+    direct : DirectCalls
+        Runs single items.
+    sizes : PreparedSizes
+        Runs several.
     items : WaitingItems
-    sizes : sequence of int
-        The numbers of rows that are executed, smallest first.
     tally : BatchCounter
     num_threads : int
+    look : callable
+        Called behind every execution, before its callers know.
     """
 
     def __init__(
         self,
-        model: Model,
+        direct: DirectCalls,
+        sizes: PreparedSizes,
         items: WaitingItems,
-        sizes: Sequence[int],
         tally: BatchCounter,
         num_threads: int,
+        look: Callable[[], None],
     ) -> None:
-        self._model = model
-        self._items = items
+        self._direct = direct
         self._sizes = sizes
+        self._items = items
         self._tally = tally
         self._num_threads = num_threads
+        self._look = look
         self.reset()
-        self.start()
 
     def reset(self) -> None:
         """Begin without threads, as a process that was forked does."""
@@ -79,38 +84,63 @@ class Workers:
     def _work(self) -> None:
         """What a thread does."""
         while (batch := self._items.next_batch()) is not None:
-            now = time.perf_counter()
-            self._tally.began([now - item.arrived_s for item in batch])
-            self._run(batch)
+            self.run(batch)
             del batch  # the last one's arrays are not kept while this waits
 
-    def _run(self, items: list[Item]) -> None:
-        """Execute items together; one by one if that fails, so that each gets its own error."""
-        # Rows are filled up to a size that is prepared: cheaper than to compile one for each
-        # number.
-        size = next(size for size in self._sizes if size >= len(items))
+    def run(self, batch: Sequence[Item]) -> None:
+        """Run a batch, and answer its items; one by one if that fails, so that each gets its own.
+
+        Parameters
+        ----------
+        batch : sequence of Item
+            As `WaitingItems` has handed it out.
+        """
+        now = time.perf_counter()
+        self._tally.began([now - item.arrived_s for item in batch])
+        if len(batch) > 1:
+            self._sizes.ask(batch[0].key)
+        left = [*batch]
+        while left:
+            size = self._sizes.fitting(left[0].key, len(left))
+            part, left = left[:size], left[size:]
+            outcome = self._executed(part, size)
+            if not left:
+                self._look()
+                # Before there are answers: who gets one comes again and is another item then.
+                self._items.done(batch, time.perf_counter() - now)
+            self._tell(part, outcome)
+
+    def _executed(self, items: Sequence[Item], size: int) -> list[Answer] | BaseException:
+        """Execute items together; their answers, or what went wrong."""
         begin = time.perf_counter()
         try:
-            outputs = self._model.run(stacked(items, size))
-            rows = answers(items, size, outputs)
+            if size == 1:
+                item = items[0]
+                given = {name: array[None] for name, array in item.arrays.items()}
+                rows = [self._direct.run(given, item.keeps_axis)]
+                self._tally.ran_directly(time.perf_counter() - begin)
+            else:
+                outputs = self._sizes.model.run(stacked(items, size))
+                rows = answers(items, size, outputs)
+                self._tally.executed(len(items), size, time.perf_counter() - begin)
         except BaseException as error:  # noqa: BLE001 - told to those who wait for it
-            self._fail(items, size, begin, error)
-            return
-        self._tally.executed(len(items), size, time.perf_counter() - begin)
-        for item, row in zip(items, rows, strict=True):
-            item.answer(row)
+            if size == 1:
+                self._tally.ran_directly(time.perf_counter() - begin)
+            return error
+        return rows
 
-    def _fail(self, items: list[Item], size: int, begin: float, error: BaseException) -> None:
-        """What becomes of items whose execution has failed."""
+    def _tell(self, items: Sequence[Item], outcome: list[Answer] | BaseException) -> None:
+        """Tell callers what came of it."""
+        if not isinstance(outcome, BaseException):
+            for item, row in zip(items, outcome, strict=True):
+                item.answer(row)
         # Retried one by one, once: a single bad item is not to cost the others their answers. An
         # interrupt or exit is no item's fault, and is told to all.
-        if len(items) > 1 and isinstance(error, Exception):
-            self._tally.executed(0, 0, time.perf_counter() - begin)
+        elif len(items) > 1 and isinstance(outcome, Exception):
             for item in items:
                 if not item.future.done():
-                    self._run([item])
-            return
-        self._tally.executed(len(items), size, time.perf_counter() - begin)
-        self._tally.count("failed", len(items))
-        for item in items:
-            item.fail(error)
+                    self._tell([item], self._executed([item], 1))
+        else:
+            self._tally.count("failed", len(items))
+            for item in items:
+                item.fail(outcome)

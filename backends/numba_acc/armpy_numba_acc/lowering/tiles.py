@@ -385,9 +385,10 @@ def _costs(
 def _modelled_tile(choices: Choices, kind: ProductKind, patches: Patches, columns: int) -> Tile:
     """What `tile_of` answers without measurements, for sizes that are traced."""
     shape = _shape_of(kind, patches, columns)
-    has_lines = shape[0] > 1
-    tiles = _with_tables(kind.tiles(choices.isa), 2 if has_lines else 1)
-    figures = _figures_of(choices, kind, tiles, has_lines=has_lines)
+    has_lines, is_narrow = shape[0] > 1, _is_narrow(choices, kind, shape)
+    sizes = [tile for tile in kind.tiles(choices.isa) if not is_narrow or _as_vectors(tile)]
+    tiles = _with_tables(sizes, 2 if has_lines else 1)
+    figures = _figures_of(choices, kind, tiles, has_lines=has_lines, is_narrow=is_narrow)
     costs = figures.product_ns(*map(current, shape))
     number = int(np.argmax(costs <= _AS_GOOD * costs.min()))
     fixed(computed(_GoodEnough(figures, number), *shape))
@@ -395,14 +396,45 @@ def _modelled_tile(choices: Choices, kind: ProductKind, patches: Patches, column
 
 
 def _figures_of(
-    choices: Choices, kind: ProductKind, tiles: Sequence[Tile], *, has_lines: bool
+    choices: Choices, kind: ProductKind, tiles: Sequence[Tile], *, has_lines: bool, is_narrow: bool
 ) -> _Figures:
     """What is reckoned with, which is the same as long as choices are."""
-    known: dict[Any, Any] = choices.costs.setdefault((kind, has_lines), {})  # Any: of two kinds
+    about = kind, has_lines, is_narrow
+    known: dict[Any, Any] = choices.costs.setdefault(about, {})  # Any: of two kinds
     if not known:
         known[""] = _Figures.of(choices, kind, tiles)
     figures: _Figures = known[""]
     return figures
+
+
+_FEW_ROWS = 16
+"""Rows of which a product with many weights takes about as long by any tile."""
+
+
+def _is_narrow(choices: Choices, kind: ProductKind, shape: tuple[int, int, int, int]) -> bool:
+    """Whether weights are to lie as for a single row, which other programs have of the same ones.
+
+    Notes
+    -----
+    They do in panels as wide as a register. What is read from far away for few rows is computed by
+    such tiles as fast as by others.
+    """
+    lines, width, columns, steps = shape
+    if kind is not F32 or lines != 1 or is_traced(columns, steps):
+        return False
+    if 4 * columns * steps <= choices.model.levels[1].size_bytes:
+        return False
+    return bool(fixed(computed(_are_few, width)))
+
+
+def _are_few(rows: int) -> int:
+    """1 for few rows; see `computed`."""
+    return int(rows <= _FEW_ROWS)
+
+
+def _as_vectors(tile: Tile) -> bool:
+    """Whether a tile is as wide as a register."""
+    return tile.vectors == 1 and not tile.half_vectors
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,10 +38,11 @@ def pack_columns(isa: Isa, weights: Array, bias: Array) -> PackedArray:
     -------
     PackedArray
         One row: each panel's bias, then its steps, each with all of its vectors; where there are
-        less than `PANEL` full vectors left, the same vector by vector.
+        less than `PANEL` full vectors left, the same vector by vector. float32 is so from the
+        beginning, as products of few rows read it: both have the same bytes then.
     """
-    panels = len(weights) // isa.lanes // PANEL
     is_float = weights.dtype == np.float32
+    panels = 0 if is_float else len(weights) // isa.lanes // PANEL
     stored = weights if is_float else weights.astype(word_of(isa))
     lines = _lines(isa, stored, is_float)
     heads = filled_up(bias, isa.lanes).view(stored.dtype).reshape(len(lines), -1)

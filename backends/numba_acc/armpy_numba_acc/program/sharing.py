@@ -10,9 +10,16 @@ import numpy as np
 
 from armpy.ops.operation import Array
 from armpy_numba_acc.machine.alignment import aligned
+from armpy_numba_acc.program.offered import offered_constants
 
 LEAST_BYTES = 4096
 """Smaller constants lie with each program."""
+
+_STEP_BYTES = 64
+"""Constants begin at multiples of it among those of their program."""
+
+_MOST_COMPARED = 8
+"""Places among a program's constants that are looked at for one constant."""
 
 _lock = threading.Lock()
 _known: weakref.WeakValueDictionary[bytes, _SharedBytes] = weakref.WeakValueDictionary()
@@ -35,15 +42,38 @@ def shared(data: Array, slack_bytes: int) -> Array:
     Returns
     -------
     ndarray, uint8
-        Not to be written to. It is kept as long as somebody has it.
+        Not to be written to. It is kept as long as somebody has it, and so is the program's memory
+        that it lies in, if one had these bytes already (`offer_constants`).
     """
     given = data.reshape(-1).view(np.uint8)
     key = hashlib.sha256(given.data).digest()
     with _lock:
         found = _known.get(key)
         if found is None:
+            found = _found_among_offered(given)
+            if found is not None:
+                _known[key] = found
+        if found is None:
             memory = aligned(given.size + slack_bytes)
             memory[: given.size] = given
             memory.flags.writeable = False
             found = _known[key] = memory.view(_SharedBytes)
         return found
+
+
+def _found_among_offered(data: Array) -> _SharedBytes | None:
+    """The same bytes among the constants of a program that is there; it stays as long as they."""
+    words = data[: data.size // 8 * 8].view(np.uint64)
+    # A word that is not zero, as those of weights tell places apart; biases are often zeros.
+    place = int(np.argmax(words != 0))
+    line, word = divmod(place, _STEP_BYTES // 8)
+    for constants in offered_constants():
+        if constants.size < data.size or not words[place]:
+            continue
+        whole = constants[: constants.size // _STEP_BYTES * _STEP_BYTES].view(np.uint64)
+        lines = np.flatnonzero(whole[word :: _STEP_BYTES // 8] == words[place]) - line
+        for begin in (lines[:_MOST_COMPARED] * _STEP_BYTES).tolist():
+            part = constants[begin : begin + data.size] if begin >= 0 else data[:0]
+            if part.size == data.size and np.array_equal(part, data):
+                return part.view(_SharedBytes)
+    return None

@@ -162,6 +162,7 @@ class LoadedCode:
         if not is_aligned(self.constants):
             self.constants = aligned(program.constants.nbytes, zeroed=False)
             self.constants[:] = program.constants
+        programs.offer_constants(self.constants)
         self.is_limited = True
         if self.num_threads > 1:
             self.is_limited = self.num_threads <= self.pool.num_cores

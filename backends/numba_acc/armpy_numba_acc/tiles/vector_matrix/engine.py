@@ -196,10 +196,11 @@ def vector_kernel(
     ]
     if made_for.layout == "rows":
         return LinkedKernel(_walk(lanes, 1, 1), defined(*definitions))
-    definitions.append(Definition(_PANEL, 3, panel))
     if is_ordered:
         definitions.append(Definition(_SOME, 3, some))
-    return LinkedKernel(_walk(lanes, PANEL, TOGETHER if is_ordered else 1), defined(*definitions))
+        return LinkedKernel(_walk(lanes, 1, TOGETHER), defined(*definitions))
+    definitions.append(Definition(_PANEL, 3, panel))
+    return LinkedKernel(_walk(lanes, PANEL, 1), defined(*definitions))
 
 
 @cache
