@@ -11,7 +11,7 @@ from armpy.errors import InvalidArgumentError
 from armpy.execution.arrays.tensor_spec import TensorSpec
 from armpy.model.model import Model
 from armpy.ops.operation import Array
-from armpy.serving.batching.rows import with_open_batch
+from armpy.serving.batching.rows import has_open_batch
 from armpy.serving.prediction.columns import Column, rows_of
 from armpy.tensor import format_shape
 
@@ -47,13 +47,14 @@ def with_fixed_rows(model: Model, max_rows: int | None) -> Model:
     if model.is_light or fixed - {1} or _has_open_rows(model):
         return model
     rows = max_rows or _suitable_rows(model)
-    try:
-        opened = with_open_batch(model, rows) if rows > 1 else model
-    except InvalidArgumentError:
-        opened, rows = model, 1  # a layer was made for one row: they go one by one
+    if rows > 1:
+        try:
+            has_open_batch(model, rows)  # raises where it can be opened by no means
+        except InvalidArgumentError:
+            rows = 1  # a layer was made for one row: they go one by one
     if rows == 1 and fixed == {1}:
         return model
-    return opened.reshape({s.name: (rows, *(s.shape or ())[1:]) for s in model.inputs})
+    return model.reshape({s.name: (rows, *(s.shape or ())[1:]) for s in model.inputs})
 
 
 def _first_dimensions(model: Model) -> set[int]:
