@@ -4,6 +4,7 @@ from armpy.serving.metrics import (
     ModelMetrics as ModelMetrics,
     all_metrics as all_metrics,
 )
+from armpy.serving.predictor import Predictor as Predictor
 from armpy.serving.protocol import (
     datatype_of as datatype_of,
     dtype_of as dtype_of,

@@ -24,6 +24,12 @@ from armpy.cli.options import (
     is_flag=True,
     help="Load each backend, and show its device: type, version, figures, cache files.",
 )
+@click.option(
+    "--ray",
+    "for_ray",
+    is_flag=True,
+    help="Print devices as arguments of 'ray start': ray start $(armpy backends --ray).",
+)
 @dynamic_backends_option
 @json_option
 @verbosity_options
@@ -32,5 +38,5 @@ from armpy.cli.options import (
 def command() -> None:
     """List the backends that are installed.
 
-    None is imported unless --load or --capabilities is given.
+    None is imported unless --load, --capabilities or --ray is given.
     """

@@ -1,0 +1,1 @@
+"""Prediction: tables of rows through models, in whatever process an engine has started."""

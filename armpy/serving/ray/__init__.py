@@ -1,0 +1,5 @@
+"""Ray: models in batch jobs of Ray Data and behind Ray Serve. Needs the extra ``ray``."""
+
+from armpy.core.lazy import offer
+
+__getattr__, __dir__ = offer(__name__)

@@ -1,0 +1,45 @@
+"""Pictures that their numbers decide, and a node of Ray's for tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import armpy
+from tests.support.row_models import DIGITS
+
+
+@contextmanager
+def ray_node(ray: Any, num_cpus: int = 2) -> Iterator[None]:
+    """A node that counts so many processors, on the loopback alone."""
+    ray.init(
+        num_cpus=num_cpus,
+        _node_ip_address="127.0.0.1",
+        include_dashboard=False,
+        object_store_memory=200 << 20,
+        log_to_driver=False,
+        resources={"armpy_NumbaAcc": 2, "armpy_NoSuch": 1},
+    )
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+def pixels(ids: npt.NDArray[Any]) -> npt.NDArray[np.int8]:
+    """Pictures that their numbers decide."""
+    places = np.arange(256, dtype=np.int64)
+    made = (ids[:, np.newaxis] * 7919 + places * 104729 + ids[:, np.newaxis] * places) % 256 - 128
+    return made.astype(np.int8).reshape(-1, 16, 16, 1)
+
+
+def expected(count: int) -> npt.NDArray[np.int8]:
+    """Answers of single calls, without Ray and without `Predictor`."""
+    model = armpy.load(DIGITS)
+    images = pixels(np.arange(count))
+    made: npt.NDArray[np.int8] = np.concatenate([model(images[n : n + 1]) for n in range(count)])
+    return made
