@@ -12,7 +12,7 @@ from armpy.model.model import Model
 from armpy.serving.contents import Array
 from armpy.serving.metrics import ModelMetrics
 from armpy.serving.protocol import datatype_of, model_metadata
-from armpy.serving.requests import read_request, write_answer
+from armpy.serving.requests import InferenceRequest, read_request, write_answer
 from armpy.serving.status import status_of
 
 
@@ -45,6 +45,17 @@ class ServedModel:
         """Metadata in the protocol's words, as JSON has them."""
         versions = [self.version] if self.version else []
         return model_metadata(self.name, self.model.inputs, self.model.outputs, versions=versions)
+
+    @property
+    def output_datatypes(self) -> dict[str, str]:
+        """Datatypes of the outputs, by name."""
+        return {name: datatype_of(data_type) for name, data_type in self._data_types.items()}
+
+    def written(
+        self, request: InferenceRequest, outputs: Mapping[str, Array]
+    ) -> tuple[bytes, int | None]:
+        """The body of a request's answer; see `write_answer`."""
+        return write_answer(request, outputs, self._data_types, self.name, self.version)
 
     def run(
         self,
@@ -114,7 +125,7 @@ class ServedModel:
             results = self.run(
                 request.inputs, request.datatypes, request.outputs, request.deadline_s
             )
-            return 200, *write_answer(request, results, self._data_types, self.name, self.version)
+            return 200, *self.written(request, results)
         except Exception as error:  # noqa: BLE001 - told to the client, and counted
             return status_of(error).http, json.dumps({"error": str(error)}).encode(), None
 

@@ -1,0 +1,243 @@
+"""Models of armpy as KServe has models."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+
+import kserve
+from kserve.errors import InvalidInput
+from kserve.protocol.infer_type import (
+    InferInput,
+    InferOutput,
+    InferRequest,
+    InferResponse,
+    to_http_parameters,
+)
+
+import armpy
+from armpy.errors import ModelUnavailableError, QueueFullError
+from armpy.execution import Runtime, RuntimeOptions, TensorSpec
+from armpy.serving.contents import Array, array_of_bytes, array_of_numbers, check_json
+from armpy.serving.kserve.errors import kserve_error
+from armpy.serving.protocol import datatype_of, tensor_metadata
+from armpy.serving.requests import InferenceRequest
+from armpy.serving.served_model import ServedModel
+
+
+class ArmpyModel(kserve.Model):
+    """A model of armpy for KServe's servers.
+
+    Parameters
+    ----------
+    name : str
+        As clients call it.
+    source : path
+        A model file.
+    options : mapping of str to object, optional
+        What `armpy.load` is to be given. In place of ``runtime``, ``runtime_options`` are those
+        of a runtime that is made for the model, and closed with it.
+    max_waiting : int
+        How many requests may wait or run; others are told to come again (503).
+
+    Notes
+    -----
+    Nothing is computed on the event loop: `armpy.Model.run_async` runs on threads of the model's
+    runtime. Pickled, as for KServe's worker processes, it is a recipe, and loads again.
+
+    Examples
+    --------
+    >>> model = ArmpyModel("digits", "digits.tflite")   # doctest: +SKIP
+    >>> model.load()                                    # doctest: +SKIP
+    >>> kserve.ModelServer().start([model])             # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        name: str,
+        source: str | Path,
+        options: Mapping[str, object] | None = None,
+        *,
+        max_waiting: int = 1024,
+    ) -> None:
+        super().__init__(name)
+        self.source = Path(source)
+        self.options = dict(options or {})
+        self.max_waiting = max_waiting
+        self._served: ServedModel | None = None
+        self._closing = ExitStack()
+        self._running = 0
+
+    @property
+    def served(self) -> ServedModel:
+        """The model, loaded.
+
+        Raises
+        ------
+        ModelUnavailableError
+            If it is not.
+        """
+        served = self._served
+        if served is None or not self.ready:
+            raise ModelUnavailableError(
+                "the model is not loaded",
+                where=f"model '{self.name}'",
+                fix="Load it (/v2/repository/models/NAME/load), or send the request again later",
+            )
+        return served
+
+    def load(self) -> bool:
+        """Load the file.
+
+        Raises
+        ------
+        ArmpyError
+            If it cannot be loaded.
+        """
+        begin_s = time.perf_counter()
+        given = self.options.get("runtime_options")
+        runtime = Runtime(given) if isinstance(given, RuntimeOptions) else None
+        options = {name: value for name, value in self.options.items() if value is not given}
+        self._closing = ExitStack()
+        if runtime is not None:
+            self._closing.enter_context(runtime)
+        model = self._closing.enter_context(
+            armpy.load(self.source, runtime=runtime, **options)  # type: ignore[arg-type]  # by name
+        )
+        self._served = ServedModel(model, self.name)
+        self._served.metrics.loaded(time.perf_counter() - begin_s)
+        self.ready = True
+        return True
+
+    def start(self) -> None:
+        """Nothing: KServe's would call a model ready that is not."""
+
+    def stop(self) -> None:
+        """Take no more requests, and close the model when those that run are answered."""
+        self.ready = False
+        self._close_if_idle()
+
+    def get_input_types(self) -> list[dict[str, object]]:
+        """Metadata of the inputs in the protocol's words."""
+        return [_plain_metadata(spec) for spec in self.served.model.inputs]
+
+    def get_output_types(self) -> list[dict[str, object]]:
+        """Metadata of the outputs in the protocol's words."""
+        return [_plain_metadata(spec) for spec in self.served.model.outputs]
+
+    async def infer(self, request: InferenceRequest) -> dict[str, Array]:
+        """Run a request; who cancels the task stops the run.
+
+        Raises
+        ------
+        ArmpyError
+            As `ServedModel.run` does, and if too many wait.
+        """
+        served = self.served
+        if self._running >= self.max_waiting:
+            served.metrics.requested("UNAVAILABLE")
+            raise QueueFullError(
+                "too many requests wait",
+                where=f"model '{self.name}'",
+                expected=f"at most {self.max_waiting}",
+                fix="Send the request again later, or start more servers",
+            )
+        self._running += 1
+        try:
+            return await served.run_async(
+                request.inputs, request.datatypes, request.outputs, request.deadline_s
+            )
+        finally:
+            self._running -= 1
+            if not self.ready:
+                self._close_if_idle()
+
+    async def predict(
+        self,
+        payload: InferRequest | dict[str, object],
+        headers: dict[str, str] | None = None,
+        response_headers: dict[str, str] | None = None,
+    ) -> InferResponse:
+        """Answer a request that KServe has read.
+
+        Raises
+        ------
+        Exception
+            One that KServe knows, or Starlette, for each of armpy's errors; see `kserve_error`.
+        """
+        if not isinstance(payload, InferRequest):
+            raise InvalidInput("Models of armpy speak version 2 of the protocol: /v2/models")
+        try:
+            request = _request_of(payload)
+            return self._response(payload, request, await self.infer(request))
+        except Exception as error:
+            raise kserve_error(error, is_grpc=payload.from_grpc is True) from error
+
+    def __getstate__(self) -> dict[str, object]:
+        """What another process loads it by."""
+        return self.__dict__ | {"_served": None, "_closing": None, "_running": 0}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        """Load it again, if it was loaded."""
+        self.__dict__.update(state)
+        if self.ready:
+            self.load()
+
+    def _response(
+        self, payload: InferRequest, request: InferenceRequest, results: Mapping[str, Array]
+    ) -> InferResponse:
+        """What KServe makes an answer of."""
+        datatypes = {s.name: datatype_of(s.data_type) for s in self.served.model.outputs}
+        for name, array in results.items():
+            if not (payload.from_grpc or request.all_binary or name in request.binary_outputs):
+                check_json(name, array)
+        outputs = [
+            InferOutput(name, [*array.shape], datatypes[name], array)
+            for name, array in results.items()
+        ]
+        return InferResponse(
+            payload.id or "",
+            self.name,
+            outputs,
+            use_binary_outputs=payload.use_binary_outputs,
+            requested_outputs=payload.request_outputs,
+        )
+
+    def _close_if_idle(self) -> None:
+        """Close a stopped model that nobody uses; on a thread, as it may take its time."""
+        served = self._served
+        if served is not None and not self._running:
+            self._served = None
+            threading.Thread(target=self._closing.close, name=f"close {self.name}").start()
+
+
+def _plain_metadata(spec: TensorSpec) -> dict[str, object]:
+    """Metadata without parameters, for which gRPC's message has no place."""
+    found = tensor_metadata(spec)
+    return {"name": found.name, "datatype": found.datatype, "shape": [*found.shape]}
+
+
+def _request_of(payload: InferRequest) -> InferenceRequest:
+    """The request in armpy's words."""
+    wanted = payload.request_outputs or ()
+    return InferenceRequest(
+        {tensor.name: _array_of(tensor) for tensor in payload.inputs},
+        {tensor.name: tensor.datatype for tensor in payload.inputs},
+        tuple(output.name for output in wanted),
+        frozenset(output.name for output in wanted if output.binary_data),
+        bool(payload.use_binary_outputs) and not wanted,
+        payload.id or "",
+        to_http_parameters(payload.parameters or {}),
+    )
+
+
+def _array_of(tensor: InferInput) -> Array:
+    """An input's array, not rounded, as KServe's own ``as_numpy`` would make it."""
+    # Bytes are there alone of requests over gRPC: of others KServe has made numbers.
+    raw = tensor._raw_data
+    if raw is not None:
+        return array_of_bytes(tensor.name, tensor.datatype, tensor.shape, raw)
+    return array_of_numbers(tensor.name, tensor.datatype, tensor.shape, tensor.data)
