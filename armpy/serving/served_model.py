@@ -135,6 +135,7 @@ class ServedModel:
     ) -> Iterator[None]:
         """Check a request's words and count what becomes of it."""
         begin_s = time.perf_counter()
+        self.metrics.began()
         try:
             self._check(datatypes or {}, outputs)
             try:
@@ -146,6 +147,8 @@ class ServedModel:
         except BaseException as error:
             self.metrics.requested(status_of(error).grpc)
             raise
+        finally:
+            self.metrics.began(-1)
         self.metrics.requested()
         self.metrics.executed(1, time.perf_counter() - begin_s)
 

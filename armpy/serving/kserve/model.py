@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import kserve
 from kserve.errors import InvalidInput
@@ -23,7 +24,8 @@ from armpy.errors import ModelUnavailableError, QueueFullError
 from armpy.execution import Runtime, RuntimeOptions, TensorSpec
 from armpy.serving.contents import Array, array_of_bytes, array_of_numbers, check_json
 from armpy.serving.kserve.errors import kserve_error
-from armpy.serving.protocol import datatype_of, tensor_metadata
+from armpy.serving.kserve.messages import answer_of
+from armpy.serving.protocol import tensor_metadata
 from armpy.serving.requests import InferenceRequest
 from armpy.serving.served_model import ServedModel
 
@@ -160,7 +162,7 @@ class ArmpyModel(kserve.Model):
         payload: InferRequest | dict[str, object],
         headers: dict[str, str] | None = None,
         response_headers: dict[str, str] | None = None,
-    ) -> InferResponse:
+    ) -> Any:  # Any: KServe's answer, or gRPC's
         """Answer a request that KServe has read.
 
         Raises
@@ -172,7 +174,10 @@ class ArmpyModel(kserve.Model):
             raise InvalidInput("Models of armpy speak version 2 of the protocol: /v2/models")
         try:
             request = _request_of(payload)
-            return self._response(payload, request, await self.infer(request))
+            served, outputs = self.served, await self.infer(request)
+            if payload.from_grpc is True:
+                return answer_of(served, request, outputs, raw=payload.use_binary_outputs)
+            return _response_of(served, payload, request, outputs)
         except Exception as error:
             raise kserve_error(error, is_grpc=payload.from_grpc is True) from error
 
@@ -185,26 +190,6 @@ class ArmpyModel(kserve.Model):
         self.__dict__.update(state)
         if self.ready:
             self.load()
-
-    def _response(
-        self, payload: InferRequest, request: InferenceRequest, results: Mapping[str, Array]
-    ) -> InferResponse:
-        """What KServe makes an answer of."""
-        datatypes = {s.name: datatype_of(s.data_type) for s in self.served.model.outputs}
-        for name, array in results.items():
-            if not (payload.from_grpc or request.all_binary or name in request.binary_outputs):
-                check_json(name, array)
-        outputs = [
-            InferOutput(name, [*array.shape], datatypes[name], array)
-            for name, array in results.items()
-        ]
-        return InferResponse(
-            payload.id or "",
-            self.name,
-            outputs,
-            use_binary_outputs=payload.use_binary_outputs,
-            requested_outputs=payload.request_outputs,
-        )
 
     def _close_if_idle(self) -> None:
         """Close a stopped model that nobody uses; on a thread, as it may take its time."""
@@ -231,6 +216,26 @@ def _request_of(payload: InferRequest) -> InferenceRequest:
         bool(payload.use_binary_outputs) and not wanted,
         payload.id or "",
         to_http_parameters(payload.parameters or {}),
+    )
+
+
+def _response_of(
+    served: ServedModel,
+    payload: InferRequest,
+    request: InferenceRequest,
+    outputs: Mapping[str, Array],
+) -> InferResponse:
+    """What KServe makes an answer over HTTP of."""
+    datatypes = served.output_datatypes
+    for name, array in outputs.items():
+        if not (request.all_binary or name in request.binary_outputs):
+            check_json(name, array)
+    return InferResponse(
+        payload.id or "",
+        served.name,
+        [InferOutput(name, [*one.shape], datatypes[name], one) for name, one in outputs.items()],
+        use_binary_outputs=payload.use_binary_outputs,
+        requested_outputs=payload.request_outputs,
     )
 
 

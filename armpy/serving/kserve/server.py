@@ -32,16 +32,29 @@ class ArmpyRESTServer(RESTServer):
     ----------
     repository : ArmpyModelRepository
     host : str
-    arguments
+    logs_requests : bool
+        Whether to log each request, and its time.
+    arguments, options
         KServe's.
     """
 
     def __init__(
-        self, repository: ArmpyModelRepository, host: str, *arguments: Any, **options: Any
-    ):
-        super().__init__(*arguments, **options)  # Any: KServe's
+        self,
+        repository: ArmpyModelRepository,
+        host: str,
+        logs_requests: bool,
+        *arguments: Any,  # Any: KServe's
+        **options: Any,
+    ) -> None:
+        super().__init__(*arguments, **options)
         self.config.host = host  # KServe's is 0.0.0.0, whatever one asks for
+        self.config.access_log = logs_requests
         self._repository = repository
+
+    def _add_middlewares(self, app: FastAPI) -> None:
+        """Add KServe's, which measure and log each request, if that is asked for."""
+        if self.config.access_log or self.access_log_format:
+            super()._add_middlewares(app)
 
     def _register_endpoints(self, app: FastAPI) -> None:
         """Register KServe's endpoints, and armpy's; worker processes do so as well."""
