@@ -25,6 +25,8 @@ class ServedModel:
         Used by several threads, and not closed.
     name, version : str
         As clients call it.
+    metrics : ModelMetrics, optional
+        Those of a model in whose place it comes, which go on.
 
     Examples
     --------
@@ -32,12 +34,15 @@ class ServedModel:
     >>> status, body, json_length = served.answer(request_body)              # doctest: +SKIP
     """
 
-    def __init__(self, model: Model, name: str, version: str = "") -> None:
+    def __init__(
+        self, model: Model, name: str, version: str = "", metrics: ModelMetrics | None = None
+    ) -> None:
         self.model = model
         self.name = name
         self.version = version
-        self.metrics = ModelMetrics(name, version)
+        self.metrics = metrics or ModelMetrics(name, version)
         self._datatypes = {spec.name: datatype_of(spec.data_type) for spec in model.inputs}
+        self.output_datatypes = {spec.name: datatype_of(spec.data_type) for spec in model.outputs}
         self._data_types = {spec.name: spec.data_type for spec in model.outputs}
 
     @property
@@ -45,11 +50,6 @@ class ServedModel:
         """Metadata in the protocol's words, as JSON has them."""
         versions = [self.version] if self.version else []
         return model_metadata(self.name, self.model.inputs, self.model.outputs, versions=versions)
-
-    @property
-    def output_datatypes(self) -> dict[str, str]:
-        """Datatypes of the outputs, by name."""
-        return {name: datatype_of(data_type) for name, data_type in self._data_types.items()}
 
     def written(
         self, request: InferenceRequest, outputs: Mapping[str, Array]

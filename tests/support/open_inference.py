@@ -50,7 +50,7 @@ def checked_answer(body: bytes, json_length: str | None) -> dict[str, npt.NDArra
         assert (size is None) == ("data" in entry), "data stand in the JSON or behind it"
         if size is None:
             flat = _flat(entry["data"])
-            kinds: set[type] = {"b": {bool}, "f": {int, float}}.get(dtype.kind, {int})
+            kinds = {bool} if dtype.kind == "b" else {int, float} if dtype.kind == "f" else {int}
             assert {*map(type, flat)} <= kinds
             outputs[entry["name"]] = np.array(flat, dtype).reshape(shape)
         else:

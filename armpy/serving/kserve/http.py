@@ -10,18 +10,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
+from starlette.routing import Match, Route
 
 from armpy.errors import ArmpyError, InvalidArgumentError
 from armpy.serving.contents import Array
 from armpy.serving.kserve.errors import error_response, http_exception_response
 from armpy.serving.kserve.repository import ArmpyModelRepository
+from armpy.serving.metrics import ModelMetrics
 from armpy.serving.requests import HEADER, InferenceRequest, read_request
 from armpy.serving.served_model import ServedModel
 from armpy.serving.status import status_of
@@ -47,11 +48,25 @@ def add_routes(app: Starlette, repository: ArmpyModelRepository) -> None:
     routes = _Routes(repository)
     model = "/v2/models/{name}"
     app.router.routes[:0] = [
-        Route(f"{model}/infer", routes.infer, methods=["POST"]),
-        Route(model, routes.metadata, methods=["GET"]),
+        _ModelRoute(repository, f"{model}/infer", routes.infer, methods=["POST"]),
+        _ModelRoute(repository, model, routes.metadata, methods=["GET"]),
         Route("/v2/repository/index", routes.index, methods=["POST"]),
     ]
     app.add_exception_handler(HTTPException, http_exception_response)
+
+
+class _ModelRoute(Route):
+    """A route for models of armpy; KServe's, behind it, are for all others."""
+
+    def __init__(self, repository: ArmpyModelRepository, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)  # Any: Starlette's
+        self._repository = repository
+
+    def matches(self, scope: Any) -> Any:  # Any: Starlette's
+        match, child = super().matches(scope)
+        if match is Match.FULL and self._repository.is_foreign(child["path_params"]["name"]):
+            return Match.NONE, {}
+        return match, child
 
 
 class _Routes:
@@ -64,9 +79,10 @@ class _Routes:
         """Answer an inference."""
         try:
             model = self._repository.served_model(request.path_params["name"])
-            asked = await _read(request, model.served)
-            outputs = await _while_connected(request, asyncio.create_task(model.infer(asked)))
-            return await _written(model.served, asked, outputs)
+            asked = await _read(request, model.metrics)
+            run = asyncio.create_task(model.infer(asked))
+            served, outputs = await _while_connected(request, run)
+            return await _written(served, asked, outputs)
         except ClientDisconnect:
             return Response(status_code=499)
         except asyncio.CancelledError:
@@ -89,14 +105,14 @@ class _Routes:
         return JSONResponse(self._repository.index())
 
 
-async def _read(request: Request, served: ServedModel) -> InferenceRequest:
+async def _read(request: Request, metrics: ModelMetrics) -> InferenceRequest:
     """The inference that is asked for."""
     body = await request.body()
     try:
         length = _json_length(request.headers.get(HEADER))
         return await _apart(len(body), lambda: read_request(body, length))
     except InvalidArgumentError as error:
-        served.metrics.requested(status_of(error).grpc)
+        metrics.requested(status_of(error).grpc)
         raise
 
 
@@ -132,9 +148,7 @@ async def _apart(num_bytes: int, function: Callable[[], T]) -> T:
     return await asyncio.get_running_loop().run_in_executor(None, function)
 
 
-async def _while_connected(
-    request: Request, task: asyncio.Task[dict[str, Array]]
-) -> dict[str, Array]:
+async def _while_connected(request: Request, task: asyncio.Task[T]) -> T:
     """Wait for a run, which is stopped if the client goes away."""
     try:
         done, _ = await asyncio.wait({task}, timeout=_WATCH_AFTER_S)

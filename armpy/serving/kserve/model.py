@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import math
+import os
 import threading
 import time
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -20,11 +24,13 @@ from kserve.protocol.infer_type import (
 )
 
 import armpy
-from armpy.errors import ModelUnavailableError, QueueFullError
+from armpy.errors import InvalidArgumentError, ModelUnavailableError, QueueFullError
 from armpy.execution import Runtime, RuntimeOptions, TensorSpec
+from armpy.model.model import Model
 from armpy.serving.contents import Array, array_of_bytes, array_of_numbers, check_json
 from armpy.serving.kserve.errors import kserve_error
 from armpy.serving.kserve.messages import answer_of
+from armpy.serving.metrics import ModelMetrics
 from armpy.serving.protocol import tensor_metadata
 from armpy.serving.requests import InferenceRequest
 from armpy.serving.served_model import ServedModel
@@ -44,11 +50,14 @@ class ArmpyModel(kserve.Model):
         of a runtime that is made for the model, and closed with it.
     max_waiting : int
         How many requests may wait or run; others are told to come again (503).
+    short_run_s : float
+        Runs that take less are a thread pool's, which takes half of what `armpy.Model.run_async`
+        takes besides the run; but they cannot be stopped.
 
     Notes
     -----
-    Nothing is computed on the event loop: `armpy.Model.run_async` runs on threads of the model's
-    runtime. Pickled, as for KServe's worker processes, it is a recipe, and loads again.
+    Nothing is computed on the event loop. Pickled, as for KServe's worker processes, it is a
+    recipe, and loads again.
 
     Examples
     --------
@@ -64,11 +73,17 @@ class ArmpyModel(kserve.Model):
         options: Mapping[str, object] | None = None,
         *,
         max_waiting: int = 1024,
+        short_run_s: float = 0.01,
     ) -> None:
         super().__init__(name)
         self.source = Path(source)
         self.options = dict(options or {})
         self.max_waiting = max_waiting
+        self.short_run_s = short_run_s
+        self.metrics = ModelMetrics(name)
+        self.successor: ArmpyModel | None = None
+        self._short_bytes = -1
+        self._pool: ThreadPoolExecutor | None = None
         self._served: ServedModel | None = None
         self._closing = ExitStack()
         self._running = 0
@@ -92,7 +107,7 @@ class ArmpyModel(kserve.Model):
         return served
 
     def load(self) -> bool:
-        """Load the file.
+        """Load the file, and run the model once if a shape is known for each input.
 
         Raises
         ------
@@ -109,8 +124,10 @@ class ArmpyModel(kserve.Model):
         model = self._closing.enter_context(
             armpy.load(self.source, runtime=runtime, **options)  # type: ignore[arg-type]  # by name
         )
-        self._served = ServedModel(model, self.name)
-        self._served.metrics.loaded(time.perf_counter() - begin_s)
+        self._short_bytes = _short_bytes(model, self.short_run_s)
+        self._pool = self._closing.enter_context(ThreadPoolExecutor(os.cpu_count()))
+        self._served = ServedModel(model, self.name, metrics=self.metrics)
+        self.metrics.loaded(time.perf_counter() - begin_s)
         self.ready = True
         return True
 
@@ -130,28 +147,27 @@ class ArmpyModel(kserve.Model):
         """Metadata of the outputs in the protocol's words."""
         return [_plain_metadata(spec) for spec in self.served.model.outputs]
 
-    async def infer(self, request: InferenceRequest) -> dict[str, Array]:
+    async def infer(self, request: InferenceRequest) -> tuple[ServedModel, dict[str, Array]]:
         """Run a request; who cancels the task stops the run.
+
+        Returns
+        -------
+        ServedModel
+            The one that has run it: this model's, or that of the one in its place.
+        dict of str to ndarray
 
         Raises
         ------
         ArmpyError
             As `ServedModel.run` does, and if too many wait.
         """
+        if self.successor is not None:  # a request that was on its way when it was replaced
+            return await self.successor.infer(request)
         served = self.served
-        if self._running >= self.max_waiting:
-            served.metrics.requested("UNAVAILABLE")
-            raise QueueFullError(
-                "too many requests wait",
-                where=f"model '{self.name}'",
-                expected=f"at most {self.max_waiting}",
-                fix="Send the request again later, or start more servers",
-            )
+        self._check_room()
         self._running += 1
         try:
-            return await served.run_async(
-                request.inputs, request.datatypes, request.outputs, request.deadline_s
-            )
+            return served, await self._run(served, request)
         finally:
             self._running -= 1
             if not self.ready:
@@ -174,7 +190,7 @@ class ArmpyModel(kserve.Model):
             raise InvalidInput("Models of armpy speak version 2 of the protocol: /v2/models")
         try:
             request = _request_of(payload)
-            served, outputs = self.served, await self.infer(request)
+            served, outputs = await self.infer(request)
             if payload.from_grpc is True:
                 return answer_of(served, request, outputs, raw=payload.use_binary_outputs)
             return _response_of(served, payload, request, outputs)
@@ -183,13 +199,43 @@ class ArmpyModel(kserve.Model):
 
     def __getstate__(self) -> dict[str, object]:
         """What another process loads it by."""
-        return self.__dict__ | {"_served": None, "_closing": None, "_running": 0}
+        return self.__dict__ | {
+            "_served": None,
+            "_closing": None,
+            "_pool": None,
+            "_running": 0,
+            "metrics": None,
+        }
 
     def __setstate__(self, state: dict[str, object]) -> None:
         """Load it again, if it was loaded."""
         self.__dict__.update(state)
+        self.metrics = ModelMetrics(self.name)
         if self.ready:
             self.load()
+
+    def _check_room(self) -> None:
+        """Refuse a request if too many wait."""
+        if self._running >= self.max_waiting:
+            self.metrics.requested("UNAVAILABLE")
+            raise QueueFullError(
+                "too many requests wait",
+                where=f"model '{self.name}'",
+                expected=f"at most {self.max_waiting}",
+                fix="Send the request again later, or start more servers",
+            )
+
+    async def _run(self, served: ServedModel, request: InferenceRequest) -> dict[str, Array]:
+        """Run a request, in the way that costs least."""
+        given = request.inputs, request.datatypes, request.outputs
+        if request.deadline_s is None and self._is_short(request.inputs):
+            loop = asyncio.get_running_loop()
+            return await loop.run_in_executor(self._pool, served.run, *given)
+        return await served.run_async(*given, request.deadline_s)
+
+    def _is_short(self, inputs: Mapping[str, Array]) -> bool:
+        """Whether a run is over so soon that nobody needs to stop it."""
+        return sum(array.nbytes for array in inputs.values()) <= self._short_bytes
 
     def _close_if_idle(self) -> None:
         """Close a stopped model that nobody uses; on a thread, as it may take its time."""
@@ -197,6 +243,23 @@ class ArmpyModel(kserve.Model):
         if served is not None and not self._running:
             self._served = None
             threading.Thread(target=self._closing.close, name=f"close {self.name}").start()
+
+
+def _short_bytes(model: Model, short_run_s: float) -> int:
+    """Bytes of inputs up to which runs are short; the model is run with its default shapes."""
+    try:
+        model.warm_up()
+    except InvalidArgumentError:  # there are none
+        return -1
+    begin_s = time.perf_counter()
+    model.warm_up()
+    if time.perf_counter() - begin_s >= short_run_s:
+        return -1
+    num_bytes = 0
+    for spec, default in zip(model.inputs, model.default_shapes, strict=True):
+        shape = default or tuple(size or 1 for size in spec.shape or ())
+        num_bytes += math.prod(shape) * spec.data_type.dtype.itemsize
+    return 4 * num_bytes  # of some rows more than the default's, too
 
 
 def _plain_metadata(spec: TensorSpec) -> dict[str, object]:

@@ -10,6 +10,7 @@ from kserve import ModelRepository
 
 from armpy.errors import InvalidArgumentError, ModelNotFoundError
 from armpy.serving.kserve.model import ArmpyModel
+from armpy.serving.metrics import ModelMetrics
 
 SUFFIXES = (".tflite", ".onnx", ".armpy")
 """Endings of the files that are looked for in a folder of several."""
@@ -47,6 +48,11 @@ class ArmpyModelRepository(ModelRepository):
         self._options = dict(options or {})
         self._max_waiting = max_waiting
         self._loading = asyncio.Lock()
+        self._metrics: dict[str, ModelMetrics] = {}  # of each name, however often it is loaded
+
+    def __getstate__(self) -> dict[str, object]:
+        """What a worker process has of it: metrics count what their own process does."""
+        return self.__dict__ | {"_metrics": {}}
 
     def load_models(self) -> list[ArmpyModel]:
         """Load all models of the folder.
@@ -75,8 +81,9 @@ class ArmpyModelRepository(ModelRepository):
             model = await loop.run_in_executor(None, self._loaded, name)
             replaced = self.models.get(name)
             self.update(model)
-        if replaced is not None:
-            replaced.stop()
+            if replaced is not None:
+                replaced.successor = model
+                replaced.stop()
         return True
 
     def served_model(self, name: str) -> ArmpyModel:
@@ -97,6 +104,11 @@ class ArmpyModelRepository(ModelRepository):
             )
         return model
 
+    def is_foreign(self, name: str) -> bool:
+        """Whether the model of a name is another than armpy's, which KServe's own ways are for."""
+        model = self.models.get(name)
+        return model is not None and not isinstance(model, ArmpyModel)
+
     def index(self) -> list[dict[str, str]]:
         """Names and states of all models that are served or could be loaded."""
         names = {*find_models(self.models_dir, self._model_name), *self.models}
@@ -113,6 +125,7 @@ class ArmpyModelRepository(ModelRepository):
         if path is None:
             raise ModelNotFoundError("the folder has no such model", where=repr(name))
         model = ArmpyModel(name, path, self._options, max_waiting=self._max_waiting)
+        model.metrics = self._metrics.setdefault(name, model.metrics)
         model.load()
         return model
 

@@ -40,15 +40,16 @@ class ArmpyServicer(InferenceServicer):
 
     async def ModelInfer(self, request: Any, context: Any) -> Any:
         """Answer an inference."""  # Any: messages of gRPC
+        if self._repository.is_foreign(request.model_name):
+            return await super().ModelInfer(request, context)
         try:
             model = self._repository.served_model(request.model_name)
-            served = model.served
             try:
                 asked = request_of(request)
             except InvalidArgumentError as error:
-                served.metrics.requested(status_of(error).grpc)
+                model.metrics.requested(status_of(error).grpc)
                 raise
-            outputs = await model.infer(asked)
+            served, outputs = await model.infer(asked)
             raw = bool(request.raw_input_contents)
             return answer_of(served, asked, outputs, raw=raw)
         except Exception as error:
@@ -56,6 +57,8 @@ class ArmpyServicer(InferenceServicer):
 
     async def ModelMetadata(self, request: Any, context: Any) -> Any:
         """Answer with a model's metadata."""  # Any: messages of gRPC
+        if self._repository.is_foreign(request.name):
+            return await super().ModelMetadata(request, context)
         try:
             model = self._repository.served_model(request.name)
             inputs, outputs = model.get_input_types(), model.get_output_types()

@@ -116,7 +116,10 @@ def slow_model(folder: Path, **options: Any) -> tuple[Any, SlowBackend]:
         registry = runtime.registry
         given = RuntimeOptions([backend.get_id()], registry=registry)
         model = ArmpyModel("slow", folder / "slow.armpy", {"runtime_options": given}, **options)
+        backend.gate.set()  # it is run once when it is loaded
         model.load()
+        backend.gate.clear()
+        backend.entered.clear()
     return model, backend
 
 
@@ -130,7 +133,7 @@ def test_the_event_loop_goes_on_while_a_model_runs(tmp_path: Path) -> None:
         while not backend.entered.is_set():  # for ever, if the loop computed
             await asyncio.sleep(0.001)
         backend.gate.set()
-        assert (await run)["y"].tolist() == [1, 1]
+        assert (await run)[1]["y"].tolist() == [1, 1]
         model.stop()
 
     asyncio.run(ask())
@@ -138,7 +141,7 @@ def test_the_event_loop_goes_on_while_a_model_runs(tmp_path: Path) -> None:
 
 def test_who_is_cancelled_stops_the_run(tmp_path: Path) -> None:
     async def ask() -> None:
-        model, backend = slow_model(tmp_path)
+        model, backend = slow_model(tmp_path, short_run_s=0)
         run = asyncio.create_task(model.infer(ONES))
         while not backend.entered.is_set():
             await asyncio.sleep(0.001)
@@ -176,9 +179,10 @@ def test_a_replaced_model_answers_what_it_has_begun(small_models: Path, tmp_path
             await asyncio.sleep(0.001)
         await repository.load("slow")
         assert repository.served_model("slow") is not model
-        assert (await repository.served_model("slow").infer(ONES))["y"].tolist() == [1, 1]
+        assert (await model.infer(ONES))[1]["y"].tolist() == [1, 1]  # by the one in its place
+        assert (await repository.served_model("slow").infer(ONES))[1]["y"].tolist() == [1, 1]
         backend.gate.set()
-        assert (await run)["y"].tolist() == [1, 1]
+        assert (await run)[1]["y"].tolist() == [1, 1]
         repository.unload("slow")
         assert repository.index() == [
             {"name": "slow", "state": "UNAVAILABLE", "reason": "unloaded"}
