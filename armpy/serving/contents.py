@@ -38,6 +38,9 @@ _FIELDS = {
 }
 """Field of gRPC's ``InferTensorContents`` that has a datatype's elements; the rest are sent raw."""
 
+RAW_ONLY = frozenset(("FP16", "BF16"))
+"""Datatypes that gRPC has no typed contents for."""
+
 
 def array_of_bytes(
     name: str, datatype: str, shape: Sequence[int], raw: bytes | bytearray | memoryview
@@ -151,14 +154,37 @@ def numbers_of(name: str, array: Array) -> list[bool | int | float]:
     InvalidArgumentError
         If one is no finite number, which JSON cannot say.
     """
+    check_json(name, array)
+    numbers: list[bool | int | float] = array.ravel().tolist()
+    return numbers
+
+
+def check_json(name: str, array: Array) -> None:
+    """Check that JSON can say what is in an output.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If one is no finite number.
+    """
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         raise InvalidArgumentError(
             "JSON cannot say infinity or NaN",
             where=f"output '{name}'",
             fix="Ask for binary data (parameter binary_data), or use gRPC",
         )
-    numbers: list[bool | int | float] = array.ravel().tolist()
-    return numbers
+
+
+def contents_of(datatype: str, array: Array) -> tuple[str, list[bool | int | float]]:
+    """An array's elements for gRPC, and the field of ``InferTensorContents`` that has them.
+
+    Parameters
+    ----------
+    datatype : str
+        None of `RAW_ONLY`.
+    array : ndarray
+    """
+    return _FIELDS[datatype], array.ravel().tolist()
 
 
 def _checked_shape(where: str, shape: Iterable[object]) -> tuple[int, ...]:

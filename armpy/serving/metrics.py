@@ -87,11 +87,16 @@ class ModelMetrics:
         self._labels = {"model": model} | ({"version": version} if version else {})
         self._lock = threading.Lock()
         self._requests: Counter[str] = Counter()
-        self._loads = 0
+        self._running = self._loads = 0
         self._rows, self._queue, self._compute, self._load = (
             Histogram(bounds) for bounds in (ROWS, SECONDS, SECONDS, SECONDS)
         )
         _ALL.add(self)
+
+    def began(self, number: int = 1) -> None:
+        """Count requests that run from now on; a negative number, those that do not any more."""
+        with self._lock:
+            self._running += number
 
     def requested(self, outcome: str = "OK", number: int = 1) -> None:
         """Count requests that were answered: ``OK``, or the name of gRPC's code."""
@@ -122,6 +127,7 @@ class ModelMetrics:
             ]
             return [
                 *requests,
+                Metric("armpy_requests_running", "Under way", "gauge", self._running, labels),
                 Metric("armpy_loads", "Loads of the model", "counter", self._loads, labels),
                 self._load.metric("armpy_load_seconds", "Time to load the model", labels),
                 self._rows.metric("armpy_batch_rows", "Rows of executed batches", labels),

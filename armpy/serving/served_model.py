@@ -12,7 +12,7 @@ from armpy.model.model import Model
 from armpy.serving.contents import Array
 from armpy.serving.metrics import ModelMetrics
 from armpy.serving.protocol import datatype_of, model_metadata
-from armpy.serving.requests import read_request, write_answer
+from armpy.serving.requests import InferenceRequest, read_request, write_answer
 from armpy.serving.status import status_of
 
 
@@ -25,6 +25,8 @@ class ServedModel:
         Used by several threads, and not closed.
     name, version : str
         As clients call it.
+    metrics : ModelMetrics, optional
+        Those of a model in whose place it comes, which go on.
 
     Examples
     --------
@@ -32,12 +34,15 @@ class ServedModel:
     >>> status, body, json_length = served.answer(request_body)              # doctest: +SKIP
     """
 
-    def __init__(self, model: Model, name: str, version: str = "") -> None:
+    def __init__(
+        self, model: Model, name: str, version: str = "", metrics: ModelMetrics | None = None
+    ) -> None:
         self.model = model
         self.name = name
         self.version = version
-        self.metrics = ModelMetrics(name, version)
+        self.metrics = metrics or ModelMetrics(name, version)
         self._datatypes = {spec.name: datatype_of(spec.data_type) for spec in model.inputs}
+        self.output_datatypes = {spec.name: datatype_of(spec.data_type) for spec in model.outputs}
         self._data_types = {spec.name: spec.data_type for spec in model.outputs}
 
     @property
@@ -45,6 +50,12 @@ class ServedModel:
         """Metadata in the protocol's words, as JSON has them."""
         versions = [self.version] if self.version else []
         return model_metadata(self.name, self.model.inputs, self.model.outputs, versions=versions)
+
+    def written(
+        self, request: InferenceRequest, outputs: Mapping[str, Array]
+    ) -> tuple[bytes, int | None]:
+        """The body of a request's answer; see `write_answer`."""
+        return write_answer(request, outputs, self._data_types, self.name, self.version)
 
     def run(
         self,
@@ -114,7 +125,7 @@ class ServedModel:
             results = self.run(
                 request.inputs, request.datatypes, request.outputs, request.deadline_s
             )
-            return 200, *write_answer(request, results, self._data_types, self.name, self.version)
+            return 200, *self.written(request, results)
         except Exception as error:  # noqa: BLE001 - told to the client, and counted
             return status_of(error).http, json.dumps({"error": str(error)}).encode(), None
 
@@ -124,6 +135,7 @@ class ServedModel:
     ) -> Iterator[None]:
         """Check a request's words and count what becomes of it."""
         begin_s = time.perf_counter()
+        self.metrics.began()
         try:
             self._check(datatypes or {}, outputs)
             try:
@@ -135,6 +147,8 @@ class ServedModel:
         except BaseException as error:
             self.metrics.requested(status_of(error).grpc)
             raise
+        finally:
+            self.metrics.began(-1)
         self.metrics.requested()
         self.metrics.executed(1, time.perf_counter() - begin_s)
 

@@ -9,6 +9,7 @@ has ended, a model that is being taken away. 504 is a deadline. All else is the 
 
 from __future__ import annotations
 
+from asyncio import CancelledError
 from dataclasses import dataclass
 
 from armpy.errors import (
@@ -67,6 +68,7 @@ _STATUSES: tuple[tuple[type[BaseException], ErrorStatus], ...] = (
     (GraphValidationError, _WRONG),
     (ExecutionTimeoutError, ErrorStatus(504, "DEADLINE_EXCEEDED", "UNAVAILABLE")),
     (ExecutionCancelledError, ErrorStatus(499, "CANCELLED", "CANCELLED")),
+    (CancelledError, ErrorStatus(499, "CANCELLED", "CANCELLED")),
     (QueueFullError, _BUSY),
     (MemoryLimitError, ErrorStatus(503, "RESOURCE_EXHAUSTED", "UNAVAILABLE")),
     (MemoryError, ErrorStatus(503, "RESOURCE_EXHAUSTED", "UNAVAILABLE")),

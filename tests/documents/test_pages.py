@@ -21,6 +21,7 @@ skip_without("click", "rich", "pillow", "pip", "setuptools>=77", "onnx", "crypto
 
 ELSEWHERE = {
     "docs/how_to/adding_an_operation.md": "tests/test_adding_an_operation.py",
+    "docs/how_to/kserve.md": "tests/serving/kserve/test_page.py",
     "docs/reference/calls_in_order.md": "tests/runtime/test_order_of_calls.py",
 }
 """Pages that tests of their own follow."""

@@ -1,0 +1,161 @@
+"""Routes of HTTP that read and write requests themselves, in place of KServe's.
+
+Notes
+-----
+KServe's route makes a Python number of every element that comes as bytes, rounds what is no
+integer, answers some errors with 422 and words of its own, and NaN with ``null``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Match, Route
+
+from armpy.errors import ArmpyError, InvalidArgumentError
+from armpy.serving.contents import Array
+from armpy.serving.kserve.errors import error_response, http_exception_response
+from armpy.serving.kserve.repository import ArmpyModelRepository
+from armpy.serving.metrics import ModelMetrics
+from armpy.serving.requests import HEADER, InferenceRequest, read_request
+from armpy.serving.served_model import ServedModel
+from armpy.serving.status import status_of
+
+T = TypeVar("T")
+
+LARGE_BYTES = 1 << 16
+"""Bodies from here on are read and written on a thread: JSON of this size takes a millisecond."""
+
+_WATCH_AFTER_S = 0.05
+"""Clients are watched from here on; most answers are away by then, and watching has its price."""
+
+
+def add_routes(app: Starlette, repository: ArmpyModelRepository) -> None:
+    """Add armpy's routes to an application, before all others, and answer errors as the protocol.
+
+    Parameters
+    ----------
+    app : Starlette
+        KServe's, ``kserve.model_server.app``.
+    repository : ArmpyModelRepository
+    """
+    routes = _Routes(repository)
+    model = "/v2/models/{name}"
+    app.router.routes[:0] = [
+        _ModelRoute(repository, f"{model}/infer", routes.infer, methods=["POST"]),
+        _ModelRoute(repository, model, routes.metadata, methods=["GET"]),
+        Route("/v2/repository/index", routes.index, methods=["POST"]),
+    ]
+    app.add_exception_handler(HTTPException, http_exception_response)
+
+
+class _ModelRoute(Route):
+    """A route for models of armpy; KServe's, behind it, are for all others."""
+
+    def __init__(self, repository: ArmpyModelRepository, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)  # Any: Starlette's
+        self._repository = repository
+
+    def matches(self, scope: Any) -> Any:  # Any: Starlette's
+        match, child = super().matches(scope)
+        if match is Match.FULL and self._repository.is_foreign(child["path_params"]["name"]):
+            return Match.NONE, {}
+        return match, child
+
+
+class _Routes:
+    """Endpoints over a repository's models."""
+
+    def __init__(self, repository: ArmpyModelRepository) -> None:
+        self._repository = repository
+
+    async def infer(self, request: Request) -> Response:
+        """Answer an inference."""
+        try:
+            model = self._repository.served_model(request.path_params["name"])
+            asked = await _read(request, model.metrics)
+            run = asyncio.create_task(model.infer(asked))
+            served, outputs = await _while_connected(request, run)
+            return await _written(served, asked, outputs)
+        except ClientDisconnect:
+            return Response(status_code=499)
+        except asyncio.CancelledError:
+            if (task := asyncio.current_task()) is not None and task.cancelling():
+                raise
+            return Response(status_code=499)  # the run was stopped, as its client has gone
+        except Exception as error:  # noqa: BLE001 - told to the client
+            return error_response(error)
+
+    async def metadata(self, request: Request) -> Response:
+        """Answer with a model's metadata, quantisation among them."""
+        try:
+            model = self._repository.served_model(request.path_params["name"])
+            return JSONResponse(model.served.metadata)
+        except ArmpyError as error:
+            return error_response(error)
+
+    async def index(self, request: Request) -> Response:
+        """List the models."""
+        return JSONResponse(self._repository.index())
+
+
+async def _read(request: Request, metrics: ModelMetrics) -> InferenceRequest:
+    """The inference that is asked for."""
+    body = await request.body()
+    try:
+        length = _json_length(request.headers.get(HEADER))
+        return await _apart(len(body), lambda: read_request(body, length))
+    except InvalidArgumentError as error:
+        metrics.requested(status_of(error).grpc)
+        raise
+
+
+async def _written(
+    served: ServedModel, request: InferenceRequest, outputs: dict[str, Array]
+) -> Response:
+    """The answer of an inference."""
+    num_bytes = sum(array.nbytes for array in outputs.values())
+    body, json_length = await _apart(num_bytes, lambda: served.written(request, outputs))
+    if json_length is None:
+        return Response(body, media_type="application/json")
+    return Response(body, headers={HEADER: str(json_length)}, media_type="application/octet-stream")
+
+
+def _json_length(header: str | None) -> int | None:
+    """What the header says of how long a body's JSON is."""
+    if header is None:
+        return None
+    if header.isascii() and header.isdigit():
+        return int(header)
+    raise InvalidArgumentError(
+        f"the header {HEADER} cannot be used",
+        where="request",
+        expected="a number of bytes",
+        actual=repr(header),
+    )
+
+
+async def _apart(num_bytes: int, function: Callable[[], T]) -> T:
+    """Call a function, on a thread if there is much to read or write."""
+    if num_bytes < LARGE_BYTES:
+        return function()
+    return await asyncio.get_running_loop().run_in_executor(None, function)
+
+
+async def _while_connected(request: Request, task: asyncio.Task[T]) -> T:
+    """Wait for a run, which is stopped if the client goes away."""
+    try:
+        done, _ = await asyncio.wait({task}, timeout=_WATCH_AFTER_S)
+        if not done:
+            gone = asyncio.ensure_future(request.receive())
+            await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
+            gone.cancel()
+    finally:
+        task.cancel()  # nothing, if it is done
+    return await task

@@ -1,0 +1,94 @@
+"""Calls of gRPC, which take a request's bytes as they are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from grpc import aio
+from kserve.protocol.grpc import grpc_predict_v2_pb2 as pb
+from kserve.protocol.grpc.grpc_predict_v2_pb2_grpc import (
+    add_GRPCInferenceServiceServicer_to_server as add_servicer,
+)
+from kserve.protocol.grpc.interceptors import ExceptionToStatusInterceptor
+from kserve.protocol.grpc.servicer import InferenceServicer
+
+from armpy.errors import InvalidArgumentError
+from armpy.serving.kserve.errors import kserve_error
+from armpy.serving.kserve.messages import answer_of, request_of
+from armpy.serving.kserve.repository import ArmpyModelRepository
+from armpy.serving.protocol import PLATFORM
+from armpy.serving.status import status_of
+
+
+class ArmpyServicer(InferenceServicer):
+    """KServe's calls, with inferences and metadata of armpy's own.
+
+    Parameters
+    ----------
+    data_plane, extension
+        KServe's.
+    repository : ArmpyModelRepository
+
+    Notes
+    -----
+    gRPC cancels a call whose deadline passes, or whose client goes away, and thereby stops the run.
+    """
+
+    def __init__(self, data_plane: Any, extension: Any, repository: ArmpyModelRepository) -> None:
+        super().__init__(data_plane, extension)  # Any: KServe's
+        self._repository = repository
+
+    async def ModelInfer(self, request: Any, context: Any) -> Any:
+        """Answer an inference."""  # Any: messages of gRPC
+        if self._repository.is_foreign(request.model_name):
+            return await super().ModelInfer(request, context)
+        try:
+            model = self._repository.served_model(request.model_name)
+            try:
+                asked = request_of(request)
+            except InvalidArgumentError as error:
+                model.metrics.requested(status_of(error).grpc)
+                raise
+            served, outputs = await model.infer(asked)
+            raw = bool(request.raw_input_contents)
+            return answer_of(served, asked, outputs, raw=raw)
+        except Exception as error:
+            raise kserve_error(error, is_grpc=True) from error
+
+    async def ModelMetadata(self, request: Any, context: Any) -> Any:
+        """Answer with a model's metadata."""  # Any: messages of gRPC
+        if self._repository.is_foreign(request.name):
+            return await super().ModelMetadata(request, context)
+        try:
+            model = self._repository.served_model(request.name)
+            inputs, outputs = model.get_input_types(), model.get_output_types()
+        except Exception as error:
+            raise kserve_error(error, is_grpc=True) from error
+        return pb.ModelMetadataResponse(
+            name=request.name, platform=PLATFORM, inputs=inputs, outputs=outputs
+        )
+
+
+def make_server(servicer: ArmpyServicer, address: str, max_bytes: tuple[int, int]) -> aio.Server:
+    """A server of gRPC that listens at an address, and has not started.
+
+    Parameters
+    ----------
+    servicer : ArmpyServicer
+    address : str
+        Host and port.
+    max_bytes : (int, int)
+        Of messages that are sent, and received.
+    """
+    server = aio.server(
+        interceptors=(ExceptionToStatusInterceptor(),),
+        options=[
+            ("grpc.max_send_message_length", max_bytes[0]),
+            ("grpc.max_receive_message_length", max_bytes[1]),
+            # Else a second server on the port would silently get a part of the calls.
+            ("grpc.so_reuseport", 0),
+        ],
+    )
+    add_servicer(servicer, server)
+    server.add_insecure_port(address)
+    return server

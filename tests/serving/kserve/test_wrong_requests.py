@@ -1,0 +1,153 @@
+"""Wrong requests are refused with the status that says whose fault it is, over HTTP and gRPC."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.support.inference_calls import CallError, grpc_modules, send
+from tests.support.kserve_server import HEADER, KServeProcess
+from tests.support.open_inference import check_error
+
+pytest.importorskip("kserve", reason="kserve is not installed")
+
+
+def good() -> dict[str, Any]:
+    """A right request, which each case spoils."""  # Any: JSON
+    return {
+        "inputs": [
+            {"name": "x:0", "datatype": "FP32", "shape": [1, 2], "data": [0.1, -2]},
+            {"name": "n", "datatype": "INT32", "shape": [3], "data": [1, 2, 3]},
+            {"name": "flags", "datatype": "BOOL", "shape": [2], "data": [True, False]},
+            {"name": "q", "datatype": "INT8", "shape": [], "data": [1]},
+        ]
+    }
+
+
+def entry(index: int, **changes: object) -> Callable[[dict[str, Any]], object]:
+    """Change one input."""  # Any: JSON
+    return lambda document: document["inputs"][index].update(changes)
+
+
+WRONG: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {  # Any: JSON
+    "an input is missing": (lambda d: d["inputs"].pop(), "missing 'q'"),
+    "an input too many": (
+        lambda d: d["inputs"].append({**d["inputs"][0], "name": "other"}),
+        "other",
+    ),
+    "an input twice": (lambda d: d["inputs"].append(d["inputs"][0]), "twice"),
+    "no inputs": (lambda d: d.pop("inputs"), "'inputs'"),
+    "another datatype": (entry(0, datatype="FP64"), "the datatype is not the model's"),
+    "an unknown datatype": (entry(0, datatype="FP8"), "there is no such datatype"),
+    "text": (entry(0, datatype="BYTES", data=["a", "b"]), "tensors hold numbers"),
+    "another shape": (entry(0, shape=[2, 1]), "x:0"),
+    "too few elements": (entry(0, data=[0.1]), "not of the shape"),
+    "a negative size": (entry(0, shape=[-1, 2]), "the shape cannot be used"),
+    "a fraction for an integer": (entry(1, data=[1.5, 2, 3]), "no INT32"),
+    "an integer that is too large": (entry(3, data=[128]), "no INT8"),
+    "a number for a flag": (entry(2, data=[1, 0]), "no BOOL"),
+    "an unknown output": (lambda d: d.update(outputs=[{"name": "nope"}]), "no such output"),
+    "a time-out that is none": (lambda d: d.update(parameters={"timeout": "soon"}), "time-out"),
+    "parameters of a list": (lambda d: d.update(parameters={"a": [1]}), "parameters"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_a_wrong_request_is_400_and_says_what_is_wrong(server: KServeProcess, case: str) -> None:
+    spoil, text = WRONG[case]
+    document = good()
+    spoil(document)
+    body = json.dumps(document).encode()
+    status, _, answer = server.send("POST", "/v2/models/mixed/infer", body)
+    assert status == 400
+    assert text in check_error(status, answer)
+
+
+@pytest.mark.parametrize(
+    ("body", "headers"),
+    [
+        (b"", {}),
+        (b"{", {}),
+        (b"[]", {}),
+        (b'{"inputs": [{"name": "x:0", "datatype": "FP32", "shape": [1], "data": [NaN]}]}', {}),
+        (b"\xff\xfe", {}),
+        (b"[" * 100_000, {}),
+        (b"{}", {HEADER: "3"}),
+        (b"{}", {HEADER: "-1"}),
+        (b"{}", {HEADER: "many"}),
+        (b'{"inputs": []}rest', {HEADER: "14"}),
+    ],
+)
+def test_a_body_that_is_no_request_is_400(
+    server: KServeProcess, body: bytes, headers: dict[str, str]
+) -> None:
+    status, _, answer = server.send("POST", "/v2/models/mixed/infer", body, headers)
+    assert status == 400
+    check_error(status, answer)
+
+
+def request_of(document: dict[str, Any]) -> Any:
+    """The same over gRPC."""  # Any: JSON and generated classes
+    fields = {"FP32": "fp32_contents", "BOOL": "bool_contents", "FP64": "fp64_contents"}
+    request = grpc_modules().pb.ModelInferRequest(model_name="mixed")
+    for one in document["inputs"]:
+        tensor = request.inputs.add(name=one["name"], datatype=one["datatype"], shape=one["shape"])
+        field = fields.get(one["datatype"], "int_contents")
+        if one["datatype"] not in ("BYTES", "FP8"):
+            getattr(tensor.contents, field).extend(one["data"])
+    for one in document.get("outputs", ()):
+        request.outputs.add(name=one["name"])
+    return request
+
+
+OVER_GRPC = [
+    "an input is missing",
+    "an input too many",
+    "an input twice",
+    "another datatype",
+    "an unknown datatype",
+    "text",
+    "another shape",
+    "too few elements",
+    "a negative size",
+    "an integer that is too large",
+    "an unknown output",
+]
+
+
+@pytest.mark.parametrize("case", OVER_GRPC)
+def test_a_wrong_call_is_an_invalid_argument(server: KServeProcess, case: str) -> None:
+    spoil, text = WRONG[case]
+    document = good()
+    spoil(document)
+    with pytest.raises(CallError, match=text) as caught:
+        send(server.grpc_address, request_of(document))
+    assert caught.value.code == "INVALID_ARGUMENT"
+
+
+def test_raw_contents_have_to_be_of_every_input(server: KServeProcess) -> None:
+    request = request_of(good())
+    for tensor in request.inputs:
+        tensor.ClearField("contents")
+    request.raw_input_contents.append(b"12345678")
+    with pytest.raises(CallError, match="as many raw contents") as caught:
+        send(server.grpc_address, request)
+    assert caught.value.code == "INVALID_ARGUMENT"
+
+
+def test_raw_and_typed_contents_do_not_go_together(server: KServeProcess) -> None:
+    request = request_of(good())
+    request.raw_input_contents.extend([b"12345678"] * 4)
+    with pytest.raises(CallError, match="raw and typed"):
+        send(server.grpc_address, request)
+
+
+def test_an_unknown_model_is_not_found(server: KServeProcess) -> None:
+    request = request_of(good())
+    request.model_name = "nope"
+    with pytest.raises(CallError, match="no such model") as caught:
+        send(server.grpc_address, request)
+    assert caught.value.code == "NOT_FOUND"
