@@ -78,7 +78,7 @@ class Numerics:
 
     Notes
     -----
-    Applications read it (``armpy backends --capabilities``), and the conformance kit judges by it:
+    Applications read it (``armpy devices``), and the conformance kit judges by it:
     what is declared is allowed, and nothing else.
     """
 

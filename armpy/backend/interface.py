@@ -116,7 +116,7 @@ class IBackendInternal(ABC):
 
         Notes
         -----
-        Shown by ``armpy backends --capabilities``.
+        Shown by ``armpy devices``.
         """
         return None
 

@@ -32,7 +32,7 @@ def ray_arguments(devices: Sequence[DeviceFacts]) -> str:
     -------
     str
         ``--resources`` and ``--labels``. There is no space in them, so that a shell takes
-        ``ray start $(armpy backends --ray)`` for these two arguments.
+        ``ray start $(armpy devices --ray)`` for these two arguments.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""``armpy calibrate`` and ``armpy backends --capabilities``."""
+"""``armpy calibrate`` and ``armpy devices``."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_calibration_is_kept_and_shown(capsys: pytest.CaptureFixture[str]) -> 
     assert "left out for lack of time" in shown
     assert "cannot run" not in shown
     assert FiguresStore().read("CpuRef") is not None
-    assert main(["backends", "--capabilities"]) == 0
+    assert main(["devices"]) == 0
     shown = capsys.readouterr().out
     assert "figures, declared" in shown
     assert "type CPU_REFERENCE" in shown
@@ -71,7 +71,7 @@ def test_a_calibration_is_kept_and_shown(capsys: pytest.CaptureFixture[str]) -> 
 def test_without_figures_the_command_that_measures_them_is_named(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert main(["backends", "--capabilities"]) == 0
+    assert main(["devices"]) == 0
     assert "figures: none; run 'armpy calibrate'" in capsys.readouterr().out
 
 
@@ -90,7 +90,7 @@ def test_a_calibration_as_json_has_everything(capsys: pytest.CaptureFixture[str]
 
 def test_declared_facts_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     options = declaring(tmp_path)
-    assert main(["backends", "--capabilities", *options, "--json"]) == 0
+    assert main(["devices", *options, "--json"]) == 0
     devices = json.loads(capsys.readouterr().out)["devices"]
     (found,) = [device for device in devices if device["backend"] == "Declarer"]
     assert found["feature_level"] == 29
@@ -101,7 +101,7 @@ def test_declared_facts_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert found["figures_source"] == "declared"
     assert found["figures"]["tensors"]["FLOAT32"]["exec_time"] == 0.0625
     assert found["figures"]["extensions"]["com.acme.math.QUANT64"]["power_usage"] == 4.5
-    assert main(["backends", "--capabilities", *options]) == 0
+    assert main(["devices", *options]) == 0
     shown = capsys.readouterr().out
     assert "cache files: 0, of data: 0" in shown
     assert "device npu0; others: npu1" in shown
@@ -114,7 +114,7 @@ def test_impossible_figures_are_not_shown(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     options = declaring(tmp_path, "float('nan')")
-    assert main(["backends", "--capabilities", *options]) == 0
+    assert main(["devices", *options]) == 0
     captured = capsys.readouterr()
     assert "nan" not in captured.out
     assert "get_devices" in captured.err
@@ -178,7 +178,7 @@ def test_a_busy_machine_is_warned_of(
 def test_devices_are_resources_for_a_cluster_in_two_words(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert main(["backends", "--ray"]) == 0
+    assert main(["devices", "--ray"]) == 0
     resources, labels = capsys.readouterr().out.split()
     counts = json.loads(resources.removeprefix("--resources="))
     assert counts["armpy_NumbaAcc"] == counts["armpy_CpuRef"] == os.cpu_count()

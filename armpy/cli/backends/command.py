@@ -19,17 +19,6 @@ from armpy.cli.options import (
 @click.option(
     "--load", is_flag=True, help="Load each backend, after a trial in a process of its own."
 )
-@click.option(
-    "--capabilities",
-    is_flag=True,
-    help="Load each backend, and show its device: type, version, figures, cache files.",
-)
-@click.option(
-    "--ray",
-    "for_ray",
-    is_flag=True,
-    help="Print devices as arguments of 'ray start': ray start $(armpy backends --ray).",
-)
 @dynamic_backends_option
 @json_option
 @verbosity_options
@@ -38,5 +27,5 @@ from armpy.cli.options import (
 def command() -> None:
     """List the backends that are installed.
 
-    None is imported unless --load, --capabilities or --ray is given.
+    None is imported unless --load is given; 'armpy devices' shows what they run on.
     """

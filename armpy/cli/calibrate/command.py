@@ -33,7 +33,7 @@ def command() -> None:
     """Measure how fast backends are on this machine, and keep it.
 
     Small networks run on each backend. What comes out decides where networks run that are to be
-    as fast as possible, or to take little power, and 'armpy backends --capabilities' shows it.
+    as fast as possible, or to take little power, and 'armpy devices' shows it.
     Nothing else should run meanwhile. CpuRef is measured besides if it was not before.
     Exit code 1 if a backend could not be measured, or what was measured not be kept.
     """

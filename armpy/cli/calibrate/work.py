@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import click
 
-from armpy.cli.backends.device_tables import figure_rows
+from armpy.cli.devices.device_tables import figure_rows
 from armpy.cli.options import EXIT_PROBLEMS
 from armpy.cli.printer import Printer, print_json
 from armpy.cli.progress import progress_shown

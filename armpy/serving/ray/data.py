@@ -50,7 +50,7 @@ def predictor(
         node once. A node that has the same file at the same path uses that.
     device : str, optional
         A backend that is to run all of the model. Each actor takes one unit of the resource
-        ``armpy_<device>``, which nodes announce with ``ray start $(armpy backends --ray)``; an
+        ``armpy_<device>``, which nodes announce with ``ray start $(armpy devices --ray)``; an
         actor that finds the backend missing, or a layer that it does not take, ends the job.
     num_actors : int, or (int, int)
         How many; or the fewest and the most, between which Ray chooses.

@@ -1,0 +1,1 @@
+"""``armpy devices``: lists what backends run on."""

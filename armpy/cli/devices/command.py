@@ -1,0 +1,26 @@
+"""Options of ``armpy devices``."""
+
+from __future__ import annotations
+
+import click
+
+from armpy.cli.command_group import imported_when_run
+from armpy.cli.options import dynamic_backends_option, json_option, verbosity_options
+
+
+@click.command("devices")
+@click.option(
+    "--ray",
+    "for_ray",
+    is_flag=True,
+    help="Print them as arguments of 'ray start': ray start $(armpy devices --ray).",
+)
+@dynamic_backends_option
+@json_option
+@verbosity_options
+@imported_when_run("armpy.cli.devices.work:devices")
+def command() -> None:
+    """List the devices of all backends: type, version, figures, cache files.
+
+    Each backend is loaded.
+    """
