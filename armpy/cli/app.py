@@ -18,6 +18,7 @@ _SHORT_HELPS = {
     "demo": "See a small network read a digit that is drawn for it.",
     "diff": "Find the first layer that two backends, or two files, differ in.",
     "doctor": "Find out what is wrong with backends or a file, and what to do.",
+    "export-triton": "Put models into a repository of NVIDIA's Triton Inference Server.",
     "inspect": "Show what a model is made of and where it would run.",
     "kernels": "Build packs of compiled kernels, or list those that are found.",
     "keys": "Make keys to sign prepared files with, or show them.",
