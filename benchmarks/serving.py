@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import os
 import statistics
-import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -124,12 +123,12 @@ def measure(kind: Any, model: Model, peer: str, given: argparse.Namespace) -> No
             kind.add_onnx_runtime(repository, peer, model, given.instances)
         with TritonServer(repository, Path(work)) as server:
             asking = {
-                name: partial(
-                    kind.ask, server, name, model, inputs, given.callers, given.seconds
-                )
+                name: partial(kind.ask, server, name, model, inputs, given.callers, given.seconds)
                 for name in ("armpy", peer)
             }
-            turns = {name: partial(turn, server, given.seconds, ask) for name, ask in asking.items()}
+            turns = {
+                name: partial(turn, server, given.seconds, ask) for name, ask in asking.items()
+            }
             for one in turns.values():
                 one()
             compared(take_turns(turns, 0.0, least=given.turns), "armpy", peer)
@@ -158,9 +157,11 @@ def main() -> None:
         return
     for path in given.models:
         with armpy.load(path, num_threads=1) as model:
-            print(Path(path).name)
-            measure(kind, model, "onnxruntime", given)
+            print(Path(path).name, flush=True)
+            # One item a request: what peers are given has no open dimensions.
+            shapes = {s.name: [n or 1 for n in s.shape or ()] for s in model.inputs}
+            measure(kind, model.reshape(shapes), "onnxruntime", given)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-
-import numpy as np
 
 from armpy import Model
 from armpy.ops.operation import Array
 from armpy.serving.protocol import datatype_of
 from armpy.serving.triton import InstanceSettings, TritonExport, TritonOptions, export_model
 from armpy.serving.triton.config import config_text, model_config
-from benchmarks.common import EXAMPLE, find_example
+from benchmarks.common import find_example
 from tests.support.triton_server import TritonServer
 
-NUMPY = '''
+NUMPY = """
 import numpy as np
 import triton_python_backend_utils as pb_utils
 
@@ -31,9 +28,9 @@ class TritonPythonModel:
             x = pb_utils.get_input_tensor_by_name(request, "x").as_numpy()
             answers.append(pb_utils.InferenceResponse([pb_utils.Tensor("y", x @ self.weights)]))
         return answers
-'''
+"""
 
-ONNX_RUNTIME = '''
+ONNX_RUNTIME = """
 import os
 import numpy as np
 import onnxruntime
@@ -59,7 +56,7 @@ class TritonPythonModel:
             tensors = [pb_utils.Tensor(name, array) for name, array in zip(names, made)]
             answers.append(pb_utils.InferenceResponse(output_tensors=tensors))
         return answers
-'''
+"""
 
 
 def add_armpy(repository: Path, name: str, model: Model, instances: int) -> None:
@@ -84,6 +81,7 @@ def add_onnx_runtime(repository: Path, name: str, model: Model, instances: int) 
     """Add the same network as ONNX Runtime runs it."""
     find_example()
     from armpy_onnxruntime.export import export_model as exported  # noqa: PLC0415
+
     from armpy.graph import SubgraphView  # noqa: PLC0415
 
     names = [spec.name for spec in model.outputs]
@@ -97,7 +95,11 @@ Client = Callable[[str, Mapping[str, Array], int, float], tuple[int, list[float]
 
 
 async def _ask(
-    address: str, name: str, inputs: Mapping[str, Array], types: Mapping[str, str], callers: int,
+    address: str,
+    name: str,
+    inputs: Mapping[str, Array],
+    types: Mapping[str, str],
+    callers: int,
     seconds: float,
 ) -> list[float]:
     """Ask again and again from so many tasks; how long each took, in milliseconds."""
@@ -124,7 +126,11 @@ async def _ask(
 
 
 def ask(
-    server: TritonServer, name: str, model: Model, inputs: Mapping[str, Array], callers: int,
+    server: TritonServer,
+    name: str,
+    model: Model,
+    inputs: Mapping[str, Array],
+    callers: int,
     seconds: float,
 ) -> list[float]:
     """Ask a model from so many callers; milliseconds of each answer."""

@@ -13,6 +13,7 @@ import pytest
 
 import armpy
 from armpy import ArmpyError, Model
+from armpy.execution import TensorSpec
 from armpy.serving.protocol import datatype_of
 from armpy.serving.triton import TritonExport, TritonOptions, export_model
 from tests.serving.triton.conftest import Start
@@ -64,7 +65,7 @@ def inputs_of(model: Model, path: Path) -> Arrays:
                     arrays[key] for n in range(len(specs)) if (key := f"{case}/in{n}") in arrays
                 ]
                 if len(found) == len(specs):
-                    return {spec.name: np.asarray(a) for spec, a in zip(specs, found, strict=True)}
+                    return {s.name: shaped(s, a) for s, a in zip(specs, found, strict=True)}
     random = np.random.default_rng(3)
     made: Arrays = {}
     for spec, shape in zip(specs, model.default_shapes, strict=True):
@@ -74,6 +75,11 @@ def inputs_of(model: Model, path: Path) -> Arrays:
         drawn = random.normal(size=dims) if dtype.kind == "f" else random.integers(0, 2, dims)
         made[spec.name] = np.asarray(drawn).astype(dtype)
     return made
+
+
+def shaped(spec: TensorSpec, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """An array as the model has its dimensions: golden files have none without any."""
+    return array.reshape(()) if spec.shape == () else np.asarray(array)
 
 
 def as_sent(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
