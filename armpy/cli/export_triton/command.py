@@ -32,7 +32,7 @@ _SOME = click.IntRange(min=1)
     help="Folder of models that the server is told with --model-repository; made if missing.",
 )
 @click.option("--name", help="What clients call the model; its file's name if left out.")
-@click.option("--version", type=_SOME, default=1, show_default=True, metavar="N")
+@click.option("--model-version", type=_SOME, default=1, show_default=True, metavar="N")
 @click.option("--force", is_flag=True, help="Replace the version if it is there.")
 @click.option(
     "--instances",

@@ -65,19 +65,20 @@ def export_command(
     key: str | None,
     shape_sets: list[Shapes],
     as_json: bool,
-    **rest: Any,  # Any: options of exporting and of loading, by name
+    **given: Any,  # Any: options of exporting and of loading, by name
 ) -> None:
     """Put each MODEL into a repository of Triton's."""
-    _check(models, name, ensemble, mean or std or top, shape_sets, rest["max_batch"])
-    own = ("version", "instances", "max_batch", "queue_delay_us", "max_queue", "timeout_us")
-    options = {n: rest.pop(n) for n in (*own, "timeout_action", "own_timeout")}
-    targets, force = rest.pop("targets"), rest.pop("force")
+    _check(models, name, ensemble, mean or std or top, shape_sets, given["max_batch"])
+    own = ("instances", "max_batch", "queue_delay_us", "max_queue", "timeout_us")
+    options = {n: given.pop(n) for n in (*own, "timeout_action", "own_timeout")}
+    targets, force = given.pop("targets"), given.pop("force")
+    options["version"] = given.pop("model_version")
     around = EnsembleOptions(mean or (), std or (), top) if ensemble else None
     sign = None if key is None else signer(key)
     request = ExportRequest(output, options, name, labels)
     written: list[Path] = []
     for path in models:
-        load_request = request_of(path, **rest)
+        load_request = request_of(path, **given)
         settings = _settings(load_request, isolate, memory_limit_mb)
         # The shapes of every batch stay prepared until they are saved.
         with load_model(load_request, num_plans=_num_plans(shape_sets, options)) as model:

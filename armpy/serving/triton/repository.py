@@ -100,7 +100,7 @@ def check_free(repository: Path, name: str, version: int, *, force: bool) -> Non
         raise InvalidArgumentError(
             "the model is in the repository already",
             where=str(repository / name / str(version)),
-            fix="Give another --version or --name, or --force to replace it",
+            fix="Give another --model-version or --name, or --force to replace it",
         )
 
 
