@@ -27,7 +27,11 @@ import armpy
 from armpy import DataType, Model, Network, TensorInfo, ops
 from armpy.core.turns import take_turns
 from benchmarks import serving_triton
+from benchmarks.serving_encoder import write_encoder
 from tests.support.triton_server import TritonServer
+
+ENCODER = "encoder.onnx"
+"""Stands for a text encoder with random weights, which is written if there is no such file."""
 
 SERVERS = {"triton": serving_triton}
 """Modules that know a server; each has what `serving_triton` has."""
@@ -111,7 +115,9 @@ def random_inputs(model: Model) -> dict[str, Any]:
     return made
 
 
-def measure(kind: Any, model: Model, peer: str, given: argparse.Namespace) -> None:
+def measure(
+    kind: Any, model: Model, peer: str, given: argparse.Namespace, file: Path | None = None
+) -> None:
     """Serve a model by armpy and by a peer, and let them take turns."""
     inputs = random_inputs(model)
     with tempfile.TemporaryDirectory() as work:
@@ -120,7 +126,7 @@ def measure(kind: Any, model: Model, peer: str, given: argparse.Namespace) -> No
         if peer == "numpy":
             kind.add_module(repository, peer, model, given.instances, kind.NUMPY)
         else:
-            kind.add_onnx_runtime(repository, peer, model, given.instances)
+            kind.add_onnx_runtime(repository, peer, model, given.instances, file)
         with TritonServer(repository, Path(work)) as server:
             asking = {
                 name: partial(kind.ask, server, name, model, inputs, given.callers, given.seconds)
@@ -156,11 +162,15 @@ def main() -> None:
             measure(kind, model, "numpy", given)
         return
     for path in given.models:
+        if Path(path).name == ENCODER and not Path(path).exists():
+            write_encoder(Path(path))
         with armpy.load(path, num_threads=1) as model:
             print(Path(path).name, flush=True)
             # One item a request: what peers are given has no open dimensions.
             shapes = {s.name: [n or 1 for n in s.shape or ()] for s in model.inputs}
-            measure(kind, model.reshape(shapes), "onnxruntime", given)
+            fixed = model.reshape(shapes)
+            file = Path(path) if path.endswith(".onnx") else None
+            measure(kind, fixed, "onnxruntime", given, file)
 
 
 if __name__ == "__main__":

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
 from armpy import Model
+from armpy.graph import SubgraphView
 from armpy.ops.operation import Array
 from armpy.serving.protocol import datatype_of
 from armpy.serving.triton import InstanceSettings, TritonExport, TritonOptions, export_model
@@ -77,21 +79,21 @@ def add_module(repository: Path, name: str, model: Model, instances: int, text: 
     return folder
 
 
-def add_onnx_runtime(repository: Path, name: str, model: Model, instances: int) -> None:
-    """Add the same network as ONNX Runtime runs it."""
-    find_example()
-    from armpy_onnxruntime.export import export_model as exported  # noqa: PLC0415
-
-    from armpy.graph import SubgraphView  # noqa: PLC0415
-
+def add_onnx_runtime(
+    repository: Path, name: str, model: Model, instances: int, file: Path | None
+) -> None:
+    """Add the same network as ONNX Runtime runs it: a file of its own, or what is exported."""
     names = [spec.name for spec in model.outputs]
     text = ONNX_RUNTIME.format(names=names)
     folder = add_module(repository, name, model, instances, text)
+    if file is not None:
+        shutil.copyfile(file, folder / "model.onnx")
+        return
+    find_example()
+    from armpy_onnxruntime.export import export_model as exported  # noqa: PLC0415
+
     graph = model.graph
     (folder / "model.onnx").write_bytes(exported(SubgraphView.of(graph, graph.layers)))
-
-
-Client = Callable[[str, Mapping[str, Array], int, float], tuple[int, list[float]]]
 
 
 async def _ask(

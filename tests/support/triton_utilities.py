@@ -67,9 +67,8 @@ class Tensor:
 
     @staticmethod
     def from_dlpack(name: str, source: Any) -> Tensor:
-        """A tensor over somebody else's memory."""
-        capsule = source.__dlpack__()
-        return Tensor(name, np.from_dlpack(Recoded(capsule)), is_bfloat=True)
+        """A tensor over the memory of a capsule."""
+        return Tensor(name, np.from_dlpack(Recoded(source)), is_bfloat=True)
 
 
 class Recoded:

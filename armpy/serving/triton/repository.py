@@ -14,12 +14,14 @@ import os
 import re
 import shutil
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 from armpy.errors import InvalidArgumentError
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]*")
+_LISTED_S = 0.05
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
 
@@ -85,6 +87,8 @@ def put_model(
             new.mkdir()
         write(new)
         _put(new, place)
+        # Who has just begun to list what was there before shall list all of it.
+        time.sleep(_LISTED_S)
     finally:
         # Also what was there before; who has mapped its files keeps them.
         shutil.rmtree(staged, ignore_errors=True)

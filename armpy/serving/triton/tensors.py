@@ -2,15 +2,12 @@
 
 Notes
 -----
-NumPy has no bfloat16: armpy's arrays have its bits. The server hands such tensors over by DLPack
-alone, whose capsules say ``bfloat`` where NumPy takes ``uint``: one byte, which is changed. What is
-put into a tensor is copied once, by the server's own code, when it puts an answer into the
+What is put into a tensor is copied once, by the server's own code, when it puts an answer into the
 memory that it shares with its instances; it has no way to write there directly.
 """
 
 from __future__ import annotations
 
-import ctypes
 from typing import Any
 
 import numpy as np
@@ -19,42 +16,10 @@ import triton_python_backend_utils as pb_utils
 
 from armpy.errors import InvalidArgumentError
 from armpy.execution import TensorSpec
+from armpy.serving.triton.bfloat import bfloat_capsule, bits_of
 from armpy.types import DataType
 
 Array = npt.NDArray[np.generic]
-
-_CODE_OFFSET = 20
-"""Of DLPack's type code: behind a pointer, a device of two int32 and the number of dimensions."""
-
-_UINT, _BFLOAT = 1, 4
-_pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
-_pointer_of.restype = ctypes.c_void_p
-_pointer_of.argtypes = [ctypes.py_object, ctypes.c_char_p]
-
-
-class DlpackView:
-    """Memory of somebody else's, with another type code.
-
-    Parameters
-    ----------
-    source : object
-        With ``__dlpack__``.
-    code : int
-        Of DLPack.
-    """
-
-    def __init__(self, source: Any, code: int) -> None:  # Any: NumPy's arrays, the server's tensors
-        self._source = source
-        self._code = code
-
-    def __dlpack__(self, stream: object = None, **_: object) -> object:
-        capsule = self._source.__dlpack__()
-        address = _pointer_of(capsule, b"dltensor")
-        ctypes.c_uint8.from_address(address + _CODE_OFFSET).value = self._code
-        return capsule
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return (1, 0)
 
 
 def array_of(tensor: Any, spec: TensorSpec, row_rank: int | None) -> Array:  # Any: the server's
@@ -74,7 +39,7 @@ def array_of(tensor: Any, spec: TensorSpec, row_rank: int | None) -> Array:  # A
     """
     array: Array
     if spec.data_type is DataType.BFLOAT16:
-        array = np.from_dlpack(DlpackView(tensor, _UINT))  # type: ignore[arg-type]  # no such type in 3.11
+        array = bits_of(tensor)
     else:
         array = tensor.as_numpy()
         if array.dtype == np.bool_ and array.size and array.view(np.uint8).max() > 1:
@@ -89,7 +54,5 @@ def tensor_of(name: str, array: Array, spec: TensorSpec, is_scalar: bool) -> Any
     if is_scalar:
         array = array.reshape((*array.shape, 1))
     if spec.data_type is DataType.BFLOAT16:
-        # NumPy shares memory that can be written to.
-        bits = array if array.flags.writeable else array.copy()
-        return pb_utils.Tensor.from_dlpack(name, DlpackView(bits, _BFLOAT))
+        return pb_utils.Tensor.from_dlpack(name, bfloat_capsule(array))
     return pb_utils.Tensor(name, array)

@@ -24,6 +24,7 @@ from armpy import (
     TensorInfo,
     ops,
 )
+from armpy.serving.triton import bfloat
 from armpy.serving.triton.config import TritonOptions
 from armpy.serving.triton.export import TritonExport, export_model
 from tests.support import triton_utilities
@@ -274,6 +275,8 @@ def test_bfloat16_goes_by_its_bits(loaded: Loaded) -> None:
     assert answer.error() is None
     output = answer.output_tensors()[0]
     assert output._array.tolist() == [[0x3F80], [0xC000]]
+    del answer, output
+    assert not bfloat._lent, "what was read is let go of"
 
 
 def test_byte_that_is_no_bool_is_refused(loaded: Loaded) -> None:
