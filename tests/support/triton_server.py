@@ -71,6 +71,8 @@ class TritonServer:
                     *addresses,
                     "--exit-timeout-secs=10",
                     "--disable-auto-complete-config",
+                    # Many at once fail on a busy machine, and take the server with them.
+                    "--model-load-thread-count=1",
                     *options,
                 ],
                 stdout=log,

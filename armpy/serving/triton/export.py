@@ -111,8 +111,11 @@ def _put(model: Model, repository: Path, export: TritonExport, source: Path | No
         version = folder / str(options.version)
         version.mkdir()
         sizes = batch_sizes(options.max_batch) if _rows_are_known(model, options) else ()
-        name = _save(model, version, export, sizes, source)
-        settings = replace(export.settings, file=name, sizes=sizes)
+        settings = replace(export.settings, file=MODEL_FILE, sizes=sizes)
+        if sizes:
+            _save_sizes(model, version, export, settings)
+        else:
+            settings = replace(settings, file=_save(model, version, export, source))
         config = model_config(options, model.inputs, model.outputs, settings.text())
         _write_texts(folder, options, config, "TritonModel")
 
@@ -149,15 +152,27 @@ def _rows_are_known(model: Model, options: TritonOptions) -> bool:
     return options.max_batch > 0 and not any(n is None for row in rows for n in row)
 
 
-def _save(
-    model: Model, folder: Path, export: TritonExport, sizes: Sequence[int], source: Path | None
-) -> str:
+def _save_sizes(
+    model: Model, folder: Path, export: TritonExport, settings: InstanceSettings
+) -> None:
+    """Write the model to the version's folder, a file for each size of a batch.
+
+    Notes
+    -----
+    A prepared file runs at once with one set of shapes, out of memory that all processes share; for
+    another one its network is loaded and compiled anew, into each process's own.
+    """
+    for size in settings.sizes:
+        fixed = model.reshape({s.name: (size, *(s.shape or ())[1:]) for s in model.inputs})
+        try:
+            path = folder / settings.file_of(size)
+            fixed.save(path, targets=export.targets, sign=export.sign)
+        finally:
+            fixed.close()
+
+
+def _save(model: Model, folder: Path, export: TritonExport, source: Path | None) -> str:
     """Write the model to the version's folder; the name of its file."""
-    # The one that is prepared last is what the file starts with: a request alone.
-    for size in reversed(sizes):
-        model.prepare(
-            {s.name: (size, *(n or 0 for n in (s.shape or ())[1:])) for s in model.inputs}
-        )
     try:
         model.save(folder / MODEL_FILE, targets=export.targets, sign=export.sign)
     except (InvalidArgumentError, UnimplementedError):

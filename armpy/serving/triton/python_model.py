@@ -53,7 +53,7 @@ class TritonModel:
     """
 
     def initialize(self, args: Mapping[str, str]) -> None:
-        """Load the model, and run it once for each size of a batch.
+        """Load the model for each size of a batch, and run it once.
 
         Parameters
         ----------
@@ -70,13 +70,18 @@ class TritonModel:
         self._is_batched = config.get("max_batch_size", 0) > 0
         settings = InstanceSettings.of_config(config)
         folder = os.path.join(args["model_repository"], args["model_version"])
-        model = self._model = settings.load(folder, threads_per_instance(config))
+        num_threads = threads_per_instance(config)
         self._sizes = settings.sizes
+        # One for each size of a batch: a prepared file runs at once with the shapes that it was
+        # made for, and all instances map it. 0 stands for shapes as they come.
+        self._models = {n: settings.load(folder, n, num_threads) for n in self._sizes or (0,)}
+        model = next(iter(self._models.values()))
         self._inputs = {spec.name: spec for spec in model.inputs}
         self._outputs = {spec.name: spec for spec in model.outputs}
         self._row_ranks = {s.name: self._row_rank(s) for s in model.inputs}
         self._scalars = {s.name for s in model.outputs if self._row_rank(s) is not None}
-        _warm_up(model, settings.sizes)
+        for one in self._models.values():
+            _warm_up(one)
         self._has_state = not model.is_light and bool(model.graph.variables)
         # How long the model took last, which says what is worth while beside it.
         self._last_s = 0.0
@@ -113,12 +118,13 @@ class TritonModel:
 
     def is_ready(self) -> bool:
         """Whether requests can be answered."""
-        return not self._model.is_closed
+        return not any(model.is_closed for model in self._models.values())
 
     def finalize(self) -> None:
         """Unload the model."""
         self._reporter.stop()
-        self._model.close()
+        for model in self._models.values():
+            model.close()
 
     def _row_rank(self, spec: TensorSpec) -> int | None:
         """A tensor's rank, if the server counts one more: it knows of no scalars."""
@@ -172,16 +178,18 @@ class TritonModel:
 
     def _run(self, group: Sequence[TritonCall], inputs: Mapping[str, Array]) -> dict[str, Array]:
         """Run the model, as long as somebody waits for it."""
+        size = next(iter(inputs.values())).shape[0] if self._sizes else 0
+        model = self._models[size]
         if self._has_state:
-            self._model.reset_state()
+            model.reset_state()
         if self._last_s < WATCHES_FROM_S and all(call.timeout_s is None for call in group):
-            return self._model.run(inputs)
+            return model.run(inputs)
         timeouts_s = [call.timeout_s for call in group if call.timeout_s is not None]
         deadline_s = max(timeouts_s) if len(timeouts_s) == len(group) else None
         # Copies: what cannot be stopped at once still reads these, and the server's memory is
         # somebody else's by then.
         own = {name: np.array(array) for name, array in inputs.items()}
-        future = self._model.start(own, deadline_s=deadline_s)
+        future = model.start(own, deadline_s=deadline_s)
         while not wait([future], WATCHES_EVERY_S).done:
             if all(call.request.is_cancelled() for call in group):
                 future.cancel()
@@ -204,7 +212,7 @@ class TritonModel:
 
     def _refusal(self, error: Exception) -> Any:  # Any: of the server's module
         """The answer that is an error, with its code."""
-        if self._model.is_closed:
+        if not self.is_ready():
             error = ModelUnavailableError("the model is not loaded any more")
         status = status_of(error)
         self.metrics.requested(status.grpc)
@@ -221,14 +229,9 @@ def _given_up() -> ExecutionCancelledError:
     return ExecutionCancelledError("the request was cancelled", where="request")
 
 
-def _warm_up(model: Model, sizes: Sequence[int]) -> None:
-    """Run once for each size, so that no request waits for what is prepared."""
-    known = {s.name: shape for s, shape in zip(model.inputs, model.default_shapes, strict=True)}
-    if any(shape is None for shape in known.values()):
-        return
-    for size in sizes:
-        model.warm_up({name: (size, *(shape or ())[1:]) for name, shape in known.items()})
-    if sizes:
+def _warm_up(model: Model) -> None:
+    """Run once, so that no request waits for what is prepared."""
+    if any(shape is None for shape in model.default_shapes):
         return
     try:
         model.warm_up()

@@ -33,8 +33,8 @@ class InstanceSettings:
         By backend.
     dynamic_backends_path : tuple of str
     sizes : tuple of int
-        Numbers of rows that the model is prepared for; a batch is filled up to the next of them.
-        Empty if batches stay as they are.
+        Numbers of rows that the model is prepared for, with a file for each; a batch is filled up
+        to the next of them. Empty if batches stay as they are.
     """
 
     file: str
@@ -68,18 +68,25 @@ class InstanceSettings:
                 fix="Write it again: armpy export-triton",
             ) from error
 
-    def load(self, folder: str, num_threads: int) -> Model:
+    def file_of(self, size: int) -> str:
+        """Name of the file for a number of rows; 0 if batches stay as they are."""
+        stem, suffix = os.path.splitext(self.file)
+        return f"{stem}.{size}{suffix}" if size else self.file
+
+    def load(self, folder: str, size: int, num_threads: int) -> Model:
         """Load the model.
 
         Parameters
         ----------
         folder : str
             Of the version.
+        size : int
+            As for `file_of`.
         num_threads : int
             If the settings say nothing of it.
         """
         options = {"num_threads": num_threads, **self.load_options}
-        path = os.path.join(folder, self.file)
+        path = os.path.join(folder, self.file_of(size))
         plain = not (self.isolation or self.backend_options or self.dynamic_backends_path)
         if plain:
             return load(path, **options)

@@ -98,6 +98,10 @@ def test_batch_is_opened_and_left_to_the_server(tmp_path: Path) -> None:
         assert line in lines
     settings = next(line for line in lines if line.startswith("string_value"))
     assert json.loads(json.loads(settings.partition(": ")[2]))["sizes"] == [1, 2, 4]
+    for size in (1, 2, 4):
+        with armpy.load(tmp_path / "m" / "1" / f"model.{size}.armpy") as prepared:
+            prepared.run({"x": np.ones((size, 4), np.float32)})
+            assert prepared.is_light, "instances share all of it"
 
 
 @pytest.mark.parametrize(
@@ -154,7 +158,6 @@ def test_failed_export_leaves_nothing_and_changes_nothing(tmp_path: Path) -> Non
 
 def test_who_looks_at_any_time_sees_a_whole_model(tmp_path: Path) -> None:
     repository = tmp_path / "repository"
-    parts = {"1", "config.pbtxt"}
 
     def write(number: int) -> Any:
         def written(folder: Path) -> None:
@@ -165,13 +168,14 @@ def test_who_looks_at_any_time_sees_a_whole_model(tmp_path: Path) -> None:
         return written
 
     put_model(repository, "m", 1, write(0), force=True)
-    seen: list[set[str]] = []
+    seen: list[str] = []
     done = threading.Event()
 
     def look() -> None:
         while not done.is_set():
             assert os.listdir(repository) == ["m"]
-            seen.append(set(os.listdir(repository / "m")))
+            seen.append((repository / "m" / "config.pbtxt").read_text())
+            seen.append((repository / "m" / "1" / "number").read_text())
 
     watcher = threading.Thread(target=look)
     watcher.start()
@@ -179,8 +183,10 @@ def test_who_looks_at_any_time_sees_a_whole_model(tmp_path: Path) -> None:
         put_model(repository, "m", 1, write(number), force=True)
     done.set()
     watcher.join()
+    # In this order: never a number that was there before another one that has been seen.
     assert len(seen) > 10
-    assert all(one == parts for one in seen)
+    assert list(map(int, seen)) == sorted(map(int, seen))
+    assert seen[0] != seen[-1]
 
 
 def test_command_exports_several_models_and_their_labels(tmp_path: Path) -> None:

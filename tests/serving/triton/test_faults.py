@@ -247,7 +247,8 @@ def test_deadlines_that_pass_are_told(start: Start, tmp_path: Path) -> None:
     assert_no_wrong(outcome)
     texts = [text.lower() for text in outcome.errors]
     assert texts, "no deadline has passed"
-    assert all("time" in text for text in texts), texts
+    # The server's queue, the model's run, and an answer that came too late say it in their words.
+    assert all("time" in text or "deadline" in text for text in texts), texts
 
 
 FAULTY = """

@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -108,13 +109,14 @@ def values(response: Any) -> Any:
 
 def runs_of(instance: Any, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Inputs of each run of the model from now on."""
-    seen, run = [], instance._model.run
+    seen: list[Any] = []
 
-    def watched(inputs: Any, *rest: Any, **named: Any) -> Any:
+    def watched(run: Callable[..., Any], inputs: Any, *rest: Any) -> Any:
         seen.append(inputs["x"])
-        return run(inputs, *rest, **named)
+        return run(inputs, *rest)
 
-    monkeypatch.setattr(instance._model, "run", watched, raising=False)
+    for model in instance._models.values():
+        monkeypatch.setattr(model, "run", partial(watched, model.run), raising=False)
     return seen
 
 
@@ -149,8 +151,9 @@ def test_request_alone_goes_in_without_a_copy(
 
 
 def test_requests_of_other_shapes_run_in_batches_of_their_own(
-    loaded: Loaded, monkeypatch: pytest.MonkeyPatch
+    adapter: ModuleType, loaded: Loaded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(adapter, "WATCHES_FROM_S", 60.0)  # the first run compiles
     instance = loaded(doubling(None, None), max_batch=8)
     seen = runs_of(instance, monkeypatch)
     answers = instance.execute([request([1, 2]), request([3]), request([4, 5]), request([6])])
@@ -205,7 +208,7 @@ def test_errors_have_their_codes(
     def failing(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr(instance._model, "run", failing, raising=False)
+    monkeypatch.setattr(instance._models[0], "run", failing, raising=False)
     one = InferenceRequest([Tensor("x", np.ones(2, np.float32))])
     (answer,) = instance.execute([one])
     assert answer.error().code() == code
@@ -235,7 +238,7 @@ def test_long_run_is_stopped_when_nobody_waits(
         one.cancelled = True
         return future
 
-    monkeypatch.setattr(instance._model, "start", start, raising=False)
+    monkeypatch.setattr(instance._models[0], "start", start, raising=False)
     instance._last_s = 1.0
     (answer,) = instance.execute([one])
     assert answer.error().code() == TritonError.CANCELLED
@@ -317,7 +320,7 @@ def test_instances_share_the_cores(adapter: ModuleType, monkeypatch: pytest.Monk
 def test_closed_model_is_not_ready_and_can_be_tried_elsewhere(loaded: Loaded) -> None:
     instance = loaded(doubling(2))
     assert instance.is_ready()
-    instance._model.close()
+    instance._models[0].close()
     assert not instance.is_ready()
     (answer,) = instance.execute([InferenceRequest([Tensor("x", np.ones(2, np.float32))])])
     assert answer.error().code() == TritonError.UNAVAILABLE

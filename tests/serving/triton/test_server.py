@@ -174,13 +174,16 @@ def proportional_bytes(process: int) -> dict[str, int]:
             name = fields[-1]
         elif fields[0] == "Pss:":
             found["all"] += int(fields[1]) << 10
-            found["model"] += (int(fields[1]) << 10) * name.endswith("model.armpy")
+            found["model"] += (int(fields[1]) << 10) * name.endswith(".armpy")
         elif fields[0] == "Private_Dirty:":
-            found["private model"] += (int(fields[1]) << 10) * name.endswith("model.armpy")
+            found["private model"] += (int(fields[1]) << 10) * name.endswith(".armpy")
     return found
 
 
-def test_instances_share_one_copy_of_the_weights(start: Start, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("max_batch", "files"), [(0, 1), (2, 2)])
+def test_instances_share_one_copy_of_the_weights(
+    start: Start, tmp_path: Path, max_batch: int, files: int
+) -> None:
     net = Network()
     width = 2048
     value = net.input("x", TensorInfo((1, width), DataType.FLOAT32))
@@ -190,14 +193,15 @@ def test_instances_share_one_copy_of_the_weights(start: Start, tmp_path: Path) -
         value = net.add(ops.FullyConnected(), value, weights)
     net.output("y", value)
     settings = InstanceSettings("", {"num_threads": 1})
-    export(Model(net), tmp_path / "repository", "m", instances=4, settings=settings)
+    told = {"instances": 4, "max_batch": max_batch}
+    export(Model(net), tmp_path / "repository", "m", settings=settings, **told)
     server = start(tmp_path / "repository")
     for _ in range(8):
         infer(server, "m", "FP32", np.ones((1, width), np.float32))
     instances = server.instances()
     assert len(instances) == 4
     found = [proportional_bytes(process) for process in instances]
-    weights_bytes = 4 * width * width * 4
+    weights_bytes = files * 4 * width * width * 4
     mapped = sum(one["model"] for one in found)
     assert mapped > weights_bytes * 0.9, "the weights are mapped"
     assert mapped < weights_bytes * 1.2, "and once for all"
