@@ -57,6 +57,8 @@ class TritonServer:
         folder = find_server()
         assert folder is not None, "nvidia-pytriton is not installed"
         self.log = work / "server.log"
+        # Instances that are killed leave their shared memory behind.
+        self._regions = f"armpy_{os.getpid()}_{time.monotonic_ns()}_"
         self.http, self.grpc, self.metrics = (f"127.0.0.1:{port}" for port in _free_ports(3))
         addresses = []
         for kind, address in (("http", self.http), ("grpc", self.grpc), ("metrics", self.metrics)):
@@ -70,6 +72,7 @@ class TritonServer:
                     f"--backend-directory={_backends(folder, work)}",
                     *addresses,
                     "--exit-timeout-secs=10",
+                    f"--backend-config=python,shm-region-prefix-name={self._regions}",
                     "--disable-auto-complete-config",
                     # Many at once fail on a busy machine, and take the server with them.
                     "--model-load-thread-count=1",
@@ -130,14 +133,15 @@ class TritonServer:
 
     def close(self) -> None:
         """End it."""
-        started = [self.process.pid, *_descendants(self.process.pid)]
         self.process.terminate()
         with suppress(subprocess.TimeoutExpired):
             self.process.wait(20)
-        for process in started:
-            with suppress(ProcessLookupError):
-                os.kill(process, signal.SIGKILL)
+        # All that it has started is of its session, also where it has died before them.
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait(10)
+        for region in Path("/dev/shm").glob(f"{self._regions}*"):
+            region.unlink(missing_ok=True)
 
     def __enter__(self) -> TritonServer:
         return self
