@@ -1,0 +1,1 @@
+"""``armpy export-triton``: puts models into a repository of NVIDIA's Triton Inference Server."""

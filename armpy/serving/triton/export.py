@@ -1,0 +1,185 @@
+"""Export of a model to a repository of Triton's."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from armpy.errors import InvalidArgumentError, UnimplementedError
+from armpy.model.model import Model
+from armpy.serving.batching.rows import batch_sizes, with_open_batch
+from armpy.serving.triton.config import LABELS_FILE, TritonOptions, config_text, model_config
+from armpy.serving.triton.ensemble import EnsembleOptions, EnsemblePart, ensemble_parts
+from armpy.serving.triton.repository import check_free, put_model
+from armpy.serving.triton.settings import InstanceSettings
+
+if TYPE_CHECKING:
+    from armpy.store.archive.signing import FileSignature
+
+MODEL_FILE = "model.armpy"
+
+_MODULE = '''"""Written by ``armpy export-triton``; the settings are in config.pbtxt."""
+
+from armpy.serving.triton import {class_name} as TritonPythonModel
+
+__all__ = ["TritonPythonModel"]
+'''
+
+
+@dataclass(frozen=True, slots=True)
+class TritonExport:
+    """Parts of a model's export.
+
+    Parameters
+    ----------
+    options : TritonOptions
+    settings : InstanceSettings
+        Those that say how it is loaded; the name of its file is the export's own.
+    ensemble : EnsembleOptions, optional
+        Steps before and behind the model.
+    targets : sequence of str
+        Machines that it is compiled for, as for `Model.save`.
+    sign : callable, optional
+        As for `Model.save`.
+    force : bool
+        Whether a version that is there is replaced.
+    """
+
+    options: TritonOptions
+    settings: InstanceSettings = field(default_factory=lambda: InstanceSettings(MODEL_FILE))
+    ensemble: EnsembleOptions | None = None
+    targets: Sequence[str] = ()
+    sign: Callable[[bytes], FileSignature] | None = None
+    force: bool = False
+
+
+def export_model(
+    model: Model, repository: Path, export: TritonExport, source: Path | None = None
+) -> tuple[Path, ...]:
+    """Write what a repository of Triton's has of a model.
+
+    Parameters
+    ----------
+    model : Model
+        As it was loaded; it stays open.
+    repository : Path
+    export : TritonExport
+    source : Path, optional
+        The model's file, which goes into the repository as it is where the model cannot be compiled
+        ahead of time: where no shapes are known, or an operation is a plugin's.
+
+    Returns
+    -------
+    tuple of Path
+        Folders that were written: the model's, and those of an ensemble.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If Triton cannot have such a model, its batch cannot be opened, or it is there already.
+    """
+    options = export.options
+    options.check()
+    names = [options.name] if export.ensemble is None else export.ensemble.names(options.name)
+    for name in names:
+        check_free(repository, name, options.version, force=export.force)
+    batched = with_open_batch(model, options.max_batch) if options.max_batch else model
+    try:
+        # Before anything is compiled: whether Triton can have it.
+        model_config(options, batched.inputs, batched.outputs)
+        if export.ensemble is None:
+            return (_put(batched, repository, export, source),)
+        parts = ensemble_parts(export.ensemble, options, batched.inputs, batched.outputs)
+        inner = replace(options, name=names[1], labels=())
+        # The ensemble last: it names the others.
+        made = [_put(batched, repository, replace(export, options=inner), source)]
+        made += [_put_part(repository, part, export.force) for part in parts]
+        return tuple(made)
+    finally:
+        if batched is not model:
+            batched.close()
+
+
+def _put(model: Model, repository: Path, export: TritonExport, source: Path | None) -> Path:
+    """Put the model itself into the repository."""
+    options = export.options
+
+    def write(folder: Path) -> None:
+        version = folder / str(options.version)
+        version.mkdir()
+        sizes = batch_sizes(options.max_batch) if _rows_are_known(model, options) else ()
+        settings = replace(export.settings, file=MODEL_FILE, sizes=sizes)
+        if sizes:
+            _save_sizes(model, version, export, settings)
+        else:
+            settings = replace(settings, file=_save(model, version, export, source))
+        config = model_config(options, model.inputs, model.outputs, settings.text())
+        _write_texts(folder, options, config, "TritonModel")
+
+    return put_model(repository, options.name, options.version, write, force=export.force)
+
+
+def _put_part(repository: Path, part: EnsemblePart, force: bool) -> Path:
+    """Put a part of an ensemble into the repository."""
+    options = part.options
+
+    def write(folder: Path) -> None:
+        (folder / str(options.version)).mkdir()
+        _write_texts(folder, options, part.config, part.class_name)
+
+    return put_model(repository, options.name, options.version, write, force=force)
+
+
+def _write_texts(
+    folder: Path, options: TritonOptions, config: Mapping[str, object], class_name: str
+) -> None:
+    """Write a model's configuration, its labels, and the module that the server imports."""
+    (folder / "config.pbtxt").write_text(config_text(config), encoding="utf-8")
+    if options.labels:
+        text = "".join(f"{label}\n" for label in options.labels)
+        (folder / LABELS_FILE).write_text(text, encoding="utf-8")
+    if class_name:
+        module = folder / str(options.version) / "model.py"
+        module.write_text(_MODULE.format(class_name=class_name), encoding="utf-8")
+
+
+def _rows_are_known(model: Model, options: TritonOptions) -> bool:
+    """Whether all but the batch is, so that the model can be prepared for batches."""
+    rows = [(spec.shape or ())[1:] for spec in model.inputs]
+    return options.max_batch > 0 and not any(n is None for row in rows for n in row)
+
+
+def _save_sizes(
+    model: Model, folder: Path, export: TritonExport, settings: InstanceSettings
+) -> None:
+    """Write the model to the version's folder, a file for each size of a batch.
+
+    Notes
+    -----
+    A prepared file runs at once with one set of shapes, out of memory that all processes share; for
+    another one its network is loaded and compiled anew, into each process's own.
+    """
+    for size in settings.sizes:
+        fixed = model.reshape({s.name: (size, *(s.shape or ())[1:]) for s in model.inputs})
+        try:
+            path = folder / settings.file_of(size)
+            fixed.save(path, targets=export.targets, sign=export.sign)
+        finally:
+            fixed.close()
+
+
+def _save(model: Model, folder: Path, export: TritonExport, source: Path | None) -> str:
+    """Write the model to the version's folder; the name of its file."""
+    try:
+        model.save(folder / MODEL_FILE, targets=export.targets, sign=export.sign)
+    except (InvalidArgumentError, UnimplementedError):
+        # A batch that was opened here is not in the file.
+        if source is None or export.options.max_batch:
+            raise
+        name = f"model{source.suffix}"
+        shutil.copyfile(source, folder / name)
+        return name
+    return MODEL_FILE
