@@ -53,6 +53,17 @@ def has_open_batch(model: Model, max_batch: int) -> bool:
     return False
 
 
+def with_open_batch(model: Model, max_batch: int) -> Model:
+    """A model that takes any number of rows: itself, or one of `Model.reshape`.
+
+    Raises
+    ------
+    InvalidArgumentError
+        As `has_open_batch`.
+    """
+    return model if has_open_batch(model, max_batch) else model.reshape(_shapes(model.inputs, None))
+
+
 def _check_opened(model: Model, max_batch: int) -> None:
     """`has_open_batch` of a model whose file has fixed the batch, without preparing anything."""
     try:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from armpy.errors import InvalidArgumentError, UnimplementedError
 from armpy.model.model import Model
-from armpy.serving.batching.rows import batch_sizes, with_open_batch
+from armpy.serving.batching.arguments import batch_sizes
+from armpy.serving.batching.rows import with_open_batch
 from armpy.serving.triton.config import LABELS_FILE, TritonOptions, config_text, model_config
 from armpy.serving.triton.ensemble import EnsembleOptions, EnsemblePart, ensemble_parts
 from armpy.serving.triton.repository import check_free, put_model
