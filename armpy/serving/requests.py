@@ -56,9 +56,24 @@ class InferenceRequest:
     def deadline_s(self) -> float | None:
         """How long it may take: parameter ``timeout``, in microseconds, as Triton has it."""
         timeout = self.parameters.get("timeout", 0)
-        if type(timeout) is int and timeout >= 0:
+        if type(timeout) is int and 0 <= timeout < 2**63:
             return timeout / 1e6 or None
         raise _wrong("the time-out cannot be used", "microseconds, a whole number", timeout)
+
+
+def json_length(header: str | None) -> int | None:
+    """How many bytes of a body are its JSON, of the text of the header `HEADER`; None without it.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If that is no number.
+    """
+    if header is None:
+        return None
+    if header.isascii() and header.isdigit() and len(header) < 19:
+        return int(header)
+    raise _wrong(f"the header {HEADER} cannot be used", "a number of bytes", repr(header))
 
 
 def read_request(

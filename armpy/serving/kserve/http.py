@@ -23,7 +23,7 @@ from armpy.serving.contents import Array
 from armpy.serving.kserve.errors import error_response, http_exception_response
 from armpy.serving.kserve.repository import ArmpyModelRepository
 from armpy.serving.metrics import ModelMetrics
-from armpy.serving.requests import HEADER, InferenceRequest, read_request
+from armpy.serving.requests import HEADER, InferenceRequest, json_length, read_request
 from armpy.serving.served_model import ServedModel
 from armpy.serving.status import status_of
 
@@ -109,7 +109,7 @@ async def _read(request: Request, metrics: ModelMetrics) -> InferenceRequest:
     """The inference that is asked for."""
     body = await request.body()
     try:
-        length = _json_length(request.headers.get(HEADER))
+        length = json_length(request.headers.get(HEADER))
         return await _apart(len(body), lambda: read_request(body, length))
     except InvalidArgumentError as error:
         metrics.requested(status_of(error).grpc)
@@ -125,20 +125,6 @@ async def _written(
     if json_length is None:
         return Response(body, media_type="application/json")
     return Response(body, headers={HEADER: str(json_length)}, media_type="application/octet-stream")
-
-
-def _json_length(header: str | None) -> int | None:
-    """What the header says of how long a body's JSON is."""
-    if header is None:
-        return None
-    if header.isascii() and header.isdigit():
-        return int(header)
-    raise InvalidArgumentError(
-        f"the header {HEADER} cannot be used",
-        where="request",
-        expected="a number of bytes",
-        actual=repr(header),
-    )
 
 
 async def _apart(num_bytes: int, function: Callable[[], T]) -> T:

@@ -15,7 +15,7 @@ from armpy.errors import InvalidArgumentError, ModelNotFoundError
 from armpy.ops.operation import Array
 from armpy.serving.cluster_resources import resource_name
 from armpy.serving.ray.served_replica import ServedReplica
-from armpy.serving.requests import HEADER, read_request, write_answer
+from armpy.serving.requests import HEADER, json_length, read_request, write_answer
 from armpy.serving.status import status_of
 
 
@@ -107,8 +107,7 @@ class ModelDeployment:
         if request.method == "GET":
             document = {} if parts[2:] == ["ready"] else replica.served.metadata
             return Response(json.dumps(document), media_type="application/json")
-        length = request.headers.get(HEADER)
-        asked = read_request(body, None if length is None else int(length))
+        asked = read_request(body, json_length(request.headers.get(HEADER)))
         results = await replica.run(asked.inputs, asked)
         content, size = write_answer(asked, results, replica.data_types, replica.served.name)
         headers = {} if size is None else {HEADER: str(size)}
