@@ -202,8 +202,22 @@ def _checked_shape(where: str, shape: Iterable[object]) -> tuple[int, ...]:
     )
 
 
+_KINDS = {
+    bool: "true or false",
+    int: "whole numbers",
+    float: "fractions",
+    str: "text",
+    type(None): "null",
+}
+
+
 def _plain_array(where: str, datatype: str, data: object) -> Array:
     """Nested or flat numbers, as NumPy reads them."""
+    # Before NumPy sees them: of one long text among many numbers it makes an array of such texts,
+    # which takes more memory than there is.
+    allowed = {bool} if datatype == "BOOL" else {int} if "INT" in datatype else {int, float}
+    for kind in _kinds_in(where, data, 0) - allowed:
+        raise _no_numbers(where, datatype, _KINDS.get(kind, kind.__name__))
     try:
         given: Array = np.asarray(data)
     except (ValueError, OverflowError) as error:  # lists of different lengths
@@ -215,26 +229,33 @@ def _plain_array(where: str, datatype: str, data: object) -> Array:
     return given
 
 
+def _kinds_in(where: str, data: object, depth: int) -> set[type]:
+    """Types of the elements of nested lists."""
+    if not isinstance(data, (list, tuple)) or depth > MAX_RANK:
+        raise InvalidArgumentError(
+            "the data are no lists of numbers",
+            where=where,
+            expected=f"at most {MAX_RANK} lists in each other",
+            actual=type(data).__name__,
+        )
+    found = set(map(type, data))
+    if nested := found & {list, tuple}:
+        found -= nested
+        for inner in data:
+            if type(inner) in nested:
+                found |= _kinds_in(where, inner, depth + 1)
+    return found
+
+
 def _exactly(where: str, datatype: str, dtype: np.dtype[Any], given: Array) -> Array:
-    """Numbers as a datatype's, if they are some."""
-    if given.size == 0:
-        return given.astype(dtype) if given.dtype.kind in "biuf" else np.empty(given.shape, dtype)
-    kind = given.dtype.kind
-    if kind == "O":
-        if dtype.kind == "b" or set(map(type, given.ravel().tolist())) != {int}:
-            raise _no_numbers(where, datatype, "other things")
-        if dtype.kind == "f":
-            given = _as_floats(where, datatype, given)
-    elif kind not in "biuf" or (kind == "b") != (dtype.kind == "b"):
-        raise _no_numbers(where, datatype, f"elements like {given.flat[0]!r}")
-    elif kind == "f" and dtype.kind in "iu":
-        raise _no_numbers(where, datatype, "fractions")
-    if dtype.kind in "iu":
+    """Numbers of the right kind as a datatype's, if it can hold them."""
+    if given.size and dtype.kind in "iu":
         low, high = given.min(), given.max()
         bounds = np.iinfo(dtype)
         if low < bounds.min or high > bounds.max:
             raise _no_numbers(where, datatype, f"numbers from {low} to {high}")
-        return given.astype(dtype)
+    if given.dtype.kind == "O" and dtype.kind == "f":
+        given = _as_floats(where, datatype, given)
     with np.errstate(over="ignore"):
         made = given.astype(dtype)
     if dtype.kind == "f" and (np.isinf(made) & np.isfinite(given)).any():

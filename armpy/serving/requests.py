@@ -13,6 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from armpy.errors import InvalidArgumentError
 from armpy.serving.contents import Array, array_of_bytes, array_of_numbers, bytes_of, numbers_of
 from armpy.serving.protocol import Parameter, datatype_of
@@ -115,7 +117,11 @@ def request_of(document: object, binary: memoryview = _NOTHING) -> InferenceRequ
             raise _wrong("an input comes twice", "each once", repr(name))
         size = _parameters(entry, f"input '{name}'").get("binary_data_size")
         if size is None:
-            inputs[name] = array_of_numbers(name, datatype, shape, _field(entry, "data", list))
+            array = array_of_numbers(name, datatype, shape, _field(entry, "data", list))
+            # Python reads 1e400 as infinity.
+            if array.dtype.kind == "f" and not np.isfinite(array).all():
+                raise _wrong(f"a number of '{name}' is too large", f"those of {datatype}", "1e309")
+            inputs[name] = array
         else:
             if type(size) is not int or not 0 <= size <= len(binary):
                 raise _wrong(

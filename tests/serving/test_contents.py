@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tracemalloc
 from types import SimpleNamespace
 
 import numpy as np
@@ -60,12 +61,14 @@ def test_every_type_has_a_datatype_of_the_same_size(data_type: DataType) -> None
         ("UINT64", [-1, 2**64 - 1], "numbers from -1 to"),
         ("INT64", [2**63], "numbers from 9223372036854775808"),
         ("INT32", [1.5], "fractions"),
-        ("INT64", [1.0], "other things"),
+        ("INT64", [1.0], "fractions"),
         ("FP32", [1e300], "1e+300, which is too large"),
-        ("FP32", ["1"], "elements like"),
-        ("FP32", [None], "other things"),
-        ("FP32", [True], "elements like"),
-        ("BOOL", [1], "Expected true or false"),
+        ("FP32", ["1"], "got text"),
+        ("FP32", [None], "got null"),
+        ("FP32", [True], "got true or false"),
+        ("BOOL", [1], "Expected true or false; got whole numbers"),
+        ("INT8", [True, 0], "got true or false"),
+        ("FP32", [[[[[[[[[[1]]]]]]]]]], "no lists of numbers"),
         ("FP32", [[1], [2, 3]], "inhomogeneous"),
         ("BF16", [1], "Send its bytes"),
         ("BYTES", ["a"], "tensors hold numbers"),
@@ -144,3 +147,14 @@ def test_floats_take_integers_of_any_length() -> None:
     assert array_of_numbers("x", "FP32", [1], [-(10**30)]) == np.float32(-1e30)
     with pytest.raises(InvalidArgumentError, match="too large"):
         array_of_numbers("x", "FP64", [1], [10**400])
+
+
+def test_a_long_text_among_numbers_takes_no_memory() -> None:
+    data = ["a" * 100_000, *range(10_000)]
+    tracemalloc.start()
+    try:
+        with pytest.raises(InvalidArgumentError, match="got text"):
+            array_of_numbers("x", "FP32", [len(data)], data)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20  # 4 GB, as an array of texts
+    finally:
+        tracemalloc.stop()

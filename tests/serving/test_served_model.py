@@ -130,6 +130,8 @@ WRONG = {
     "no inputs": (b"{}", "'inputs' is missing"),
     "missing": (body_of(inputs=[]), "missing 'serving_default_x:0', 'q'"),
     "output": (body_of(outputs=[{"name": "nope"}]), "no such output"),
+    "infinity": (body_of().replace(b"-2]", b"-1e400]"), "is too large"),
+    "long time-out": (body_of(parameters={"timeout": 10**400}), "the time-out cannot be used"),
     "time-out": (body_of(parameters={"timeout": -1}), "the time-out cannot be used"),
     "parameters": (body_of(parameters=3), "parameters of the request cannot be used"),
 }

@@ -398,3 +398,15 @@ def test_a_line_that_is_torn_ends_a_journal(
     # A line of which one character is another one, with whole lines behind it.
     journal.write_bytes(b"".join(lines).replace(b'"done":50,', b'"done":51,'))
     assert find_remnant(journal, output).written == 49
+
+
+@pytest.mark.parametrize("name", ["results.npz.part", "results.npz.part.npz"])
+def test_a_file_that_somebody_has_linked_to_beside_the_output_is_left_alone(
+    capsys: pytest.CaptureFixture[str], place: Path, tmp_path: Path, name: str
+) -> None:
+    other = tmp_path / "other"
+    other.write_text("of somebody else")
+    (tmp_path / name).symlink_to(other)
+    assert run(capsys, place, tmp_path / "results.npz")[0] == 1  # for the damaged pictures
+    assert other.read_text() == "of somebody else"
+    assert (tmp_path / "results.npz").stat().st_size > 0

@@ -223,12 +223,21 @@ class JobOutput:
         else:
             self._encoder = LinesEncoder()
         if self._results is not None:
-            self._file = self._results.open(mode)
+            self._file = self._opened(self._results, mode)
         if self._file is not None and mode == "r+b":
             self._file.truncate(self._last.end)
             self._file.seek(self._last.end)
         if self._has_journal:
             self._journal = Journal(self.journal_path)
+
+    def _opened(self, path: Path, mode: Literal["wb", "r+b"]) -> BinaryIO:
+        """Open a file; one beside the output is this job's own, and never what a link leads to."""
+        if path == self._target:
+            return path.open(mode)
+        if mode == "wb":
+            path.unlink(missing_ok=True)
+            return path.open("xb")
+        return open(path, mode, opener=_without_links)
 
     def _write(self, data: bytes) -> tuple[int, int]:
         """Write results; the checksum of the file with them, and their size."""
@@ -242,13 +251,18 @@ class JobOutput:
         """Make the archive of all arrays, which takes its place in one step."""
         assert self._results is not None
         made = _beside(self._target, _ARCHIVE) if self._has_journal else self._target
-        with self._results.open("rb") as spool, made.open("wb") as file:
+        with self._results.open("rb") as spool, self._opened(made, "wb") as file:
             write_archive(spool, encoder.types, file)
             file.flush()
             if self._has_journal:
                 os.fsync(file.fileno())
         if made != self._target:
             os.replace(made, self._target)
+
+
+def _without_links(path: str, flags: int) -> int:
+    """Open a file that is no symbolic link."""
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0))
 
 
 def _beside(path: Path, suffix: str) -> Path:
