@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from armpy.errors import InvalidArgumentError, ModelUnavailableError
 from armpy.model.model import Model
@@ -27,6 +28,8 @@ class ServedModel:
         As clients call it.
     metrics : ModelMetrics, optional
         Those of a model in whose place it comes, which go on.
+    run_async : callable, optional
+        Runs what `run_async` is asked for, in place of the model's own: ``(inputs, deadline_s=)``.
 
     Examples
     --------
@@ -35,9 +38,15 @@ class ServedModel:
     """
 
     def __init__(
-        self, model: Model, name: str, version: str = "", metrics: ModelMetrics | None = None
+        self,
+        model: Model,
+        name: str,
+        version: str = "",
+        metrics: ModelMetrics | None = None,
+        run_async: Callable[..., Coroutine[Any, Any, dict[str, Array]]] | None = None,
     ) -> None:
         self.model = model
+        self._run_async = run_async or model.run_async
         self.name = name
         self.version = version
         self.metrics = metrics or ModelMetrics(name, version)
@@ -98,7 +107,7 @@ class ServedModel:
     ) -> dict[str, Array]:
         """`run` beside an event loop; who cancels the task stops the run."""
         with self._counted(datatypes, outputs):
-            results = await self.model.run_async(inputs, deadline_s=deadline_s)
+            results = await self._run_async(inputs, deadline_s=deadline_s)
         return {name: results[name] for name in outputs} if outputs else results
 
     def answer(

@@ -106,6 +106,32 @@ def test_a_node_without_the_file_gets_it_once(tmp_path: Path) -> None:
     np.testing.assert_array_equal(found, x @ weights().T)
 
 
+def test_code_of_a_sent_model_is_judged_where_it_is_sent_from(tmp_path: Path) -> None:
+    file, place = write_row_model(tmp_path / "model.tflite", 1), tmp_path / "model.armpy"
+    armpy.load(file).save(place)
+
+    def code(model: object, **arguments: Any) -> object:
+        made = armpy.serving.ray.predictor(model, **arguments)
+        return made["fn_constructor_args"][1].get("code")
+
+    assert (code(place), code(file), code(file.read_bytes())) == (None, None, None)
+    assert code(place.read_bytes()) == "signed"
+    assert code(place.read_bytes(), code="never") == "never"
+    place.chmod(0o666)
+    assert code(place) == "signed"
+
+
+def test_code_in_bytes_is_trusted_no_more_than_by_load(tmp_path: Path) -> None:
+    armpy.load(write_row_model(tmp_path / "model.tflite", 1)).save(tmp_path / "model.armpy")
+    contents = (tmp_path / "model.armpy").read_bytes()
+    with pytest.raises(armpy.ParserError, match="sign"):
+        armpy.load(contents)
+    arguments = armpy.serving.ray.predictor(contents, num_cpus=0.5)
+    data = ray.data.from_numpy(np.zeros((4, WIDTH), np.float32)).rename_columns({"data": "x"})
+    with pytest.raises(Exception, match="sign"):
+        data.map_batches(**arguments).take_all()
+
+
 @pytest.mark.slow
 def test_each_row_comes_once_where_actors_are_killed(tmp_path: Path) -> None:
     from tests.support.ray_actors import Killer, WatchedPredictor

@@ -95,6 +95,10 @@ def test_requests_are_answered_with_rows_or_with_whose_fault_it_is(served: Any) 
     assert (status, "no JSON" in told) == (400, True)
     status, told = post(f"/v2/models/{NAME}/infer", body_of(images[:, :3]))
     assert (status, "shape" in told) == (400, True)
+    # More rows than the batcher of a replica has room for.
+    status, document = post(f"/v2/models/{NAME}/infer", body_of(pixels(np.arange(200))))
+    assert status == 200
+    assert document["outputs"][0]["data"] == expected(200).ravel().tolist()
     answer = served.infer.remote({"image": images}).result()
     np.testing.assert_array_equal(answer["output_0"], expected(3))
 

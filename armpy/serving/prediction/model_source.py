@@ -28,7 +28,10 @@ from armpy.store.archive.checksum_cache import content_digest
 _OF_A_PROCESS = ("runtime", "properties", "compile")
 """Options that are no plain data, or for programs that start once."""
 
-_AFTER_COMPILING = ("num_threads", "memory_limit_bytes", "quantize_inputs", "dequantize_outputs")
+_AFTER_COMPILING = (
+    *("num_threads", "memory_limit_bytes", "quantize_inputs", "dequantize_outputs"),
+    *("code", "trusted_keys"),
+)
 """Options that a compiled file does not hold."""
 
 _log = logging.getLogger("armpy.serving")
@@ -104,7 +107,9 @@ class ModelSource:
             options = changed(options, code="signed")
         return options
 
-    def _compiled(self, path: str, digest: str, options: LoadOptions) -> RowModel:
+    def _compiled(
+        self, path: str, digest: str, options: LoadOptions, *, is_again: bool = False
+    ) -> RowModel:
         """The model by way of a compiled file, which all processes of the node map."""
         made: list[RowModel] = []
 
@@ -116,16 +121,26 @@ class ModelSource:
         found = compiled_file(_name(path, digest, self.max_rows, options), save)
         if found is None:
             return made[0] if made else _row_model(load(path, **options.given()), self.max_rows)
-        # What was made is left to its end: the weights in the file are the node's, its own are not.
-        made.clear()
         chosen = {n: v for n, v in options.given().items() if n in _AFTER_COMPILING}
         try:
+            # What was made is left to its end: the weights in the file are the node's, its own are
+            # not.
             return RowModel(load(found, **chosen), self.max_rows)
-        except ParserError as error:  # it was damaged: that costs time, and nothing else
-            _log.warning("%s is made anew: %s", found, error)
+        except ParserError as error:
             with suppress(OSError):
                 os.unlink(found)
-            return self._compiled(path, digest, options)
+            # One that was damaged costs time, and nothing else. One that was just made, or is still
+            # there, would be refused for ever: others can write to its folder, or nobody can.
+            if not made and not is_again:
+                _log.warning("%s is made anew: %s", found, error)
+                return self._compiled(path, digest, options, is_again=True)
+            _log.warning(
+                "each process compiles the model for itself, as the folder %s cannot be used; set "
+                "ARMPY_CACHE_DIR to one that nobody else can write to: %s",
+                os.path.dirname(found),
+                error,
+            )
+        return made[0] if made else _row_model(load(path, **options.given()), self.max_rows)
 
 
 def _checked(options: Mapping[str, Any]) -> LoadOptions:

@@ -89,10 +89,10 @@ def compiled_file(name: str, save: Callable[[Path], bool]) -> str | None:
     if folder is None:
         return None
     place = folder / f"{name}.armpy"
-    if place.exists():
+    if _is_own(place):
         return str(place)
     with _making(place):
-        if place.exists():
+        if _is_own(place):
             return str(place)
         unfinished = folder / f"{name}.{os.getpid()}.{os.urandom(4).hex()}{_UNFINISHED}"
         try:
@@ -115,6 +115,15 @@ def _making(place: Path) -> Iterator[None]:
     """Let one process of the node at a time make a file."""
     with locked(place.with_suffix(_LOCK)):
         yield
+
+
+def _is_own(place: Path) -> bool:
+    """Whether there is a file that nobody else can have written."""
+    try:
+        with opened(place):
+            return True
+    except (OSError, UnusableError):
+        return False
 
 
 def _is_whole(place: Path, digest: str) -> bool:

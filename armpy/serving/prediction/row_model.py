@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterator, Mapping
 
 import numpy as np
@@ -140,7 +141,11 @@ class RowModel:
         return self._rows
 
     def run(
-        self, taken: Mapping[str, Column], names: Mapping[str, str], num_rows: int
+        self,
+        taken: Mapping[str, Column],
+        names: Mapping[str, str],
+        num_rows: int,
+        ends_s: float | None = None,
     ) -> dict[str, Array]:
         """Run all rows of a table.
 
@@ -151,6 +156,8 @@ class RowModel:
         names : mapping of str to str
             Of the columns, for messages.
         num_rows : int
+        ends_s : float, optional
+            Until when it may take, by `time.perf_counter`.
 
         Returns
         -------
@@ -161,6 +168,8 @@ class RowModel:
         ------
         InvalidArgumentError
             If a column does not fit, or an output has not as many rows.
+        ExecutionTimeoutError
+            If it takes longer.
         """
         if not num_rows:
             return self._empty()
@@ -170,7 +179,8 @@ class RowModel:
                 spec.name: self._piece(spec, names, taken[spec.name][begin:end], begin)
                 for spec in self.inputs
             }
-            for name, array in self.model.run(inputs).items():
+            left_s = None if ends_s is None else max(0.0, ends_s - time.perf_counter())
+            for name, array in self.model.run(inputs, deadline_s=left_s).items():
                 part = self._answers(name, array, end - begin)
                 if name not in results:
                     results[name] = np.empty((num_rows, *part.shape[1:]), part.dtype)

@@ -84,6 +84,8 @@ def predictor(
         arguments = {"backends": [device], "on_fallback": "error", **arguments}
     arguments.setdefault("num_threads", max(1, int(num_cpus)))
     sent = SentModel(model)
+    if not sent.is_own:  # the file that a node writes of it is trusted no more than it is here
+        arguments.setdefault("code", "signed")
     if isinstance(num_actors, tuple):
         compute = ActorPoolStrategy(min_size=num_actors[0], max_size=num_actors[1])
     else:

@@ -14,8 +14,9 @@ from starlette.responses import Response
 from armpy.errors import InvalidArgumentError, ModelNotFoundError
 from armpy.ops.operation import Array
 from armpy.serving.cluster_resources import resource_name
+from armpy.serving.metrics import ModelMetrics
 from armpy.serving.ray.served_replica import ServedReplica
-from armpy.serving.requests import HEADER, json_length, read_request, write_answer
+from armpy.serving.requests import HEADER, json_length, read_request
 from armpy.serving.status import status_of
 
 
@@ -47,9 +48,9 @@ class ModelDeployment:
         # A loop knows its tasks weakly; these have nobody else who holds them.
         self._closing: set[asyncio.Future[None]] = set()
 
-    def _made(self, path: str, name: str) -> ServedReplica:
+    def _made(self, path: str, name: str, metrics: ModelMetrics | None = None) -> ServedReplica:
         """Load a model."""
-        return ServedReplica(path, name, **self._arguments)
+        return ServedReplica(path, name, metrics=metrics, **self._arguments)
 
     async def reconfigure(self, user_config: Mapping[str, Any]) -> None:
         """Put another model in the place of this one: ``{"model": path}``.
@@ -72,7 +73,8 @@ class ModelDeployment:
                 expected="{'model': path}",
                 actual=repr(dict(user_config)),
             )
-        made = await asyncio.to_thread(self._made, path, self._name)
+        metrics = self._current.served.metrics
+        made = await asyncio.to_thread(self._made, path, self._name, metrics)
         old, self._current = self._current, made
         closing = asyncio.ensure_future(asyncio.to_thread(old.close))
         self._closing.add(closing)
@@ -109,7 +111,7 @@ class ModelDeployment:
             return Response(json.dumps(document), media_type="application/json")
         asked = read_request(body, json_length(request.headers.get(HEADER)))
         results = await replica.run(asked.inputs, asked)
-        content, size = write_answer(asked, results, replica.data_types, replica.served.name)
+        content, size = replica.served.written(asked, results)
         headers = {} if size is None else {HEADER: str(size)}
         kind = "application/json" if size is None else "application/octet-stream"
         return Response(content, headers=headers, media_type=kind)

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import ray
 
+from armpy.core.file_ownership import why_exposed
 from armpy.core.sha256 import sha256
 from armpy.errors import ParserError
-from armpy.model.load_request import as_source
+from armpy.model.load_request import as_source, begins_prepared
 from armpy.serving.prediction.node_files import received_file
 from armpy.store.archive.checksum_cache import content_digest
 
@@ -31,6 +32,9 @@ class SentModel:
 
     Notes
     -----
+    Code in a prepared file is judged where it is sent from, as `armpy.load` does there: `is_own` is
+    whether it may be used. What a node writes of the bytes says nothing of where they came from.
+
     Small itself, as an actor's arguments should be, which Ray keeps for as long as the actor may be
     started again. Whoever sends it has to hold it until then, as the bytes are gone with it.
     """
@@ -42,6 +46,7 @@ class SentModel:
             try:
                 contents = np.fromfile(self._path, np.uint8)
                 self._digest = content_digest(self._path)
+                exposed = why_exposed(self._path, os.stat(self._path))
             except OSError as error:
                 raise ParserError(
                     f"the file cannot be read: {error.strerror}", where=self._path
@@ -49,17 +54,13 @@ class SentModel:
         else:
             self._path, contents = "", np.frombuffer(source, np.uint8)
             self._digest = sha256(contents.data).hexdigest()
+            exposed = "nobody knows who has written bytes"
+        self.is_own = not (exposed and begins_prepared(contents.data))
         # An array: the store's readers share its memory, and do not copy as they do with bytes.
         self._reference: Any = ray.put(contents)  # Any: Ray is not typed here
 
     def on_this_node(self) -> str | bytes:
-        """The path of the same file, if the node has it; else of one that is written of the bytes.
-
-        Notes
-        -----
-        Code in a prepared file that comes this way is trusted as the sender's own files are: all
-        that a worker of Ray's runs comes from there.
-        """
+        """The path of the same file, if the node has it; else of one written of the bytes."""
         if self._has_file():
             return self._path
         path = received_file(self._digest, self._contents)

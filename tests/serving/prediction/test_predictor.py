@@ -14,9 +14,10 @@ import numpy.typing as npt
 import pytest
 
 import armpy
+from armpy.core.file_ownership import HAS_OWNERS
 from armpy.errors import InvalidArgumentError, ParserError
 from armpy.serving import Predictor
-from armpy.serving.prediction.node_files import node_folder
+from armpy.serving.prediction.node_files import compiled_file, node_folder
 from armpy.serving.prediction.process_models import ProcessModels
 from armpy.serving.prediction.thread_budget import assigned_threads
 from tests.support.effort import effort
@@ -294,6 +295,90 @@ def test_a_damaged_compiled_file_is_made_anew(tmp_path: Path) -> None:
     again = Predictor(file)._source.load()
     assert again.model.is_light
     assert compiled.read_bytes() != sound[:100]
+
+
+@pytest.fixture
+def loads(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What is loaded from now on; an error rather than a model without end."""
+    loaded: list[Any] = []
+
+    def load(*given: Any, **options: Any) -> armpy.Model:
+        loaded.append((*given, options))
+        assert len(loaded) < 8
+        return armpy.load(*given, **options)
+
+    monkeypatch.setattr("armpy.serving.prediction.model_source.load", load)
+    return loaded
+
+
+needs_owners = pytest.mark.skipif(not HAS_OWNERS, reason="needs files with owners")
+
+
+@needs_owners
+@pytest.mark.usefixtures("own_cache")
+def test_a_cache_that_others_can_write_to_costs_one_compilation_a_process(
+    tmp_path: Path, loads: list[Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    file = write_row_model(tmp_path / "model.tflite", 1)
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache").chmod(0o777)  # as an emptyDir of Kubernetes
+    for _ in range(2):
+        loads.clear()
+        answers = Predictor(file)._source.load().run({"x": rows(5)}, {}, 5)
+        np.testing.assert_array_equal(answers["scores"], scores(rows(5)))
+        assert len(loads) == 2  # of the file, and of what was compiled of it, which is refused
+    assert f"the folder {node_folder()} cannot be used" in caplog.text
+    assert "ARMPY_CACHE_DIR" in caplog.text
+
+
+@pytest.mark.usefixtures("own_cache")
+def test_a_damaged_compiled_file_that_stays_is_gone_around(
+    tmp_path: Path, loads: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = write_row_model(tmp_path / "model.tflite", 1)
+    source = Predictor(file)._source
+    source.load()
+    folder = node_folder()
+    assert folder is not None
+    (compiled,) = folder.glob("*.armpy")
+    compiled.write_bytes(compiled.read_bytes()[:100])
+    loads.clear()
+
+    def kept(path: str) -> None:
+        raise PermissionError(path)
+
+    monkeypatch.setattr("armpy.serving.prediction.model_source.os.unlink", kept)
+    answers = source.load().run({"x": rows(5)}, {}, 5)
+    np.testing.assert_array_equal(answers["scores"], scores(rows(5)))
+
+
+@needs_owners
+@pytest.mark.usefixtures("own_cache")
+def test_a_compiled_file_that_others_can_have_written_is_made_anew() -> None:
+    def save(contents: bytes) -> str:
+        path = compiled_file("name", lambda place: bool(place.write_bytes(contents)))
+        assert path is not None
+        return path
+
+    assert save(b"first") == save(b"not needed")
+    compiled = Path(save(b"not needed"))
+    assert compiled.read_bytes() == b"first"
+    compiled.chmod(0o666)
+    assert save(b"second") == str(compiled)
+    assert compiled.read_bytes() == b"second"
+    assert compiled.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.usefixtures("own_cache")
+def test_whose_code_may_run_holds_for_compiled_files_as_well(
+    tmp_path: Path, loads: list[Any]
+) -> None:
+    file = write_row_model(tmp_path / "model.tflite", 1)
+    chosen: dict[str, Any] = {"code": "never", "trusted_keys": [b"\1" * 32]}
+    Predictor(file, **chosen).prepare()
+    path, options = loads[-1]
+    assert path.endswith(".armpy")
+    assert {name: options[name] for name in chosen} == chosen
 
 
 @pytest.mark.usefixtures("own_cache")
