@@ -18,6 +18,7 @@ from mlserver.utils import get_model_uri
 
 import armpy
 from armpy.errors import ArmpyError
+from armpy.serving import requests
 from armpy.serving.contents import Array, array_of_bytes, array_of_numbers, numbers_of
 from armpy.serving.protocol import tensor_metadata
 from armpy.serving.served_model import ServedModel
@@ -45,11 +46,13 @@ class ArmpyRuntime(mlserver.MLModel):
 
     async def predict(self, payload: InferenceRequest) -> InferenceResponse:
         """Answer a request."""
+        given = payload.parameters.model_dump() if payload.parameters else {}
         try:
             outputs = await self.served.run_async(
                 {tensor.name: _array_of(tensor) for tensor in payload.inputs},
                 {tensor.name: tensor.datatype for tensor in payload.inputs},
                 [output.name for output in payload.outputs or ()],
+                requests.InferenceRequest({}, {}, parameters=given).deadline_s,
             )
             made = [self._output(name, array) for name, array in outputs.items()]
         except ArmpyError as error:

@@ -32,10 +32,11 @@ def runtime(tmp_path: Path) -> Any:  # Any: MLServer's
     assert asyncio.run(made.unload())
 
 
-def ask(runtime: Any, data: object, **changes: Any) -> Any:
+def ask(runtime: Any, data: object, timeout: object = 0, **changes: Any) -> Any:
     """Answer a request."""  # Any: MLServer's
     given = {"name": "n", "shape": [1, 2], "datatype": "INT32", "data": data} | changes
-    request = mlserver.types.InferenceRequest.model_validate({"id": "7", "inputs": [given]})
+    document = {"id": "7", "inputs": [given], "parameters": {"timeout": timeout}}
+    request = mlserver.types.InferenceRequest.model_validate(document)
     return asyncio.run(runtime.predict(request))
 
 
@@ -66,4 +67,16 @@ def test_wrong_requests_are_400(
 ) -> None:  # Any: MLServer's
     with pytest.raises(mlserver.errors.MLServerError, match=text) as caught:
         ask(runtime, data, **changes)
+    assert caught.value.status_code == 400
+
+
+def test_a_deadline_that_passes_is_504(runtime: Any) -> None:  # Any: MLServer's
+    with pytest.raises(mlserver.errors.MLServerError) as caught:
+        ask(runtime, np.zeros(200_000, int).tolist(), timeout=1, shape=[100_000, 2])
+    assert caught.value.status_code == 504
+
+
+def test_a_timeout_that_is_none_is_400(runtime: Any) -> None:  # Any: MLServer's
+    with pytest.raises(mlserver.errors.MLServerError, match="time-out") as caught:
+        ask(runtime, [1, 2], timeout="soon")
     assert caught.value.status_code == 400

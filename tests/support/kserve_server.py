@@ -6,13 +6,14 @@ import json
 import os
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from http.client import HTTPConnection
+from http.client import HTTPConnection, HTTPSConnection
 from pathlib import Path
 
 HOST = "127.0.0.1"
@@ -27,6 +28,7 @@ class KServeProcess:
     http_port: int
     grpc_port: int
     log: Path
+    tls: ssl.SSLContext | None = None
 
     @property
     def url(self) -> str:
@@ -44,7 +46,11 @@ class KServeProcess:
         self, verb: str, path: str, body: bytes | None = None, headers: dict[str, str] | None = None
     ) -> tuple[int, dict[str, str], bytes]:
         """One request on a connection of its own: status, headers, body."""
-        connection = HTTPConnection(HOST, self.http_port, timeout=60)
+        connection = (
+            HTTPConnection(HOST, self.http_port, timeout=60)
+            if self.tls is None
+            else HTTPSConnection(HOST, self.http_port, timeout=60, context=self.tls)
+        )
         try:
             connection.request(verb, path, body, headers or {})
             answer = connection.getresponse()
@@ -74,7 +80,11 @@ class KServeProcess:
 
 @contextmanager
 def kserve_server(
-    model_dir: Path, log: Path, *flags: str, environment: dict[str, str] | None = None
+    model_dir: Path,
+    log: Path,
+    *flags: str,
+    environment: dict[str, str] | None = None,
+    tls: ssl.SSLContext | None = None,
 ) -> Iterator[KServeProcess]:
     """A server of a folder's models, once it is ready."""
     http_port, grpc_port = free_ports(2)
@@ -87,7 +97,7 @@ def kserve_server(
         process = subprocess.Popen(
             command, stdout=file, stderr=file, env=os.environ | (environment or {})
         )
-    server = KServeProcess(process, http_port, grpc_port, log)
+    server = KServeProcess(process, http_port, grpc_port, log, tls)
     try:
         _wait_until_ready(server)
         yield server

@@ -26,6 +26,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         repository,
         given.host,
         (given.grpc_max_send_message_length, given.grpc_max_receive_message_length),
+        max_body_bytes=given.max_body_bytes,
+        repository_api=given.repository_api and given.repository_api == "true",
         http_port=given.http_port,
         grpc_port=given.grpc_port,
         workers=given.workers,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import logging
 
 import grpc
 from grpc_interceptor.exceptions import GrpcException
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
 from armpy.serving.status import status_of
 
@@ -30,16 +31,22 @@ def kserve_error(error: Exception, *, is_grpc: bool) -> Exception:
 def error_response(error: Exception) -> Response:
     """The answer of the protocol to a request that has come to an error."""
     told(error)
-    return JSONResponse({"error": str(error)}, status_of(error).http)
+    return _told_as_json(str(error), status_of(error).http)
 
 
 async def http_exception_response(_request: Request, error: Exception) -> Response:
     """The answer of the protocol to what Starlette refuses: paths and methods, and the like."""
     status, detail = getattr(error, "status_code", 500), getattr(error, "detail", error)
-    return JSONResponse({"error": str(detail)}, status)
+    return _told_as_json(str(detail), status)
 
 
 def told(error: Exception) -> None:
     """Log an error that is the server's, with its traceback."""
     if status_of(error).http == 500:
         _LOG.error("a request has failed", exc_info=error)
+
+
+def _told_as_json(text: str, status: int) -> Response:
+    """The answer with an error's text, escaped: Starlette's JSON cannot have a lone surrogate."""
+    body = json.dumps({"error": text}).encode()
+    return Response(body, status, media_type="application/json")

@@ -25,7 +25,6 @@ from armpy.serving.kserve.repository import ArmpyModelRepository
 from armpy.serving.metrics import ModelMetrics
 from armpy.serving.requests import HEADER, InferenceRequest, json_length, read_request
 from armpy.serving.served_model import ServedModel
-from armpy.serving.status import status_of
 
 T = TypeVar("T")
 
@@ -46,11 +45,13 @@ def add_routes(app: Starlette, repository: ArmpyModelRepository) -> None:
     repository : ArmpyModelRepository
     """
     routes = _Routes(repository)
-    model = "/v2/models/{name}"
+    model, changed = "/v2/models/{name}", "/v2/repository/models/{name}"
     app.router.routes[:0] = [
         _ModelRoute(repository, f"{model}/infer", routes.infer, methods=["POST"]),
         _ModelRoute(repository, model, routes.metadata, methods=["GET"]),
         Route("/v2/repository/index", routes.index, methods=["POST"]),
+        Route(f"{changed}/load", routes.load, methods=["POST"]),
+        Route(f"{changed}/unload", routes.unload, methods=["POST"]),
     ]
     app.add_exception_handler(HTTPException, http_exception_response)
 
@@ -79,10 +80,13 @@ class _Routes:
         """Answer an inference."""
         try:
             model = self._repository.served_model(request.path_params["name"])
-            asked = await _read(request, model.metrics)
-            run = asyncio.create_task(model.infer(asked))
-            served, outputs = await _while_connected(request, run)
+            with model.place():
+                asked = await _read(request, model.metrics)
+                run = asyncio.create_task(model.infer_in_place(asked))
+                served, outputs = await _while_connected(request, run)
             return await _written(served, asked, outputs)
+        except HTTPException:  # the body is too long
+            raise
         except ClientDisconnect:
             return Response(status_code=499)
         except asyncio.CancelledError:
@@ -102,17 +106,79 @@ class _Routes:
 
     async def index(self, request: Request) -> Response:
         """List the models."""
-        return JSONResponse(self._repository.index())
+        try:
+            return JSONResponse(self._repository.index())
+        except ArmpyError as error:
+            return error_response(error)
+
+    async def load(self, request: Request) -> Response:
+        """Load a model's file."""
+        name = request.path_params["name"]
+        try:
+            self._repository.check_open()
+            await self._repository.load(name)
+        except Exception as error:  # noqa: BLE001 - told to the client
+            return error_response(error)
+        return JSONResponse({"name": name, "load": True})
+
+    async def unload(self, request: Request) -> Response:
+        """Unload a model."""
+        name = request.path_params["name"]
+        try:
+            self._repository.check_open()
+            self._repository.unload(name)
+        except ArmpyError as error:
+            return error_response(error)
+        return JSONResponse({"name": name, "unload": True})
+
+
+class BodyLimit:
+    """Middleware that refuses longer bodies, of every route, before they are in memory.
+
+    Parameters
+    ----------
+    app : ASGI application
+    max_bytes : int
+    """
+
+    def __init__(self, app: Any, max_bytes: int) -> None:  # Any: ASGI's
+        self._app = app
+        self._max_bytes = max_bytes
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:  # Any: ASGI's
+        """Have the application read no more than it may."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        told = next((value for key, value in scope["headers"] if key == b"content-length"), b"0")
+        declared, received = int(told), 0
+
+        async def read() -> Any:  # Any: ASGI's
+            """Part of the body; nothing is read of one that is said to be too long."""
+            nonlocal received
+            if declared <= self._max_bytes:
+                message = await receive()
+                received += len(message.get("body", b""))
+            if max(declared, received) > self._max_bytes:
+                raise HTTPException(
+                    413,
+                    f"The body is too long: expected at most {self._max_bytes} bytes, "
+                    f"got {declared or f'more than {received - 1}'}. Send less at a time, or start "
+                    "the server with a larger --max_body_bytes",
+                )
+            return message
+
+        await self._app(scope, read, send)
 
 
 async def _read(request: Request, metrics: ModelMetrics) -> InferenceRequest:
     """The inference that is asked for."""
-    body = await request.body()
     try:
+        body = await request.body()
         length = json_length(request.headers.get(HEADER))
         return await _apart(len(body), lambda: read_request(body, length))
-    except InvalidArgumentError as error:
-        metrics.requested(status_of(error).grpc)
+    except (InvalidArgumentError, HTTPException):
+        metrics.requested("INVALID_ARGUMENT")
         raise
 
 

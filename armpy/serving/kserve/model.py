@@ -7,9 +7,9 @@ import math
 import os
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -161,13 +161,38 @@ class ArmpyModel(kserve.Model):
         ArmpyError
             As `ServedModel.run` does, and if too many wait.
         """
-        if self.successor is not None:  # a request that was on its way when it was replaced
+        with self.place():
+            return await self.infer_in_place(request)
+
+    async def infer_in_place(
+        self, request: InferenceRequest
+    ) -> tuple[ServedModel, dict[str, Array]]:
+        """`infer` a request that has its place already."""
+        if self.successor is not None:  # it was on its way when the model was replaced
             return await self.successor.infer(request)
         served = self.served
-        self._check_room()
+        return served, await self._run(served, request)
+
+    @contextmanager
+    def place(self) -> Iterator[None]:
+        """Keep one of the places of `max_waiting`, from before a request's body is read.
+
+        Raises
+        ------
+        QueueFullError
+            If there is none.
+        """
+        if self._running >= self.max_waiting:
+            self.metrics.requested("UNAVAILABLE")
+            raise QueueFullError(
+                "too many requests wait",
+                where=f"model '{self.name}'",
+                expected=f"at most {self.max_waiting}",
+                fix="Send the request again later, or start more servers",
+            )
         self._running += 1
         try:
-            return served, await self._run(served, request)
+            yield
         finally:
             self._running -= 1
             if not self.ready:
@@ -213,17 +238,6 @@ class ArmpyModel(kserve.Model):
         self.metrics = ModelMetrics(self.name)
         if self.ready:
             self.load()
-
-    def _check_room(self) -> None:
-        """Refuse a request if too many wait."""
-        if self._running >= self.max_waiting:
-            self.metrics.requested("UNAVAILABLE")
-            raise QueueFullError(
-                "too many requests wait",
-                where=f"model '{self.name}'",
-                expected=f"at most {self.max_waiting}",
-                fix="Send the request again later, or start more servers",
-            )
 
     async def _run(self, served: ServedModel, request: InferenceRequest) -> dict[str, Array]:
         """Run a request, in the way that costs least."""

@@ -36,6 +36,13 @@ def make_parser() -> argparse.ArgumentParser:
     own.add_argument("--memory_limit_bytes", type=int, help="of a model's tensors")
     own.add_argument("--isolation", choices=["process"], help="run backends in their own processes")
     own.add_argument("--max_waiting", type=int, default=1024, help="requests of a model at a time")
+    own.add_argument("--max_body_bytes", type=int, default=256 << 20, help="of a request by HTTP")
+    own.add_argument(
+        "--repository_api",
+        type=str.lower,
+        choices=["true", "false"],
+        help="whether clients may load and unload models; if not given, at the loopback alone",
+    )
     own.add_argument("--grace_period", type=int, default=30, help="seconds to finish at the end")
     for action in own._group_actions:
         given = os.environ.get(f"ARMPY_SERVING_{action.dest.upper()}")

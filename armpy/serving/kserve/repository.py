@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import islice
 from pathlib import Path
 
 from kserve import ModelRepository
 
-from armpy.errors import InvalidArgumentError, ModelNotFoundError
+from armpy.errors import InvalidArgumentError, ModelNotFoundError, UnimplementedError
 from armpy.serving.kserve.model import ArmpyModel
 from armpy.serving.metrics import ModelMetrics
 
@@ -21,8 +22,10 @@ class ArmpyModelRepository(ModelRepository):
 
     Parameters
     ----------
-    models_dir, model_name
-        As for `find_models`.
+    models_dir : path
+        A model file; or a folder with one file, or with several that end in one of `SUFFIXES`.
+    model_name : str
+        Of a single file. Several are called as the files are, without endings.
     options : mapping of str to object, optional
         What `armpy.load` is to be given.
     max_waiting : int
@@ -32,7 +35,9 @@ class ArmpyModelRepository(ModelRepository):
     -----
     KServe calls `load` and `unload` for ``/v2/repository/models/NAME/load`` and gRPC's calls. A
     model that is loaded again is replaced at once: requests go to the old one until the new one can
-    run, and the old one answers what it has begun.
+    run, and the old one answers what it has begun. Whether there is a single model, or several that
+    are called as their files are, is what the folder says when this is made; files that come and go
+    later change no name.
     """
 
     def __init__(
@@ -44,7 +49,10 @@ class ArmpyModelRepository(ModelRepository):
         max_waiting: int = 1024,
     ) -> None:
         super().__init__(str(models_dir))
+        self.is_open = True
         self._model_name = model_name
+        files = _model_files(Path(models_dir))
+        self._single = files[0] if len(files) == 1 else None
         self._options = dict(options or {})
         self._max_waiting = max_waiting
         self._loading = asyncio.Lock()
@@ -62,7 +70,15 @@ class ArmpyModelRepository(ModelRepository):
         ArmpyError
             If there is none, or one cannot be loaded.
         """
-        for name in find_models(self.models_dir, self._model_name):
+        found = self._found()
+        if not found:
+            raise InvalidArgumentError(
+                "there is no model",
+                where=f"folder '{self.models_dir}'",
+                expected=f"one file, or several that end in {', '.join(SUFFIXES)}",
+                actual=_names(Path(self.models_dir).glob("*")),
+            )
+        for name in found:
             self.update(self._loaded(name))
         return list(self.models.values())
 
@@ -85,6 +101,31 @@ class ArmpyModelRepository(ModelRepository):
                 replaced.successor = model
                 replaced.stop()
         return True
+
+    def unload(self, name: str) -> None:
+        """Stop a model, which answers what it has begun.
+
+        Raises
+        ------
+        ModelNotFoundError
+            If it is not loaded.
+        """
+        self.served_model(name)
+        super().unload(name)
+
+    def check_open(self) -> None:
+        """Check that clients may load and unload models.
+
+        Raises
+        ------
+        UnimplementedError
+            If they may not.
+        """
+        if not self.is_open:
+            raise UnimplementedError(
+                "clients may not load or unload models of this server",
+                fix="Start it with --repository_api true, behind what lets in who may do so",
+            )
 
     def served_model(self, name: str) -> ArmpyModel:
         """The model of a name.
@@ -111,7 +152,7 @@ class ArmpyModelRepository(ModelRepository):
 
     def index(self) -> list[dict[str, str]]:
         """Names and states of all models that are served or could be loaded."""
-        names = {*find_models(self.models_dir, self._model_name), *self.models}
+        names = {*self._found(), *self.models}
         return [
             {"name": name, "state": "READY", "reason": ""}
             if name in self.models and self.models[name].ready
@@ -121,7 +162,7 @@ class ArmpyModelRepository(ModelRepository):
 
     def _loaded(self, name: str) -> ArmpyModel:
         """A model of the folder, loaded."""
-        path = find_models(self.models_dir, self._model_name).get(name)
+        path = self._found().get(name)
         if path is None:
             raise ModelNotFoundError("the folder has no such model", where=repr(name))
         model = ArmpyModel(name, path, self._options, max_waiting=self._max_waiting)
@@ -129,35 +170,29 @@ class ArmpyModelRepository(ModelRepository):
         model.load()
         return model
 
+    def _found(self) -> dict[str, Path]:
+        """Model files by the names that they are served by."""
+        files = _model_files(Path(self.models_dir))
+        if self._single is not None:
+            # The file that was there first, or else the one that has come in its place.
+            stays = [self._single] if self._single.is_file() else files
+            return {self._model_name: stays[0]} if len(stays) == 1 else {}
+        made = {path.stem: path for path in files}
+        if len(made) == len(files):
+            return made
+        raise InvalidArgumentError(
+            "two models have one name", where=f"folder '{self.models_dir}'", actual=_names(files)
+        )
 
-def find_models(models_dir: str | Path, model_name: str) -> dict[str, Path]:
-    """Model files of a folder, by the names that they are served by.
 
-    Parameters
-    ----------
-    models_dir : path
-        A model file; or a folder with one file, or with several that end in one of `SUFFIXES`.
-    model_name : str
-        Of a single file. Several are called as the files are, without endings.
+def _model_files(source: Path) -> list[Path]:
+    """A model file itself; of a folder those that end in one of `SUFFIXES`, or its only file."""
+    if source.is_file():
+        return [source]
+    files = [path for path in sorted(source.glob("*")) if path.is_file()]
+    return [path for path in files if path.suffix in SUFFIXES] or files[: len(files) == 1]
 
-    Raises
-    ------
-    InvalidArgumentError
-        If there is no model, or two have one name.
-    """
-    folder = Path(models_dir)
-    if folder.is_file():
-        return {model_name: folder}
-    files = [path for path in sorted(folder.glob("*")) if path.is_file()]
-    models = [path for path in files if path.suffix in SUFFIXES] or files[: len(files) == 1]
-    if len(models) == 1:
-        return {model_name: models[0]}
-    made = {path.stem: path for path in models}
-    if models and len(made) == len(models):
-        return made
-    raise InvalidArgumentError(
-        "two models have one name" if models else "there is no model",
-        where=f"folder '{folder}'",
-        expected=f"one file, or several that end in {', '.join(SUFFIXES)}",
-        actual=", ".join(path.name for path in files[:10]) or "nothing",
-    )
+
+def _names(files: Iterable[Path]) -> str:
+    """Names of some files, for messages."""
+    return ", ".join(path.name for path in islice(files, 10)) or "nothing"

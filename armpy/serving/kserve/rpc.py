@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from grpc import aio
+from grpc import ServerCredentials, aio
 from kserve.protocol.grpc import grpc_predict_v2_pb2 as pb
 from kserve.protocol.grpc.grpc_predict_v2_pb2_grpc import (
     add_GRPCInferenceServiceServicer_to_server as add_servicer,
@@ -68,8 +68,31 @@ class ArmpyServicer(InferenceServicer):
             name=request.name, platform=PLATFORM, inputs=inputs, outputs=outputs
         )
 
+    async def RepositoryModelLoad(self, request: Any, context: Any) -> Any:
+        """Load a model's file."""  # Any: messages of gRPC
+        try:
+            self._repository.check_open()
+            await self._repository.load(request.model_name)
+        except Exception as error:
+            raise kserve_error(error, is_grpc=True) from error
+        return pb.RepositoryModelLoadResponse(model_name=request.model_name, isLoaded=True)
 
-def make_server(servicer: ArmpyServicer, address: str, max_bytes: tuple[int, int]) -> aio.Server:
+    async def RepositoryModelUnload(self, request: Any, context: Any) -> Any:
+        """Unload a model."""  # Any: messages of gRPC
+        try:
+            self._repository.check_open()
+            self._repository.unload(request.model_name)
+        except Exception as error:
+            raise kserve_error(error, is_grpc=True) from error
+        return pb.RepositoryModelUnloadResponse(model_name=request.model_name, isUnloaded=True)
+
+
+def make_server(
+    servicer: ArmpyServicer,
+    address: str,
+    max_bytes: tuple[int, int],
+    credentials: ServerCredentials | None = None,
+) -> aio.Server:
     """A server of gRPC that listens at an address, and has not started.
 
     Parameters
@@ -79,6 +102,8 @@ def make_server(servicer: ArmpyServicer, address: str, max_bytes: tuple[int, int
         Host and port.
     max_bytes : (int, int)
         Of messages that are sent, and received.
+    credentials : ServerCredentials, optional
+        For TLS; without, nothing is encrypted.
     """
     server = aio.server(
         interceptors=(ExceptionToStatusInterceptor(),),
@@ -90,5 +115,8 @@ def make_server(servicer: ArmpyServicer, address: str, max_bytes: tuple[int, int
         ],
     )
     add_servicer(servicer, server)
-    server.add_insecure_port(address)
+    if credentials is None:
+        server.add_insecure_port(address)
+    else:
+        server.add_secure_port(address, credentials)
     return server

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI
-from grpc import aio
+from grpc import ServerCredentials, aio, ssl_server_credentials
 from kserve import ModelServer
 from kserve.constants.constants import FASTAPI_APP_IMPORT_STRING
 from kserve.model_server import args as arguments
@@ -17,12 +18,13 @@ from kserve.protocol.rest.server import RESTServer
 from prometheus_client import REGISTRY
 
 from armpy.serving.kserve.data_plane import ArmpyDataPlane
-from armpy.serving.kserve.http import add_routes
+from armpy.serving.kserve.http import BodyLimit, add_routes
 from armpy.serving.kserve.repository import ArmpyModelRepository
 from armpy.serving.kserve.rpc import ArmpyServicer, make_server
 from armpy.serving.prometheus import PrometheusCollector
 
 LOOPBACK = "127.0.0.1"
+_LOOPBACKS = (LOOPBACK, "::1", "localhost")
 
 
 class ArmpyRESTServer(RESTServer):
@@ -34,6 +36,8 @@ class ArmpyRESTServer(RESTServer):
     host : str
     logs_requests : bool
         Whether to log each request, and its time.
+    max_body_bytes : int
+        Of a request.
     arguments, options
         KServe's.
     """
@@ -43,6 +47,7 @@ class ArmpyRESTServer(RESTServer):
         repository: ArmpyModelRepository,
         host: str,
         logs_requests: bool,
+        max_body_bytes: int,
         *arguments: Any,  # Any: KServe's
         **options: Any,
     ) -> None:
@@ -50,11 +55,13 @@ class ArmpyRESTServer(RESTServer):
         self.config.host = host  # KServe's is 0.0.0.0, whatever one asks for
         self.config.access_log = logs_requests
         self._repository = repository
+        self._max_body_bytes = max_body_bytes
 
     def _add_middlewares(self, app: FastAPI) -> None:
-        """Add KServe's, which measure and log each request, if that is asked for."""
+        """Limit bodies, and add KServe's, which measure and log, if that is asked for."""
         if self.config.access_log or self.access_log_format:
             super()._add_middlewares(app)
+        app.add_middleware(BodyLimit, max_bytes=self._max_body_bytes)
 
     def _register_endpoints(self, app: FastAPI) -> None:
         """Register KServe's endpoints, and armpy's; worker processes do so as well."""
@@ -74,6 +81,10 @@ class ArmpyModelServer(ModelServer):
         Where to listen; the loopback if nothing is said.
     max_message_bytes : (int, int)
         The longest messages of gRPC that are sent, and received.
+    max_body_bytes : int
+        The longest body of a request by HTTP.
+    repository_api : bool, optional
+        Whether clients may load and unload models; if not given, those of the loopback may.
     options
         KServe's: ``http_port``, ``grpc_port``, ``workers`` and so on.
 
@@ -87,12 +98,17 @@ class ArmpyModelServer(ModelServer):
         repository: ArmpyModelRepository,
         host: str = LOOPBACK,
         max_message_bytes: tuple[int, int] = (8 << 20, 8 << 20),
+        *,
+        max_body_bytes: int = 256 << 20,
+        repository_api: bool | None = None,
         **options: Any,  # Any: KServe's
     ) -> None:
         super().__init__(registered_models=repository, **options)
         self.host = host
         self.dataplane = ArmpyDataPlane(repository)
         self._max_message_bytes = max_message_bytes
+        self._max_body_bytes = max_body_bytes
+        repository.is_open = host in _LOOPBACKS if repository_api is None else repository_api
 
     def start(self, models: list[Any] | None = None) -> None:
         """Serve until SIGTERM or SIGINT; what runs then is finished within the grace period.
@@ -104,10 +120,12 @@ class ArmpyModelServer(ModelServer):
         """
         for model in models or ():
             self.register_model(model)
+        self.dataplane.required = frozenset(self.registered_models.get_models())
         server = self._rest_server = ArmpyRESTServer(
             self.registered_models,
             self.host,
             self.enable_latency_logging,
+            self._max_body_bytes,
             FASTAPI_APP_IMPORT_STRING,
             self.dataplane,
             self.model_repository_extension,
@@ -141,9 +159,18 @@ class ArmpyModelServer(ModelServer):
             self.dataplane, self.model_repository_extension, self.registered_models
         )
         host = f"[{self.host}]" if ":" in self.host else self.host
-        calls = make_server(servicer, f"{host}:{self.grpc_port}", self._max_message_bytes)
+        address = f"{host}:{self.grpc_port}"
+        calls = make_server(servicer, address, self._max_message_bytes, self._credentials())
         await calls.start()
         return calls
+
+    def _credentials(self) -> ServerCredentials | None:
+        """TLS for gRPC with the files that HTTP has."""
+        if not self.ssl_certfile:
+            return None
+        chain = Path(self.ssl_certfile).read_bytes()
+        key = Path(self.ssl_keyfile).read_bytes() if self.ssl_keyfile else chain
+        return ssl_server_credentials([(key, chain)])
 
     async def _serve_http(self) -> None:
         """Serve over HTTP until a signal comes."""

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from armpy import DataType, Model, ModelNotFoundError, Network, QueueFullError, TensorInfo, ops
-from armpy.errors import InvalidArgumentError, ModelUnavailableError
+from armpy.errors import ModelUnavailableError
 from armpy.execution import RuntimeOptions
 from armpy.serving.requests import InferenceRequest
 from tests.support.slow_backend import SlowBackend
@@ -19,7 +19,6 @@ from tests.support.slow_backend import SlowBackend
 kserve = pytest.importorskip("kserve", reason="kserve is not installed")
 
 from armpy.serving.kserve import ArmpyModel, ArmpyModelRepository  # noqa: E402 - needs kserve
-from armpy.serving.kserve.repository import find_models  # noqa: E402
 from tests.support.fake_backends import runtime_of  # noqa: E402
 
 X = np.array([[0.1, -2]], np.float32)
@@ -208,17 +207,3 @@ def test_a_file_that_cannot_be_loaded_leaves_the_model_in_its_place(
         asyncio.run(repository.load("m"))
     assert repository.served_model("m") is before
     repository.unload("m")
-
-
-def test_models_of_a_folder_are_called_as_their_files(tmp_path: Path) -> None:
-    with pytest.raises(InvalidArgumentError, match="there is no model"):
-        find_models(tmp_path, "m")
-    (tmp_path / "model").touch()
-    assert find_models(tmp_path, "m") == {"m": tmp_path / "model"}
-    (tmp_path / "a.tflite").touch()
-    assert find_models(tmp_path, "m") == {"m": tmp_path / "a.tflite"}
-    (tmp_path / "b.onnx").touch()
-    assert [*find_models(tmp_path, "m")] == ["a", "b"]
-    (tmp_path / "b.armpy").touch()
-    with pytest.raises(InvalidArgumentError, match=r"one name.*b\.armpy"):
-        find_models(tmp_path, "m")

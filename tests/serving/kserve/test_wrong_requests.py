@@ -74,6 +74,7 @@ def test_a_wrong_request_is_400_and_says_what_is_wrong(server: KServeProcess, ca
         (b"[]", {}),
         (b'{"inputs": [{"name": "x:0", "datatype": "FP32", "shape": [1], "data": [NaN]}]}', {}),
         (b"\xff\xfe", {}),
+        (b'{"inputs": [{"name": "\\ud800", "datatype": "FP8", "shape": [1], "data": [1]}]}', {}),
         (b"[" * 100_000, {}),
         (b"{}", {HEADER: "3"}),
         (b"{}", {HEADER: "-1"}),

@@ -1,0 +1,133 @@
+"""Models of a folder: names, readiness, and what clients may change."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from armpy import ModelNotFoundError
+from armpy.errors import InvalidArgumentError
+from tests.support.inference_calls import grpc_modules
+from tests.support.kserve_server import KServeProcess
+
+pytest.importorskip("kserve", reason="kserve is not installed")
+
+from armpy.serving.kserve import ArmpyModelRepository
+from armpy.serving.kserve.data_plane import ArmpyDataPlane
+
+
+def names(repository: ArmpyModelRepository) -> list[str]:
+    return [one["name"] for one in repository.index()]
+
+
+def test_a_single_model_is_called_as_one_says_and_several_as_their_files(tmp_path: Path) -> None:
+    (tmp_path / "model").touch()
+    assert names(ArmpyModelRepository(tmp_path, "m")) == ["m"]
+    (tmp_path / "a.tflite").touch()
+    assert names(ArmpyModelRepository(tmp_path, "m")) == ["m"]
+    (tmp_path / "b.onnx").touch()
+    assert names(ArmpyModelRepository(tmp_path, "m")) == ["a", "b"]
+    (tmp_path / "b.armpy").touch()
+    with pytest.raises(InvalidArgumentError, match=r"one name.*b\.armpy"):
+        names(ArmpyModelRepository(tmp_path, "m"))
+
+
+def test_several_keep_their_names_when_one_is_left(small_models: Path, tmp_path: Path) -> None:
+    for name in "ab":
+        (tmp_path / f"{name}.armpy").write_bytes((small_models / "halves.armpy").read_bytes())
+    repository = ArmpyModelRepository(tmp_path, "m")
+    (tmp_path / "b.armpy").unlink()
+    assert asyncio.run(repository.load("a"))
+    with pytest.raises(ModelNotFoundError):
+        asyncio.run(repository.load("m"))
+    assert names(repository) == ["a"]
+    repository.unload("a")
+
+
+def test_a_single_model_keeps_its_name_when_others_come(small_models: Path, tmp_path: Path) -> None:
+    first, second = tmp_path / "first.armpy", tmp_path / "another.armpy"
+    first.write_bytes((small_models / "halves.armpy").read_bytes())
+    repository = ArmpyModelRepository(tmp_path, "m")
+    second.write_bytes(b"damaged")
+    assert asyncio.run(repository.load("m"))
+    assert names(repository) == ["m"]
+    first.rename(second)  # the only one, in its place
+    assert asyncio.run(repository.load("m"))
+    repository.unload("m")
+
+
+def test_an_empty_folder_has_an_empty_index_and_cannot_be_served(tmp_path: Path) -> None:
+    repository = ArmpyModelRepository(tmp_path)
+    assert repository.index() == []
+    with pytest.raises(InvalidArgumentError, match="there is no model"):
+        repository.load_models()
+
+
+def test_a_server_is_ready_with_all_models_that_it_began_with(small_models: Path) -> None:
+    repository = ArmpyModelRepository(small_models / "halves.armpy", "m")
+    plane = ArmpyDataPlane(repository)
+    assert not asyncio.run(plane.ready())  # there is nothing that it could answer
+    repository.load_models()
+    plane.required = frozenset(repository.get_models())
+    assert asyncio.run(plane.ready())
+    repository.unload("m")
+    assert not asyncio.run(plane.ready())
+    asyncio.run(repository.load("m"))
+    assert asyncio.run(plane.ready())
+    repository.unload("m")
+
+
+def test_an_unloaded_model_takes_readiness_away_until_it_is_loaded(server: KServeProcess) -> None:
+    ready = "/v2/health/ready"
+    try:
+        status, _, body = server.send("POST", "/v2/repository/models/halves/unload")
+        assert (status, json.loads(body)) == (200, {"name": "halves", "unload": True})
+        assert server.send("GET", ready)[0] == 503
+    finally:
+        status, _, body = server.send("POST", "/v2/repository/models/halves/load")
+    assert (status, json.loads(body)) == (200, {"name": "halves", "load": True})
+    assert server.send("GET", ready)[0] == 200
+
+
+@pytest.mark.parametrize("verb", ["load", "unload"])
+def test_no_such_model_is_404(server: KServeProcess, verb: str) -> None:
+    status, _, body = server.send("POST", f"/v2/repository/models/NOSUCH/{verb}")
+    assert status == 404
+    assert "NOSUCH" in json.loads(body)["error"]
+    with pytest.raises(grpc_modules().grpc.RpcError) as caught:
+        change(server, verb, "NOSUCH")
+    assert caught.value.code().name == "NOT_FOUND"
+
+
+def test_a_damaged_file_is_the_servers_fault_and_told_in_armpys_words(
+    server: KServeProcess, small_models: Path
+) -> None:
+    damaged = small_models / "damaged.armpy"
+    damaged.write_bytes(b"nothing")
+    try:
+        status, _, body = server.send("POST", "/v2/repository/models/damaged/load")
+    finally:
+        damaged.unlink()
+    assert status == 500
+    assert "damaged.armpy" in json.loads(body)["error"]
+    assert "Error type" not in json.loads(body)["error"]
+
+
+def test_models_are_loaded_and_unloaded_by_grpc(server: KServeProcess) -> None:
+    assert change(server, "unload", "halves").isUnloaded
+    assert change(server, "load", "halves").isLoaded
+    assert server.send("GET", "/v2/models/halves/ready")[0] == 200
+
+
+def change(server: KServeProcess, verb: str, name: str) -> Any:
+    """Load or unload a model by gRPC."""  # Any: messages of gRPC
+    modules = grpc_modules()
+    verb = verb.capitalize()
+    with modules.grpc.insecure_channel(server.grpc_address) as channel:
+        call = getattr(modules.stub(channel), f"RepositoryModel{verb}")
+        request = getattr(modules.pb, f"RepositoryModel{verb}Request")
+        return call(request(model_name=name), timeout=60)
