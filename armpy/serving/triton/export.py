@@ -87,7 +87,7 @@ def export_model(
     names = [options.name] if export.ensemble is None else export.ensemble.names(options.name)
     for name in names:
         check_free(repository, name, options.version, force=export.force)
-    batched = with_open_batch(model, options.max_batch) if options.max_batch else model
+    batched = _opened(model, options.max_batch)
     try:
         # Before anything is compiled: whether Triton can have it.
         model_config(options, batched.inputs, batched.outputs)
@@ -102,6 +102,20 @@ def export_model(
     finally:
         if batched is not model:
             batched.close()
+
+
+def _opened(model: Model, max_batch: int) -> Model:
+    """The model with an open batch, if batches are asked for."""
+    try:
+        return with_open_batch(model, max_batch) if max_batch else model
+    except InvalidArgumentError as error:
+        # A batcher's words are of no use to who has asked for none.
+        raise InvalidArgumentError(
+            error.failed,
+            where="--max-batch",
+            actual=error.actual,
+            fix="Leave it out: requests run one by one then",
+        ) from error
 
 
 def _put(model: Model, repository: Path, export: TritonExport, source: Path | None) -> Path:

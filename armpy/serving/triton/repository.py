@@ -3,13 +3,14 @@
 Notes
 -----
 What is new is written beside the repository and put in its place in one step, so that a server
-never sees a part of it. Versions that stay are linked, not copied. Instances that run keep the
-files that they have mapped.
+never sees a part of it. Versions that stay are linked, not copied, under a lock: exports side by
+side keep each other's. Instances that run keep the files that they have mapped.
 """
 
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import re
 import shutil
@@ -19,6 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from armpy.errors import InvalidArgumentError
+from armpy.store.locks import locked
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]*")
 _LISTED_S = 0.05
@@ -81,12 +83,14 @@ def put_model(
         ) from error
     try:
         new = staged / name
-        if place.exists():
-            shutil.copytree(place, new, copy_function=_link, ignore=_all_but(place, version))
-        else:
-            new.mkdir()
+        new.mkdir()
         write(new)
-        _put(new, place)
+        # Not while it is written, which may take minutes; so another export may have been quicker.
+        with locked(root.parent / f".{root.name}-{name}.lock"):
+            check_free(repository, name, version, force=force)
+            if place.exists():
+                _keep_others(place, new, version)
+            _put(new, place)
         # Who has just begun to list what was there before shall list all of it.
         time.sleep(_LISTED_S)
     finally:
@@ -100,12 +104,36 @@ def check_free(repository: Path, name: str, version: int, *, force: bool) -> Non
     check_name(name)
     if repository.exists() and not repository.is_dir():
         raise InvalidArgumentError("the repository is no folder", where=str(repository))
+    if repository.exists():
+        _check_movable(repository.resolve())
     if not force and (repository / name / str(version)).exists():
         raise InvalidArgumentError(
             "the model is in the repository already",
             where=str(repository / name / str(version)),
             fix="Give another --model-version or --name, or --force to replace it",
         )
+
+
+def _check_movable(root: Path) -> None:
+    """Check that folders beside the repository can be moved into it."""
+    try:
+        # Of names that are not there: the system looks at the mounts first, and moves nothing.
+        (root.parent / f".{root.name}-none").rename(root / ".none")
+    except OSError as error:
+        if error.errno == errno.EXDEV:
+            raise InvalidArgumentError(
+                "the repository is mounted from another file system than the folder that it is in, "
+                "where models are written before they appear at once",
+                where=str(root),
+                fix="Give a folder in it, and the server the same; or export where it is no mount",
+            ) from error
+
+
+def _keep_others(place: Path, new: Path, version: int) -> None:
+    """Add what stays of a model to the folder that takes its place."""
+    ignore = _all_but(place, version)
+    shutil.copytree(place, new, copy_function=_link, ignore=ignore, dirs_exist_ok=True)
+    os.utime(new)  # copied as well: servers that poll look for a later time
 
 
 def _all_but(place: Path, version: int) -> Callable[[str, list[str]], list[str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import threading
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from armpy.cli.app import app
 from armpy.serving.triton.config import TritonOptions, config_text, model_config
 from armpy.serving.triton.ensemble import EnsembleOptions
 from armpy.serving.triton.export import TritonExport, export_model
-from armpy.serving.triton.repository import put_model
+from armpy.serving.triton.repository import check_free, put_model
 from armpy.serving.triton.step_settings import StepSettings, best_of
 
 SCALE = Quantization.per_tensor(0.5, -3)
@@ -119,6 +120,65 @@ def test_what_triton_cannot_have_is_refused(
     with pytest.raises(InvalidArgumentError, match=text):
         export(model(), tmp_path / "repository", **told)
     assert not (tmp_path / "repository").exists()
+
+
+def test_batch_that_cannot_be_opened_is_told_in_the_command_s_words(tmp_path: Path) -> None:
+    with network(TensorInfo((), DataType.FLOAT32)) as model:
+        model.save(tmp_path / "one.armpy")
+    command = ["export-triton", f"{tmp_path}/one.armpy", "-o", f"{tmp_path}/r", "--max-batch", "8"]
+    told = CliRunner().invoke(app, command)
+    text = " ".join(f"{told.output}{told.exception}".split())
+    assert told.exit_code != 0
+    assert "--max-batch: the model cannot be run on several items at once" in text
+    assert "Leave it out" in text
+    assert "Batcher" not in text
+    assert "Call the model itself" not in text
+
+
+@pytest.mark.skipif(not os.path.ismount("/dev/shm"), reason="no folder is known to be a mount")
+def test_repository_that_is_a_mount_is_refused_before_anything_is_compiled() -> None:
+    with pytest.raises(InvalidArgumentError, match="another file system") as told:
+        check_free(Path("/dev/shm"), "armpy_m", 1, force=True)
+    assert "folder in it" in told.value.fix
+
+
+def write_empty(version: int, folder: Path) -> None:
+    """Write a version of nothing."""
+    (folder / str(version)).mkdir()
+
+
+def test_exports_side_by_side_lose_no_version(tmp_path: Path) -> None:
+    repository = tmp_path / "repository"
+    both = threading.Barrier(2, timeout=20)
+
+    def put(first: int) -> None:
+        for version in range(first, 21, 2):
+            both.wait()
+            write = partial(write_empty, version)
+            put_model(repository, "m", version, write, force=False)
+
+    threads = [threading.Thread(target=put, args=(number,)) for number in (1, 2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert sorted(map(int, os.listdir(repository / "m"))) == list(range(1, 21))
+    assert os.listdir(tmp_path) == ["repository"], "locks are taken away"
+
+
+def test_version_that_another_export_has_put_meanwhile_stays(tmp_path: Path) -> None:
+    def write(folder: Path) -> None:
+        (folder / "1").mkdir()
+        if not (tmp_path / "m").exists():
+            put_model(tmp_path, "m", 1, write_kept, force=False)
+
+    def write_kept(folder: Path) -> None:
+        (folder / "1").mkdir()
+        (folder / "1" / "kept").touch()
+
+    with pytest.raises(InvalidArgumentError, match="already"):
+        put_model(tmp_path, "m", 1, write, force=False)
+    assert os.listdir(tmp_path / "m" / "1") == ["kept"]
 
 
 @pytest.mark.parametrize("name", ["", ".", "../m", "a/b", ".hidden", "ä", "-x"])

@@ -140,6 +140,17 @@ def test_batch_is_filled_up_to_a_prepared_size_with_a_row_of_its_own(
     assert seen[0].tolist() == [[1, 2], [3, 4], [5, 6], [5, 6]]
 
 
+def test_request_of_no_rows_gets_none(loaded: Loaded) -> None:
+    instance = loaded(doubling(None, 2), max_batch=8)
+    nothing = InferenceRequest([Tensor("x", np.empty((0, 2), np.float32))])
+    (alone,) = instance.execute([nothing])
+    assert alone.error() is None, alone.error().message()
+    assert alone.output_tensors()[0].as_numpy().shape == (0, 2)
+    answers = instance.execute([nothing, request([1, 2])])
+    assert answers[0].output_tensors()[0].as_numpy().shape == (0, 2)
+    assert values(answers[1]) == [[2, 4]]
+
+
 def test_request_alone_goes_in_without_a_copy(
     loaded: Loaded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
