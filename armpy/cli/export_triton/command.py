@@ -33,7 +33,12 @@ _SOME = click.IntRange(min=1)
 )
 @click.option("--name", help="What clients call the model; its file's name if left out.")
 @click.option("--model-version", type=_SOME, default=1, show_default=True, metavar="N")
-@click.option("--force", is_flag=True, help="Replace the version if it is there.")
+@click.option(
+    "--force",
+    is_flag=True,
+    help="Replace the version if it is there, and config.pbtxt, which stays "
+    "otherwise if there are other versions.",
+)
 @click.option(
     "--instances",
     type=_SOME,

@@ -15,7 +15,7 @@ from armpy.cli.load_request import CliLoadRequest
 from armpy.cli.options import request_of
 from armpy.cli.pictures.labels import read_labels
 from armpy.cli.printer import Printer, print_json
-from armpy.cli.registry import parse_backend_options, registry_of, split_option
+from armpy.cli.registry import find_origin, parse_backend_options, registry_of, split_option
 from armpy.cli.values import Shapes
 from armpy.execution.settings import DEFAULT_PLAN_CACHE_SIZE
 from armpy.serving.triton import (
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from armpy.model import Model
 
 _GO_ALONG = ("backends", "num_threads", "on_fallback", "preference", "trusted_keys", "code")
-"""Options of loading that hold where the model is served; the others are done with by then."""
+"""Options of loading that hold where the model is served; the others are done with by then, but
+for those of `_source_options`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,8 @@ def export_command(
             for shapes in reversed(shape_sets):
                 model.prepare(shapes)
             told = TritonOptions(_name(request, path), labels=_labels(request, model), **options)
-            export = TritonExport(told, settings, around, targets, sign, force)
+            of_source = _source_options(load_request)
+            export = TritonExport(told, settings, around, targets, sign, force, of_source)
             written += export_model(model, Path(output), export, Path(path))
     if as_json:
         print_json({"written": [str(place) for place in written]})
@@ -159,6 +161,20 @@ def _settings(
         backend_options=of_backends,
         dynamic_backends_path=tuple(map(os.path.abspath, request.dynamic_backends_path)),
     )
+
+
+def _source_options(request: CliLoadRequest) -> dict[str, Any]:  # Any: as `armpy.load` has them
+    """How the model's own file is read, which a prepared one knows by itself."""
+    given = request.options.unusual()
+    names = "signature", "front_end"
+    options: dict[str, Any] = {
+        name: given[name] for name in names if name in given
+    }  # Any: as above
+    if request.front_end_options:
+        values = find_origin(request, registry_of(request)).options
+        asked = [text.partition("=")[0] for text in request.front_end_options]
+        options["front_end_options"] = {name: values[name] for name in asked}
+    return options
 
 
 def _absolute(key: str) -> str:

@@ -70,11 +70,12 @@ def joined(calls: Sequence[TritonCall], sizes: Sequence[int]) -> dict[str, Array
 
     Notes
     -----
-    A call alone goes in as it is where it has such a size.
+    A call alone goes in as it is where it has such a size. Without any row, the smallest size is
+    filled with zeros: shapes and types of the outputs are the model's to tell.
     """
     rows = sum(call.rows for call in calls)
     at = bisect_left(sizes, rows)
-    size = sizes[at] if rows and at < len(sizes) else rows
+    size = sizes[at] if at < len(sizes) else rows
     if len(calls) == 1 and size == rows:
         return dict(calls[0].inputs)
     batch: dict[str, Array] = {}
@@ -85,7 +86,7 @@ def joined(calls: Sequence[TritonCall], sizes: Sequence[int]) -> dict[str, Array
             made[begin : begin + call.rows] = call.inputs[name]
             begin += call.rows
         # Not zeros, by which a model may divide: some request's own row once more.
-        made[rows:] = made[rows - 1 : rows]
+        made[rows:] = made[rows - 1 : rows] if rows else 0
         batch[name] = made
     return batch
 

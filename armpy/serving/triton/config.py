@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from armpy.errors import InvalidArgumentError
 from armpy.execution import TensorSpec
 from armpy.serving.protocol import datatype_of
-from armpy.serving.triton.settings import PARAMETER
 
 TIMEOUT_ACTIONS = ("reject", "delay")
 """What becomes of a request that has waited for too long."""
@@ -97,7 +96,6 @@ def model_config(
     options: TritonOptions,
     inputs: Sequence[TensorSpec],
     outputs: Sequence[TensorSpec],
-    settings: str = "",
 ) -> dict[str, object]:
     """What Triton is told of a model.
 
@@ -106,8 +104,6 @@ def model_config(
     options : TritonOptions
     inputs, outputs : sequence of TensorSpec
         With a first dimension for the batch, where there is one.
-    settings : str
-        The parameter that goes to the instances.
 
     Raises
     ------
@@ -129,8 +125,6 @@ def model_config(
     }
     if batched:
         made["dynamic_batching"] = _batching(options)
-    if settings:
-        made["parameters"] = [{"key": PARAMETER, "value": {"string_value": settings}}]
     return made
 
 

@@ -7,7 +7,7 @@ classes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from armpy.errors import InvalidArgumentError
 from armpy.execution import TensorSpec
@@ -53,11 +53,14 @@ class EnsemblePart:
     config : mapping of str to object
     class_name : str
         Of what the server calls; empty for the ensemble itself.
+    settings : mapping of str to object
+        For its instances.
     """
 
     options: TritonOptions
     config: Mapping[str, object]
     class_name: str = ""
+    settings: Mapping[str, object] = field(default_factory=dict)
 
 
 def ensemble_parts(
@@ -93,10 +96,10 @@ def _front(
 ) -> EnsemblePart:
     """The step in front of the model."""
     settings = StepSettings(tuple(inputs), ensemble.mean, ensemble.std)
-    config = model_config(options, inputs, inputs, settings.text())
+    config = model_config(options, inputs, inputs)
     sent = "UINT8" if ensemble.mean else "FP32"
     config["input"] = _outer(inputs, "input", options, sent)
-    return EnsemblePart(options, config, "TritonPreprocess")
+    return EnsemblePart(options, config, "TritonPreprocess", settings.document())
 
 
 def _back(
@@ -104,7 +107,7 @@ def _back(
 ) -> EnsemblePart:
     """The step behind the model."""
     settings = StepSettings(tuple(outputs), top=ensemble.top)
-    config = model_config(options, outputs, outputs, settings.text())
+    config = model_config(options, outputs, outputs)
     if ensemble.top:
         _check_classes(ensemble, outputs[0], options)
         info = TensorInfo((None, ensemble.top), DataType.FLOAT32)
@@ -114,7 +117,7 @@ def _back(
     if options.labels and not ensemble.top:
         made[0]["label_filename"] = LABELS_FILE
     config["output"] = made
-    return EnsemblePart(options, config, "TritonPostprocess")
+    return EnsemblePart(options, config, "TritonPostprocess", settings.document())
 
 
 def _outer(

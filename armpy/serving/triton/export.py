@@ -14,15 +14,17 @@ from armpy.serving.batching.arguments import batch_sizes
 from armpy.serving.batching.rows import with_open_batch
 from armpy.serving.triton.config import LABELS_FILE, TritonOptions, config_text, model_config
 from armpy.serving.triton.ensemble import EnsembleOptions, EnsemblePart, ensemble_parts
-from armpy.serving.triton.repository import check_free, put_model
+from armpy.serving.triton.repository import CONFIG_FILE, check_free, put_model
 from armpy.serving.triton.settings import InstanceSettings
+from armpy.serving.triton.version_file import VERSION_FILE, VersionFile, interface_of
 
 if TYPE_CHECKING:
     from armpy.store.archive.signing import FileSignature
 
 MODEL_FILE = "model.armpy"
+MODULE_FILE = "model.py"
 
-_MODULE = '''"""Written by ``armpy export-triton``; the settings are in config.pbtxt."""
+_MODULE = '''"""Written by ``armpy export-triton``; the settings are in armpy.json."""
 
 from armpy.serving.triton import {class_name} as TritonPythonModel
 
@@ -46,7 +48,9 @@ class TritonExport:
     sign : callable, optional
         As for `Model.save`.
     force : bool
-        Whether a version that is there is replaced.
+        Whether a version that is there is replaced, and the configuration with it.
+    source_options : mapping of str to object
+        Of `armpy.load`: those by which the model's own file is read, should it be copied.
     """
 
     options: TritonOptions
@@ -55,6 +59,7 @@ class TritonExport:
     targets: Sequence[str] = ()
     sign: Callable[[bytes], FileSignature] | None = None
     force: bool = False
+    source_options: Mapping[str, object] = field(default_factory=dict)
 
 
 def export_model(
@@ -80,33 +85,59 @@ def export_model(
     Raises
     ------
     InvalidArgumentError
-        If Triton cannot have such a model, its batch cannot be opened, or it is there already.
+        If Triton cannot have such a model, its batch cannot be opened, it is there already, or
+        other versions of it have other inputs, outputs or batches.
     """
     options = export.options
     options.check()
     names = [options.name] if export.ensemble is None else export.ensemble.names(options.name)
     for name in names:
         check_free(repository, name, options.version, force=export.force)
-    batched = with_open_batch(model, options.max_batch) if options.max_batch else model
+    batched = _opened(model, options.max_batch)
     try:
-        # Before anything is compiled: whether Triton can have it.
-        model_config(options, batched.inputs, batched.outputs)
-        if export.ensemble is None:
-            return (_put(batched, repository, export, source),)
-        parts = ensemble_parts(export.ensemble, options, batched.inputs, batched.outputs)
-        inner = replace(options, name=names[1], labels=())
+        # Before anything is compiled: whether Triton can have it, and beside what is there.
+        parts = _parts(export, batched)
+        for part in parts:
+            place = repository, part.options.name, options.version
+            check_free(*place, force=export.force, config=part.config)
         # The ensemble last: it names the others.
-        made = [_put(batched, repository, replace(export, options=inner), source)]
-        made += [_put_part(repository, part, export.force) for part in parts]
+        made = [_put(batched, repository, export, parts[0], source)]
+        made += [_put_part(repository, part, export.force) for part in parts[1:]]
         return tuple(made)
     finally:
         if batched is not model:
             batched.close()
 
 
-def _put(model: Model, repository: Path, export: TritonExport, source: Path | None) -> Path:
+def _parts(export: TritonExport, model: Model) -> list[EnsemblePart]:
+    """The model, and what is around it; the settings of the model are not known yet."""
+    options, around = export.options, []
+    if export.ensemble is not None:
+        around = ensemble_parts(export.ensemble, options, model.inputs, model.outputs)
+        options = replace(options, name=export.ensemble.names(options.name)[1], labels=())
+    config = model_config(options, model.inputs, model.outputs)
+    return [EnsemblePart(options, config, "TritonModel"), *around]
+
+
+def _opened(model: Model, max_batch: int) -> Model:
+    """The model with an open batch, if batches are asked for."""
+    try:
+        return with_open_batch(model, max_batch) if max_batch else model
+    except InvalidArgumentError as error:
+        # A batcher's words are of no use to who has asked for none.
+        raise InvalidArgumentError(
+            error.failed,
+            where="--max-batch",
+            actual=error.actual,
+            fix="Leave it out: requests run one by one then",
+        ) from error
+
+
+def _put(
+    model: Model, repository: Path, export: TritonExport, part: EnsemblePart, source: Path | None
+) -> Path:
     """Put the model itself into the repository."""
-    options = export.options
+    options = part.options
 
     def write(folder: Path) -> None:
         version = folder / str(options.version)
@@ -116,35 +147,35 @@ def _put(model: Model, repository: Path, export: TritonExport, source: Path | No
         if sizes:
             _save_sizes(model, version, export, settings)
         else:
-            settings = replace(settings, file=_save(model, version, export, source))
-        config = model_config(options, model.inputs, model.outputs, settings.text())
-        _write_texts(folder, options, config, "TritonModel")
+            settings = _save(model, version, export, settings, source)
+        _write_texts(folder, replace(part, settings=settings.document()))
 
-    return put_model(repository, options.name, options.version, write, force=export.force)
+    place = repository, options.name, options.version
+    return put_model(*place, write, force=export.force, config=part.config)
 
 
 def _put_part(repository: Path, part: EnsemblePart, force: bool) -> Path:
     """Put a part of an ensemble into the repository."""
-    options = part.options
 
     def write(folder: Path) -> None:
-        (folder / str(options.version)).mkdir()
-        _write_texts(folder, options, part.config, part.class_name)
+        (folder / str(part.options.version)).mkdir()
+        _write_texts(folder, part)
 
-    return put_model(repository, options.name, options.version, write, force=force)
+    place = repository, part.options.name, part.options.version
+    return put_model(*place, write, force=force, config=part.config)
 
 
-def _write_texts(
-    folder: Path, options: TritonOptions, config: Mapping[str, object], class_name: str
-) -> None:
-    """Write a model's configuration, its labels, and the module that the server imports."""
-    (folder / "config.pbtxt").write_text(config_text(config), encoding="utf-8")
+def _write_texts(folder: Path, part: EnsemblePart) -> None:
+    """Write a model's configuration and labels, its version's settings, and the module."""
+    options, version = part.options, folder / str(part.options.version)
+    (folder / CONFIG_FILE).write_text(config_text(part.config), encoding="utf-8")
+    VersionFile(interface_of(part.config), part.settings).write(version)
     if options.labels:
         text = "".join(f"{label}\n" for label in options.labels)
         (folder / LABELS_FILE).write_text(text, encoding="utf-8")
-    if class_name:
-        module = folder / str(options.version) / "model.py"
-        module.write_text(_MODULE.format(class_name=class_name), encoding="utf-8")
+    if part.class_name:
+        text = _MODULE.format(class_name=part.class_name)
+        (version / MODULE_FILE).write_text(text, encoding="utf-8")
 
 
 def _rows_are_known(model: Model, options: TritonOptions) -> bool:
@@ -172,15 +203,42 @@ def _save_sizes(
             fixed.close()
 
 
-def _save(model: Model, folder: Path, export: TritonExport, source: Path | None) -> str:
-    """Write the model to the version's folder; the name of its file."""
+def _save(
+    model: Model,
+    folder: Path,
+    export: TritonExport,
+    settings: InstanceSettings,
+    source: Path | None,
+) -> InstanceSettings:
+    """Write the model to the version's folder; the settings by which it is loaded."""
     try:
         model.save(folder / MODEL_FILE, targets=export.targets, sign=export.sign)
     except (InvalidArgumentError, UnimplementedError):
         # A batch that was opened here is not in the file.
         if source is None or export.options.max_batch:
             raise
-        name = f"model{source.suffix}"
-        shutil.copyfile(source, folder / name)
-        return name
-    return MODEL_FILE
+        options = {**settings.load_options, **export.source_options}
+        return replace(settings, file=_copy(model, source, folder), load_options=options)
+    return settings
+
+
+def _copy(model: Model, source: Path, folder: Path) -> str:
+    """Copy the model's own file, and what it reads beside it; its name there."""
+    name = f"model{source.suffix}"
+    shutil.copyfile(source, folder / name)
+    root = source.parent.resolve()
+    own = {source.resolve()}
+    for other in sorted({Path(file).resolve() for file in model.provenance.files} - own):
+        # A file says where the others are, from its own folder on.
+        target = folder / other.relative_to(root) if other.is_relative_to(root) else None
+        if target is None or target.exists() or target.name in (MODULE_FILE, VERSION_FILE):
+            raise InvalidArgumentError(
+                "the model cannot be compiled ahead of time, and this file of its cannot be "
+                "copied beside it",
+                where=str(other),
+                expected=f"a file in {root}, of none of the names that an export has",
+                fix="Give shapes with --shapes, or keep the elements in the model's file",
+            )
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(other, target)
+    return name

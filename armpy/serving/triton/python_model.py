@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import wait
@@ -25,8 +24,9 @@ from armpy.serving.metrics import ModelMetrics
 from armpy.serving.status import status_of
 from armpy.serving.triton.batches import TritonCall, divided, groups_of, joined, rows_of
 from armpy.serving.triton.metrics_reporter import MetricsReporter
-from armpy.serving.triton.settings import InstanceSettings, threads_per_instance
+from armpy.serving.triton.settings import InstanceSettings, check_config, threads_per_instance
 from armpy.serving.triton.tensors import array_of, tensor_of
+from armpy.serving.triton.version_file import version_folder
 
 LOOKS_FROM_S = 0.002
 """From here on it is asked whether a request is still wanted, which takes a message."""
@@ -63,19 +63,20 @@ class TritonModel:
         Raises
         ------
         InvalidArgumentError
-            If the configuration is not what was exported, or not the model's.
+            If the configuration, which is one for all versions, is not this model's.
         """
         begin_s = time.perf_counter()
         config = json.loads(args["model_config"])
         self._is_batched = config.get("max_batch_size", 0) > 0
-        settings = InstanceSettings.of_config(config)
-        folder = os.path.join(args["model_repository"], args["model_version"])
+        folder = version_folder(args)
+        settings = InstanceSettings.of(folder)
         num_threads = threads_per_instance(config)
         self._sizes = settings.sizes
         # One for each size of a batch: a prepared file runs at once with the shapes that it was
         # made for, and all instances map it. 0 stands for shapes as they come.
         self._models = {n: settings.load(folder, n, num_threads) for n in self._sizes or (0,)}
         model = next(iter(self._models.values()))
+        check_config(config, model, folder)
         self._inputs = {spec.name: spec for spec in model.inputs}
         self._outputs = {spec.name: spec for spec in model.outputs}
         self._row_ranks = {s.name: self._row_rank(s) for s in model.inputs}

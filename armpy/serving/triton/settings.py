@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -11,10 +10,10 @@ from typing import Any
 from armpy.errors import InvalidArgumentError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.model.load import load
+from armpy.model.load_options import LoadOptions
 from armpy.model.model import Model
-
-PARAMETER = "armpy"
-"""Name of the parameter of ``config.pbtxt`` that has them, as JSON."""
+from armpy.serving.protocol import datatype_of
+from armpy.serving.triton.version_file import VersionFile, unusable
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,29 +43,25 @@ class InstanceSettings:
     dynamic_backends_path: tuple[str, ...] = ()
     sizes: tuple[int, ...] = ()
 
-    def text(self) -> str:
-        """The same as JSON, without what is left out."""
-        return json.dumps({key: value for key, value in asdict(self).items() if value})
+    def document(self) -> dict[str, object]:
+        """The same for JSON, without what is left out."""
+        return {key: value for key, value in asdict(self).items() if value}
 
     @classmethod
-    def of_config(cls, config: Mapping[str, Any]) -> InstanceSettings:
-        """Those of a model's configuration, as the server hands it over.
+    def of(cls, folder: str) -> InstanceSettings:
+        """Those of a version, from its folder.
 
         Raises
         ------
         InvalidArgumentError
-            If there are none, or some that this version does not know.
+            If there are none, or some that this version of armpy does not know.
         """
+        found = VersionFile.of(folder).settings
         try:
-            found = json.loads(config["parameters"][PARAMETER]["string_value"])
             lists = {key: tuple(value) for key, value in found.items() if isinstance(value, list)}
-            return cls(**(found | lists))
-        except (KeyError, TypeError, ValueError) as error:
-            raise InvalidArgumentError(
-                f"the parameter '{PARAMETER}' of config.pbtxt cannot be used: {error!r}",
-                where=f"model '{config.get('name', '')}'",
-                fix="Write it again: armpy export-triton",
-            ) from error
+            return cls(**{**found, **lists})
+        except (AttributeError, TypeError) as error:
+            raise unusable(error, folder) from error
 
     def file_of(self, size: int) -> str:
         """Name of the file for a number of rows; 0 if batches stay as they are."""
@@ -85,20 +80,47 @@ class InstanceSettings:
         num_threads : int
             If the settings say nothing of it.
         """
-        options = {"num_threads": num_threads, **self.load_options}
+        options = LoadOptions(**{"num_threads": num_threads, **self.load_options})
         path = os.path.join(folder, self.file_of(size))
         plain = not (self.isolation or self.backend_options or self.dynamic_backends_path)
         if plain:
-            return load(path, **options)
+            return load(path, **options.given())
         runtime = Runtime(
             RuntimeOptions(
-                **options,
+                **options.of_runtime(),
                 isolation=dict.fromkeys(self.isolation, "process"),
                 backend_options=self.backend_options,
                 dynamic_backends_path=self.dynamic_backends_path,
             )
         )
-        return load(path, runtime=runtime)
+        return load(path, **options.on(runtime).given())
+
+
+def check_config(config: Mapping[str, Any], model: Model, folder: str) -> None:  # Any: JSON
+    """Check that a configuration is that of a version's model.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If names or types of inputs or outputs differ, or batches are larger than those prepared
+        for, or none at all where they are.
+    """
+    most = int(VersionFile.of(folder).config.get("max_batch_size", 0))
+    asked = int(config.get("max_batch_size", 0))
+    # Fewer rows will do.
+    rows = asked if asked > most or not asked else most
+    told, found = [f"max_batch_size {rows}"], [f"max_batch_size {most}"]
+    for kind, specs in (("input", model.inputs), ("output", model.outputs)):
+        told += sorted(f"{kind} {one['name']} {one['data_type']}" for one in config.get(kind, ()))
+        found += sorted(f"{kind} {s.name} TYPE_{datatype_of(s.data_type)}" for s in specs)
+    if told != found:
+        raise InvalidArgumentError(
+            "config.pbtxt is not the model's",
+            where=folder,
+            expected=", ".join(found),
+            actual=", ".join(told),
+            fix="Export this version again: armpy export-triton --force",
+        )
 
 
 def threads_per_instance(config: Mapping[str, Any]) -> int:  # Any: JSON

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +10,6 @@ import numpy as np
 
 from armpy.execution import TensorSpec
 from armpy.serving.contents import Array
-from armpy.serving.triton.settings import PARAMETER
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
 
@@ -35,15 +33,14 @@ class StepSettings:
     std: tuple[float, ...] = ()
     top: int = 0
 
-    def text(self) -> str:
-        """The same as JSON."""
+    def document(self) -> dict[str, object]:
+        """The same for JSON."""
         tensors = [_document(spec) for spec in self.tensors]
-        return json.dumps({"tensors": tensors, "mean": self.mean, "std": self.std, "top": self.top})
+        return {"tensors": tensors, "mean": self.mean, "std": self.std, "top": self.top}
 
     @classmethod
-    def of_config(cls, config: Mapping[str, Any]) -> StepSettings:
-        """Those of a step's configuration, as the server hands it over."""
-        found = json.loads(config["parameters"][PARAMETER]["string_value"])
+    def of(cls, found: Mapping[str, Any]) -> StepSettings:  # Any: JSON
+        """Those of a document."""
         tensors = tuple(map(_spec, found["tensors"]))
         return cls(tensors, tuple(found["mean"]), tuple(found["std"]), found["top"])
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -12,6 +11,7 @@ from armpy.serving.contents import Array
 from armpy.serving.status import status_of
 from armpy.serving.triton.ensemble import CLASSES, SCORES
 from armpy.serving.triton.step_settings import StepSettings, best_of
+from armpy.serving.triton.version_file import VersionFile, version_folder
 
 Step = Callable[[dict[str, Array]], dict[str, Array]]
 
@@ -21,7 +21,7 @@ class TritonPreprocess:
 
     def initialize(self, args: Mapping[str, str]) -> None:
         """Read what is to be done."""
-        self._settings = StepSettings.of_config(json.loads(args["model_config"]))
+        self._settings = StepSettings.of(VersionFile.of(version_folder(args)).settings)
 
     def execute(self, requests: Sequence[Any]) -> list[Any]:  # Any: of the server's module
         """Answer requests, each by its outputs or its error."""
@@ -38,7 +38,7 @@ class TritonPostprocess:
 
     def initialize(self, args: Mapping[str, str]) -> None:
         """Read what is to be done."""
-        self._settings = StepSettings.of_config(json.loads(args["model_config"]))
+        self._settings = StepSettings.of(VersionFile.of(version_folder(args)).settings)
 
     def execute(self, requests: Sequence[Any]) -> list[Any]:  # Any: of the server's module
         """Answer requests, each by its outputs or its error."""

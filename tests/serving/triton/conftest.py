@@ -1,14 +1,20 @@
-"""Servers for the tests of this folder: Triton's own, where its wheel is installed."""
+"""Triton's own server, where its wheel is installed, and a stand-in for its Python module."""
 
 from __future__ import annotations
 
+import importlib
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
+from tests.support import triton_utilities
 from tests.support.triton_server import TritonServer, find_server
+
+MODULES = ("python_model", "tensors", "metrics_reporter", "steps")
 
 Start = Callable[..., TritonServer]
 
@@ -27,3 +33,16 @@ def start(tmp_path: Path) -> Iterator[Start]:
             return stack.enter_context(server)
 
         yield started
+
+
+@pytest.fixture
+def adapter(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+    """The modules that import the server's, with a stand-in for it."""
+    names = [f"armpy.serving.triton.{name}" for name in MODULES]
+    monkeypatch.setitem(sys.modules, "triton_python_backend_utils", triton_utilities.utilities())
+    triton_utilities.MetricFamily.made.clear()
+    for name in names:
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    yield importlib.import_module(names[0])
+    for name in names:
+        sys.modules.pop(name, None)

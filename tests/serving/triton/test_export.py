@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -13,34 +12,15 @@ import pytest
 from click.testing import CliRunner
 
 import armpy
-from armpy import DataType, InvalidArgumentError, Model, Network, Quantization, TensorInfo, ops
+from armpy import DataType, InvalidArgumentError, Quantization, TensorInfo
 from armpy.cli.app import app
 from armpy.serving.triton.config import TritonOptions, config_text, model_config
 from armpy.serving.triton.ensemble import EnsembleOptions
 from armpy.serving.triton.export import TritonExport, export_model
-from armpy.serving.triton.repository import put_model
 from armpy.serving.triton.step_settings import StepSettings, best_of
+from tests.serving.triton.exports import REAL, export, network, settings_of
 
 SCALE = Quantization.per_tensor(0.5, -3)
-
-
-def network(info: TensorInfo, name: str = "x", output: str = "y") -> Model:
-    """A model of one addition."""
-    net = Network()
-    value = net.input(name, info)
-    net.output(output, net.add(ops.ElementwiseBinary(ops.BinaryOperation.ADD), value, value))
-    return Model(net)
-
-
-REAL = TensorInfo((1, 4), DataType.FLOAT32)
-
-
-def export(model: Model, repository: Path, **told: Any) -> str:
-    """Export a model and close it; the text of its configuration."""
-    options = TritonOptions("m", **told)
-    with model:
-        export_model(model, repository, TritonExport(options, force=True))
-    return (repository / "m" / "config.pbtxt").read_text()
 
 
 def test_configuration_says_what_the_model_is(tmp_path: Path) -> None:
@@ -96,8 +76,7 @@ def test_batch_is_opened_and_left_to_the_server(tmp_path: Path) -> None:
         "count: 3",
     ):
         assert line in lines
-    settings = next(line for line in lines if line.startswith("string_value"))
-    assert json.loads(json.loads(settings.partition(": ")[2]))["sizes"] == [1, 2, 4]
+    assert settings_of(tmp_path / "m")["sizes"] == [1, 2, 4]
     for size in (1, 2, 4):
         with armpy.load(tmp_path / "m" / "1" / f"model.{size}.armpy") as prepared:
             prepared.run({"x": np.ones((size, 4), np.float32)})
@@ -121,12 +100,6 @@ def test_what_triton_cannot_have_is_refused(
     assert not (tmp_path / "repository").exists()
 
 
-@pytest.mark.parametrize("name", ["", ".", "../m", "a/b", ".hidden", "ä", "-x"])
-def test_names_that_are_no_folders_are_refused(tmp_path: Path, name: str) -> None:
-    with network(REAL) as model, pytest.raises(InvalidArgumentError, match="cannot be called so"):
-        export_model(model, tmp_path, TritonExport(TritonOptions(name)))
-
-
 def test_version_that_is_there_is_replaced_by_force_alone(tmp_path: Path) -> None:
     with network(REAL) as model:
         export_model(model, tmp_path, TritonExport(TritonOptions("m")))
@@ -139,54 +112,6 @@ def test_version_that_is_there_is_replaced_by_force_alone(tmp_path: Path) -> Non
         export_model(model, tmp_path, TritonExport(TritonOptions("m"), force=True))
         assert os.stat(tmp_path / "m" / "1" / "model.armpy").st_ino != before
         assert sorted(os.listdir(tmp_path / "m")) == ["1", "2", "config.pbtxt"]
-
-
-def test_failed_export_leaves_nothing_and_changes_nothing(tmp_path: Path) -> None:
-    repository = tmp_path / "repository"
-    put_model(repository, "m", 1, lambda folder: (folder / "1").mkdir(), force=False)
-
-    def fail(folder: Path) -> None:
-        (folder / "1").mkdir()
-        raise OSError("no room")
-
-    with pytest.raises(OSError, match="no room"):
-        put_model(repository, "m", 1, fail, force=True)
-    assert os.listdir(tmp_path) == ["repository"]
-    assert os.listdir(repository) == ["m"]
-    assert os.listdir(repository / "m") == ["1"]
-
-
-def test_who_looks_at_any_time_sees_a_whole_model(tmp_path: Path) -> None:
-    repository = tmp_path / "repository"
-
-    def write(number: int) -> Any:
-        def written(folder: Path) -> None:
-            (folder / "1").mkdir()
-            (folder / "1" / "number").write_text(str(number))
-            (folder / "config.pbtxt").write_text(str(number))
-
-        return written
-
-    put_model(repository, "m", 1, write(0), force=True)
-    seen: list[str] = []
-    done = threading.Event()
-
-    def look() -> None:
-        while not done.is_set():
-            assert os.listdir(repository) == ["m"]
-            seen.append((repository / "m" / "config.pbtxt").read_text())
-            seen.append((repository / "m" / "1" / "number").read_text())
-
-    watcher = threading.Thread(target=look)
-    watcher.start()
-    for number in range(30):
-        put_model(repository, "m", 1, write(number), force=True)
-    done.set()
-    watcher.join()
-    # In this order: never a number that was there before another one that has been seen.
-    assert len(seen) > 10
-    assert list(map(int, seen)) == sorted(map(int, seen))
-    assert seen[0] != seen[-1]
 
 
 def test_command_exports_several_models_and_their_labels(tmp_path: Path) -> None:
@@ -205,11 +130,24 @@ def test_command_exports_several_models_and_their_labels(tmp_path: Path) -> None
     text = (repository / "one" / "config.pbtxt").read_text()
     assert 'label_filename: "labels.txt"' in text
     assert (repository / "one" / "labels.txt").read_text() == "a\nb\nc\nd\n"
-    assert '\\"backends\\": [\\"CpuRef\\"]' in text
+    assert settings_of(repository / "one")["load_options"] == {"backends": ["CpuRef"]}
     again = CliRunner().invoke(app, [*command, "-o", str(repository)])
     assert again.exit_code != 0
     twice = CliRunner().invoke(app, [*command, "-o", str(repository), "--name", "x"])
     assert twice.exit_code == 2
+
+
+def test_batch_that_cannot_be_opened_is_told_in_the_command_s_words(tmp_path: Path) -> None:
+    with network(TensorInfo((), DataType.FLOAT32)) as model:
+        model.save(tmp_path / "one.armpy")
+    command = ["export-triton", f"{tmp_path}/one.armpy", "-o", f"{tmp_path}/r", "--max-batch", "8"]
+    told = CliRunner().invoke(app, command)
+    text = " ".join(f"{told.output}{told.exception}".split())
+    assert told.exit_code != 0
+    assert "--max-batch: the model cannot be run on several items at once" in text
+    assert "Leave it out" in text
+    assert "Batcher" not in text
+    assert "Call the model itself" not in text
 
 
 def test_ensemble_has_a_step_on_each_side(tmp_path: Path) -> None:
@@ -245,8 +183,7 @@ def test_scalars_and_empty_dimensions_have_a_form() -> None:
 def test_steps_quantise_and_tell_the_best() -> None:
     spec = network(TensorInfo((1, 4), DataType.QASYMM_S8, SCALE)).inputs[0]
     settings = StepSettings((spec,), (1.0,), (2.0,))
-    told = {"parameters": {"armpy": {"string_value": settings.text()}}}
-    again = StepSettings.of_config(told)
+    again = StepSettings.of(json.loads(json.dumps(settings.document())))
     pixels = np.array([[1, 3, 5, 9]], np.uint8)  # 0, 1, 2, 4 in real numbers
     assert again.prepared(again.tensors[0], pixels).tolist() == [[-3, -1, 1, 5]]
     scores, classes = best_of(np.array([[1, 3, 2, 3]], np.float32), 3)

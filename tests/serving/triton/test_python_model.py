@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import importlib
-import json
-import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
@@ -22,30 +20,19 @@ from armpy import (
     MemoryLimitError,
     Model,
     Network,
+    ParserError,
     TensorInfo,
     ops,
 )
 from armpy.serving.triton import bfloat
 from armpy.serving.triton.config import TritonOptions
 from armpy.serving.triton.export import TritonExport, export_model
+from armpy.serving.triton.settings import InstanceSettings
+from tests.serving.triton.instances import arguments, doubling, request, values
 from tests.support import triton_utilities
 from tests.support.triton_utilities import InferenceRequest, Tensor, TritonError
 
-MODULES = ("python_model", "tensors", "metrics_reporter", "steps")
 Loaded = Callable[..., Any]
-
-
-@pytest.fixture
-def adapter(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
-    """The modules that import the server's, with a stand-in for it."""
-    names = [f"armpy.serving.triton.{name}" for name in MODULES]
-    monkeypatch.setitem(sys.modules, "triton_python_backend_utils", triton_utilities.utilities())
-    triton_utilities.MetricFamily.made.clear()
-    for name in names:
-        monkeypatch.delitem(sys.modules, name, raising=False)
-    yield importlib.import_module(names[0])
-    for name in names:
-        sys.modules.pop(name, None)
 
 
 @pytest.fixture
@@ -65,46 +52,6 @@ def loaded(adapter: ModuleType, tmp_path: Path) -> Iterator[Loaded]:
     yield load
     for instance in instances:
         instance.finalize()
-
-
-def arguments(repository: Path, max_batch: int) -> dict[str, str]:
-    """What the server tells an instance."""
-    text = (repository / "m" / "config.pbtxt").read_text()
-    value = next(line for line in text.splitlines() if "string_value" in line)
-    settings = json.loads(value.partition(":")[2])
-    config = {
-        "name": "m",
-        "max_batch_size": max_batch,
-        "instance_group": [{"count": 1}],
-        "parameters": {"armpy": {"string_value": settings}},
-    }
-    return {
-        "model_config": json.dumps(config),
-        "model_repository": str(repository / "m"),
-        "model_version": "1",
-        "model_name": "m",
-        "model_instance_name": "m_0",
-    }
-
-
-def doubling(*shape: int | None, data_type: DataType = DataType.FLOAT32) -> Network:
-    """A network that doubles its input."""
-    net = Network()
-    first = tuple(n or 1 for n in shape)
-    value = net.input("x", TensorInfo(shape, data_type), default_shape=first)
-    net.output("y", net.add(ops.ElementwiseBinary(ops.BinaryOperation.ADD), value, value))
-    return net
-
-
-def request(*rows: Sequence[float], **named: Any) -> InferenceRequest:
-    """A request of rows."""
-    return InferenceRequest([Tensor("x", np.array(rows, np.float32))], **named)
-
-
-def values(response: Any) -> Any:
-    """The first output's elements."""
-    assert response.error() is None, response.error().message()
-    return response.output_tensors()[0].as_numpy().tolist()
 
 
 def runs_of(instance: Any, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
@@ -138,6 +85,17 @@ def test_batch_is_filled_up_to_a_prepared_size_with_a_row_of_its_own(
     answers = instance.execute([request([1, 2], [3, 4]), request([5, 6])])
     assert [values(one) for one in answers] == [[[2, 4], [6, 8]], [[10, 12]]]
     assert seen[0].tolist() == [[1, 2], [3, 4], [5, 6], [5, 6]]
+
+
+def test_request_of_no_rows_gets_none(loaded: Loaded) -> None:
+    instance = loaded(doubling(None, 2), max_batch=8)
+    nothing = InferenceRequest([Tensor("x", np.empty((0, 2), np.float32))])
+    (alone,) = instance.execute([nothing])
+    assert alone.error() is None, alone.error().message()
+    assert alone.output_tensors()[0].as_numpy().shape == (0, 2)
+    answers = instance.execute([nothing, request([1, 2])])
+    assert answers[0].output_tensors()[0].as_numpy().shape == (0, 2)
+    assert values(answers[1]) == [[2, 4]]
 
 
 def test_request_alone_goes_in_without_a_copy(
@@ -315,6 +273,25 @@ def test_instances_share_the_cores(adapter: ModuleType, monkeypatch: pytest.Monk
     assert settings.threads_per_instance(groups) == 2
     assert settings.threads_per_instance({"instance_group": [{"count": 20}]}) == 1
     assert settings.threads_per_instance({}) == 8
+
+
+def test_files_that_others_can_write_are_used_without_their_code_alone(
+    adapter: ModuleType, tmp_path: Path
+) -> None:
+    for code in ("trusted", "never"):
+        settings = InstanceSettings("", {"code": code})
+        with Model(doubling(1, 2)) as model:
+            export_model(model, tmp_path, TritonExport(TritonOptions("m"), settings, force=True))
+        (tmp_path / "m" / "1" / "model.armpy").chmod(0o666)
+        instance = adapter.TritonModel()
+        if code == "trusted":
+            with pytest.raises(ParserError):
+                instance.initialize(arguments(tmp_path, 0))
+        else:
+            instance.initialize(arguments(tmp_path, 0))
+            (answer,) = instance.execute([request([1, 2])])
+            assert values(answer) == [[2, 4]]
+            instance.finalize()
 
 
 def test_closed_model_is_not_ready_and_can_be_tried_elsewhere(loaded: Loaded) -> None:
