@@ -336,10 +336,10 @@ def repeated_tables(field: str, count: int, payload: int) -> bytes:
 )
 def test_tables_that_lie_over_each_other_cost_little(field: str, count: int, payload: int) -> None:
     data = repeated_tables(field, count, payload)
-    started = time.perf_counter()
+    started = time.process_time()  # of the processor: a machine may have other things to do
     with pytest.raises(ParserError):
         parse_tflite(data)
-    assert time.perf_counter() - started < 2.0
+    assert time.process_time() - started < 2.0
 
 
 def test_vector_longer_than_the_file_is_refused_before_it_is_read() -> None:
