@@ -84,7 +84,8 @@ class ModelMetrics:
     """
 
     def __init__(self, model: str, version: str = "") -> None:
-        self._labels = {"model": model} | ({"version": version} if version else {})
+        # Both always: metrics of one name have labels of the same names.
+        self._labels = {"model": model, "version": version}
         self._lock = threading.Lock()
         self._requests: Counter[str] = Counter()
         self._running = self._loads = 0
