@@ -45,6 +45,9 @@ from armpy.testing.contract.profiles import Record
 _EXECUTIONS = 200
 _WARM = 20
 _ROUNDS = 3
+_PAUSE_S = 0.25
+"""Between rounds, and longer each time: other threads of the process may be at work for a while."""
+
 _LEAST_GROWTH_BYTES = 48
 """Of an execution: less than this is what the interpreter keeps for itself now and then."""
 
@@ -149,7 +152,8 @@ def _check_growth(run: Callable[[], None], what: str) -> None:
         tracemalloc.start(1)
     try:
         problem = ""
-        for _ in range(_ROUNDS):  # what is made once only has not grown in the next round
+        for number in range(_ROUNDS):  # what is made once only has not grown in the next round
+            time.sleep(number * _PAUSE_S)
             for _ in range(_WARM):
                 run()
             before = _gauge()
