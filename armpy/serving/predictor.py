@@ -54,7 +54,7 @@ class Predictor:
     in the node's memory once. Threads may call it side by side.
 
     Rows are run in pieces of one size: a piece is a part of the batch, in place where type and
-    layout allow it, and the last one is filled up with its last row. Batches are never written to.
+    layout allow it, and the last one is filled up with its first row. Batches are never written to.
 
     Columns may hold arrays, flat rows, lists or bytes. 64-bit real numbers, which tables have for
     all, are rounded to what the model takes; whole numbers are taken if each of them fits; all else

@@ -273,7 +273,7 @@ class Batcher:
         """One item, checked."""
         if deadline_s is not None:
             deadline_s = deadline_in(checked_seconds(deadline_s))
-        item = Item(*self._direct.rows_of(inputs), deadline_s, future)
+        item = Item(*self._direct.read(inputs), deadline_s, future)
         if isinstance(future, Future):
             future.add_done_callback(partial(take_back, self._items, item))
         if not self._items.num_under_way and not self._direct.running:

@@ -53,7 +53,7 @@ class DirectCalls:
         self.running: deque[None] = deque()
         self._is_drained = threading.Event()
 
-    def rows_of(self, inputs: Mapping[str, object]) -> tuple[dict[str, Array], bool]:
+    def read(self, inputs: Mapping[str, object]) -> tuple[dict[str, Array], bool]:
         """One row of each input, and whether they came with a batch dimension; as `read_item`."""
         # What most callers give is looked at without functions for each part of it.
         if type(inputs) is not dict or len(inputs) != len(self._slots):
@@ -75,7 +75,7 @@ class DirectCalls:
         return rows, num_with_axis > 0
 
     def _converted(self, inputs: Mapping[str, object]) -> tuple[dict[str, Array], bool]:
-        """`rows_of` of whatever is given."""
+        """`read` of whatever is given."""
         rows, keeps_axis = read_item(self._specs, inputs, self._model.quantize_inputs)
         self.latest = tuple([row.shape for row in rows.values()])
         return rows, keeps_axis
@@ -88,7 +88,7 @@ class DirectCalls:
             array = inputs.get(name)
             if type(array) is ndarray and array.shape == one and array.dtype == dtype:
                 return inputs, True
-        rows, keeps_axis = self.rows_of(inputs)
+        rows, keeps_axis = self.read(inputs)
         return {name: array[None] for name, array in rows.items()}, keeps_axis
 
     def run(

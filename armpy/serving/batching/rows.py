@@ -14,6 +14,7 @@ from armpy.model import late
 from armpy.model.model import Model
 from armpy.ops.operation import Array
 from armpy.serving.batching.item import Answer, Item
+from armpy.serving.filling import fill_up
 from armpy.tensor import Shape, format_shape
 
 
@@ -183,17 +184,13 @@ def _row(spec: TensorSpec, given: object, quantize: bool) -> tuple[Array, bool]:
 
 
 def stacked(items: Sequence[Item], size: int) -> dict[str, Array]:
-    """Items as one batch; missing rows are those of the first item once more."""
+    """Items as one batch, filled up to a size."""
     batch = {}
     for name, first in items[0].arrays.items():
-        # Not zeros: every row is written, the missing ones as well. Those hold a real item's
-        # elements, as zeros may divide by zero or index what is not there.
         rows = np.empty((size, *first.shape), first.dtype)
         for index, item in enumerate(items):
             rows[index] = item.arrays[name]
-        if size > len(items):
-            rows[len(items) :] = first
-        batch[name] = rows
+        batch[name] = fill_up(rows, len(items))
     return batch
 
 

@@ -21,7 +21,7 @@ from armpy.serving.requests import InferenceRequest
 from armpy.serving.served_model import ServedModel
 
 
-def request_of(request: Any) -> InferenceRequest:  # Any: a message of gRPC
+def request_of_message(request: Any) -> InferenceRequest:  # Any: a message of gRPC
     """The request that a message of gRPC is.
 
     Parameters

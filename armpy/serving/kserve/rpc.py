@@ -14,7 +14,7 @@ from kserve.protocol.grpc.servicer import InferenceServicer
 
 from armpy.errors import InvalidArgumentError
 from armpy.serving.kserve.errors import kserve_error
-from armpy.serving.kserve.messages import answer_of, request_of
+from armpy.serving.kserve.messages import answer_of, request_of_message
 from armpy.serving.kserve.repository import ArmpyModelRepository
 from armpy.serving.protocol import PLATFORM
 from armpy.serving.status import status_of
@@ -45,7 +45,7 @@ class ArmpyServicer(InferenceServicer):
         try:
             model = self._repository.served_model(request.model_name)
             try:
-                asked = request_of(request)
+                asked = request_of_message(request)
             except InvalidArgumentError as error:
                 model.metrics.requested(status_of(error).grpc)
                 raise

@@ -87,7 +87,7 @@ def _length(name: str, column: Any) -> int:  # Any: whatever the engine has for 
         ) from error
 
 
-def rows_of(spec: TensorSpec, column: str, values: Column, begin: int, *, real: bool) -> Column:
+def cast_rows(spec: TensorSpec, column: str, values: Column, begin: int, *, real: bool) -> Column:
     """Rows of a column as a tensor, of its type and shape.
 
     Parameters

@@ -13,7 +13,8 @@ from armpy.execution.arrays.tensor_spec import TensorSpec
 from armpy.model.model import Model
 from armpy.ops.operation import Array
 from armpy.serving.batching.rows import has_open_batch
-from armpy.serving.prediction.columns import Column, rows_of
+from armpy.serving.filling import fill_up
+from armpy.serving.prediction.columns import Column, cast_rows
 from armpy.tensor import format_shape
 
 MOST_ROWS = 32
@@ -197,14 +198,14 @@ class RowModel:
     def _piece(
         self, spec: TensorSpec, names: Mapping[str, str], values: Column, begin: int
     ) -> Column:
-        """Rows of one execution; missing ones are the last one once more."""
+        """Rows of one execution, filled up."""
         column = names.get(spec.name, spec.name)
-        rows = rows_of(spec, column, values, begin, real=self.model.quantize_inputs)
-        missing = self._rows - len(rows)
-        if not self._is_fixed or not missing:
+        rows = cast_rows(spec, column, values, begin, real=self.model.quantize_inputs)
+        if not self._is_fixed or len(rows) == self._rows:
             return rows
-        # Not zeros, which may divide by zero or be no index: a row that is there does neither.
-        return np.concatenate([rows, np.repeat(rows[-1:], missing, axis=0)])
+        batch = np.empty((self._rows, *rows.shape[1:]), rows.dtype)
+        batch[: len(rows)] = rows
+        return fill_up(batch, len(rows))
 
     def _answers(self, name: str, array: Array, num_rows: int) -> Array:
         """The rows of an output that were asked for."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from armpy.errors import InvalidArgumentError
 from armpy.serving.contents import Array
+from armpy.serving.filling import fill_up
 from armpy.tensor import format_shape
 
 
@@ -38,7 +39,7 @@ class TritonCall:
     timeout_s: float | None
 
 
-def rows_of(inputs: Mapping[str, Array]) -> int:
+def count_rows(inputs: Mapping[str, Array]) -> int:
     """How many rows a request has in a batch.
 
     Raises
@@ -71,7 +72,7 @@ def joined(calls: Sequence[TritonCall], sizes: Sequence[int]) -> dict[str, Array
     Notes
     -----
     A call alone goes in as it is where it has such a size. Without any row, the smallest size is
-    filled with zeros: shapes and types of the outputs are the model's to tell.
+    run all the same: shapes and types of the outputs are the model's to tell.
     """
     rows = sum(call.rows for call in calls)
     at = bisect_left(sizes, rows)
@@ -85,9 +86,7 @@ def joined(calls: Sequence[TritonCall], sizes: Sequence[int]) -> dict[str, Array
         for call in calls:
             made[begin : begin + call.rows] = call.inputs[name]
             begin += call.rows
-        # Not zeros, by which a model may divide: some request's own row once more.
-        made[rows:] = made[rows - 1 : rows] if rows else 0
-        batch[name] = made
+        batch[name] = fill_up(made, rows)
     return batch
 
 

@@ -22,7 +22,7 @@ from armpy.model.model import Model
 from armpy.serving.contents import Array
 from armpy.serving.metrics import ModelMetrics
 from armpy.serving.status import status_of
-from armpy.serving.triton.batches import TritonCall, divided, groups_of, joined, rows_of
+from armpy.serving.triton.batches import TritonCall, count_rows, divided, groups_of, joined
 from armpy.serving.triton.metrics_reporter import MetricsReporter
 from armpy.serving.triton.settings import InstanceSettings, check_config, threads_per_instance
 from armpy.serving.triton.tensors import array_of, tensor_of
@@ -141,7 +141,7 @@ class TritonModel:
         timeout_us = request.timeout()
         timeout_s = timeout_us / 1e6 if timeout_us else None
         return TritonCall(
-            index, request, inputs, rows_of(inputs) if self._is_batched else 1, timeout_s
+            index, request, inputs, count_rows(inputs) if self._is_batched else 1, timeout_s
         )
 
     def _wanted(self, group: list[TritonCall], answers: list[Any]) -> list[TritonCall]:

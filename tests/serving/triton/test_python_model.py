@@ -84,7 +84,7 @@ def test_batch_is_filled_up_to_a_prepared_size_with_a_row_of_its_own(
     seen = runs_of(instance, monkeypatch)
     answers = instance.execute([request([1, 2], [3, 4]), request([5, 6])])
     assert [values(one) for one in answers] == [[[2, 4], [6, 8]], [[10, 12]]]
-    assert seen[0].tolist() == [[1, 2], [3, 4], [5, 6], [5, 6]]
+    assert seen[0].tolist() == [[1, 2], [3, 4], [5, 6], [1, 2]]
 
 
 def test_request_of_no_rows_gets_none(loaded: Loaded) -> None:
