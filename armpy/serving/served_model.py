@@ -60,6 +60,16 @@ class ServedModel:
         versions = [self.version] if self.version else []
         return model_metadata(self.name, self.model.inputs, self.model.outputs, versions=versions)
 
+    def read(
+        self, body: bytes | bytearray | memoryview, header_length: int | None = None
+    ) -> InferenceRequest:
+        """Read a request's body, and count it if it cannot be read; see `read_request`."""
+        try:
+            return read_request(body, header_length)
+        except InvalidArgumentError as error:
+            self.metrics.requested(status_of(error).grpc)
+            raise
+
     def written(
         self, request: InferenceRequest, outputs: Mapping[str, Array]
     ) -> tuple[bytes, int | None]:
@@ -130,7 +140,7 @@ class ServedModel:
             What that header is to say of the answer; None if the answer is JSON alone.
         """
         try:
-            request = read_request(body, header_length)
+            request = self.read(body, header_length)
             results = self.run(
                 request.inputs, request.datatypes, request.outputs, request.deadline_s
             )

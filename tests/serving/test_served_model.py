@@ -174,9 +174,10 @@ def test_a_closed_model_is_not_the_clients_fault(served: ServedModel) -> None:
 def test_what_becomes_of_requests_is_counted(served: ServedModel) -> None:
     served.answer(body_of())
     served.answer(body_of(outputs=[{"name": "nope"}]))
+    served.answer(b"no JSON")
     by_name = {(m.name, m.labels.get("code")): m for m in served.metrics.metrics()}
     assert by_name["armpy_requests", "OK"].value == 1
-    assert by_name["armpy_requests", "INVALID_ARGUMENT"].value == 1
+    assert by_name["armpy_requests", "INVALID_ARGUMENT"].value == 2
     assert by_name["armpy_batch_rows", None].buckets[0] == (1.0, 1)
 
 

@@ -16,7 +16,7 @@ from armpy.ops.operation import Array
 from armpy.serving.cluster_resources import resource_name
 from armpy.serving.metrics import ModelMetrics
 from armpy.serving.ray.served_replica import ServedReplica
-from armpy.serving.requests import HEADER, json_length, read_request
+from armpy.serving.requests import HEADER, json_length
 from armpy.serving.status import status_of
 
 
@@ -109,7 +109,7 @@ class ModelDeployment:
         if request.method == "GET":
             document = {} if parts[2:] == ["ready"] else replica.served.metadata
             return Response(json.dumps(document), media_type="application/json")
-        asked = read_request(body, json_length(request.headers.get(HEADER)))
+        asked = replica.served.read(body, json_length(request.headers.get(HEADER)))
         results = await replica.run(asked.inputs, asked)
         content, size = replica.served.written(asked, results)
         headers = {} if size is None else {HEADER: str(size)}
