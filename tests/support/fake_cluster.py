@@ -60,6 +60,7 @@ class FakeCluster:
         answers: dict[int, dict[str, Any]] = {}
         left, killed = list(range(len(batches)))[::-1], set(kill)
         running: dict[Connection, int] = {}
+        dead: set[Connection] = set()
         while len(answers) < len(batches):
             for connection, process in [*self._workers.items()]:
                 if connection not in running and left:
@@ -68,15 +69,20 @@ class FakeCluster:
                     if running[connection] in killed:
                         killed.discard(running[connection])
                         process.kill()
+                        dead.add(connection)  # it may have answered before
             ready = wait([*running], LONGEST_S)
             assert ready, "a worker hangs"
             for connection in [each for each in running if each in ready]:
                 number = running.pop(connection)
                 try:
                     answers[number] = connection.recv()
-                except (EOFError, ConnectionResetError):
+                except (EOFError, OSError):  # nothing of an answer, or a part of it
+                    assert connection in dead, "a worker ended by itself"
                     left.append(number)
+                if connection in dead:
+                    dead.discard(connection)
                     self._workers.pop(connection).join()
+                    connection.close()
                     self._start()
         return [answers[number] for number in range(len(batches))]
 
