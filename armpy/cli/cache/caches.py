@@ -17,6 +17,7 @@ from armpy.model.archive.kept_models import ModelCache
 from armpy.plugins import BackendRegistry, preferred_backends
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.plugins.proxy.guarded_call import ask_method, call_backend, read_backend
+from armpy.serving.prediction.node_files import FOLDER, LIMIT_BYTES
 from armpy.store.compiled import compiled_cache
 from armpy.store.forgetting import IForgettingCache
 from armpy.types import BackendId
@@ -146,7 +147,7 @@ def forget_models(
 def _caches(
     registry: BackendRegistry, backend_ids: Sequence[BackendId] | None
 ) -> list[tuple[BackendId, IBackendCache]]:
-    """Every cache with its backend, and what armpy keeps of compiled parts and devices."""
+    """Every cache with its backend, and what armpy keeps of compiled parts, models and devices."""
     backends: Sequence[IBackendInternal] = preferred_backends(registry, backend_ids)
     guarded = [BackendProxy(backend) for backend in backends]
     found = [(backend.get_id(), cache) for backend in guarded for cache in backend.get_caches()]
@@ -156,12 +157,9 @@ def _caches(
         cache = compiled_cache(backend_id)
         if cache is not None and cache.list_entries():
             found.append((shown, cache))
-    models = ModelCache()
-    if backend_ids is None and models.list_entries():
-        found.append(("armpy", models))
-    devices = DevicesCache()
-    if backend_ids is None and devices.list_entries():
-        found.append(("armpy", devices))
+    for own in (ModelCache(), ModelCache(FOLDER, LIMIT_BYTES), DevicesCache()):
+        if backend_ids is None and own.list_entries():
+            found.append(("armpy", own))
     return found
 
 

@@ -27,6 +27,7 @@ _KINDS = {
     "machine": "speed of the machine",
     "corrections": "what tuning has taught",
     "models": "a start without preparing",
+    "node": "all processes of this machine",
     "devices": "measured figures",
 }
 _MOST_SHOWN = 8

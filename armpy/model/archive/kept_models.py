@@ -17,6 +17,7 @@ from armpy.errors import ArmpyError
 from armpy.model.archive.model_cache import (
     FOLDER,
     LIMIT_BYTES,
+    SENT_SUFFIX,
     SUFFIX,
     cached_path,
     shapes_path,
@@ -30,6 +31,7 @@ from armpy.model.save import (
     save_shapes,
     takes_many_shapes,
 )
+from armpy.store.archive.checksum_cache import content_digest
 from armpy.store.archive.container import open_container
 from armpy.store.forgetting import IForgettingCache
 
@@ -194,11 +196,11 @@ def _make_room(folder: Path) -> None:
 
 
 def _files(folder: Path) -> list[tuple[Path, os.stat_result]]:
-    """Prepared files, the last used first."""
+    """Models, prepared or as they were sent, the last used first."""
     found = []
     with contextlib.suppress(OSError), os.scandir(folder) as listing:
         for item in listing:
-            if item.name.endswith((SUFFIX, _UNFINISHED)):
+            if item.name.endswith((SUFFIX, SENT_SUFFIX, _UNFINISHED)):
                 with contextlib.suppress(OSError):  # another process may have dropped it
                     found.append((Path(item.path), item.stat(follow_symlinks=False)))
     # To set a time would look like a change of the file.
@@ -206,22 +208,34 @@ def _files(folder: Path) -> list[tuple[Path, os.stat_result]]:
 
 
 class ModelCache(IForgettingCache):
-    """The models that are kept, for people; parameters of `list_entries` and so on as there."""
+    """Models that are kept, for people; parameters of `list_entries` and so on as there.
+
+    Parameters
+    ----------
+    folder : str
+        Of armpy's cache directory.
+    limit_bytes : int
+        Of all of them together.
+    """
+
+    def __init__(self, folder: str = FOLDER, limit_bytes: int = LIMIT_BYTES) -> None:
+        self._folder = folder
+        self._limit_bytes = limit_bytes
 
     @property
     def name(self) -> str:
-        """What it holds."""
-        return "models"
+        """The folder's name."""
+        return self._folder
 
     @property
     def location(self) -> str:
         """The folder."""
-        return os.fspath(cache_directory() / FOLDER)
+        return os.fspath(cache_directory() / self._folder)
 
     @property
     def limit_bytes(self) -> int:
         """Of all of them together."""
-        return LIMIT_BYTES
+        return self._limit_bytes
 
     def list_entries(self) -> Sequence[GroupedCacheEntry]:
         """What is there, as the files say themselves."""
@@ -236,7 +250,7 @@ class ModelCache(IForgettingCache):
         found = _files(Path(self.location))
         for path, _ in found:
             path.unlink(missing_ok=True)
-        return len([path for path, _ in found if path.suffix == SUFFIX])
+        return len([path for path, _ in found if path.suffix != _UNFINISHED])
 
     def forget(self, names: Collection[str]) -> int:
         """Delete files by their names; how many of them were there."""
@@ -248,7 +262,12 @@ class ModelCache(IForgettingCache):
     def _described(self, *, verify: bool) -> Iterator[GroupedCacheEntry]:
         """Files for people."""
         for path, info in _files(Path(self.location)):
-            if path.suffix != SUFFIX:
+            if path.suffix == _UNFINISHED:
+                continue
+            if path.suffix == SENT_SUFFIX:
+                problem = "contents have changed" if verify and not _is_as_sent(path) else ""
+                about = "model as it was sent"
+                yield GroupedCacheEntry(path.name, info.st_size, info.st_mtime, about, problem)
                 continue
             title = problem = ""
             try:
@@ -260,3 +279,11 @@ class ModelCache(IForgettingCache):
                 problem = str(error)
             about = f"prepared model {title}".strip()
             yield GroupedCacheEntry(path.name, info.st_size, info.st_mtime, about, problem, title)
+
+
+def _is_as_sent(path: Path) -> bool:
+    """Whether a file holds what its name says."""
+    try:
+        return content_digest(os.fspath(path)) == path.stem
+    except OSError:
+        return False

@@ -35,6 +35,10 @@ FOLDER = "models"
 """Of armpy's cache directory."""
 
 SUFFIX = ".armpy"
+
+SENT_SUFFIX = ".model"
+"""Of a model's own file that was sent from elsewhere, and is named by its SHA-256."""
+
 LIMIT_BYTES = 1 << 30
 """Of all files together."""
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from armpy.core.file_ownership import cache_directory, make_own_folder
+from armpy.model.archive.model_cache import SENT_SUFFIX, SUFFIX
 from armpy.store.archive.checksum_cache import content_digest
 from armpy.store.locks import locked
 from armpy.store.owned_files import UnusableError, is_switched_off, opened, write_whole
@@ -56,7 +57,7 @@ def received_file(digest: str, read: Callable[[], bytes | memoryview]) -> str | 
     folder = node_folder()
     if folder is None:
         return None
-    place = folder / f"{digest}.model"
+    place = folder / f"{digest}{SENT_SUFFIX}"
     if _is_whole(place, digest):
         return str(place)
     try:
@@ -88,7 +89,7 @@ def compiled_file(name: str, save: Callable[[Path], bool]) -> str | None:
     folder = node_folder()
     if folder is None:
         return None
-    place = folder / f"{name}.armpy"
+    place = folder / f"{name}{SUFFIX}"
     if _is_own(place):
         return str(place)
     with _making(place):

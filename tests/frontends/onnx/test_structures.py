@@ -14,7 +14,7 @@ import onnx.parser
 import onnx.reference
 
 import armpy
-from armpy.errors import InvalidArgumentError, ParserError
+from armpy.errors import InvalidArgumentError, LayerValidationError, ParserError
 from tests.support.onnx_texts import (
     BY_SHAPE,
     CHOICE,
@@ -223,3 +223,18 @@ def test_nodes_inside_of_graphs_that_cannot_be_converted_are_listed() -> None:
         ParserError, match=r"If_0/then_branch/Concat_0'.*axis.*If_0/else_branch/Transpose_2'"
     ):
         _load(text)
+
+
+@pytest.mark.parametrize("place", ["a branch", "nodes that wait"])
+def test_inputs_that_layers_of_postponed_nodes_do_not_take_are_told_as_such(place: str) -> None:
+    """The file is sound: other inputs run, before and after."""
+    pads = 'five = Constant <value_ints = [0, 0, 0, 5]> () q = Pad <mode = "reflect"> (x, five)'
+    text = BY_SHAPE.replace("q = Add (x, x)", pads).replace("[n, m] q", "[n, k] q")
+    text = text.replace("float[n, m] y", "float[n, k] y")
+    if place == "nodes that wait":
+        text = f"graph (float[n, m] x) => (float[n, k] q) {{ {pads} }}"
+    loaded = _load(text)
+    for _ in range(2):
+        assert loaded.run({"x": np.ones((2, 6), np.float32)})[loaded.outputs[0].name].shape[1] == 11
+        with pytest.raises(LayerValidationError, match=r"mirrored.*at most 3"):
+            loaded.run({"x": np.ones((3, 4), np.float32)})
