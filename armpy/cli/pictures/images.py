@@ -45,7 +45,9 @@ def open_image(path: str) -> Image.Image:
             # A pipe would be waited for without end.
             raise InvalidArgumentError("not a file with a picture", where=path)
         with _opened(path) as file:
-            return ImageOps.exif_transpose(_usual_mode(file, path))
+            image = _usual_mode(file, path)
+            ImageOps.exif_transpose(image, in_place=True)  # without: a copy of every picture
+            return image
     except InvalidArgumentError:  # a ValueError too
         raise
     except UnidentifiedImageError as error:
