@@ -131,8 +131,10 @@ def normalized(
     if normalization is not None:
         return _stored(normalization.apply(pixels), info), ""
     if data_type.size_bytes == 1:
-        shifted = pixels.astype(np.int16) + data_type.integer_range[0]
-        return shifted.astype(data_type.dtype), _hint_of_range(info)
+        least = data_type.integer_range[0]
+        # Added as bytes, which wrap around: a wider type would be read and written twice more.
+        shifted = (pixels + np.uint8(least % 256)).view(np.int8) if least else pixels
+        return shifted.astype(data_type.dtype, copy=False), _hint_of_range(info)
     if data_type.is_float or data_type.is_quantized:
         return _stored(Normalization.from_range(0, 1).apply(pixels), info), (
             "pixels are given as numbers from 0 to 1; if the model was trained with others, "

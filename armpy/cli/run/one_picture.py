@@ -26,6 +26,11 @@ if TYPE_CHECKING:
     from armpy.model import Model
 
 
+_LEAST_NDIM = 3
+"""Of some output in every form that tells of places: most models are told apart without a look at
+their elements."""
+
+
 def picture_inputs(
     model: Model, path: str, options: PictureOptions, metadata: FileMetadata | None
 ) -> tuple[dict[str, Array], str, list[str]]:
@@ -72,6 +77,8 @@ def findings_of(
     Labels are the user's, or those of any output of the file.
     """
     outputs = reader.model.outputs
+    if all(results[spec.name].ndim < _LEAST_NDIM for spec in outputs):
+        return None
     real = [dequantize_array(results[spec.name], spec.info).astype(np.float64) for spec in outputs]
     labels = reader.labels
     if labels is None and reader.metadata is not None:
