@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +20,7 @@ import pytest
 
 from armpy import DataType, Model, Network, TensorInfo, ops
 from armpy.serving.triton import InstanceSettings, TritonExport, TritonOptions, export_model
-from tests.serving.triton.clients import Outcome, infer, load_it
+from tests.serving.triton.clients import CLIENTS, Outcome, infer, load_it
 from tests.serving.triton.conftest import Start
 from tests.support.effort import effort
 
@@ -210,7 +214,31 @@ def test_memory_limit_refuses_what_is_too_large_alone(start: Start, tmp_path: Pa
     assert all("memory" in text for text in outcome.errors), outcome.errors
 
 
-def test_clients_that_go_away_cost_the_others_nothing(start: Start, tmp_path: Path) -> None:
+def test_connections_that_close_cost_the_others_nothing(start: Start, tmp_path: Path) -> None:
+    put(tmp_path / "repository", times(2, None, WIDTH), queue_delay_us=3000)
+    server = start(tmp_path / "repository")
+    gone = Counter[int]()
+
+    def ask(client: Any, number: int, turn: int) -> bool:
+        if number % 2:
+            return doubles(client, number, turn)
+        x = row(number, turn)
+        about = {"name": "x", "datatype": "FP32", "shape": x.shape, "data": x.ravel().tolist()}
+        with closing(HTTPConnection(server.http, timeout=10)) as connection:
+            connection.request("POST", "/v2/models/m/infer", json.dumps({"inputs": [about]}))
+            gone[number] += 1
+            if turn % 4:  # before its batch begins, while it is run, or when the answer is there
+                time.sleep(turn % 4 * 0.0015)
+        return True
+
+    outcome = load_it(server.grpc, SECONDS, ask)
+    assert_no_wrong(outcome)
+    assert not outcome.errors
+    assert len(gone) == CLIENTS // 2
+    assert not server.has_crashed()
+
+
+def test_calls_that_are_cancelled_cost_the_others_nothing(start: Start, tmp_path: Path) -> None:
     put(tmp_path / "repository", times(2, None, WIDTH), queue_delay_us=3000)
     server = start(tmp_path / "repository")
 
