@@ -103,6 +103,39 @@ def test_requests_are_answered_with_rows_or_with_whose_fault_it_is(served: Any) 
     np.testing.assert_array_equal(answer["output_0"], expected(3))
 
 
+@pytest.mark.parametrize(
+    ("path", "expected_status", "words"),
+    [
+        ("/nope", 404, "nothing at this path"),
+        ("/v2/model/other/infer", 404, "/v2/models/NAME/infer"),
+        ("/v2/models/other/infr", 404, "nothing at this path"),
+        ("/v2/models//infer", 404, "nothing at this path"),
+        (f"/v2/repository/models/{NAME}/unload", 404, "nothing at this path"),
+        (f"/v2/models/{NAME}/versions/99/infer", 501, "no versions"),
+        (f"/v2/models/{NAME}", 405, "GET"),
+        ("/v2/health/ready", 405, "GET"),
+    ],
+)
+def test_no_model_answers_at_paths_that_are_not_its_own(
+    served: Any, path: str, expected_status: int, words: str
+) -> None:
+    status, told = post(path, body_of(pixels(np.arange(1))))
+    assert (status, words in str(told)) == (expected_status, True), told
+
+
+def test_a_request_of_no_rows_gets_none(served: Any) -> None:
+    status, document = post(f"/v2/models/{NAME}/infer", body_of(pixels(np.arange(0))))
+    assert status == 200
+    assert document["outputs"][0]["shape"][0] == 0
+    status, told = post(f"/v2/models/{NAME}/infer", body_of(pixels(np.arange(0))[:, :3]))
+    assert (status, "shape" in told) == (400, True), told
+
+
+def test_a_call_by_a_handle_names_its_inputs(served: Any) -> None:
+    with pytest.raises(Exception, match="not given by name"):  # as Ray wraps it
+        served.infer.remote([1]).result()
+
+
 def replicas() -> list[int]:
     """Processes of the deployment's replicas, whose name has this process's number in it."""
     found = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import math
 import os
 import threading
@@ -24,7 +25,13 @@ from kserve.protocol.infer_type import (
 )
 
 import armpy
-from armpy.errors import InvalidArgumentError, ModelUnavailableError, QueueFullError
+from armpy.errors import (
+    GraphValidationError,
+    InvalidArgumentError,
+    LayerValidationError,
+    ModelUnavailableError,
+    QueueFullError,
+)
 from armpy.execution import Runtime, RuntimeOptions, TensorSpec
 from armpy.model.model import Model
 from armpy.serving.contents import Array, array_of_bytes, array_of_numbers, check_json
@@ -34,6 +41,8 @@ from armpy.serving.metrics import ModelMetrics
 from armpy.serving.protocol import tensor_metadata
 from armpy.serving.requests import InferenceRequest
 from armpy.serving.served_model import ServedModel
+
+_log = logging.getLogger("armpy.serving")
 
 
 class ArmpyModel(kserve.Model):
@@ -261,9 +270,13 @@ class ArmpyModel(kserve.Model):
 
 def _short_bytes(model: Model, short_run_s: float) -> int:
     """Bytes of inputs up to which runs are short; the model is run with its default shapes."""
+    if not model.is_light and model.graph.variables:  # such a model is not run to try it
+        return -1
     try:
         model.warm_up()
-    except InvalidArgumentError:  # there are none
+    except (InvalidArgumentError, LayerValidationError, GraphValidationError) as error:
+        # There are none, or layers do not take what the file leaves open at its smallest.
+        _log.info("how long '%s' runs is not known: %s", model.title, error)
         return -1
     begin_s = time.perf_counter()
     model.warm_up()

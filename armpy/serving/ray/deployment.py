@@ -11,7 +11,7 @@ from typing import Any
 from ray import serve
 from starlette.responses import Response
 
-from armpy.errors import InvalidArgumentError, ModelNotFoundError
+from armpy.errors import InvalidArgumentError, ModelNotFoundError, UnimplementedError
 from armpy.ops.operation import Array
 from armpy.serving.cluster_resources import resource_name
 from armpy.serving.metrics import ModelMetrics
@@ -99,15 +99,17 @@ class ModelDeployment:
 
     async def _answer(self, request: Any) -> Response:  # Any: as above
         """Answer a request; errors as armpy has them."""
-        _, is_v2, rest = request.url.path.rpartition("/v2/")
-        parts = rest.strip("/").split("/") if is_v2 else []
-        if parts[:1] == ["health"]:
+        name, verbs = _route(request.scope)
+        if request.method not in verbs:
+            told = json.dumps({"error": f"{request.method} is not for this path, but {verbs}"})
+            return Response(told, 405, {"Allow": verbs}, "application/json")
+        if name is None:
             return Response(status_code=200)
-        name = parts[1] if parts[:1] == ["models"] and len(parts) > 1 else ""
         body = await request.body()
         replica = await self._replica(name or serve.get_multiplexed_model_id())
         if request.method == "GET":
-            document = {} if parts[2:] == ["ready"] else replica.served.metadata
+            is_asked = request.url.path.endswith("/ready")
+            document = {} if is_asked else replica.served.metadata
             return Response(json.dumps(document), media_type="application/json")
         asked = replica.served.read(body, json_length(request.headers.get(HEADER)))
         results = await replica.run(asked.inputs, asked)
@@ -128,6 +130,39 @@ class ModelDeployment:
             )
         opened: ServedReplica = await self._open(name)  # type: ignore[attr-defined]  # see below
         return opened
+
+
+def _route(scope: Mapping[str, Any]) -> tuple[str | None, str]:  # Any: as ASGI has it
+    """The model of a path, and the methods that it has; None for the deployment's health.
+
+    Raises
+    ------
+    ModelNotFoundError
+        If there is nothing at the path.
+    UnimplementedError
+        If it names a version.
+    """
+    path = str(scope["path"])
+    match path.removeprefix(str(scope.get("root_path", "")).rstrip("/")).strip("/").split("/"):
+        case [""]:  # by the header alone
+            return "", "GET, POST"
+        case ["v2", "health", "live" | "ready"]:
+            return None, "GET"
+        case ["v2", "models", name, *rest] if name and rest in ([], ["ready"]):
+            return name, "GET"
+        case ["v2", "models", name, "infer"] if name:
+            return name, "POST"
+        case ["v2", "models", name, "versions", _, *_] if name:
+            raise UnimplementedError(
+                "models have no versions here",
+                where=f"model '{name}'",
+                fix=f"Leave the version out: /v2/models/{name}",
+            )
+    raise ModelNotFoundError(
+        "there is nothing at this path",
+        where=path,
+        expected="/v2/models/NAME, /v2/models/NAME/ready or /v2/models/NAME/infer",
+    )
 
 
 async def _open(self: ModelDeployment, name: str) -> ServedReplica:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from armpy.errors import ArmpyError, ModelUnavailableError
+from armpy.execution.calls.run import as_dict
 from armpy.execution.scheduling.stop_signal import deadline_in
 from armpy.model.load import load
 from armpy.ops.operation import Array
@@ -88,12 +89,12 @@ class ServedReplica:
     ) -> dict[str, Array]:
         """Run few rows with others', many by themselves, all else as the model takes it."""
         self._check_open()
-        arrays = {name: np.atleast_1d(array) for name, array in inputs.items()}
+        arrays = {n: np.atleast_1d(array) for n, array in as_dict("inputs", inputs).items()}
         counts = {len(array) for array in arrays.values()}
-        if self._batcher is None or len(counts) != 1 or counts == {0}:
+        if self._batcher is None or len(counts) != 1:
             return await self._model.run_async(inputs, deadline_s=deadline_s)
         num_rows = counts.pop()
-        if num_rows < self._max_batch:
+        if 0 < num_rows < self._max_batch:
             return await self._run_together(self._batcher, arrays, num_rows, deadline_s)
         # They fill batches by themselves, and would take the room that single rows of others need.
         ends_s = deadline_in(deadline_s)
@@ -130,11 +131,11 @@ class ServedReplica:
     ) -> dict[str, Array]:
         """Run many rows, in a thread of tables."""
         # As strict as the batcher is with its rows: a table of Predictor's may be of other types.
-        read_item(
-            self._model.inputs,
-            {name: array[:1] for name, array in arrays.items()},
-            self._model.quantize_inputs,
-        )
+        one = {
+            name: array[:1] if num_rows else np.zeros((1, *array.shape[1:]), array.dtype)
+            for name, array in arrays.items()
+        }
+        read_item(self._model.inputs, one, self._model.quantize_inputs)
         return self._rows.run(arrays, {}, num_rows, ends_s)
 
     @cached_property

@@ -13,6 +13,7 @@ import pytest
 from armpy import DataType, Model, ModelNotFoundError, Network, QueueFullError, TensorInfo, ops
 from armpy.errors import ModelUnavailableError
 from armpy.execution import RuntimeOptions
+from armpy.frontends.tflite_writer.tflite import write_tflite
 from armpy.serving.requests import InferenceRequest
 from tests.support.slow_backend import SlowBackend
 
@@ -101,6 +102,21 @@ def test_a_pickled_model_loads_again(mixed: Any) -> None:  # Any: KServe's
     answer = asyncio.run(copy.predict(request()))
     assert answer.get_output_by_name("double").data.tobytes() == (X * 2).tobytes()
     copy.stop()
+
+
+def test_a_model_that_takes_no_smallest_shapes_is_loaded(tmp_path: Path) -> None:
+    """As of a file that leaves height and width open: it does not say which are too small."""
+    net = Network()
+    info = TensorInfo((None, None, None, 1), DataType.FLOAT32)
+    value = net.input("x", info, default_shape=(1, 1, 1, 1))
+    weights = net.constant(np.ones((1, 4, 4, 1), np.float32))
+    net.output("y", net.add(ops.Convolution2d(), value, weights))
+    write_tflite(net.build(), tmp_path / "window.tflite")
+    model = ArmpyModel("window", tmp_path / "window.tflite")
+    model.load()
+    asked = InferenceRequest({"x": np.ones((1, 4, 4, 1), np.float32)}, {"x": "FP32"})
+    assert asyncio.run(model.infer(asked))[1]["y"].tolist() == [[[[16]]]]
+    model.stop()
 
 
 def slow_model(folder: Path, **options: Any) -> tuple[Any, SlowBackend]:

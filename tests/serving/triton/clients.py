@@ -80,6 +80,6 @@ def load_it(
     while meanwhile is not None and time.monotonic() < until - 0.5:
         meanwhile()
     for thread in threads:
-        thread.join(60)
+        thread.join(max(until + 60 - time.monotonic(), 0))
         assert not thread.is_alive(), "a client waits for ever"
     return outcome
