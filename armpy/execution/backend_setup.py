@@ -158,8 +158,13 @@ class BackendSetup:
         if options.isolation is None:
             backends = _with_ids(registry, preferred_backends(registry, named))
             return [(backend_id, partial(_same, backend)) for backend_id, backend in backends]
-        from armpy.execution.isolation.choice import choose  # noqa: PLC0415 - few processes isolate
+        from armpy.execution.isolation.choice import (  # noqa: PLC0415 - few processes isolate
+            check_isolated,
+            choose,
+        )
 
+        if isinstance(options.isolation, Mapping):
+            check_isolated(registry, options.isolation)
         limits, caching = options.isolation_limits, options.caching
         return choose(registry, named, options.isolation, limits, caching)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from armpy import Runtime, RuntimeOptions
+from armpy import InvalidArgumentError, Runtime, RuntimeOptions
 from armpy.store.settings import CompilationCaching
 from tests.support.injections import negation
 from tests.support.networks import diamond
@@ -64,3 +64,17 @@ def test_confined_worker_keeps_what_it_compiles_where_the_application_says(
         seen.append(sorted(str(path.relative_to(kept)) for path in files))
     assert seen[0]
     assert seen[1] == seen[0]  # found by the same key
+
+
+def test_a_backend_that_is_not_there_cannot_be_isolated(folder: Path) -> None:
+    """Another spelling would run in the application's process; names in directories are known."""
+    options = RuntimeOptions(dynamic_backends_path=folder, isolation={"SampleQueue": "process"})
+    with Runtime(options) as runtime:
+        assert "SampleQueue" in runtime.isolation
+    options = RuntimeOptions(dynamic_backends_path=folder, isolation={"SampleQeue": "process"})
+    with pytest.raises(
+        InvalidArgumentError, match=r"isolation: .*'SampleQeue'.*mean 'SampleQueue'"
+    ):
+        Runtime(options)
+    with pytest.raises(InvalidArgumentError, match="'Nope'"):
+        Runtime(RuntimeOptions(["CpuRef"], isolation={"Nope": "process"}))

@@ -17,6 +17,7 @@ from armpy.cli.pictures.labels import read_labels
 from armpy.cli.printer import Printer, print_json
 from armpy.cli.registry import find_origin, parse_backend_options, registry_of, split_option
 from armpy.cli.values import Shapes
+from armpy.execution.isolation.choice import check_isolated
 from armpy.execution.settings import DEFAULT_PLAN_CACHE_SIZE
 from armpy.serving.triton import (
     EnsembleOptions,
@@ -129,7 +130,7 @@ def _stem(path: str) -> str:
 
 def _name(request: ExportRequest, path: str) -> str:
     """What clients call a model."""
-    return request.name or _stem(path)
+    return _stem(path) if request.name is None else request.name
 
 
 def _labels(request: ExportRequest, model: Model) -> tuple[str, ...]:
@@ -152,6 +153,8 @@ def _settings(
         options["trusted_keys"] = [_absolute(key) for key in options["trusted_keys"]]
     if memory_limit_mb is not None:
         options["memory_limit_bytes"] = memory_limit_mb << 20
+    if isolate:
+        check_isolated(registry_of(request), isolate)
     texts = [split_option(text) for text in request.backend_options]
     of_backends = parse_backend_options(registry_of(request), texts) if texts else {}
     return InstanceSettings(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 from armpy.backend import IBackendInternal
-from armpy.errors import InvalidArgumentError
+from armpy.errors import InvalidArgumentError, did_you_mean
 from armpy.execution.isolation.backend import IsolatedBackend
 from armpy.execution.isolation.limits import Isolation, IsolationLimits, is_isolated
 from armpy.execution.isolation.source import BackendSource
@@ -69,6 +69,28 @@ def choose(
         # Each once: a name given twice would start two processes.
         for name in dict.fromkeys(named)
     ]
+
+
+def check_isolated(registry: BackendRegistry, names: Iterable[BackendId]) -> None:
+    """Check that backends which are to have processes of their own exist; none is loaded for it.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If one does not: another spelling would run in the application's process without a word.
+    """
+    unknown = [name for name in names if not registry.is_registered(name)]
+    if not unknown:
+        return
+    registry.identify()  # modules in directories have not told theirs yet
+    for name in unknown:
+        if not registry.is_registered(name):
+            raise InvalidArgumentError(
+                f"there is no backend '{name}'",
+                where="isolation",
+                expected=", ".join(registry.backend_ids),
+                fix=did_you_mean(name, registry.backend_ids, "Install the package that brings it"),
+            )
 
 
 def _same(backend: IBackendInternal) -> IBackendInternal:

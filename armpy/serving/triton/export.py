@@ -176,6 +176,9 @@ def _write_texts(folder: Path, part: EnsemblePart) -> None:
     if part.class_name:
         text = _MODULE.format(class_name=part.class_name)
         (version / MODULE_FILE).write_text(text, encoding="utf-8")
+        # Where Python would keep the compiled module: a server that polls would see another time
+        # of change, and load the model a second time.
+        (version / "__pycache__").touch()
 
 
 def _rows_are_known(model: Model, options: TritonOptions) -> bool:

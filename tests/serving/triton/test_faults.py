@@ -112,6 +112,8 @@ def test_replaced_model_loses_nothing(start: Start, tmp_path: Path, mode: str) -
         "poll": ["--model-control-mode=poll", "--repository-poll-secs=1"],
     }[mode]
     server = start(repository, *options)
+    time.sleep(2.0)
+    assert server.text().count("loading: m:1") == 1, "loading changes what is polled"
     factors = [2.0]
     seen = set()
 
