@@ -24,6 +24,7 @@ from armpy.serving.prediction.node_files import compiled_file, received_file
 from armpy.serving.prediction.row_model import RowModel, with_fixed_rows
 from armpy.serving.prediction.thread_budget import assigned_threads
 from armpy.store.archive.checksum_cache import content_digest
+from armpy.store.archive.container import open_container
 
 _OF_A_PROCESS = ("runtime", "properties", "compile")
 """Options that are no plain data, or for programs that start once."""
@@ -125,7 +126,7 @@ class ModelSource:
         try:
             # What was made is left to its end: the weights in the file are the node's, its own are
             # not.
-            return RowModel(load(found, **chosen), self.max_rows)
+            return RowModel(_sound(found, load(found, **chosen)), self.max_rows)
         except ParserError as error:
             with suppress(OSError):
                 os.unlink(found)
@@ -179,6 +180,18 @@ def _name(path: str, digest: str, max_rows: int | None, options: LoadOptions) ->
 def _row_model(model: Model, max_rows: int | None) -> RowModel:
     """A model for rows, of one that was loaded."""
     return RowModel(with_fixed_rows(model, max_rows), max_rows, model)
+
+
+def _sound(path: str, model: Model) -> Model:
+    """The model of a compiled file, unless it was compiled again as the file is damaged."""
+    # A light one was checked whole: this costs only who has to compile anyhow.
+    if not model.is_light:
+        try:
+            open_container(path).check()
+        except ParserError:
+            model.close()
+            raise
+    return model
 
 
 def _is_saved(loaded: Model, fixed: Model, place: Path) -> bool:

@@ -20,6 +20,7 @@ from armpy.serving import Predictor
 from armpy.serving.prediction.node_files import compiled_file, node_folder
 from armpy.serving.prediction.process_models import ProcessModels
 from armpy.serving.prediction.thread_budget import assigned_threads
+from armpy.store.archive.container import open_container
 from tests.support.effort import effort
 from tests.support.fake_cluster import FakeCluster
 from tests.support.row_models import CLASSES, DIGITS, WIDTH, scores, write_row_model
@@ -295,6 +296,30 @@ def test_a_damaged_compiled_file_is_made_anew(tmp_path: Path) -> None:
     again = Predictor(file)._source.load()
     assert again.model.is_light
     assert compiled.read_bytes() != sound[:100]
+
+
+@pytest.mark.usefixtures("own_cache")
+@pytest.mark.parametrize("kind", ["code", "constants"])
+def test_a_compiled_file_with_a_damaged_section_is_made_anew_once(
+    tmp_path: Path, kind: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = write_row_model(tmp_path / "model.tflite", 1)
+    Predictor(file).prepare()
+    folder = node_folder()
+    assert folder is not None
+    (compiled,) = folder.glob("*.armpy")
+    sections = open_container(compiled).sections
+    place = next(section.offset for name, section in sections.items() if name.endswith(kind))
+    damaged = bytearray(compiled.read_bytes())
+    damaged[place] ^= 1
+    compiled.write_bytes(damaged)
+    for told in (1, 0):
+        caplog.clear()
+        again = Predictor(file)._source.load()
+        assert again.model.is_light
+        assert caplog.text.count("is made anew") == told
+        np.testing.assert_array_equal(again.run({"x": rows(5)}, {}, 5)["scores"], scores(rows(5)))
+    open_container(compiled).check()
 
 
 @pytest.fixture
