@@ -15,6 +15,8 @@ from armpy.tensor import format_shape
 
 Column: TypeAlias = npt.NDArray[Any]  # Any: of numbers, of lists, of bytes
 
+_MEND = "Drop or mend such rows before"
+
 
 def read_columns(
     batch: object, specs: Sequence[TensorSpec], names: Mapping[str, str]
@@ -120,7 +122,9 @@ def cast_rows(spec: TensorSpec, column: str, values: Column, begin: int, *, real
     if values.dtype == dtype:
         return values
     if spec.data_type.is_quantized and real and values.dtype.kind == "f":
-        dtype = np.dtype(np.float32)
+        values = _cast(spec, values, np.dtype(np.float32), where)
+        _check_finite(spec, values, column, begin)
+        return values
     return _cast(spec, values, dtype, where)
 
 
@@ -156,7 +160,7 @@ def _bad_row(spec: TensorSpec, column: str, number: int, actual: str) -> Invalid
         where=f"column '{column}', row {number}",
         expected=f"elements of {spec.info}",
         actual=actual,
-        fix="Drop or mend such rows before",
+        fix=_MEND,
     )
 
 
@@ -201,8 +205,21 @@ def _cast(spec: TensorSpec, values: Column, dtype: np.dtype[Any], where: str) ->
         where=where,
         expected=f"{dtype} for input '{spec.name}'",
         actual=f"{values.dtype}{_span(values)}",
-        fix=_fix(spec, values),
+        fix=_fix(spec, values, dtype),
     )
+
+
+def _check_finite(spec: TensorSpec, values: Column, column: str, begin: int) -> None:
+    """Check numbers that are to be quantised here, where their row is known."""
+    finite = np.isfinite(values).reshape(len(values), -1).all(axis=1)
+    if not finite.all():
+        raise InvalidArgumentError(
+            "a number cannot be quantised",
+            where=f"column '{column}', row {begin + int(finite.argmin())}",
+            expected=f"finite numbers for input '{spec.name}'",
+            actual="NaN or infinity",
+            fix=_MEND,
+        )
 
 
 def _same_signs(made: Column, values: Column) -> bool:
@@ -217,8 +234,10 @@ def _span(values: Column) -> str:
     return f" of {values.min()} to {values.max()}"
 
 
-def _fix(spec: TensorSpec, values: Column) -> str:
+def _fix(spec: TensorSpec, values: Column, dtype: np.dtype[Any]) -> str:
     """Advice for a column that does not fit."""
+    if values.dtype.kind == dtype.kind == "f":
+        return f"{dtype} has no numbers so large. {_MEND}"
     if spec.data_type.is_quantized and values.dtype.kind == "f":
         return "Give quantize_inputs=True to have real numbers quantised"
     return f"Convert the column to {np.dtype(spec.data_type.dtype)} before"

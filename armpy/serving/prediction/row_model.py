@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 
 import numpy as np
 
-from armpy.errors import InvalidArgumentError
+from armpy.errors import ArmpyError, InvalidArgumentError
 from armpy.execution.arrays.tensor_spec import TensorSpec
 from armpy.model.model import Model
 from armpy.ops.operation import Array
@@ -171,6 +172,8 @@ class RowModel:
             If a column does not fit, or an output has not as many rows.
         ExecutionTimeoutError
             If it takes longer.
+        ArmpyError
+            As of `Model.run`; columns and rows are named before its place.
         """
         if not num_rows:
             return self._empty()
@@ -181,7 +184,12 @@ class RowModel:
                 for spec in self.inputs
             }
             left_s = None if ends_s is None else max(0.0, ends_s - time.perf_counter())
-            for name, array in self.model.run(inputs, deadline_s=left_s).items():
+            try:
+                answers = self.model.run(inputs, deadline_s=left_s)
+            except ArmpyError as error:
+                columns = [names.get(spec.name, spec.name) for spec in self.inputs]
+                raise _of_rows(error, columns, begin, end) from error
+            for name, array in answers.items():
                 part = self._answers(name, array, end - begin)
                 if name not in results:
                     results[name] = np.empty((num_rows, *part.shape[1:]), part.dtype)
@@ -236,6 +244,16 @@ class RowModel:
         if self.model.dequantize_outputs and spec.data_type.is_quantized:
             return np.dtype(np.float32)
         return spec.data_type.dtype
+
+
+def _of_rows(error: ArmpyError, columns: Sequence[str], begin: int, end: int) -> ArmpyError:
+    """An error of an execution, with the rows that it was for."""
+    # A copy: a backend may raise the same error again for other rows.
+    told = copy(error)
+    kind = "column" if len(columns) == 1 else "columns"
+    where = f"{kind} {', '.join(map(repr, columns))}, rows {begin} to {end - 1}"
+    told.where = f"{where}, {error.where}" if error.where else where
+    return told
 
 
 def _ragged(

@@ -15,12 +15,16 @@ import pytest
 
 import armpy
 from armpy.core.file_ownership import HAS_OWNERS
-from armpy.errors import InvalidArgumentError, ParserError
+from armpy.errors import ArmpyError, InvalidArgumentError, ParserError
+from armpy.frontends.tflite_writer.tflite import write_tflite
+from armpy.ops import Gather
 from armpy.serving import Predictor
 from armpy.serving.prediction.node_files import compiled_file, node_folder
 from armpy.serving.prediction.process_models import ProcessModels
 from armpy.serving.prediction.thread_budget import assigned_threads
 from armpy.store.archive.container import open_container
+from armpy.tensor import TensorInfo
+from armpy.types import DataType
 from tests.support.effort import effort
 from tests.support.fake_cluster import FakeCluster
 from tests.support.row_models import CLASSES, DIGITS, WIDTH, scores, write_row_model
@@ -189,6 +193,45 @@ def test_real_numbers_are_quantised_only_if_that_is_said() -> None:
         {"image": pixels - 128}
     ).values()  # by the file's scale
     np.testing.assert_array_equal(made, stored)
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        (np.nan, "column 'pixels', row 34: a number cannot be quantised.*'image'; got NaN.*Drop"),
+        (-np.inf, "column 'pixels', row 34: a number cannot be quantised.*infinity"),
+        (
+            1e300,
+            r"column 'pixels', rows 32 to 39: .*1e\+300. float32 has no numbers so large. Drop",
+        ),
+    ],
+)
+def test_rows_that_cannot_be_quantised_are_named(value: float, told: str) -> None:
+    predictor = Predictor(
+        DIGITS,
+        signature="serving_default",
+        input_columns={"pixels": "image"},
+        quantize_inputs=True,
+    )
+    pixels = np.zeros((40, 16, 16, 1))
+    pixels[34:36, 3, 3] = value
+    with pytest.raises(InvalidArgumentError, match=f"(?s){told}") as failed:
+        predictor({"pixels": pixels})
+    assert "quantize_inputs" not in str(failed.value)
+
+
+def test_errors_of_an_execution_name_columns_and_rows(tmp_path: Path) -> None:
+    net = armpy.Network()
+    value = net.input("x", TensorInfo((None,), DataType.SIGNED32), default_shape=(1,))
+    table = net.constant(np.arange(10, dtype=np.float32).reshape(5, 2))
+    net.output("y", net.add(Gather(axis=0), table, value))
+    write_tflite(net.build(), tmp_path / "table.tflite")
+    predictor = Predictor(tmp_path / "table.tflite", input_columns={"id": "x"}, max_rows=4)
+    ids = np.array([0, 1, 2, 3, 4, 99, 1], np.int32)
+    for _ in range(2):
+        with pytest.raises(ArmpyError, match=r"^column 'id', rows 4 to 6, ") as failed:
+            predictor({"id": ids})
+        assert type(failed.value) is type(failed.value.__cause__)
 
 
 def test_real_answers_have_their_type_with_no_rows_as_well() -> None:
