@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -64,8 +64,8 @@ def read_columns(
             actual=", ".join(f"'{column}'" for column in columns) or "no columns",
             fix="Say which column is which input: input_columns={'column': 'tensor'}",
         )
-    taken = {tensor: np.asarray(columns[column]) for tensor, column in wanted.items()}
     counts = {column: _length(column, values) for column, values in columns.items()}
+    taken = {tensor: _array(column, columns[column]) for tensor, column in wanted.items()}
     if len({*counts.values()}) > 1:
         raise InvalidArgumentError(
             "the columns differ in their number of rows",
@@ -87,6 +87,29 @@ def _length(name: str, column: Any) -> int:  # Any: whatever the engine has for 
             expected="an array of one dimension at least",
             actual=type(column).__name__,
         ) from error
+
+
+def _array(name: str, given: object) -> Column:
+    """A column as an array, of objects where its rows are bytes."""
+    # NumPy would take bytes for texts, whose trailing zeros it cuts.
+    if isinstance(given, list | tuple) and any(map(_is_bytes, given)):
+        return np.fromiter(given, object, len(given))
+    values = np.asarray(given)
+    if values.dtype.kind == "S":
+        raise InvalidArgumentError(
+            "NumPy has cut trailing zeros of the rows, which are bytes",
+            where=f"column '{name}'",
+            expected="dtype object",
+            actual=f"dtype {values.dtype}",
+            fix="Make the column with dtype=object, or give a list of bytes",
+        )
+    return values
+
+
+def _is_bytes(row: object) -> TypeGuard[bytes | bytearray | memoryview]:
+    """Whether a row is the bytes of its elements."""
+    # Views of other formats say what their elements are.
+    return isinstance(row, bytes | bytearray) or (isinstance(row, memoryview) and row.format == "B")
 
 
 def cast_rows(spec: TensorSpec, column: str, values: Column, begin: int, *, real: bool) -> Column:
@@ -147,7 +170,7 @@ def _stacked(spec: TensorSpec, values: Column, column: str, begin: int) -> Colum
 
 def _row(spec: TensorSpec, value: object) -> Column:
     """One row; nested lists come as objects in objects."""
-    if isinstance(value, bytes | bytearray | memoryview):
+    if _is_bytes(value):
         return np.frombuffer(value, spec.data_type.dtype)
     row = np.asarray(value)
     return np.array(row.tolist()) if row.dtype == object and row.ndim else row

@@ -150,6 +150,21 @@ def test_rows_that_are_bytes_or_lists_are_elements(file: Path) -> None:
     np.testing.assert_array_equal(answers["scores"], scores(np.concatenate([rows(3)] * 2)))
 
 
+@pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
+@pytest.mark.parametrize("column", [list, tuple])
+def test_lists_and_tuples_of_bytes_are_rows(file: Path, kind: Any, column: Any) -> None:
+    given = rows(5).copy()
+    given[:, -1] = 0  # NumPy cuts trailing zeros of bytes
+    answers = Predictor(file)({"x": column(kind(row.tobytes()) for row in given)})
+    np.testing.assert_array_equal(answers["scores"], scores(given))
+
+
+@pytest.mark.parametrize("column", [list, lambda views: column_of(*views)])
+def test_views_of_numbers_are_these_numbers(file: Path, column: Any) -> None:
+    views = [memoryview(row.astype(np.int32)) for row in rows(5)]  # as many bytes as float32 has
+    np.testing.assert_array_equal(Predictor(file)({"x": column(views)})["scores"], scores(rows(5)))
+
+
 def test_flat_rows_are_folded() -> None:
     pixels = np.random.default_rng(1).integers(-128, 128, (5, 16, 16, 1), np.int8)
     predictor = Predictor(DIGITS, signature="serving_default")
@@ -170,6 +185,9 @@ def test_flat_rows_are_folded() -> None:
         ({"x": np.full((5, WIDTH), "a")}, "float32.*got <U1"),
         ({"x": column_of([1] * WIDTH, [1] * 5)}, r"row 1:.*got \(5,\), where row 0 has \(6,\)"),
         ({"x": column_of([1] * WIDTH, None)}, "row 1:.*NoneType"),
+        ({"x": [bytes(4 * WIDTH), bytes(4)]}, r"row 1:.*got \(1,\), where row 0 has \(6,\)"),
+        ({"x": [bytes(4 * WIDTH), None]}, "row 1:.*NoneType"),
+        ({"x": np.array([b"a" * 24] * 2)}, "column 'x': .*cut.*zeros.*S24.*dtype=object"),
         ({"x": rows(5), "scores": rows(5)}, "has columns 'scores' already.*output_columns"),
         ({"x": rows(5), "n": 3}, "column 'n': the column has no rows"),
         ([rows(5)], "no table of columns.*got list"),
