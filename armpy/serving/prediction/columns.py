@@ -90,10 +90,19 @@ def _length(name: str, column: Any) -> int:  # Any: whatever the engine has for 
 
 
 def _array(name: str, given: object) -> Column:
-    """A column as an array, of objects where its rows are bytes."""
-    # NumPy would take bytes for texts, whose trailing zeros it cuts.
-    if isinstance(given, list | tuple) and any(map(_is_bytes, given)):
+    """A column as an array, of objects where its rows have to be looked at one by one."""
+    # NumPy would take bytes for texts, whose trailing zeros it cuts, and drop masks.
+    if isinstance(given, list | tuple) and any(_is_bytes(row) or _is_masked(row) for row in given):
         return np.fromiter(given, object, len(given))
+    if _is_masked(given):
+        masked = np.ma.getmaskarray(given).reshape(len(given), -1).any(axis=1)
+        raise InvalidArgumentError(
+            "the mask would be lost",
+            where=f"column '{name}', row {int(masked.argmax())}",
+            expected="no masked elements",
+            actual=f"{int(masked.sum())} of {len(given)} rows with some",
+            fix="Drop such rows, or fill them with numpy.ma.filled",
+        )
     values = np.asarray(given)
     if values.dtype.kind == "S":
         raise InvalidArgumentError(
@@ -104,6 +113,11 @@ def _array(name: str, given: object) -> Column:
             fix="Make the column with dtype=object, or give a list of bytes",
         )
     return values
+
+
+def _is_masked(given: object) -> TypeGuard[np.ma.MaskedArray[Any, Any]]:
+    """Whether something is masked in an array of a column or row."""
+    return isinstance(given, np.ma.MaskedArray) and bool(np.ma.is_masked(given))
 
 
 def _is_bytes(row: object) -> TypeGuard[bytes | bytearray | memoryview]:
@@ -172,6 +186,8 @@ def _row(spec: TensorSpec, value: object) -> Column:
     """One row; nested lists come as objects in objects."""
     if _is_bytes(value):
         return np.frombuffer(value, spec.data_type.dtype)
+    if _is_masked(value):
+        raise ValueError("masked elements")
     row = np.asarray(value)
     return np.array(row.tolist()) if row.dtype == object and row.ndim else row
 

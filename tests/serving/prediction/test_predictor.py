@@ -201,6 +201,20 @@ def test_batches_that_do_not_fit_are_refused_in_words(
         predictor(batch)
 
 
+def test_nothing_that_is_masked_is_taken_for_a_number(file: Path) -> None:
+    predictor = Predictor(file)
+    masked = np.ma.masked_array(rows(5), mask=False)
+    answers = predictor({"x": masked})
+    np.testing.assert_array_equal(answers["scores"], scores(rows(5)))
+    masked[3, 2] = np.ma.masked
+    told = r"column 'x', row 3: the mask would be lost.*got 1 of 5 rows.*numpy\.ma\.filled"
+    with pytest.raises(InvalidArgumentError, match=f"(?s){told}"):
+        predictor({"x": masked})
+    for column in ([*masked], column_of(*masked)):
+        with pytest.raises(InvalidArgumentError, match=r"row 3: .*got masked elements"):
+            predictor({"x": column})
+
+
 def test_real_numbers_are_quantised_only_if_that_is_said() -> None:
     pixels = np.random.default_rng(2).integers(0, 256, (5, 16, 16, 1))
     real, name = pixels / 255.0, "serving_default"
