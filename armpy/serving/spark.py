@@ -10,6 +10,7 @@ import numpy as np
 from pyspark.ml.functions import predict_batch_udf
 from pyspark.sql import types
 
+from armpy.core.arguments import check_whole
 from armpy.errors import InvalidArgumentError
 from armpy.execution.arrays.tensor_spec import TensorSpec
 from armpy.ops.operation import Array
@@ -54,20 +55,26 @@ def predict_udf(model: object, *, batch_size: int = 1024, **arguments: Any) -> A
     Raises
     ------
     InvalidArgumentError
-        If the model's rows are of no fixed shape, or of a type that Spark does not have.
+        If an argument cannot be used, or the model's rows are of no fixed shape or of a type that
+        Spark does not have.
     ArmpyError
         As `armpy.load`: the model is loaded here as well, for its inputs and outputs.
 
     Notes
     -----
-    The type of the result and the shapes of inputs come from the model. Workers of Spark are kept,
-    and the model with them; a row that is run again, as its worker died, has the same answer.
+    The type of the result and the shapes of inputs come from the model. Spark itself stacks the
+    rows of a batch: it fails at nulls and at rows of other lengths, and nulls within an array
+    become NaN. Drop them before.
+
+    Workers of Spark are kept, and the model with them; a row that is run again, as its worker died,
+    has the same answer.
 
     Examples
     --------
     >>> scores = armpy.serving.spark.predict_udf("model.tflite")    # doctest: +SKIP
     >>> table.withColumn("scores", scores("pixels"))                # doctest: +SKIP
     """
+    check_whole(batch_size, "predict_udf: batch_size", least=1)
     predictor = Predictor(model, **arguments)
     rows = predictor.prepare()
     chosen = arguments.get("output_columns") or {spec.name: spec.name for spec in rows.outputs}
