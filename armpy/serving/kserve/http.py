@@ -20,7 +20,7 @@ from starlette.routing import Match, Route
 
 from armpy.errors import ArmpyError, InvalidArgumentError
 from armpy.serving.contents import Array
-from armpy.serving.kserve.errors import error_response, http_exception_response
+from armpy.serving.kserve.errors import error_response, http_exception_response, version_error
 from armpy.serving.kserve.repository import ArmpyModelRepository
 from armpy.serving.metrics import ModelMetrics
 from armpy.serving.requests import HEADER, InferenceRequest, json_length, read_request
@@ -46,9 +46,13 @@ def add_routes(app: Starlette, repository: ArmpyModelRepository) -> None:
     """
     routes = _Routes(repository)
     model, changed = "/v2/models/{name}", "/v2/repository/models/{name}"
+    version = f"{model}/versions/{{version}}"
     app.router.routes[:0] = [
         _ModelRoute(repository, f"{model}/infer", routes.infer, methods=["POST"]),
         _ModelRoute(repository, model, routes.metadata, methods=["GET"]),
+        _ModelRoute(repository, f"{version}/infer", routes.no_version, methods=["POST"]),
+        _ModelRoute(repository, f"{version}/ready", routes.no_version, methods=["GET"]),
+        _ModelRoute(repository, version, routes.no_version, methods=["GET"]),
         Route("/v2/repository/index", routes.index, methods=["POST"]),
         Route(f"{changed}/load", routes.load, methods=["POST"]),
         Route(f"{changed}/unload", routes.unload, methods=["POST"]),
@@ -103,6 +107,10 @@ class _Routes:
             return JSONResponse(model.served.metadata)
         except ArmpyError as error:
             return error_response(error)
+
+    async def no_version(self, request: Request) -> Response:
+        """Refuse a version, whatever the body: KServe's routes look at that first."""
+        return error_response(version_error(request.path_params["version"]))
 
     async def index(self, request: Request) -> Response:
         """List the models."""

@@ -13,7 +13,7 @@ from kserve.protocol.grpc.interceptors import ExceptionToStatusInterceptor
 from kserve.protocol.grpc.servicer import InferenceServicer
 
 from armpy.errors import InvalidArgumentError
-from armpy.serving.kserve.errors import kserve_error
+from armpy.serving.kserve.errors import kserve_error, version_error
 from armpy.serving.kserve.messages import answer_of, request_of_message
 from armpy.serving.kserve.repository import ArmpyModelRepository
 from armpy.serving.protocol import PLATFORM
@@ -43,6 +43,8 @@ class ArmpyServicer(InferenceServicer):
         if self._repository.is_foreign(request.model_name):
             return await super().ModelInfer(request, context)
         try:
+            if request.model_version:
+                raise version_error(request.model_version)
             model = self._repository.served_model(request.model_name)
             try:
                 asked = request_of_message(request)
@@ -55,11 +57,19 @@ class ArmpyServicer(InferenceServicer):
         except Exception as error:
             raise kserve_error(error, is_grpc=True) from error
 
+    async def ModelReady(self, request: Any, context: Any) -> Any:
+        """Whether a model can answer."""  # Any: messages of gRPC
+        if request.version and not self._repository.is_foreign(request.name):
+            raise kserve_error(version_error(request.version), is_grpc=True)
+        return await super().ModelReady(request, context)
+
     async def ModelMetadata(self, request: Any, context: Any) -> Any:
         """Answer with a model's metadata."""  # Any: messages of gRPC
         if self._repository.is_foreign(request.name):
             return await super().ModelMetadata(request, context)
         try:
+            if request.version:
+                raise version_error(request.version)
             model = self._repository.served_model(request.name)
             inputs, outputs = model.get_input_types(), model.get_output_types()
         except Exception as error:

@@ -146,6 +146,42 @@ def test_raw_and_typed_contents_do_not_go_together(server: KServeProcess) -> Non
         send(server.grpc_address, request)
 
 
+NO_VERSION = "request: models have no versions. Expected none; got '1'. Leave the version out."
+
+
+@pytest.mark.parametrize(
+    ("verb", "path", "body"),
+    [
+        ("GET", "", None),
+        ("GET", "/ready", None),
+        ("POST", "/infer", json.dumps(good()).encode()),
+        ("POST", "/infer", b"{}"),
+        ("POST", "/infer", b"{"),
+    ],
+)
+def test_a_version_is_501_whatever_the_body(
+    server: KServeProcess, verb: str, path: str, body: bytes | None
+) -> None:
+    headers = {"Content-Type": "application/json"}
+    status, _, answer = server.send(verb, f"/v2/models/mixed/versions/1{path}", body, headers)
+    assert (status, check_error(status, answer)) == (501, NO_VERSION)
+
+
+@pytest.mark.parametrize("call", ["ModelInfer", "ModelMetadata", "ModelReady"])
+def test_a_version_is_unimplemented_in_the_same_words(server: KServeProcess, call: str) -> None:
+    modules = grpc_modules()
+    if call == "ModelInfer":
+        request = request_of(good())
+        request.model_version = "1"
+    else:
+        request = getattr(modules.pb, f"{call}Request")(name="mixed", version="1")
+    with modules.grpc.insecure_channel(server.grpc_address) as channel:
+        stub = modules.stub(channel)
+        with pytest.raises(modules.grpc.RpcError) as caught:
+            getattr(stub, call)(request, timeout=60)
+    assert (caught.value.code().name, caught.value.details()) == ("UNIMPLEMENTED", NO_VERSION)
+
+
 def test_an_unknown_model_is_not_found(server: KServeProcess) -> None:
     request = request_of(good())
     request.model_name = "nope"
