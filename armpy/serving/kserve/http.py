@@ -89,7 +89,7 @@ class _Routes:
                 run = asyncio.create_task(model.infer_in_place(asked))
                 served, outputs = await _while_connected(request, run)
             return await _written(served, asked, outputs)
-        except HTTPException:  # the body is too long
+        except HTTPException:  # the body is too long, or compressed
             raise
         except ClientDisconnect:
             return Response(status_code=499)
@@ -182,12 +182,24 @@ class BodyLimit:
 async def _read(request: Request, metrics: ModelMetrics) -> InferenceRequest:
     """The inference that is asked for."""
     try:
-        body = await request.body()
+        body = await _body(request)
         length = json_length(request.headers.get(HEADER))
         return await _apart(len(body), lambda: read_request(body, length))
     except (InvalidArgumentError, HTTPException):
         metrics.requested("INVALID_ARGUMENT")
         raise
+
+
+async def _body(request: Request) -> bytes:
+    """The body, which nobody has compressed."""
+    told = ",".join(request.headers.getlist("Content-Encoding")).lower()
+    if {word.strip() for word in told.split(",")} - {"", "identity"}:
+        raise HTTPException(
+            415,
+            f"The header Content-Encoding cannot be used: expected none or identity, got {told!r}. "
+            "Send the body uncompressed",
+        )
+    return await request.body()
 
 
 async def _written(

@@ -59,6 +59,20 @@ def test_tritonclient_over_http(server: KServeProcess, binary: bool) -> None:
         client.close()
 
 
+@pytest.mark.parametrize("algorithm", ["gzip", "deflate"])
+def test_tritonclient_is_told_to_send_bodies_uncompressed(
+    server: KServeProcess, algorithm: str
+) -> None:
+    triton = pytest.importorskip("tritonclient.http", reason="tritonclient is not installed")
+    client = triton.InferenceServerClient(server.http_address)
+    try:
+        with pytest.raises(triton.InferenceServerException, match="uncompressed") as caught:
+            client.infer("mixed", triton_inputs(triton), request_compression_algorithm=algorithm)
+        assert caught.value.status() == "415"
+    finally:
+        client.close()
+
+
 GRPC_CLIENT = """
 import sys, numpy as np
 import tritonclient.grpc as triton

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Callable
 from typing import Any
@@ -88,6 +89,25 @@ def test_a_body_that_is_no_request_is_400(
     status, _, answer = server.send("POST", "/v2/models/mixed/infer", body, headers)
     assert status == 400
     check_error(status, answer)
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "deflate", "identity, gzip"])
+def test_a_compressed_body_is_415(server: KServeProcess, encoding: str) -> None:
+    body, headers = gzip.compress(json.dumps(good()).encode()), {"Content-Encoding": encoding}
+    status, _, answer = server.send("POST", "/v2/models/mixed/infer", body, headers)
+    assert status == 415
+    text = check_error(status, answer)
+    assert "Content-Encoding" in text
+    assert f"got '{encoding}'" in text
+    assert "uncompressed" in text
+
+
+@pytest.mark.parametrize("encoding", ["", "identity", "Identity"])
+def test_a_body_that_says_it_is_not_compressed_is_answered(
+    server: KServeProcess, encoding: str
+) -> None:
+    body, headers = json.dumps(good()).encode(), {"Content-Encoding": encoding}
+    assert server.send("POST", "/v2/models/mixed/infer", body, headers)[0] == 200
 
 
 def request_of(document: dict[str, Any]) -> Any:
