@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from armpy.errors import InvalidArgumentError
+from armpy.errors import InvalidArgumentError, UnimplementedError
 from armpy.serving.contents import Array, array_of_bytes, array_of_numbers, bytes_of, numbers_of
 from armpy.serving.protocol import Parameter, datatype_of
 from armpy.types import DataType
@@ -93,6 +93,8 @@ def read_request(
     ------
     InvalidArgumentError
         If it is not what the protocol says.
+    UnimplementedError
+        If an output is asked for in a way that there is not; see `check_output`.
     """
     whole = memoryview(body)
     length = len(whole) if header_length is None else header_length
@@ -127,6 +129,12 @@ def request_of(document: object, binary: memoryview = _NOTHING) -> InferenceRequ
                 raise _wrong(
                     "binary_data_size cannot be used", f"0 to {len(binary)}, which are left", size
                 )
+            if entry.get("data") is not None:
+                raise InvalidArgumentError(
+                    "there are both 'data' and binary_data_size",
+                    where=f"input '{name}'",
+                    fix="Send its elements once",
+                )
             inputs[name] = array_of_bytes(name, datatype, shape, binary[:size])
             binary = binary[size:]
         datatypes[name] = datatype
@@ -140,10 +148,27 @@ def request_of(document: object, binary: memoryview = _NOTHING) -> InferenceRequ
         datatypes,
         names,
         frozenset(n for n, e in zip(names, wanted, strict=True) if _asks_binary(e, n)),
-        parameters.get("binary_data_output") is True,
+        _flag(parameters, "binary_data_output", "the request"),
         _field(document, "id", str) if "id" in document else "",
         parameters,
     )
+
+
+def check_output(name: str, parameters: Mapping[str, Parameter]) -> None:
+    """Check that an output is wanted in a way that there is.
+
+    Raises
+    ------
+    UnimplementedError
+        If it is to be labels, or to lie in shared memory, as Triton can do.
+    """
+    for word in ("classification", "shared_memory_region"):
+        if parameters.get(word):
+            raise UnimplementedError(
+                f"the parameter {word} is Triton's alone",
+                where=f"output '{name}'",
+                fix="Ask for the output without it",
+            )
 
 
 def write_answer(
@@ -227,7 +252,18 @@ def _parameters(document: Mapping[str, Any], where: str) -> Mapping[str, Any]:  
 
 def _asks_binary(entry: Mapping[str, Any], name: str) -> bool:  # Any: JSON
     """Whether an output is asked for as bytes."""
-    return _parameters(entry, f"output '{name}'").get("binary_data") is True
+    where = f"output '{name}'"
+    parameters = _parameters(entry, where)
+    check_output(name, parameters)
+    return _flag(parameters, "binary_data", where)
+
+
+def _flag(parameters: Mapping[str, Any], key: str, where: str) -> bool:  # Any: JSON
+    """A parameter that is true or false, which it is if it is not there."""
+    found = parameters.get(key, False)
+    if isinstance(found, bool):
+        return found
+    raise _wrong(f"the parameter {key} of {where} cannot be used", "true or false", repr(found))
 
 
 def _no_constant(text: str) -> float:

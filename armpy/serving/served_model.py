@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from armpy.errors import InvalidArgumentError, ModelUnavailableError
+from armpy.errors import InvalidArgumentError, ModelUnavailableError, UnimplementedError
 from armpy.model.model import Model
 from armpy.serving.contents import Array
 from armpy.serving.metrics import ModelMetrics
@@ -66,7 +66,7 @@ class ServedModel:
         """Read a request's body, and count it if it cannot be read; see `read_request`."""
         try:
             return read_request(body, header_length)
-        except InvalidArgumentError as error:
+        except (InvalidArgumentError, UnimplementedError) as error:
             self.metrics.requested(status_of(error).grpc)
             raise
 

@@ -133,6 +133,14 @@ WRONG = {
     "infinity": (body_of().replace(b"-2]", b"-1e400]"), "is too large"),
     "long time-out": (body_of(parameters={"timeout": 10**400}), "the time-out cannot be used"),
     "time-out": (body_of(parameters={"timeout": -1}), "the time-out cannot be used"),
+    "bytes of all": (
+        body_of(parameters={"binary_data_output": "yes"}),
+        "binary_data_output of the request cannot be used. Expected true or false; got 'yes'",
+    ),
+    "bytes of one": (
+        body_of(outputs=[{"name": "real", "parameters": {"binary_data": 1}}]),
+        "binary_data of output 'real' cannot be used. Expected true or false; got 1",
+    ),
     "parameters": (body_of(parameters=3), "parameters of the request cannot be used"),
 }
 
@@ -153,6 +161,8 @@ def test_wrong_requests_are_the_clients_fault(served: ServedModel, kind: str) ->
         ({"shape": [1, 3], "data": [1, 2, 3]}, "serving_default_x:0"),
         ({"name": "y"}, "missing 'serving_default_x:0'; not known 'y'"),
         ({"parameters": {"binary_data_size": 4}}, "binary_data_size cannot be used"),
+        ({"parameters": {"binary_data_size": "yes"}}, "binary_data_size cannot be used"),
+        ({"parameters": {"binary_data_size": 0}}, "both 'data' and binary_data_size"),
     ],
 )
 def test_wrong_inputs_are_named(
@@ -162,6 +172,18 @@ def test_wrong_inputs_are_named(
     inputs[0] |= change
     status, answer, _ = served.answer(body_of(inputs=inputs))
     assert (status, message in json.loads(answer)["error"]) == (400, True), answer
+
+
+@pytest.mark.parametrize("parameters", [{"classification": 3}, {"shared_memory_region": "r"}])
+def test_outputs_are_neither_labels_nor_in_shared_memory(
+    served: ServedModel, parameters: dict[str, object]
+) -> None:
+    status, answer, _ = served.answer(body_of(outputs=[{"name": "real", "parameters": parameters}]))
+    assert status == 501
+    told = f"output 'real': the parameter {next(iter(parameters))} is Triton's alone"
+    assert told in json.loads(answer)["error"]
+    by_name = {(m.name, m.labels.get("code")): m for m in served.metrics.metrics()}
+    assert by_name["armpy_requests", "UNIMPLEMENTED"].value == 1
 
 
 def test_a_closed_model_is_not_the_clients_fault(served: ServedModel) -> None:

@@ -18,13 +18,14 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Match, Route
 
-from armpy.errors import ArmpyError, InvalidArgumentError
+from armpy.errors import ArmpyError, InvalidArgumentError, UnimplementedError
 from armpy.serving.contents import Array
 from armpy.serving.kserve.errors import error_response, http_exception_response, version_error
 from armpy.serving.kserve.repository import ArmpyModelRepository
 from armpy.serving.metrics import ModelMetrics
 from armpy.serving.requests import HEADER, InferenceRequest, json_length, read_request
 from armpy.serving.served_model import ServedModel
+from armpy.serving.status import status_of
 
 T = TypeVar("T")
 
@@ -185,8 +186,11 @@ async def _read(request: Request, metrics: ModelMetrics) -> InferenceRequest:
         body = await _body(request)
         length = json_length(request.headers.get(HEADER))
         return await _apart(len(body), lambda: read_request(body, length))
-    except (InvalidArgumentError, HTTPException):
+    except HTTPException:
         metrics.requested("INVALID_ARGUMENT")
+        raise
+    except (InvalidArgumentError, UnimplementedError) as error:
+        metrics.requested(status_of(error).grpc)
         raise
 
 
@@ -199,7 +203,8 @@ async def _body(request: Request) -> bytes:
             f"The header Content-Encoding cannot be used: expected none or identity, got {told!r}. "
             "Send the body uncompressed",
         )
-    return await request.body()
+    body: bytes = await request.body()
+    return body
 
 
 async def _written(

@@ -17,7 +17,7 @@ from armpy.serving.contents import (
     bytes_of,
     contents_of,
 )
-from armpy.serving.requests import InferenceRequest
+from armpy.serving.requests import InferenceRequest, check_output
 from armpy.serving.served_model import ServedModel
 
 
@@ -32,6 +32,8 @@ def request_of_message(request: Any) -> InferenceRequest:  # Any: a message of g
     ------
     InvalidArgumentError
         If its inputs cannot be used.
+    UnimplementedError
+        If an output is asked for in a way that there is not; see `check_output`.
     """
     raw = request.raw_input_contents
     if raw and len(raw) != len(request.inputs):
@@ -51,6 +53,8 @@ def request_of_message(request: Any) -> InferenceRequest:  # Any: a message of g
             )
         make, given = (array_of_bytes, raw[index]) if raw else (array_of_contents, tensor.contents)
         inputs[tensor.name] = make(tensor.name, tensor.datatype, tensor.shape, given)
+    for output in request.outputs:
+        check_output(output.name, to_http_parameters(output.parameters))
     return InferenceRequest(
         inputs,
         {tensor.name: tensor.datatype for tensor in request.inputs},

@@ -39,7 +39,7 @@ from armpy.serving.kserve.errors import kserve_error
 from armpy.serving.kserve.messages import answer_of
 from armpy.serving.metrics import ModelMetrics
 from armpy.serving.protocol import tensor_metadata
-from armpy.serving.requests import InferenceRequest
+from armpy.serving.requests import InferenceRequest, check_output
 from armpy.serving.served_model import ServedModel
 
 _log = logging.getLogger("armpy.serving")
@@ -298,6 +298,8 @@ def _plain_metadata(spec: TensorSpec) -> dict[str, object]:
 def _request_of(payload: InferRequest) -> InferenceRequest:
     """The request in armpy's words."""
     wanted = payload.request_outputs or ()
+    for output in wanted:
+        check_output(output.name, to_http_parameters(output.parameters or {}))
     return InferenceRequest(
         {tensor.name: _array_of(tensor) for tensor in payload.inputs},
         {tensor.name: tensor.datatype for tensor in payload.inputs},

@@ -12,7 +12,7 @@ from kserve.protocol.grpc.grpc_predict_v2_pb2_grpc import (
 from kserve.protocol.grpc.interceptors import ExceptionToStatusInterceptor
 from kserve.protocol.grpc.servicer import InferenceServicer
 
-from armpy.errors import InvalidArgumentError
+from armpy.errors import InvalidArgumentError, UnimplementedError
 from armpy.serving.kserve.errors import kserve_error, version_error
 from armpy.serving.kserve.messages import answer_of, request_of_message
 from armpy.serving.kserve.repository import ArmpyModelRepository
@@ -48,7 +48,7 @@ class ArmpyServicer(InferenceServicer):
             model = self._repository.served_model(request.model_name)
             try:
                 asked = request_of_message(request)
-            except InvalidArgumentError as error:
+            except (InvalidArgumentError, UnimplementedError) as error:
                 model.metrics.requested(status_of(error).grpc)
                 raise
             served, outputs = await model.infer(asked)

@@ -70,6 +70,18 @@ def test_nothing_is_rounded(mixed: Any) -> None:  # Any: KServe's
     assert caught.value.status_code == 400
 
 
+def test_labels_are_not_given(mixed: Any) -> None:  # Any: KServe's
+    from starlette.exceptions import HTTPException
+
+    asked = request()
+    asked.request_outputs = [
+        kserve.protocol.infer_type.RequestedOutput("double", {"classification": 2})
+    ]
+    with pytest.raises(HTTPException, match="classification") as caught:
+        asyncio.run(mixed.predict(asked))
+    assert caught.value.status_code == 501
+
+
 def test_errors_over_grpc_are_its_codes(mixed: Any) -> None:  # Any: KServe's
     import grpc
     from grpc_interceptor.exceptions import GrpcException

@@ -73,6 +73,21 @@ def test_tritonclient_is_told_to_send_bodies_uncompressed(
         client.close()
 
 
+def test_tritonclient_is_told_that_there_are_no_labels(server: KServeProcess) -> None:
+    triton = pytest.importorskip("tritonclient.http", reason="tritonclient is not installed")
+    client = triton.InferenceServerClient(server.http_address)
+    counted = {"model": "mixed", "code": "UNIMPLEMENTED"}
+    before = server.metric("armpy_requests_total", **counted)
+    try:
+        outputs = [triton.InferRequestedOutput("double", class_count=2)]
+        with pytest.raises(triton.InferenceServerException, match="classification") as caught:
+            client.infer("mixed", triton_inputs(triton), outputs=outputs)
+        assert caught.value.status() == "501"
+    finally:
+        client.close()
+    assert server.metric("armpy_requests_total", **counted) == before + 1
+
+
 GRPC_CLIENT = """
 import sys, numpy as np
 import tritonclient.grpc as triton

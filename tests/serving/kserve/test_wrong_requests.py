@@ -202,6 +202,14 @@ def test_a_version_is_unimplemented_in_the_same_words(server: KServeProcess, cal
     assert (caught.value.code().name, caught.value.details()) == ("UNIMPLEMENTED", NO_VERSION)
 
 
+def test_labels_are_unimplemented(server: KServeProcess) -> None:
+    request = request_of(good())
+    request.outputs.add(name="double").parameters["classification"].int64_param = 2
+    with pytest.raises(CallError, match="output 'double': the parameter classification") as caught:
+        send(server.grpc_address, request)
+    assert caught.value.code == "UNIMPLEMENTED"
+
+
 def test_an_unknown_model_is_not_found(server: KServeProcess) -> None:
     request = request_of(good())
     request.model_name = "nope"
