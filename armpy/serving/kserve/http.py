@@ -9,6 +9,7 @@ integer, answers some errors with 422 and words of its own, and NaN with ``null`
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -125,7 +126,13 @@ class _Routes:
         name = request.path_params["name"]
         try:
             self._repository.check_open()
+            body = await _body(request)
+            await _apart(len(body), lambda: _check_load(name, body))
             await self._repository.load(name)
+        except HTTPException:  # the body is too long, or compressed
+            raise
+        except ClientDisconnect:
+            return Response(status_code=499)
         except Exception as error:  # noqa: BLE001 - told to the client
             return error_response(error)
         return JSONResponse({"name": name, "load": True})
@@ -205,6 +212,32 @@ async def _body(request: Request) -> bytes:
         )
     body: bytes = await request.body()
     return body
+
+
+def _check_load(name: str, body: bytes) -> None:
+    """Check that a model is to be loaded as its file is: Triton could take another in the body."""
+    where = f"load of model '{name}'"
+    try:
+        document = json.loads(body) if body else {}
+    except (ValueError, RecursionError) as error:
+        raise InvalidArgumentError(
+            "the body is no JSON", where=where, expected="nothing, or an object", actual=str(error)
+        ) from error
+    parameters = document.get("parameters", {}) if isinstance(document, dict) else document
+    if not isinstance(parameters, dict):
+        raise InvalidArgumentError(
+            "the body cannot be used",
+            where=where,
+            expected="nothing, or an object whose 'parameters' are one",
+            actual=type(parameters).__name__,
+        )
+    for word in parameters:
+        if word == "config" or word.startswith("file:"):
+            raise UnimplementedError(
+                f"the parameter {word} is Triton's alone",
+                where=where,
+                fix="Put the file into the folder of models, and load it without the parameter",
+            )
 
 
 async def _written(

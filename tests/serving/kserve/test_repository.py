@@ -13,6 +13,7 @@ from armpy import ModelNotFoundError
 from armpy.errors import InvalidArgumentError
 from tests.support.inference_calls import grpc_modules
 from tests.support.kserve_server import KServeProcess
+from tests.support.open_inference import check_error
 
 pytest.importorskip("kserve", reason="kserve is not installed")
 
@@ -115,6 +116,58 @@ def test_a_damaged_file_is_the_servers_fault_and_told_in_armpys_words(
     assert status == 500
     assert "damaged.armpy" in json.loads(body)["error"]
     assert "Error type" not in json.loads(body)["error"]
+
+
+LOAD = "/v2/repository/models/halves/load"
+
+
+@pytest.mark.parametrize("word", ["config", "file:1/model.onnx"])
+def test_a_load_that_brings_another_model_is_501(server: KServeProcess, word: str) -> None:
+    body = json.dumps({"parameters": {word: "e30="}}).encode()
+    status, _, answer = server.send("POST", LOAD, body)
+    assert status == 501
+    assert f"load of model 'halves': the parameter {word}" in check_error(status, answer)
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        (b"{", "no JSON"),
+        (b"\xff", "no JSON"),
+        (b"[" * 100_000, "no JSON"),
+        (b"[]", "got list"),
+        (b"null", "got NoneType"),
+        (b'{"parameters": [1]}', "got list"),
+        (b'{"parameters": null}', "got NoneType"),
+    ],
+)
+def test_a_load_with_a_wrong_body_is_400(server: KServeProcess, body: bytes, told: str) -> None:
+    status, _, answer = server.send("POST", LOAD, body)
+    assert status == 400
+    text = check_error(status, answer)
+    assert "load of model 'halves'" in text
+    assert told in text
+
+
+def test_a_load_with_a_compressed_body_is_415(server: KServeProcess) -> None:
+    assert server.send("POST", LOAD, b"{}", {"Content-Encoding": "gzip"})[0] == 415
+
+
+@pytest.mark.parametrize("body", [b"", b"{}", b'{"parameters": {}}', b'{"parameters": {"a": 1}}'])
+def test_a_load_that_brings_nothing_is_answered(server: KServeProcess, body: bytes) -> None:
+    assert server.send("POST", LOAD, body)[0] == 200
+
+
+def test_tritonclient_loads_and_unloads_over_http(server: KServeProcess) -> None:
+    triton = pytest.importorskip("tritonclient.http", reason="tritonclient is not installed")
+    client = triton.InferenceServerClient(server.http_address)
+    try:
+        with pytest.raises(triton.InferenceServerException, match="the parameter config"):
+            client.load_model("halves", config="{}")
+        client.unload_model("halves", unload_dependents=True)
+        client.load_model("halves")
+    finally:
+        client.close()
 
 
 def test_models_are_loaded_and_unloaded_by_grpc(server: KServeProcess) -> None:
