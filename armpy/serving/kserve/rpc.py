@@ -82,6 +82,7 @@ class ArmpyServicer(InferenceServicer):
         """Load a model's file."""  # Any: messages of gRPC
         try:
             self._repository.check_open()
+            _check_named(request.model_name)
             await self._repository.load(request.model_name)
         except Exception as error:
             raise kserve_error(error, is_grpc=True) from error
@@ -91,10 +92,22 @@ class ArmpyServicer(InferenceServicer):
         """Unload a model."""  # Any: messages of gRPC
         try:
             self._repository.check_open()
+            _check_named(request.model_name)
             self._repository.unload(request.model_name)
         except Exception as error:
             raise kserve_error(error, is_grpc=True) from error
         return pb.RepositoryModelUnloadResponse(model_name=request.model_name, isUnloaded=True)
+
+
+def _check_named(name: str) -> None:
+    """Check that a call names a model."""
+    if not name:
+        raise InvalidArgumentError(
+            "the call names no model",
+            where="request",
+            expected="model_name in field 1, as KServe's messages have it",
+            fix="Triton's client sends it in another field over gRPC: use its client for HTTP",
+        )
 
 
 def make_server(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -174,6 +176,42 @@ def test_models_are_loaded_and_unloaded_by_grpc(server: KServeProcess) -> None:
     assert change(server, "unload", "halves").isUnloaded
     assert change(server, "load", "halves").isLoaded
     assert server.send("GET", "/v2/models/halves/ready")[0] == 200
+
+
+TRITON = """
+import sys, tritonclient.grpc as triton
+with triton.InferenceServerClient(sys.argv[1]) as client:
+    for change in (client.load_model, client.unload_model):
+        try:
+            change("halves")
+        except triton.InferenceServerException as error:
+            print(error.status(), error.message())
+"""
+
+
+def test_tritonclient_is_told_to_load_and_unload_over_http(server: KServeProcess) -> None:
+    pytest.importorskip("tritonclient", reason="tritonclient is not installed")
+    # In a process of its own: both packages register messages of the same names.
+    told = subprocess.run(
+        [sys.executable, "-c", TRITON, server.grpc_address],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    error = "StatusCode.INVALID_ARGUMENT request: the call names no model. Expected model_name"
+    lines = told.stdout.splitlines()
+    assert len(lines) == 2
+    assert all(line.startswith(error) and "use its client for HTTP" in line for line in lines)
+
+
+@pytest.mark.parametrize("verb", ["load", "unload"])
+def test_a_call_that_names_no_model_is_an_invalid_argument(
+    server: KServeProcess, verb: str
+) -> None:
+    with pytest.raises(grpc_modules().grpc.RpcError, match="names no model") as caught:
+        change(server, verb, "")
+    assert caught.value.code().name == "INVALID_ARGUMENT"
 
 
 def change(server: KServeProcess, verb: str, name: str) -> Any:
