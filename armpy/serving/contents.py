@@ -38,6 +38,9 @@ _FIELDS = {
 }
 """Field of gRPC's ``InferTensorContents`` that has a datatype's elements; the rest are sent raw."""
 
+_ALL_FIELDS = (*dict.fromkeys(_FIELDS.values()), "bytes_contents")
+"""Every field of that message, once."""
+
 RAW_ONLY = frozenset(("FP16", "BF16"))
 """Datatypes that gRPC has no typed contents for."""
 
@@ -128,10 +131,20 @@ def array_of_contents(
     Raises
     ------
     InvalidArgumentError
-        As for `array_of_numbers`, and if the datatype is sent raw only.
+        As for `array_of_numbers`, and if the datatype is sent raw only, or elements are in the
+        field of another.
     """
     field = _FIELDS.get(datatype)
     if field is not None:
+        filled = [one for one in _ALL_FIELDS if one != field and getattr(contents, one, None)]
+        if filled:
+            raise InvalidArgumentError(
+                "elements are in the field of another datatype",
+                where=f"input '{name}'",
+                expected=f"{field} for {datatype}",
+                actual=", ".join(filled),
+                fix="Put them into the one field, or say what datatype they are",
+            )
         return array_of_numbers(name, datatype, shape, list(getattr(contents, field)))
     dtype_of(datatype, f"input '{name}'")
     raise InvalidArgumentError(

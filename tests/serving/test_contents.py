@@ -123,11 +123,20 @@ def test_bytes_are_not_copied() -> None:
 
 
 def test_typed_contents_are_taken_from_the_datatypes_field() -> None:
-    contents = SimpleNamespace(int_contents=[-3, 4], fp32_contents=[9.0], bool_contents=[])
+    contents = SimpleNamespace(int_contents=[-3, 4], bool_contents=[])
     assert array_of_contents("x", "INT8", [2], contents).tolist() == [-3, 4]
-    assert array_of_contents("x", "BOOL", [0], contents).shape == (0,)
+    assert array_of_contents("x", "BOOL", [0], SimpleNamespace(bool_contents=[])).shape == (0,)
     with pytest.raises(InvalidArgumentError, match="raw_input_contents"):
         array_of_contents("x", "FP16", [1], contents)
+
+
+@pytest.mark.parametrize("own", [[], [1]])
+@pytest.mark.parametrize("other", ["fp32_contents", "bytes_contents"])
+def test_typed_contents_in_another_field_are_named(own: list[int], other: str) -> None:
+    contents = SimpleNamespace(int_contents=own, **{other: [1]})
+    told = f"'x': elements are in .* Expected int_contents for INT32; got {other}"
+    with pytest.raises(InvalidArgumentError, match=told):
+        array_of_contents("x", "INT32", [1], contents)
 
 
 def test_json_does_not_say_infinity() -> None:

@@ -210,6 +210,16 @@ def test_labels_are_unimplemented(server: KServeProcess) -> None:
     assert caught.value.code == "UNIMPLEMENTED"
 
 
+def test_contents_in_the_field_of_another_datatype_are_named(server: KServeProcess) -> None:
+    request = request_of(good())
+    request.inputs[1].contents.Clear()
+    request.inputs[1].contents.fp32_contents.extend([1, 2, 3])
+    told = "input 'n': .* Expected int_contents for INT32; got fp32_contents"
+    with pytest.raises(CallError, match=told) as caught:
+        send(server.grpc_address, request)
+    assert caught.value.code == "INVALID_ARGUMENT"
+
+
 def test_an_unknown_model_is_not_found(server: KServeProcess) -> None:
     request = request_of(good())
     request.model_name = "nope"
