@@ -117,7 +117,10 @@ def request_of(document: object, binary: memoryview = _NOTHING) -> InferenceRequ
         name, datatype, shape = (_field(entry, *one) for one in _TENSOR)
         if name in inputs:
             raise _wrong("an input comes twice", "each once", repr(name))
-        size = _parameters(entry, f"input '{name}'").get("binary_data_size")
+        where = f"input '{name}'"
+        given = _parameters(entry, where)
+        size = given.get("binary_data_size")
+        _flag(given, "binary_data", where)
         if size is None:
             array = array_of_numbers(name, datatype, shape, _field(entry, "data", list))
             # Python reads 1e400 as infinity.
@@ -132,7 +135,7 @@ def request_of(document: object, binary: memoryview = _NOTHING) -> InferenceRequ
             if entry.get("data") is not None:
                 raise InvalidArgumentError(
                     "there are both 'data' and binary_data_size",
-                    where=f"input '{name}'",
+                    where=where,
                     fix="Send its elements once",
                 )
             inputs[name] = array_of_bytes(name, datatype, shape, binary[:size])

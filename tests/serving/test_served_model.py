@@ -162,6 +162,7 @@ def test_wrong_requests_are_the_clients_fault(served: ServedModel, kind: str) ->
         ({"name": "y"}, "missing 'serving_default_x:0'; not known 'y'"),
         ({"parameters": {"binary_data_size": 4}}, "binary_data_size cannot be used"),
         ({"parameters": {"binary_data_size": "yes"}}, "binary_data_size cannot be used"),
+        ({"parameters": {"binary_data": "yes"}}, "the parameter binary_data of input"),
         ({"parameters": {"binary_data_size": 0}}, "both 'data' and binary_data_size"),
     ],
 )
