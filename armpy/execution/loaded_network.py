@@ -16,6 +16,8 @@ from armpy.errors import (
     ArmpyError,
     InvalidArgumentError,
     LayerValidationError,
+    ParserError,
+    UnsupportedOperatorError,
 )
 from armpy.execution import background
 from armpy.execution.arrays.imported_tensor import ImportedTensor
@@ -735,7 +737,14 @@ class LoadedNetwork:
         self._check_shapes(shapes)
         if self.graph.is_fully_shaped:
             return self.graph
-        return specialize(self.graph, shapes, (), self._evaluator)
+        try:
+            return specialize(self.graph, shapes, (), self._evaluator)
+        except UnsupportedOperatorError:
+            raise
+        except ParserError as error:
+            # Parts of a file that wait for shapes are read now: its other parts have been before.
+            told = str(error).rstrip(".")
+            raise LayerValidationError(f"the inputs' shapes do not fit: {told}") from error
 
     def _keep(self, key: PlanKey, plan: ProgramPlan) -> ProgramPlan:
         """Put a plan at the fresh end of the cache."""

@@ -618,7 +618,7 @@ class ControlFlowNode(Composite):
 
     def expand(self, build: LayerBuilder, inputs: Sequence[Value | None]) -> Sequence[Value]:
         """Run the node with what is known now."""
-        refusals = Refusals(knows_shapes=True)
+        refusals = Refusals()
         walker = Walker(build, self.functions, refusals, folds=True)
         given = [value for value in inputs if value is not None]
         items = formed(given, self.forms)

@@ -131,19 +131,11 @@ class RefusedDependency(Exception):  # noqa: N818 - what is wrong has been noted
 
 
 class Refusals:
-    """Nodes that cannot be converted, collected for one error.
+    """Nodes that cannot be converted, collected for one error."""
 
-    Parameters
-    ----------
-    knows_shapes : bool
-        Whether they have waited for the inputs' shapes: layers that do not fit are no fault of the
-        file then.
-    """
-
-    def __init__(self, *, knows_shapes: bool = False) -> None:
+    def __init__(self) -> None:
         self._unknown: Counter[str] = Counter()
         self._reasons: list[str] = []
-        self._are_shapes = knows_shapes
 
     def unknown(self, node: onnx.NodeProto) -> None:
         """Note a node of an operator that armpy does not have."""
@@ -158,7 +150,6 @@ class Refusals:
             scope.lost.update(names)
         except ArmpyError as error:
             self._reasons.append(str(located(lambda: label, error)).rstrip("."))
-            self._are_shapes &= isinstance(error, LayerValidationError)
             scope.lost.update(names)
 
     def check(self) -> None:
@@ -168,8 +159,6 @@ class Refusals:
         ------
         UnsupportedOperatorError
             If there are operators that armpy does not have.
-        LayerValidationError
-            If all others are layers that do not fit the inputs' shapes.
         ParserError
             If there are other nodes only.
         """
@@ -182,8 +171,6 @@ class Refusals:
             )
             error.operators = MappingProxyType(dict(self._unknown))
             raise error
-        if reasons and self._are_shapes:
-            raise LayerValidationError(f"the inputs' shapes do not fit: {reasons}")
         if reasons:
             raise ParserError(f"the model cannot be converted: {reasons}")
 
@@ -557,7 +544,7 @@ class PostponedNodes(Composite):
 
     def expand(self, build: LayerBuilder, inputs: Sequence[Value | None]) -> Sequence[Value]:
         """Convert the nodes with what is known now."""
-        refusals = Refusals(knows_shapes=True)
+        refusals = Refusals()
         walker = Walker(build, self.functions, refusals, folds=True)
         items = formed([value for value in inputs if value is not None], list(self.forms.values()))
         scope = self.scope.child(dict(zip(self.forms, items, strict=True)))
