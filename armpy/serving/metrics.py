@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
@@ -13,6 +14,8 @@ from weakref import WeakSet
 
 from armpy.backend.progress import Progress, watch_progress
 from armpy.core.resident_memory import resident_bytes
+from armpy.errors import ArmpyError
+from armpy.serving.status import status_of
 
 SECONDS = (*(m * 10.0**e for e in range(-5, 1) for m in (1, 2.5, 5)), 10.0)
 """Upper bounds of the buckets of times: 10 us to 10 s."""
@@ -103,6 +106,15 @@ class ModelMetrics:
         """Count requests that were answered: ``OK``, or the name of gRPC's code."""
         with self._lock:
             self._requests[outcome] += number
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Count a request that cannot be read, by its error."""
+        try:
+            yield
+        except ArmpyError as error:
+            self.requested(status_of(error).grpc)
+            raise
 
     def executed(self, rows: int, compute_s: float, queue_s: Sequence[float] = ()) -> None:
         """Count a batch, and how long its requests have waited for it, in seconds."""

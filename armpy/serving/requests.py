@@ -174,6 +174,17 @@ def check_output(name: str, parameters: Mapping[str, Parameter]) -> None:
             )
 
 
+def version_error(version: str) -> UnimplementedError:
+    """The error for a request that names a model's version, where there are none."""
+    return UnimplementedError(
+        "models have no versions",
+        where="request",
+        expected="none",
+        actual=repr(version),
+        fix="Leave the version out",
+    )
+
+
 def write_answer(
     request: InferenceRequest,
     outputs: Mapping[str, Array],

@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from armpy.errors import InvalidArgumentError, ModelUnavailableError, UnimplementedError
+from armpy.errors import InvalidArgumentError, ModelUnavailableError
 from armpy.model.model import Model
 from armpy.serving.contents import Array
 from armpy.serving.metrics import ModelMetrics
@@ -64,11 +64,8 @@ class ServedModel:
         self, body: bytes | bytearray | memoryview, header_length: int | None = None
     ) -> InferenceRequest:
         """Read a request's body, and count it if it cannot be read; see `read_request`."""
-        try:
+        with self.metrics.reading():
             return read_request(body, header_length)
-        except (InvalidArgumentError, UnimplementedError) as error:
-            self.metrics.requested(status_of(error).grpc)
-            raise
 
     def written(
         self, request: InferenceRequest, outputs: Mapping[str, Array]

@@ -123,6 +123,24 @@ def test_no_model_answers_at_paths_that_are_not_its_own(
     assert (status, words in str(told)) == (expected_status, True), told
 
 
+@pytest.mark.parametrize(
+    ("path", "expected_route"),
+    [
+        ("/", ("", "any")),
+        ("/v2/health/ready", ("", "health")),
+        ("/v2/models/ready", ("ready", "metadata")),
+        ("/v2/models/ready/ready", ("ready", "ready")),
+        ("/app/v2/models/v2/infer", ("v2", "infer")),
+    ],
+)
+def test_names_of_models_are_no_words_of_paths(path: str, expected_route: tuple[str, str]) -> None:
+    from armpy.serving.ray.deployment import _route
+
+    assert _route({"path": path, "root_path": "/app" if path.startswith("/app") else ""}) == (
+        expected_route
+    )
+
+
 def test_a_request_of_no_rows_gets_none(served: Any) -> None:
     status, document = post(f"/v2/models/{NAME}/infer", body_of(pixels(np.arange(0))))
     assert status == 200

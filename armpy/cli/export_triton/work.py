@@ -170,9 +170,7 @@ def _source_options(request: CliLoadRequest) -> dict[str, Any]:  # Any: as `armp
     """How the model's own file is read, which a prepared one knows by itself."""
     given = request.options.unusual()
     names = "signature", "front_end"
-    options: dict[str, Any] = {
-        name: given[name] for name in names if name in given
-    }  # Any: as above
+    options: dict[str, Any] = {n: given[n] for n in names if n in given}  # Any: as above
     if request.front_end_options:
         values = find_origin(request, registry_of(request)).options
         asked = [text.partition("=")[0] for text in request.front_end_options]

@@ -11,7 +11,6 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from armpy.errors import UnimplementedError
 from armpy.serving.status import status_of
 
 _LOG = logging.getLogger("armpy.serving")
@@ -27,17 +26,6 @@ def kserve_error(error: Exception, *, is_grpc: bool) -> Exception:
         else HTTPException(status.http, str(error))
     )
     return made
-
-
-def version_error(version: str) -> UnimplementedError:
-    """The error for a request that names a model's version."""
-    return UnimplementedError(
-        "models have no versions",
-        where="request",
-        expected="none",
-        actual=repr(version),
-        fix="Leave the version out",
-    )
 
 
 def error_response(error: Exception) -> Response:

@@ -21,12 +21,17 @@ from starlette.routing import Match, Route
 
 from armpy.errors import ArmpyError, InvalidArgumentError, UnimplementedError
 from armpy.serving.contents import Array
-from armpy.serving.kserve.errors import error_response, http_exception_response, version_error
+from armpy.serving.kserve.errors import error_response, http_exception_response
 from armpy.serving.kserve.repository import ArmpyModelRepository
 from armpy.serving.metrics import ModelMetrics
-from armpy.serving.requests import HEADER, InferenceRequest, json_length, read_request
+from armpy.serving.requests import (
+    HEADER,
+    InferenceRequest,
+    json_length,
+    read_request,
+    version_error,
+)
 from armpy.serving.served_model import ServedModel
-from armpy.serving.status import status_of
 
 T = TypeVar("T")
 
@@ -190,14 +195,12 @@ class BodyLimit:
 async def _read(request: Request, metrics: ModelMetrics) -> InferenceRequest:
     """The inference that is asked for."""
     try:
-        body = await _body(request)
-        length = json_length(request.headers.get(HEADER))
-        return await _apart(len(body), lambda: read_request(body, length))
+        with metrics.reading():
+            body = await _body(request)
+            length = json_length(request.headers.get(HEADER))
+            return await _apart(len(body), lambda: read_request(body, length))
     except HTTPException:
         metrics.requested("INVALID_ARGUMENT")
-        raise
-    except (InvalidArgumentError, UnimplementedError) as error:
-        metrics.requested(status_of(error).grpc)
         raise
 
 

@@ -12,12 +12,12 @@ from kserve.protocol.grpc.grpc_predict_v2_pb2_grpc import (
 from kserve.protocol.grpc.interceptors import ExceptionToStatusInterceptor
 from kserve.protocol.grpc.servicer import InferenceServicer
 
-from armpy.errors import InvalidArgumentError, UnimplementedError
-from armpy.serving.kserve.errors import kserve_error, version_error
+from armpy.errors import InvalidArgumentError
+from armpy.serving.kserve.errors import kserve_error
 from armpy.serving.kserve.messages import answer_of, request_of_message
 from armpy.serving.kserve.repository import ArmpyModelRepository
 from armpy.serving.protocol import PLATFORM
-from armpy.serving.status import status_of
+from armpy.serving.requests import version_error
 
 
 class ArmpyServicer(InferenceServicer):
@@ -46,11 +46,8 @@ class ArmpyServicer(InferenceServicer):
             if request.model_version:
                 raise version_error(request.model_version)
             model = self._repository.served_model(request.model_name)
-            try:
+            with model.metrics.reading():
                 asked = request_of_message(request)
-            except (InvalidArgumentError, UnimplementedError) as error:
-                model.metrics.requested(status_of(error).grpc)
-                raise
             served, outputs = await model.infer(asked)
             raw = bool(request.raw_input_contents)
             return answer_of(served, asked, outputs, raw=raw)

@@ -11,12 +11,12 @@ from typing import Any
 from ray import serve
 from starlette.responses import Response
 
-from armpy.errors import InvalidArgumentError, ModelNotFoundError, UnimplementedError
+from armpy.errors import InvalidArgumentError, ModelNotFoundError
 from armpy.ops.operation import Array
 from armpy.serving.cluster_resources import resource_name
 from armpy.serving.metrics import ModelMetrics
 from armpy.serving.ray.served_replica import ServedReplica
-from armpy.serving.requests import HEADER, json_length
+from armpy.serving.requests import HEADER, json_length, version_error
 from armpy.serving.status import status_of
 
 
@@ -99,17 +99,18 @@ class ModelDeployment:
 
     async def _answer(self, request: Any) -> Response:  # Any: as above
         """Answer a request; errors as armpy has them."""
-        name, verbs = _route(request.scope)
-        if request.method not in verbs:
+        name, asked_for = _route(request.scope)
+        methods = _METHODS[asked_for]
+        if request.method not in methods:
+            verbs = ", ".join(methods)
             told = json.dumps({"error": f"{request.method} is not for this path, but {verbs}"})
             return Response(told, 405, {"Allow": verbs}, "application/json")
-        if name is None:
+        if asked_for == "health":
             return Response(status_code=200)
         body = await request.body()
         replica = await self._replica(name or serve.get_multiplexed_model_id())
         if request.method == "GET":
-            is_asked = request.url.path.endswith("/ready")
-            document = {} if is_asked else replica.served.metadata
+            document = {} if asked_for == "ready" else replica.served.metadata
             return Response(json.dumps(document), media_type="application/json")
         asked = replica.served.read(body, json_length(request.headers.get(HEADER)))
         results = await replica.run(asked.inputs, asked)
@@ -132,8 +133,18 @@ class ModelDeployment:
         return opened
 
 
-def _route(scope: Mapping[str, Any]) -> tuple[str | None, str]:  # Any: as ASGI has it
-    """The model of a path, and the methods that it has; None for the deployment's health.
+_METHODS = {
+    "any": ("GET", "POST"),
+    "health": ("GET",),
+    "metadata": ("GET",),
+    "ready": ("GET",),
+    "infer": ("POST",),
+}
+"""Methods of HTTP, by what is asked for at a path."""
+
+
+def _route(scope: Mapping[str, Any]) -> tuple[str, str]:  # Any: as ASGI has it
+    """The model of a path, empty for none, and what is asked for there.
 
     Raises
     ------
@@ -145,19 +156,15 @@ def _route(scope: Mapping[str, Any]) -> tuple[str | None, str]:  # Any: as ASGI 
     path = str(scope["path"])
     match path.removeprefix(str(scope.get("root_path", "")).rstrip("/")).strip("/").split("/"):
         case [""]:  # by the header alone
-            return "", "GET, POST"
+            return "", "any"
         case ["v2", "health", "live" | "ready"]:
-            return None, "GET"
-        case ["v2", "models", name, *rest] if name and rest in ([], ["ready"]):
-            return name, "GET"
-        case ["v2", "models", name, "infer"] if name:
-            return name, "POST"
-        case ["v2", "models", name, "versions", _, *_] if name:
-            raise UnimplementedError(
-                "models have no versions here",
-                where=f"model '{name}'",
-                fix=f"Leave the version out: /v2/models/{name}",
-            )
+            return "", "health"
+        case ["v2", "models", name] if name:
+            return name, "metadata"
+        case ["v2", "models", name, "ready" | "infer" as asked_for] if name:
+            return name, asked_for
+        case ["v2", "models", name, "versions", version, *_] if name:
+            raise version_error(version)
     raise ModelNotFoundError(
         "there is nothing at this path",
         where=path,
