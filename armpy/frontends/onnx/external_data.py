@@ -114,9 +114,8 @@ class ExternalData:
                 fix="Load the model by its path",
             )
         try:
-            folder = self._file.path.parent.resolve()
-            path = (folder / location).resolve()
-            if not location or not path.is_relative_to(folder) or Path(location).is_absolute():
+            path = find_location(self._file.path.parent.resolve(), location)
+            if path is None:
                 raise ParserError(
                     "the tensor lies outside of the model's folder",
                     where=where,
@@ -132,6 +131,27 @@ class ExternalData:
                 f"what lies beside the model cannot be read: {error}", where=where
             ) from error
         return self._files[path]
+
+
+def find_location(folder: Path, location: str) -> Path | None:
+    """The resolved path of a tensor's data file; None if it is not inside the model's folder.
+
+    Parameters
+    ----------
+    folder : Path
+        The model's, resolved.
+    location : str
+        As the model names the file.
+
+    Raises
+    ------
+    OSError, ValueError, RuntimeError
+        If the path cannot be followed: it holds NUL, or links lead in a circle.
+    """
+    if not location or Path(location).is_absolute():
+        return None
+    path = (folder / location).resolve()
+    return path if path.is_relative_to(folder) else None
 
 
 def _packed(tensor: onnx.TensorProto, part: memoryview) -> onnx.TensorProto:

@@ -128,7 +128,7 @@ def _without_harmless(model: onnx.ModelProto) -> onnx.ModelProto:
     untyped = [value for value in values if not _is_described(value)]
     is_newer = model.ir_version > onnx.IR_VERSION
     odd = is_newer or odd_functions or untyped or not graph.name
-    if not (odd or any(_external_tensors(model)) or any(_unstandardized(model))):
+    if not (odd or any(external_tensors(model)) or any(_unstandardized(model))):
         return model
     plain = onnx.ModelProto()
     plain.CopyFrom(model)
@@ -142,7 +142,7 @@ def _without_harmless(model: onnx.ModelProto) -> onnx.ModelProto:
                 value.type.tensor_type.elem_type or onnx.TensorProto.FLOAT
             )
             value.type.tensor_type.shape.SetInParent()
-    for tensor in list(_external_tensors(plain)):
+    for tensor in list(external_tensors(plain)):
         tensor.data_location = onnx.TensorProto.DEFAULT
         del tensor.external_data[:]
         tensor.dims[:] = [0]
@@ -162,7 +162,7 @@ def _bodies(
         yield function, nodes_inside(function.node)
 
 
-def _external_tensors(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
+def external_tensors(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
     """Constants of a model at any depth whose elements lie in other files."""
     yield from filter(is_external, model.graph.initializer)
     for _, nodes in _bodies(model):

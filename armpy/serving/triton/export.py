@@ -5,10 +5,12 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from importlib.machinery import all_suffixes
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from armpy.errors import InvalidArgumentError, UnimplementedError
+from armpy.frontends import onnx
 from armpy.model.model import Model
 from armpy.serving.batching.arguments import batch_sizes
 from armpy.serving.batching.rows import with_open_batch
@@ -16,7 +18,7 @@ from armpy.serving.triton.config import LABELS_FILE, TritonOptions, config_text,
 from armpy.serving.triton.ensemble import EnsembleOptions, EnsemblePart, ensemble_parts
 from armpy.serving.triton.repository import CONFIG_FILE, check_free, put_model
 from armpy.serving.triton.settings import InstanceSettings
-from armpy.serving.triton.version_file import VERSION_FILE, VersionFile, interface_of
+from armpy.serving.triton.version_file import VersionFile, interface_of
 
 if TYPE_CHECKING:
     from armpy.store.archive.signing import FileSignature
@@ -226,22 +228,41 @@ def _save(
 
 
 def _copy(model: Model, source: Path, folder: Path) -> str:
-    """Copy the model's own file, and what it reads beside it; its name there."""
+    """Copy the model's own file and its data files under generated names; return the first name.
+
+    Notes
+    -----
+    The server imports Python modules from this folder, so a name from the model could put code
+    there: a module, a compiled one, or a kernel pack.
+    """
     name = f"model{source.suffix}"
-    shutil.copyfile(source, folder / name)
-    root = source.parent.resolve()
-    own = {source.resolve()}
-    for other in sorted({Path(file).resolve() for file in model.provenance.files} - own):
-        # A file says where the others are, from its own folder on.
-        target = folder / other.relative_to(root) if other.is_relative_to(root) else None
-        if target is None or target.exists() or target.name in (MODULE_FILE, VERSION_FILE):
-            raise InvalidArgumentError(
-                "the model cannot be compiled ahead of time, and this file of its cannot be "
-                "copied beside it",
-                where=str(other),
-                expected=f"a file in {root}, of none of the names that an export has",
-                fix="Give shapes with --shapes, or keep the elements in the model's file",
-            )
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(other, target)
+    if source.suffix.lower() in all_suffixes():
+        raise InvalidArgumentError(
+            "the model cannot be compiled ahead of time, and Python would import a copy of it",
+            where=str(source),
+            expected="a suffix of models, such as .onnx",
+            actual=repr(source.suffix),
+            fix="Rename the file, or give shapes with --shapes",
+        )
+    own = source.resolve()
+    data_files = sorted({Path(file).resolve() for file in model.provenance.files} - {own})
+    if not data_files:
+        shutil.copyfile(source, folder / name)
+        return name
+    if not model.provenance.are_all:
+        raise InvalidArgumentError(
+            "the model cannot be compiled ahead of time, and its data files cannot be renamed, as "
+            "a plugin's front-end reads them",
+            where=str(source),
+            actual=", ".join(map(str, data_files[:_MOST_NAMED])),
+            fix="Give shapes with --shapes, or keep the elements in the model's file",
+        )
+    names = {path: f"model.data.{number}" for number, path in enumerate(data_files)}
+    # Of armpy's own front-ends only this one reads several files.
+    (folder / name).write_bytes(onnx.with_data_names(source, names))
+    for path, new_name in names.items():
+        shutil.copyfile(path, folder / new_name)
     return name
+
+
+_MOST_NAMED = 3

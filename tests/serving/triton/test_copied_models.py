@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -13,6 +14,8 @@ from click.testing import CliRunner
 
 from armpy import Model, UnimplementedError
 from armpy.cli.app import app
+from armpy.model import model_files
+from armpy.model.provenance import Provenance
 from tests.serving.triton.exports import settings_of
 from tests.serving.triton.instances import arguments, request, values
 from tests.support.tflite_writer import TfliteModel
@@ -102,12 +105,69 @@ def test_files_beside_the_model_go_with_it(
     assert answer_of(adapter, tmp_path / "r", 3, 5) == [[6, 50]]
 
 
-@pytest.mark.parametrize("location", ["model.py", "armpy.json", "model.onnx"])
-def test_file_beside_the_model_of_a_name_of_the_export_s_is_refused(
-    tmp_path: Path, location: str
+CODE_NAMES = (
+    "scipy.py",
+    "model.py",
+    f"__pycache__/model.{sys.implementation.cache_tag}.pyc",
+    "armpy_kernels/x.kernels",
+    "armpy.json",
+    "model.onnx",
+)
+"""Names that Python, armpy or the server would read otherwise in a version's folder."""
+
+
+@pytest.mark.parametrize("location", CODE_NAMES)
+def test_a_data_file_is_copied_under_a_generated_name(
+    adapter: ModuleType, tmp_path: Path, location: str
 ) -> None:
     told = exported(external(tmp_path, location))
+    assert told.exit_code == 0, told.output
+    version = tmp_path / "r" / "m" / "1"
+    names = {str(path.relative_to(version)) for path in version.rglob("*")}
+    assert names == {"__pycache__", "armpy.json", "model.py", "model.onnx", "model.data.0"}
+    assert (version / "__pycache__").is_file()
+    data = (version / "model.data.0").read_bytes()
+    assert data == np.diag([2, 10]).astype(np.float32).tobytes()
+    assert answer_of(adapter, tmp_path / "r", 3, 5) == [[6, 50]]
+
+
+def test_a_data_file_in_a_function_is_copied_under_a_generated_name(
+    adapter: ModuleType, tmp_path: Path
+) -> None:
+    onnx = pytest.importorskip("onnx")
+    path = external(tmp_path, "parts/w.bin")
+    model = onnx.load(path, load_external_data=False)
+    weights = model.graph.initializer.pop()
+    weights.ClearField("name")
+    function = model.functions.add(name="Weigh", domain="test", input=["x"], output=["y"])
+    function.opset_import.add(domain="", version=18)
+    function.node.add(op_type="Constant", output=["w"]).attribute.add(
+        name="value", type=onnx.AttributeProto.TENSOR, t=weights
+    )
+    function.node.add(op_type="MatMul", input=["x", "w"], output=["y"])
+    model.opset_import.add(domain="test", version=1)
+    del model.graph.node[:]
+    model.graph.node.add(op_type="Weigh", domain="test", input=["x"], output=["y"])
+    path.write_bytes(model.SerializeToString())
+    told = exported(path)
+    assert told.exit_code == 0, told.output
+    (tmp_path / "parts" / "w.bin").unlink()
+    assert answer_of(adapter, tmp_path / "r", 3, 5) == [[6, 50]]
+
+
+def test_a_model_that_python_would_import_is_not_copied(tmp_path: Path) -> None:
+    path = external(tmp_path, "w.bin")
+    told = exported(path.rename(tmp_path / "net.so"))
     assert told.exit_code != 0
-    assert location in f"{told.output}{told.exception}"
-    assert "cannot be copied beside it" in f"{told.output}{told.exception}"
+    assert "Python would import a copy of it" in f"{told.output}{told.exception}"
+    assert not (tmp_path / "r" / "m").exists()
+
+
+def test_data_files_of_a_plugin_s_front_end_are_not_copied(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(model_files, "Provenance", lambda files, are_all: Provenance(files))
+    told = exported(external(tmp_path, "w.bin"))
+    assert told.exit_code != 0
+    assert "a plugin's front-end reads them" in f"{told.output}{told.exception}"
     assert not (tmp_path / "r" / "m").exists()
