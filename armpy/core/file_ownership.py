@@ -253,17 +253,18 @@ def make_own_folder(path: str | os.PathLike[str]) -> None:
     OSError
         If it cannot be made, or is no folder.
     """
-    try:
-        os.mkdir(path, 0o700)
-    except FileNotFoundError:
-        above = os.path.dirname(os.path.abspath(path))
-        if above == os.path.abspath(path):
-            raise
-        make_own_folder(above)
-        make_own_folder(path)
-    except OSError:  # another process may have made it
-        if not os.path.isdir(path):
-            raise
+    missing = [os.fspath(path)]
+    # Part by part of the path as it is: what `..` leads out of has to be there, too.
+    while (above := os.path.dirname(missing[-1])) not in ("", missing[-1]):
+        if os.path.isdir(above):
+            break
+        missing.append(above)
+    for folder in reversed(missing):
+        try:
+            os.mkdir(folder, 0o700)
+        except OSError:  # another process may have made it
+            if not os.path.isdir(folder):
+                raise
 
 
 _CHOICES = "choices"
