@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from armpy.core.sha256 import content_digest
 from armpy.errors import InvalidArgumentError, ParserError
 from armpy.execution.runtime import Runtime
 from armpy.model.load_request import FileState, LoadRequest, check_unchanged
 from armpy.model.provenance import Derivation, Provenance
-from armpy.store.archive.checksum_cache import content_digest
 
 if TYPE_CHECKING:
     from armpy.execution.options import RuntimeOptions

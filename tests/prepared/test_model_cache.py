@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import shutil
@@ -14,9 +15,11 @@ import armpy
 from armpy.backend import request_tuning
 from armpy.core import file_ownership as places
 from armpy.core.file_ownership import mark_choices
+from armpy.core.sha256 import content_digest
 from armpy.model import model_files
 from armpy.model.archive import model_cache
 from armpy.model.archive.kept_models import ModelCache
+from armpy.model.load_options import LoadOptions
 from armpy.model.load_request import LoadRequest
 from armpy.plugins.hook_plugins import HookPlugins
 from armpy.store.archive import checksum_cache as verified
@@ -90,24 +93,53 @@ def test_a_file_that_was_changed_in_place_is_another_model(digits: Path, cache: 
     assert len(files(cache)) == 2
 
 
-def test_contents_are_read_again_as_long_as_the_file_may_yet_change(digits: Path) -> None:
-    before = verified.content_digest(os.fspath(digits))
-    digits.write_bytes(changed(digits.read_bytes()))
-    assert verified.content_digest(os.fspath(digits)) != before
+def change_unseen(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Change a file so that the system shows the state of before, as for a dirty mapped page."""
+    before = path.stat()
+    path.write_bytes(changed(path.read_bytes()))
+    stat, fstat = os.stat, os.fstat
+
+    def shown(info: os.stat_result) -> os.stat_result:
+        return before if os.path.samestat(info, before) else info
+
+    monkeypatch.setattr(os, "stat", lambda *args, **options: shown(stat(*args, **options)))
+    monkeypatch.setattr(os, "fstat", lambda handle: shown(fstat(handle)))
 
 
-def test_the_digest_of_a_settled_file_is_remembered(
+def test_a_change_that_no_time_shows_is_another_model(
     digits: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    a_year_ago_s = time.time() - 365 * 86400
+    os.utime(digits, (a_year_ago_s, a_year_ago_s))
     monkeypatch.setattr(verified, "SETTLED_NS", 0)
-    time.sleep(0.02)
-    before = verified.content_digest(os.fspath(digits))
+    time.sleep(0.02)  # file systems tell so much apart
+    armpy.load(digits)
+    assert armpy.load(digits).is_light
+    change_unseen(digits, monkeypatch)
+    assert not armpy.load(digits).is_light
 
-    def refuse(*_: object) -> object:
-        raise AssertionError("it is read again")
 
-    monkeypatch.setattr("hashlib.file_digest", refuse)
-    assert verified.content_digest(os.fspath(digits)) == before
+@pytest.mark.parametrize("num_bytes", [0, 1000, 1 << 18, (1 << 20) + 1])
+def test_a_digest_is_that_of_the_whole_contents(tmp_path: Path, num_bytes: int) -> None:
+    path = tmp_path / "model.bin"
+    contents = np.random.default_rng(num_bytes).bytes(num_bytes)
+    path.write_bytes(contents)
+    assert content_digest(os.fspath(path)) == hashlib.sha256(contents).hexdigest()
+
+
+def test_a_digest_of_a_pipe_is_refused_without_waiting(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path("/dev/zero"), tmp_path):
+        with pytest.raises(OSError, match=r"regular file|directory"):
+            content_digest(os.fspath(path))
+
+
+def test_a_model_larger_than_any_entry_is_not_read_for_its_name(
+    digits: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(model_cache, "LIMIT_BYTES", 4 * digits.stat().st_size - 4)
+    monkeypatch.delattr(model_cache, "content_digest")
+    assert model_cache.cached_path(LoadRequest(digits, LoadOptions())) is None
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from armpy.backend import GroupedCacheEntry
 from armpy.core.file_ownership import cache_directory, make_own_folder
+from armpy.core.sha256 import content_digest
 from armpy.errors import ArmpyError
 from armpy.model.archive.model_cache import (
     FOLDER,
@@ -31,7 +32,6 @@ from armpy.model.save import (
     save_shapes,
     takes_many_shapes,
 )
-from armpy.store.archive.checksum_cache import content_digest
 from armpy.store.archive.container import open_container
 from armpy.store.forgetting import IForgettingCache
 

@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING
 
 from armpy import __version__
 from armpy.core.file_ownership import cache_folder, choices_state
-from armpy.core.sha256 import sha256
+from armpy.core.sha256 import content_digest, sha256
 from armpy.model import late
 from armpy.plugins.discovery.environment import environment_digest
-from armpy.store.archive.checksum_cache import content_digest
 from armpy.store.owned_files import SWITCH_VARIABLE
 
 # What is imported here is paid for at every start of a model.
@@ -59,7 +58,9 @@ def cached_path(request: LoadRequest) -> str | None:
 
     Notes
     -----
-    Only what is loaded by a path and without objects of the application's own is kept.
+    Only what is loaded by a path and without objects of the application's own is kept. The path
+    depends on the model file's contents, which are read at each call: nothing else tells surely
+    whether a file is what it was.
     """
     path = request.path
     asked = request.options.cache_key()
@@ -74,6 +75,9 @@ def cached_path(request: LoadRequest) -> str | None:
     if any(map(os.environ.get, _ORDINARY)):
         return None
     try:
+        # Its entry would be larger than a quarter, too, and nothing that large is kept.
+        if os.stat(name).st_size > LIMIT_BYTES // 4:
+            return None
         contents = content_digest(name)
         folder = os.path.join(cache_folder(), FOLDER)
     except (OSError, RuntimeError):

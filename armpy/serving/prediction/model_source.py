@@ -13,7 +13,7 @@ from typing import Any
 from armpy import __version__
 from armpy.core.file_ownership import choices_state
 from armpy.core.records import changed
-from armpy.core.sha256 import sha256
+from armpy.core.sha256 import content_digest, sha256
 from armpy.errors import ArmpyError, InvalidArgumentError, ParserError
 from armpy.model.load import load
 from armpy.model.load_options import LoadOptions
@@ -23,7 +23,6 @@ from armpy.plugins.discovery.environment import environment_digest
 from armpy.serving.prediction.node_files import compiled_file, received_file
 from armpy.serving.prediction.row_model import RowModel, with_fixed_rows
 from armpy.serving.prediction.thread_budget import assigned_threads
-from armpy.store.archive.checksum_cache import content_digest
 from armpy.store.archive.container import open_container
 
 _OF_A_PROCESS = ("runtime", "properties", "compile")
@@ -117,7 +116,8 @@ class ModelSource:
         def save(place: Path) -> bool:
             model = load(path, **options.given())
             made.append(_row_model(model, self.max_rows))
-            return _is_saved(model, made[0].model, place)
+            # The name says what the file held before it was loaded.
+            return _is_saved(model, made[0].model, place) and content_digest(path) == digest
 
         found = compiled_file(_name(path, digest, self.max_rows, options), save)
         if found is None:

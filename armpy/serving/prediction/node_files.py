@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from armpy.core.file_ownership import cache_directory, make_own_folder
+from armpy.core.sha256 import content_digest
 from armpy.model.archive.model_cache import SENT_SUFFIX, SUFFIX
-from armpy.store.archive.checksum_cache import content_digest
 from armpy.store.locks import locked
 from armpy.store.owned_files import UnusableError, is_switched_off, opened, write_whole
 

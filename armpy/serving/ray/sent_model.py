@@ -9,11 +9,10 @@ import numpy as np
 import ray
 
 from armpy.core.file_ownership import why_exposed
-from armpy.core.sha256 import sha256
+from armpy.core.sha256 import content_digest, sha256
 from armpy.errors import ParserError
 from armpy.model.load_request import as_source, begins_prepared
 from armpy.serving.prediction.node_files import received_file
-from armpy.store.archive.checksum_cache import content_digest
 
 
 class SentModel:

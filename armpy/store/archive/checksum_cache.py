@@ -5,6 +5,9 @@ Notes
 A record says of a file, by its path, which state of it was read whole and found right. A file that
 has been written since has another time of change, which nobody but the system sets. As times have a
 resolution, a state counts only if it was some time old when it was verified.
+
+Changes through a memory mapping may leave the time as it is. So a record is good for not looking
+for damage again, and for nothing else: which contents a file has is always computed from them.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ import time
 from collections.abc import Sequence
 
 from armpy.core.file_ownership import FileStamp, cache_folder, make_own_folder
-from armpy.core.sha256 import sha256, sha256_of_file
+from armpy.core.sha256 import sha256
 from armpy.store.archive.container import Container
 from armpy.store.owned_files import UnusableError, is_switched_off, opened, write_whole
 
@@ -57,32 +60,6 @@ def check_once(container: Container, always: Sequence[str] = ()) -> None:
     container.check(always)
     if place is not None and max(stamp.changed_ns, stamp.status_ns) < now - SETTLED_NS:
         _write(place, record)
-
-
-def content_digest(path: str) -> str:
-    """SHA-256 of a file's contents, remembered as long as the file stays as it is.
-
-    Raises
-    ------
-    OSError
-        If it cannot be read.
-    """
-    info = os.stat(path)
-    stamp = FileStamp.of(info)
-    place = _place(path)
-    if place is not None:
-        known = _read(place)
-        if isinstance(known, list) and known[:-1] == [*stamp] and isinstance(known[-1], str):
-            return known[-1]
-    now = time.time_ns()  # as in `check_once`
-    with open(path, "rb") as file:
-        digest = sha256_of_file(file)
-        # Of what was read: another file may have come in the path's place since.
-        stamp = FileStamp.of(os.fstat(file.fileno()))
-    latest_ns = max(stamp.changed_ns, stamp.status_ns)
-    if place is not None and latest_ns < now - SETTLED_NS and stamp == FileStamp.of(info):
-        _write(place, [*stamp, digest])
-    return digest
 
 
 def _place(path: str) -> str | None:

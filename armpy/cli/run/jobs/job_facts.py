@@ -5,17 +5,19 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import armpy
-from armpy.core.sha256 import sha256_of_file
+from armpy.core.sha256 import content_digest
 
 if TYPE_CHECKING:
     from armpy.cli.load_request import CliLoadRequest
 
 _OF_NO_RESULT = frozenset({"image", "inputs", "output", "repeat", "trace", "seed", "labels"})
 """Fields of a `RunRequest` that change no result of a picture, or whose file's digest counts."""
+
+_DIGITS = 32
+"""Of a SHA-256: the first half."""
 
 
 def job_facts(
@@ -44,11 +46,11 @@ def job_facts(
     """
     facts = {
         "armpy": armpy.__version__,
-        "model": _digest_of(load_request.model),
+        "model": content_digest(load_request.model)[:_DIGITS],
         "pictures": f"{len(pictures):,}, {_digest(pictures)}",
     }
     if options.get("labels") is not None:
-        facts["labels"] = _digest_of(options["labels"])
+        facts["labels"] = content_digest(options["labels"])[:_DIGITS]
     if truths:
         facts["truth"] = _digest(truths)
     given = {**load_request.options.given(), "batch": batch}
@@ -60,12 +62,6 @@ def job_facts(
     }
 
 
-def _digest_of(path: str) -> str:
-    """The first half of a file's SHA-256."""
-    with Path(path).open("rb") as file:
-        return sha256_of_file(file)[:32]
-
-
 def _digest(texts: Iterable[str]) -> str:
     """The first half of a SHA-256 of several texts."""
-    return hashlib.sha256(json.dumps(list(texts)).encode()).hexdigest()[:32]
+    return hashlib.sha256(json.dumps(list(texts)).encode()).hexdigest()[:_DIGITS]
