@@ -24,7 +24,7 @@ _SHORT_HELPS = {
     "kernels": "Build packs of compiled kernels, or list those that are found.",
     "keys": "Make keys to sign prepared files with, or show them.",
     "new-backend": "Write the project of a new backend.",
-    "profile": "Show profiles that runs have written, and compare two.",
+    "profile": "Profile a model, show saved profiles, and compare two.",
     "quantize": "Make a float model smaller and faster: 8-bit integers, or float16.",
     "report": "Write a page about a model: graph, placement, time, memory, accuracy.",
     "run": "Run a model on pictures, on arrays, or on random numbers.",

@@ -44,6 +44,38 @@ def percentages(lines: list[str], heading: str) -> list[float]:
     return numbers[:-1]
 
 
+def test_a_model_is_profiled(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Options may stand before the model, and the profile is saved for later comparison."""
+    path = str(tmp_path / "profile.json")
+    assert main(["profile", MODEL, "--runs", "4", "--backends", "CpuRef", "-o", path]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "inputs: random numbers, seed 0"
+    assert sum(percentages(lines, "Profile of 4 executions: ")) == pytest.approx(100)
+    assert lines[-1] == f"written: {path}"
+    assert main(["profile", "show", path, "--json"]) == 0
+    saved = json.loads(capsys.readouterr().out)
+    assert main(["profile", "--runs", "3", "--backends", "CpuRef", "--json", MODEL]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert [saved["runs"], printed["runs"]] == [4, 3]
+    names = [{layer["name"] for layer in each["layers"]} for each in (saved, printed)]
+    assert names[0] == names[1]
+    assert printed["model"] == MODEL
+
+
+@pytest.mark.parametrize("arguments", [[], ["--help"]])
+def test_help_of_profiles_names_the_model_and_the_commands(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["profile", *arguments]) in (0, 2)
+    streams = capsys.readouterr()
+    assert re.search(r"Usage: \S+ profile .*MODEL \| COMMAND", streams.out + streams.err)
+
+
+def test_a_model_that_is_missing_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["profile", "no_such.tflite"]) == 2
+    assert "no_such.tflite" in capsys.readouterr().err
+
+
 def test_shown_tables_sum_up_to_100_percent(
     traces: tuple[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:

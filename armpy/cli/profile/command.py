@@ -5,7 +5,17 @@ from __future__ import annotations
 import click
 
 from armpy.cli.command_group import OnceGroup, imported_when_run
-from armpy.cli.options import MODEL_FILE, json_option, verbosity_options
+from armpy.cli.options import (
+    MODEL_FILE,
+    OUTPUT,
+    RUNS,
+    WRITABLE_FILE,
+    json_option,
+    model_options,
+    seed_option,
+    size_option,
+    verbosity_options,
+)
 
 _TOP = click.option(
     "--top",
@@ -16,12 +26,54 @@ _TOP = click.option(
 )
 
 
-@click.group("profile", cls=OnceGroup)
-def command() -> None:
-    """Show profiles, which 'armpy run MODEL --profile FILE.json' writes, and compare two of them.
+class _ModelOrCommand(OnceGroup):
+    """A group that runs its command ``model`` where the first argument names no command."""
 
-    The files are traces as well: chrome://tracing and ui.perfetto.dev draw them.
+    def parse_args(self, context: click.Context, arguments: list[str]) -> list[str]:
+        """Put ``model`` in front of anything but a command or a request for help."""
+        first = arguments[0] if arguments else "--help"
+        if first not in self.commands and first not in self.get_help_option_names(context):
+            arguments = [model.name or "", *arguments]
+        return super().parse_args(context, arguments)
+
+
+@click.group("profile", cls=_ModelOrCommand, subcommand_metavar="MODEL | COMMAND [ARGS]...")
+def command() -> None:
+    """Profile MODEL: show where the time of its executions goes.
+
+    'armpy profile MODEL' runs a model and prints its profile, 'armpy profile model --help' lists
+    the options. The other commands show saved profiles (which -o writes, and 'armpy run MODEL
+    --profile FILE.json') and compare two of them. The files are traces as well: chrome://tracing
+    and ui.perfetto.dev draw them.
     """
+
+
+@command.command(short_help="Run a model and show where the time of its executions goes.")
+@model_options
+@click.option(
+    *RUNS,
+    type=click.IntRange(min=1),
+    default=10,
+    show_default=True,
+    help="Number of executions to profile, after one that is not profiled.",
+)
+@click.option("--image", type=MODEL_FILE, help="A picture for a model with one image input.")
+@click.option(
+    "--input",
+    "inputs",
+    multiple=True,
+    metavar="NAME=FILE.npy",
+    help="An array for one input; once per input. Random numbers if left out.",
+)
+@size_option
+@seed_option()
+@_TOP
+@click.option(*OUTPUT, type=WRITABLE_FILE, help="Write the profile to FILE.json.")
+@json_option
+@verbosity_options
+@imported_when_run("armpy.cli.profile.work:profile")
+def model() -> None:
+    """Run MODEL and show where the time of its executions goes: by kind and by layer."""
 
 
 @command.command(short_help="Where all of the time of a profile went.")

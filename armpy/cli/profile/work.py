@@ -1,15 +1,51 @@
-"""Shows what runs with a profile have written, and compares two."""
+"""Profiles a model, shows saved profiles, and compares two."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
+from typing import Any
 
 import click
 
+from armpy.cli.load_model import load_model
+from armpy.cli.load_request import CliLoadRequest
+from armpy.cli.options import check_outputs
+from armpy.cli.pictures.options import PictureOptions
 from armpy.cli.printer import Printer, print_json
 from armpy.cli.profile.report import summary_report
 from armpy.cli.profile.tables import print_comparison, print_profile
+from armpy.cli.run.run_model import RunRequest, run_model
 from armpy.profiling import read_summary
+
+
+def profile(
+    load_request: CliLoadRequest,
+    runs: int,
+    size: tuple[int, int] | None,
+    top: int,
+    output: str | None,
+    as_json: bool,
+    **given: Any,  # Any: click passes the fields of RunRequest by name
+) -> None:
+    """Run MODEL and show where the time of its executions goes."""
+    arrays = [text.rpartition("=")[2] for text in given["inputs"]]
+    check_outputs({"--output": output}, [load_request.model, given["image"], *arrays])
+    request = RunRequest(repeat=runs, picture=PictureOptions(size), trace=output or "", **given)
+    with load_model(load_request, profiling=True) as model:
+        report = run_model(model, request)
+    if report.profile is None:
+        raise RuntimeError("a model that is loaded with profiling has no profile")
+    for hint in dict.fromkeys(report.hints):
+        click.echo(f"armpy: hint: {hint}", err=True)
+    if as_json:
+        print_json({"model": load_request.model, "inputs": report.inputs, **asdict(report.profile)})
+        return
+    printer = Printer()
+    printer.line(f"inputs: {report.inputs}")
+    printer.line(f"placement: {report.placement}")
+    print_profile(printer, report.profile, most_layers=top)
+    if output is not None:
+        printer.line(f"written: {output}")
 
 
 def show(file: str, top: int, as_json: bool) -> None:
