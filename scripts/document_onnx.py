@@ -40,8 +40,11 @@ so.
   `ParametricSoftplus`, `Scale` and `ScaledTanh` of ONNX's first years.
 - **Work** follows the size of the file: functions and loops may become 8,192 nodes and 16 for each
   node of the file, counted before the first is written out; functions and graphs may lie 32 deep.
-- **Shapes**: dimensions may be open. Inputs that share a dimension's name (`batch`) must agree in
-  a call. The first call compiles for the shapes that it brings, which may take many seconds;
+- **Shapes**: dimensions may be open: those with a name, without a size, or with a negative size.
+  Inputs that share a dimension's name (`batch`) must agree in a call; a placeholder without a
+  letter, such as `?`, is not a name. `model.outputs` has the shapes that the model declares for its
+  outputs, as far as inference knows no better. The first call compiles for the shapes that it
+  brings, which may take many seconds;
   `model.prepare({"x": (8, 3, 224, 224)})` does that beforehand.
   `front_end_options={"dimensions": '{"batch": 1}'}` gives names sizes when the model is loaded
   (`--front-end-option 'dimensions={"batch": 1}'` on the command line), so that loading compiles and

@@ -100,8 +100,10 @@ class _Specializer:
                     self._layer(layer)
                 except ArmpyError as error:
                     raise located(lambda where=layer.where: where, error) from error.__cause__  # type: ignore[misc]
-        for name, value in zip(graph.output_names, graph.outputs, strict=True):
-            net.output(name, self._plain(self._mapped(value)))  # type: ignore[arg-type]  # it is there
+        edge = zip(graph.output_names, graph.outputs, graph.output_shapes, strict=True)
+        for name, value, declared_shape in edge:
+            made = self._plain(self._mapped(value))
+            net.output(name, made, declared_shape=declared_shape)  # type: ignore[arg-type]  # it is there
         for variable in graph.variables:
             made = self._plain(self._mapped(variable.next_value))
             net.assign(self._known[variable.value], made)  # type: ignore[arg-type]  # as above

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from armpy.ops.operands import Operands
 from armpy.ops.operation import Array, Operation
-from armpy.tensor import TensorInfo
+from armpy.tensor import Shape, TensorInfo, merge_shapes, shapes_agree
 from armpy.types import DataType
 
 
@@ -200,6 +200,10 @@ class Graph:
     default_shapes : tuple of (tuple of int or None)
         Per input, a concrete shape to prepare for where its info leaves dimensions open;
         left out if no input has one.
+    output_shapes : tuple of (tuple of (int or None) or None)
+        Per output, the shape that the model file declares, None if it declares none; left out if
+        no output has one. It describes the output until inference knows more, and is never
+        relied on.
 
     Notes
     -----
@@ -213,10 +217,13 @@ class Graph:
     layers: tuple[Layer, ...]
     variables: tuple[Variable, ...] = ()
     default_shapes: tuple[tuple[int, ...] | None, ...] = ()
+    output_shapes: tuple[Shape | None, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.default_shapes:
             object.__setattr__(self, "default_shapes", (None,) * len(self.inputs))
+        if not self.output_shapes:
+            object.__setattr__(self, "output_shapes", (None,) * len(self.outputs))
 
     @cached_property
     def consumers(self) -> Mapping[Value, tuple[Layer, ...]]:
@@ -242,6 +249,19 @@ class Graph:
     def output_infos(self) -> tuple[TensorInfo, ...]:
         """Info of each output."""
         return tuple(value.info for value in self.outputs)
+
+    @property
+    def described_outputs(self) -> tuple[TensorInfo, ...]:
+        """Info of each output; `output_shapes` gives dimensions that inference leaves open.
+
+        A declared shape that contradicts the inferred one is ignored: files are often wrong.
+        """
+        return tuple(
+            info.with_shape(merge_shapes(declared, info.shape))
+            if shapes_agree(declared, info.shape)
+            else info
+            for info, declared in zip(self.output_infos, self.output_shapes, strict=True)
+        )
 
     @cached_property
     def result_set(self) -> frozenset[Value]:

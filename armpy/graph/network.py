@@ -72,6 +72,7 @@ class Network:
         self._inputs: list[Value] = []
         self._input_names: set[str] = set()
         self._default_shapes: list[tuple[int, ...] | None] = []
+        self._output_shapes: list[Shape | None] = []
         self._outputs: dict[str, Value] = {}
         self._layers: list[Layer] = []
         self._variables: dict[Value, Variable] = {}
@@ -306,8 +307,13 @@ class Network:
         self._layers.append(layer)
         return layer
 
-    def output(self, name: str, value: Value) -> None:
+    def output(self, name: str, value: Value, *, declared_shape: Shape | None = None) -> None:
         """Hand a value to the caller under a name.
+
+        Parameters
+        ----------
+        declared_shape : tuple of (int or None), optional
+            The shape that the model file declares; see `armpy.graph.Graph.output_shapes`.
 
         Raises
         ------
@@ -318,6 +324,7 @@ class Network:
         if name in self._outputs:
             raise InvalidArgumentError(f"there is an output '{name}' already", where=self.name)
         self._outputs[name] = value
+        self._output_shapes.append(declared_shape)
 
     def build(self) -> Graph:
         """The graph as it stands; the network can go on growing.
@@ -338,6 +345,7 @@ class Network:
             tuple(self._layers),
             tuple(self._variables.values()),
             tuple(self._default_shapes),
+            tuple(self._output_shapes),
         )
 
     def _new_value(self, info: TensorInfo, name: str, data: Array | None = None) -> Value:

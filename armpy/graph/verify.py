@@ -33,6 +33,13 @@ def verify_graph(graph: Graph) -> None:
             expected=f"{len(graph.inputs)} default shapes",
             actual=str(len(graph.default_shapes)),
         )
+    if len(graph.output_shapes) != len(graph.outputs):
+        raise GraphValidationError(
+            "the numbers of outputs and of their declared shapes differ",
+            where="graph",
+            expected=f"{len(graph.outputs)} output shapes",
+            actual=str(len(graph.output_shapes)),
+        )
     written: set[Value] = set(graph.sources)
     if len(written) != len(graph.sources):
         raise GraphValidationError("a value is the source of two inputs", where="graph")

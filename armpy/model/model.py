@@ -763,8 +763,7 @@ class Model:
     def outputs(self) -> TensorSpecs:
         """Names, shapes, types and quantisation of the outputs, as the network stores them."""
         graph = (self.handle.current or self.handle.loaded).graph  # the latter raises
-        infos = [value.info for value in graph.outputs]
-        return TensorSpecs(map(TensorSpec, graph.output_names, infos))
+        return TensorSpecs(map(TensorSpec, graph.output_names, graph.described_outputs))
 
     @property
     def default_shapes(self) -> tuple[tuple[int, ...] | None, ...]:

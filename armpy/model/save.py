@@ -515,8 +515,8 @@ def _interface(network: LoadedNetwork) -> dict[str, object]:
     return {
         "inputs": [[value.name, _info(value.info)] for value in graph.inputs],
         "outputs": [
-            [name, _info(value.info)]
-            for name, value in zip(graph.output_names, graph.outputs, strict=True)
+            [name, _info(info)]
+            for name, info in zip(graph.output_names, graph.described_outputs, strict=True)
         ],
     }
 

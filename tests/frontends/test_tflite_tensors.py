@@ -152,6 +152,41 @@ def test_open_dimensions_have_a_default() -> None:
     assert built.default_shapes == ((1, 4),)
 
 
+@pytest.mark.parametrize(
+    ("shape", "signature", "declared"),
+    [
+        ((1, 3, 4), (-1, 3, 4), (None, 3, 4)),
+        ((1, 3, 4), None, None),  # of the default input shape only
+        ((1, 3, 4), (-1, 5, 4), None),  # the file contradicts itself
+    ],
+)
+def test_an_output_has_the_shape_that_its_signature_declares(
+    shape: tuple[int, ...],
+    signature: tuple[int, ...] | None,
+    declared: tuple[int | None, ...] | None,
+) -> None:
+    model = TfliteModel()
+    graph = model.subgraph()
+    x = graph.tensor("x", (1, 12), shape_signature=(-1, 12))
+    y = graph.tensor("y", shape, shape_signature=signature)
+    new_shape = graph.tensor("s", (3,), "INT32", data=np.array([-1, *shape[1:]], np.int32))
+    graph.operator("RESHAPE", [x, new_shape], [y], None)
+    graph.inputs(x)
+    graph.outputs(y)
+    assert parse_tflite(model.to_bytes()).build().output_shapes == (declared,)
+
+
+def test_an_output_of_fixed_inputs_has_the_declared_shape() -> None:
+    model = TfliteModel()
+    graph = model.subgraph()
+    x = graph.tensor("x", (1, 4))
+    y = graph.tensor("y", (1, 4))
+    graph.operator("ABS", [x], [y], None)
+    graph.inputs(x)
+    graph.outputs(y)
+    assert parse_tflite(model.to_bytes()).build().output_shapes == ((1, 4),)
+
+
 def test_unknown_rank_stays_unknown() -> None:
     assert input_of(None).info.shape is None
 

@@ -7,6 +7,8 @@ import pytest
 
 from armpy.graph import SubgraphView, to_dot
 from armpy.graph.network import Network
+from armpy.tensor import Shape, TensorInfo
+from armpy.types import DataType
 from tests.support.networks import ADD, RELU, chain, diamond, f32, graph_of_edges, i32
 
 
@@ -153,3 +155,25 @@ def test_a_part_of_a_view_gives_what_the_view_gives_and_no_more() -> None:
     assert view.part([first]).outputs == first.outputs
     assert view.part([first, second]).outputs == second.outputs
     assert view.part([first, third]).layers == (first,)
+
+
+@pytest.mark.parametrize(
+    ("inferred", "declared", "described"),
+    [
+        (None, (None, 3), (None, 3)),
+        ((None, None), (None, 3), (None, 3)),
+        ((2, None), (None, 3), (2, 3)),
+        ((2, 4), (None, 3), (2, 4)),  # the file is wrong
+        ((None, None), (3,), (None, None)),
+        ((None, 4), None, (None, 4)),
+    ],
+)
+def test_declared_output_shapes_describe_what_inference_leaves_open(
+    inferred: Shape | None, declared: Shape | None, described: Shape | None
+) -> None:
+    net = Network()
+    x = net.input("x", TensorInfo(inferred, DataType.FLOAT32))
+    net.output("y", x, declared_shape=declared)
+    graph = net.build()
+    assert [info.shape for info in graph.described_outputs] == [described]
+    assert graph.output_infos == (x.info,)  # nothing relies on the declaration

@@ -98,7 +98,9 @@ def test_repeated_input_names_are_found() -> None:
 
 def test_repeated_output_names_are_found() -> None:
     graph = chain(1)
-    twice = replace(graph, outputs=graph.outputs * 2, output_names=("y", "y"))
+    twice = replace(
+        graph, outputs=graph.outputs * 2, output_names=("y", "y"), output_shapes=(None, None)
+    )
     with pytest.raises(GraphValidationError, match="output names repeat: y"):
         verify_graph(twice)
 
@@ -113,6 +115,13 @@ def test_missing_default_shapes_are_found_unless_there_are_none() -> None:
     assert replace(graph, default_shapes=()).default_shapes == (None,)
     with pytest.raises(GraphValidationError, match="Expected 1 default shapes; got 2"):
         verify_graph(replace(graph, default_shapes=(None, None)))
+
+
+def test_missing_output_shapes_are_found_unless_there_are_none() -> None:
+    graph = chain(1)
+    assert replace(graph, output_shapes=()).output_shapes == (None,)
+    with pytest.raises(GraphValidationError, match="Expected 1 output shapes; got 2"):
+        verify_graph(replace(graph, output_shapes=(None, None)))
 
 
 @pytest.mark.parametrize(

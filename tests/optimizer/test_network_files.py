@@ -232,8 +232,8 @@ def damaged(contents: bytes, offset: int, new: bytes) -> bytes:
         (lambda c: b"", "no prepared file"),
         (lambda c: c[:7], "no prepared file"),
         (lambda c: damaged(c, 0, b"ARMPYnet"), "no prepared file"),
-        (lambda c: damaged(c, 8, b"\x03"), "Expected version 2; got version 3"),
-        (lambda c: damaged(c, 8, b"\x01"), "Expected version 2; got version 1"),
+        (lambda c: damaged(c, 8, b"\x04"), "Expected version 3; got version 4"),
+        (lambda c: damaged(c, 8, b"\x01"), "Expected version 3; got version 1"),
         (lambda c: damaged(c, 12, b"\x01"), "its header cannot be"),
         (lambda c: damaged(c, 16, b"\xff" * 8), "its header cannot be"),
         (lambda c: damaged(c, 16, b"\xff"), "manifest's checksum"),
@@ -266,7 +266,7 @@ def place_of(contents: bytes, name: str) -> int:
 
 def test_the_oldest_layout_is_refused_with_its_version(path: Path) -> None:
     path.write_bytes(oldest_layout({"graphs": []}, b"constants"))
-    expected = "version that is not read. Expected version 2; got version 1. Make it again"
+    expected = "version that is not read. Expected version 3; got version 1. Make it again"
     with pytest.raises(ParserError, match=expected):
         OptimizedNetwork.load(path)
 

@@ -268,7 +268,7 @@ def _read_only() -> Array:
         (np.zeros(3, np.float32), r"got float32\(3,\)"),
         (np.zeros((1, 2), np.float32), r"got float32\(1, 2\)"),
         (_read_only(), "got a read-only array"),
-        (np.zeros(4, np.float32)[::2], "got an array that is not contiguous"),
+        (np.zeros(4, np.float32)[::2], r"got float32\(2,\), not contiguous \(strides \(8,\)\)"),
     ],
 )
 def test_an_output_array_that_does_not_fit_is_rejected(array: object, text: str) -> None:

@@ -72,5 +72,5 @@ WRONG_FOR_OUTPUTS: dict[str, tuple[Change, str]] = {
     "length": (lambda array: array.resize(5, refcheck=False), r"float32\(5,\)"),
     "read-only": (lambda array: array.setflags(write=False), "a read-only array"),
     "strides": (lambda array: change(array, "strides", (0,)), "not contiguous"),
-    "said to be unaligned": (lambda array: array.setflags(align=False), "not contiguous"),
+    "said to be unaligned": (lambda array: array.setflags(align=False), "not aligned"),
 }

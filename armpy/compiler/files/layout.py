@@ -80,6 +80,7 @@ class GraphRecord:
     output_names: tuple[str, ...]
     variables: tuple[VariableRecord, ...]
     default_shapes: tuple[tuple[int, ...] | None, ...]
+    output_shapes: tuple[tuple[int | None, ...] | None, ...]
 
 
 @dataclass(frozen=True, slots=True)

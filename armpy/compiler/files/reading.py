@@ -178,6 +178,7 @@ class _GraphReader(Generic[NetworkT]):
             ),
             tuple(self._variable(variable, values, where) for variable in record.variables),
             record.default_shapes,
+            record.output_shapes,
         )
 
     def _value(self, record: ValueRecord, where: str) -> Value:

@@ -251,6 +251,7 @@ class NetworkWriter:
             graph.output_names,
             tuple(self._variable(variable, numbers) for variable in graph.variables),
             graph.default_shapes,
+            graph.output_shapes,
         )
 
     def _value(self, value: Value) -> ValueRecord:

@@ -266,7 +266,11 @@ def check_output_array(name: str, info: TensorInfo, given: object) -> Array:
     if not array.flags.writeable:
         raise _unusable(name, info, "a read-only array")
     if not array.flags.c_contiguous or not array.flags.aligned:
-        raise _unusable(name, info, "an array that is not contiguous")
+        from armpy.execution.arrays.array_errors import (  # noqa: PLC0415 - seldom needed
+            memory_description,
+        )
+
+        raise _unusable(name, info, memory_description(array))
     return array
 
 

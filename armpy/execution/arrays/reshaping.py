@@ -12,7 +12,7 @@ from armpy.compiler import specialize
 from armpy.errors import ArmpyError, InvalidArgumentError
 from armpy.graph import Graph, Layer, Value
 from armpy.ops.reshaping import Reshape
-from armpy.tensor import MAX_RANK, Shape
+from armpy.tensor import MAX_RANK, Shape, shapes_agree
 
 if TYPE_CHECKING:
     from armpy.compiler import OptimizedNetwork
@@ -171,7 +171,14 @@ def _with_infos(graph: Graph, shapes: Mapping[str, Shape]) -> Graph:
         ),
         # A file's default is for the shape that the input had.
         default_shapes=tuple([None if v in renewed else shape for v, shape in defaults]),
+        # What a file declares of its outputs can be for the fixed sizes that its inputs had.
+        output_shapes=() if _replaces_sizes(renewed) else graph.output_shapes,
     )
+
+
+def _replaces_sizes(renewed: Mapping[Value, Value]) -> bool:
+    """Whether an input gets another shape than one that its declared shape admits."""
+    return not all(shapes_agree(old.info.shape, new.info.shape) for old, new in renewed.items())
 
 
 def _checked(name: str, given: object) -> Shape:
@@ -231,7 +238,10 @@ def with_outputs(graph: Graph, names: Sequence[str]) -> Graph:
     for name in names:
         if name not in found:
             raise unknown_name("tensor", name, [*found])
-    return replace(graph, outputs=tuple(found[name] for name in names), output_names=tuple(names))
+    outputs = tuple(found[name] for name in names)
+    declared = dict(zip(graph.outputs, graph.output_shapes, strict=True))
+    shapes = tuple(map(declared.get, outputs))
+    return replace(graph, outputs=outputs, output_names=tuple(names), output_shapes=shapes)
 
 
 def tensors_by_name(graph: Graph) -> dict[str, Value]:

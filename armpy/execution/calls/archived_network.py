@@ -57,6 +57,11 @@ class ArchivedGraph:
         """Those of the outputs."""
         return tuple([value.name for value in self.outputs])
 
+    @property
+    def described_outputs(self) -> tuple[TensorInfo, ...]:
+        """Infos of the outputs; see `armpy.graph.Graph.described_outputs`."""
+        return tuple([value.info for value in self.outputs])
+
 
 @record
 class ArchivedShapes:

@@ -10,6 +10,7 @@ import numpy as np
 
 from armpy.backend import Cancellation, cancellable
 from armpy.errors import InvalidArgumentError
+from armpy.execution.arrays.array_errors import memory_description
 from armpy.execution.arrays.imported_tensor import ImportedTensor, ToImport
 from armpy.execution.arrays.slots import InputSlot
 from armpy.execution.calls.run import as_dict, checked_call, wrong_names
@@ -177,8 +178,8 @@ def _in_place(slot: InputSlot, given: object) -> Array:
             "the input cannot be bound, as it would have to be copied",
             where=f"input '{slot.name}'",
             expected=f"a C-contiguous array of {array.dtype}",
-            actual=type(given).__name__,
-            fix="Bind an array of that kind, and write each run's elements into it",
+            actual=memory_description(given),
+            fix="Bind a copy made by np.ascontiguousarray, and write each run's elements into it",
         )
     return _own_view(array)
 

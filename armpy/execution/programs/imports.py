@@ -18,6 +18,7 @@ from armpy.errors import (
     MemoryExportError,
     MemoryImportError,
 )
+from armpy.execution.arrays.array_errors import memory_description
 from armpy.execution.arrays.dlpack import as_view
 from armpy.execution.arrays.imported_tensor import Import, ImportedTensor, ToImport, unimport
 from armpy.execution.programs.static_plan import StaticPlan
@@ -277,7 +278,7 @@ def as_memory(where: str, info: TensorInfo, given: object) -> ExternalMemory:
             "this cannot be imported",
             where=where,
             expected=f"an ExternalMemory, or a C-contiguous {dtype} array of {info.known_shape}",
-            actual=type(given).__name__ if array is None else f"{array.dtype}{array.shape}",
+            actual=memory_description(given if array is None else array),
         )
     return ExternalMemory.of_array(array)
 

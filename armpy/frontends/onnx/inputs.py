@@ -14,7 +14,7 @@ from armpy.errors import InvalidArgumentError, LayerValidationError, ParserError
 from armpy.frontends.onnx.element_types import data_type_of
 from armpy.frontends.onnx.items import Item, ValueList
 from armpy.frontends.onnx.items import tensors as tensors_of
-from armpy.frontends.onnx.reading import dimension_names
+from armpy.frontends.onnx.reading import declared_shape, dimension_name, dimension_names
 from armpy.frontends.onnx.structures.walking import Scope, Walker
 from armpy.graph import Value
 from armpy.graph.network import Network
@@ -137,7 +137,7 @@ class Inputs:
         walker : Walker
         """
         tensors = {
-            value.name: tuple(dim.dim_param for dim in value.type.tensor_type.shape.dim)
+            value.name: tuple(map(dimension_name, value.type.tensor_type.shape.dim))
             for value in values
             if isinstance(made := scope.values.get(value.name), Value) and made.data is None
         }
@@ -189,13 +189,13 @@ class Inputs:
     def _tensor_info(self, tensor: onnx.TypeProto.Tensor, name: str) -> TensorInfo:
         """Type and shape of a tensor; dimensions without a size are open."""
         data_type = data_type_of(tensor.elem_type, f"input '{name}'")
-        if not tensor.HasField("shape"):
-            return TensorInfo(None, data_type)
-        shape: Shape = tuple(
-            dim.dim_value if dim.HasField("dim_value") else self._sizes.get(dim.dim_param)
-            for dim in tensor.shape.dim
-        )
-        return TensorInfo(shape, data_type)
+        return TensorInfo(declared_shape(tensor, self._sizes), data_type)
+
+    def output_shape(self, value: onnx.ValueInfoProto) -> Shape | None:
+        """Shape that the model declares for an output; None if it declares none."""
+        if value.type.WhichOneof("value") != "tensor_type":
+            return None
+        return declared_shape(value.type.tensor_type, self._sizes)
 
 
 _MOST_ELEMENTS = 4096

@@ -9,7 +9,7 @@ from typing import Any
 
 import onnx
 
-from armpy.frontends.onnx.reading import load_model
+from armpy.frontends.onnx.reading import dimension_name, load_model
 from armpy.plugins.hooks.metadata import ModelMetadata, TensorMetadata
 from armpy.plugins.hooks.model_file import ModelFile
 
@@ -108,7 +108,8 @@ def _tensors(
     """What is said of inputs or outputs; images have a normalisation."""
     found: dict[str, TensorMetadata] = {}
     for value in values:
-        names = tuple(dim.dim_param or dim.denotation for dim in value.type.tensor_type.shape.dim)
+        dims = value.type.tensor_type.shape.dim
+        names = tuple(dimension_name(dim) or dim.denotation for dim in dims)
         content = _CONTENTS.get(value.type.denotation, "")
         mean, std = normalization if normalization and content == "image" else (None, None)
         metadata = TensorMetadata(

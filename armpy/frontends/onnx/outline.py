@@ -9,9 +9,10 @@ import onnx
 from onnx import TensorProto
 
 from armpy.frontends.onnx.folding import fold_pairs
-from armpy.frontends.onnx.reading import kind_of, load_model, versions_of
+from armpy.frontends.onnx.reading import declared_shape, kind_of, load_model, versions_of
 from armpy.plugins.hooks.model_file import ModelFile
 from armpy.plugins.hooks.outline import LEFT_OUT, FileGraph, FileOperator, FileOutline, FileTensor
+from armpy.tensor import Shape
 
 _MOST_INFERRED_BYTES = 256 << 20
 """Of files whose tensors' shapes are inferred, for which the package copies the model."""
@@ -194,12 +195,7 @@ def _value(value: onnx.ValueInfoProto) -> FileTensor:
         return FileTensor(value.name, None, (which or "").removesuffix("_type"))
     tensor = value.type.tensor_type
     kind = _type_name(tensor.elem_type)
-    if not tensor.HasField("shape"):
-        return FileTensor(value.name, None, kind)
-    shape = tuple(
-        dim.dim_value if dim.HasField("dim_value") and dim.dim_value >= 0 else None
-        for dim in tensor.shape.dim
-    )
+    shape = declared_shape(tensor)
     return FileTensor(value.name, shape, kind, size_bytes=_size(shape, kind))
 
 
@@ -226,8 +222,8 @@ def _type_name(number: int) -> str:
         return f"type {number}"
 
 
-def _size(shape: Sequence[int | None], kind: str) -> int | None:
+def _size(shape: Shape | None, kind: str) -> int | None:
     """Bytes of a tensor; None where they are not known."""
-    if kind not in _BITS or None in shape:
+    if kind not in _BITS or shape is None or None in shape:
         return None
     return (math.prod(dim or 0 for dim in shape) * _BITS[kind] + 7) // 8

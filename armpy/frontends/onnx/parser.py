@@ -19,6 +19,7 @@ from armpy.graph.network import Network
 from armpy.ops.operation import located
 from armpy.plugins.hooks.front_end import ParseSettings
 from armpy.plugins.hooks.model_file import ModelFile
+from armpy.tensor import Shape
 from armpy.types import DataType
 
 
@@ -85,7 +86,8 @@ def _parsed(
         if output.name not in scope.values:
             raise ParserError("nothing has written the output", where=f"output '{output.name}'")
         try:
-            _add_output(network, walker, output.name, scope.values[output.name])
+            item, shape = scope.values[output.name], inputs.output_shape(output)
+            _add_output(network, walker, output.name, item, shape)
         except InvalidArgumentError as error:
             raise ParserError(
                 "two outputs have one name", where=f"output '{output.name}'"
@@ -101,12 +103,14 @@ def _output_type(value: onnx.ValueInfoProto) -> DataType | None:
     return data_type_of(kind, f"output '{value.name}'") if kind in DATA_TYPES else None
 
 
-def _add_output(network: Network, walker: Walker, name: str, item: Item) -> None:
+def _add_output(
+    network: Network, walker: Walker, name: str, item: Item, declared_shape: Shape | None
+) -> None:
     """Hand a tensor, or the tensors of a sequence, to the caller."""
     if item is None:
         raise LayerValidationError("the optional is empty", where=f"output '{name}'")
     if isinstance(item, Value):
-        network.output(name, item)
+        network.output(name, item, declared_shape=declared_shape)
         return
     network.output(name, walker.length(item))
     for number, value in enumerate(item.values):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import TypeAlias
 
 import onnx
 
 from armpy.errors import ParserError
 from armpy.plugins.hooks.model_file import ModelFile
+from armpy.tensor import Shape
 
 FreeNames: TypeAlias = dict[int, tuple[onnx.GraphProto, Iterable[str]]]
 """What graphs read from outside, by their ids; a graph that is held keeps its id."""
@@ -108,8 +110,44 @@ def dimension_names(graph: onnx.GraphProto) -> Iterator[str]:
         while (which := kind.WhichOneof("value")) in ("sequence_type", "optional_type"):
             kind = getattr(kind, which).elem_type
         for dim in kind.tensor_type.shape.dim:
-            if dim.dim_param:
-                yield dim.dim_param
+            if name := dimension_name(dim):
+                yield name
+
+
+def dimension_name(dim: onnx.TensorShapeProto.Dimension) -> str:
+    """Name of an open dimension; empty if it has none that identifies it.
+
+    Notes
+    -----
+    Exporters write placeholders such as "?" for dimensions that have nothing to do with each
+    other. A name therefore needs a letter.
+    """
+    name: str = dim.dim_param
+    return name if any(map(str.isalpha, name)) and name != "None" else ""
+
+
+def declared_shape(
+    tensor: onnx.TypeProto.Tensor, sizes: Mapping[str, int] = MappingProxyType({})
+) -> Shape | None:
+    """Shape of a tensor as a model declares it; None if it declares no rank.
+
+    Parameters
+    ----------
+    sizes : mapping of str to int, optional
+        Sizes of named dimensions.
+
+    Notes
+    -----
+    Negative sizes stand for open dimensions: PaddlePaddle's exporter writes -1.
+    """
+    if not tensor.HasField("shape"):
+        return None
+    return tuple(
+        (dim.dim_value if dim.dim_value >= 0 else None)
+        if dim.HasField("dim_value")
+        else sizes.get(dimension_name(dim))
+        for dim in tensor.shape.dim
+    )
 
 
 def _without_harmless(model: onnx.ModelProto) -> onnx.ModelProto:

@@ -25,7 +25,7 @@ from armpy.graph import Graph, Value
 from armpy.graph.network import Network
 from armpy.ops.operation import located
 from armpy.plugins.hooks.model_file import ModelFile, ModelSource, open_model_file
-from armpy.tensor import Shape, TensorInfo
+from armpy.tensor import Shape, TensorInfo, shapes_agree
 from armpy.types import DEFAULT_MEMORY_LIMIT_BYTES
 
 _LEFT_OUT = -1
@@ -239,7 +239,7 @@ class _SubgraphParser:
                 from armpy.frontends.tflite.complex_numbers import pairs_of  # noqa: PLC0415
 
                 value = pairs_of(self._network, value, f"{name}:pairs")
-            self._network.output(name, value)
+            self._network.output(name, value, declared_shape=self._declared_shape(index))
         return self._network
 
     def _inline(self, index: int, values: Sequence[Value | None]) -> Sequence[Value]:
@@ -283,6 +283,17 @@ class _SubgraphParser:
             self._values[index] = self._complex_input(name, info.shape, default_shape)
         else:
             self._values[index] = self._network.input(name, info, default_shape=default_shape)
+
+    def _declared_shape(self, index: int) -> Shape | None:
+        """Shape that the file declares for an output; None if it may be for default inputs only."""
+        tensor = self._tensors[index]
+        if self._shapes is not None or tensor.is_complex:
+            return None
+        signature = tensor.shape_signature()
+        if signature is not None and shapes_agree(signature, tensor.shape):
+            return signature
+        sources = [self._values[source] for _, source in self._edge("Inputs")]
+        return tensor.shape if all(source.info.is_fully_shaped for source in sources) else None
 
     def _complex_input(
         self, name: str, shape: Shape | None, default_shape: tuple[int, ...] | None

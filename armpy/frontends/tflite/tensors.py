@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from armpy.errors import InvalidArgumentError
 from armpy.frontends.tflite.quantization import read_element_type, read_type
 from armpy.frontends.tflite.reader import TableReader, Tables
 from armpy.frontends.tflite.sparsity import densified
 from armpy.ops.operation import Array
-from armpy.tensor import MAX_RANK, Quantization, TensorInfo, format_shape, merge_shapes
+from armpy.tensor import MAX_RANK, Quantization, Shape, TensorInfo, format_shape, shapes_agree
 from armpy.types import DataType
 
 _DENSE_PER_CHARGE = 64
@@ -61,20 +60,26 @@ class Tensor:
         ParserError
             If the file's two shapes of the tensor, with and without such dimensions, differ.
         """
-        table, shape = self.table, self.shape
-        signature = _checked_shape(table, table.numbers("ShapeSignature"), lowest=-1)
-        if not signature:
-            return TensorInfo(shape, self.data_type, self.quantization)
-        open_shape = tuple(None if dim < 0 else dim for dim in signature)
-        try:
-            merge_shapes(open_shape, shape)
-        except InvalidArgumentError as error:
-            raise table.error(
+        signature = self.shape_signature()
+        if not shapes_agree(signature, self.shape):
+            raise self.table.error(
                 "shape and shape signature differ",
-                expected=format_shape(shape),
-                actual=format_shape(open_shape),
-            ) from error
-        return TensorInfo(open_shape, self.data_type, self.quantization)
+                expected=format_shape(self.shape),
+                actual=format_shape(signature),
+            )
+        shape = self.shape if signature is None else signature
+        return TensorInfo(shape, self.data_type, self.quantization)
+
+    def shape_signature(self) -> Shape | None:
+        """The shape with None for open dimensions; None if the file has no such shape.
+
+        Raises
+        ------
+        ParserError
+            If the rank is too high, or a size below -1.
+        """
+        signature = _checked_shape(self.table, self.table.numbers("ShapeSignature"), lowest=-1)
+        return tuple(None if dim < 0 else dim for dim in signature) if signature else None
 
     @property
     def inferred_info(self) -> TensorInfo:

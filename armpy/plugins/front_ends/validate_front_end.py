@@ -107,6 +107,7 @@ def _plain_graph(given: Graph) -> Graph:
         tuple(given.layers),
         tuple(given.variables),
         tuple(given.default_shapes),
+        tuple(given.output_shapes),
     )
 
 

@@ -35,7 +35,7 @@ class TensorTrace:
         self._network_id: int | None = None
         if made:
             names = tuple(map(str, range(len(made))))
-            shown = replace(graph, outputs=tuple(made), output_names=names)
+            shown = replace(graph, outputs=tuple(made), output_names=names, output_shapes=())
             self._network_id = runtime.load_network(shown)
 
     @property

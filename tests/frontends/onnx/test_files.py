@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import onnx
 import onnx.parser
 
 import armpy
-from armpy.errors import LayerValidationError, ParserError
+from armpy.errors import InvalidArgumentError, LayerValidationError, ParserError
 
 HEAD = '<ir_version: 9, opset_import: ["" : 18]>\n'
 W = np.random.default_rng(3).standard_normal((5, 3)).astype(np.float32)
@@ -177,6 +178,53 @@ def test_one_input_may_have_a_dimension_twice() -> None:
     assert model.run({"a": np.ones((2, 2), "f4")})["y"].shape == (2, 2)
     with pytest.raises(LayerValidationError, match="'n' has two sizes"):
         model.run({"a": np.ones((2, 3), "f4")})
+
+
+def _relu(shape: list[Any], output_shape: list[Any] | None = None) -> bytes:
+    """A model of one Relu whose input and output have a declared shape."""
+    kinds = zip("xy", (shape, output_shape or shape), strict=True)
+    values = [onnx.helper.make_tensor_value_info(name, 1, dims) for name, dims in kinds]
+    for value in values:
+        for dim, size in zip(value.type.tensor_type.shape.dim, shape, strict=True):
+            if isinstance(size, int):
+                dim.dim_value = size
+    node = onnx.helper.make_node("Relu", ["x"], ["y"])
+    graph = onnx.helper.make_graph([node], "g", values[:1], values[1:])
+    opsets = [onnx.helper.make_opsetid("", 13)]
+    model = onnx.helper.make_model(graph, opset_imports=opsets, ir_version=8)
+    data: bytes = model.SerializeToString()
+    return data
+
+
+@pytest.mark.parametrize("size", [-1, -7])
+def test_a_negative_dimension_is_open(size: int) -> None:
+    """PaddlePaddle's exporter writes -1."""
+    model = armpy.load(_relu([size, 3]), backends=["CpuRef"])
+    assert model.inputs[0].shape == model.outputs[0].shape == (None, 3)
+    np.testing.assert_array_equal(model(X[:, :3]), np.maximum(X[:, :3], 0))
+
+
+@pytest.mark.parametrize("name", ["?", "", "-1", "None"])
+def test_placeholders_do_not_name_a_dimension(name: str) -> None:
+    model = armpy.load(_relu([name, name]), backends=["CpuRef"])
+    assert model.run({"x": X})["y"].shape == (2, 5)
+    with pytest.raises(InvalidArgumentError, match="Expected no names"):
+        armpy.load(_relu([name, name]), front_end_options={"dimensions": json.dumps({name: 2})})
+
+
+def test_the_declared_shape_of_an_output_is_known_before_the_first_call() -> None:
+    """Programs read the number of classes before they call a model."""
+    text = "graph (float[n, 5] x) => (float[n, 3] y) { y = MatMul (x, w) }"
+    model = onnx.parser.parse_model(HEAD + text)
+    model.graph.initializer.append(onnx.numpy_helper.from_array(W, "w"))
+    with armpy.load(model.SerializeToString(), backends=["CpuRef"]) as loaded:
+        assert loaded.outputs[0].shape == (None, 3)
+        assert loaded.run({"x": X})["y"].shape == (2, 3)
+
+
+def test_a_wrong_declaration_of_an_output_changes_nothing() -> None:
+    with armpy.load(_relu(["n", 5], ["n", 7]), backends=["CpuRef"]) as model:
+        np.testing.assert_array_equal(model(X), np.maximum(X, 0))
 
 
 def _newer(model: onnx.ModelProto) -> None:
