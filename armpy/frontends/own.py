@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from armpy.backend.options import BackendOption, OptionScope
 from armpy.graph.network import Network
 from armpy.plugins.hooks import (
+    CustomOperator,
     FrontEnd,
     Magic,
     ModelFile,
     ModelSignature,
+    OperatorParts,
     ParseSettings,
     hookimpl,
 )
 
 if TYPE_CHECKING:
+    from armpy.graph import Value
+    from armpy.plugins.hooks.custom_operator import CustomConverter
     from armpy.plugins.hooks.metadata import ModelMetadata
     from armpy.plugins.hooks.outline import FileOutline
 
@@ -28,6 +34,29 @@ if TYPE_CHECKING:
 def armpy_register_front_end() -> list[FrontEnd]:
     """TensorFlow Lite, and ONNX."""
     return [_tflite(), _onnx()]
+
+
+@hookimpl
+def armpy_register_custom_operators() -> list[CustomOperator]:
+    """MediaPipe's operators of .tflite files."""
+    return [
+        CustomOperator(name, partial(_convert_mediapipe, module, function))
+        for name, module, function in (
+            ("Convolution2DTransposeBias", "images", "transposed_convolution"),
+            ("Landmarks2TransformMatrix", "landmarks", "crop_matrix"),
+            ("MaxPoolingWithArgmax2D", "images", "pooling_with_positions"),
+            ("MaxUnpooling2D", "images", "unpooling"),
+            ("TransformLandmarks", "landmarks", "transformed"),
+            ("TransformTensorBilinear", "images", "bilinear_transform"),
+        )
+    ]
+
+
+def _convert_mediapipe(module: str, function: str, parts: OperatorParts) -> Value | Sequence[Value]:
+    """Convert an operator by a function of the package `armpy.frontends.mediapipe`."""
+    converters = import_module(f"armpy.frontends.mediapipe.{module}")
+    convert: CustomConverter = getattr(converters, function)
+    return convert(parts)
 
 
 def _tflite() -> FrontEnd:

@@ -1,4 +1,4 @@
-"""Options of custom operators: a map of names to numbers, as FlexBuffers store it.
+"""Options of custom operators: a map of names to numbers and vectors, as FlexBuffers store it.
 
 References
 ----------
@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
+from typing import TypeAlias
 
 from armpy.errors import ParserError
 
 _MAP = 9
 _INT, _UINT, _FLOAT, _BOOL = 1, 2, 3, 26
 _INDIRECT = {6: _INT, 7: _UINT, 8: _FLOAT}
+_VECTORS = {11: _INT, 12: _UINT, 13: _FLOAT}
 _CODES = {
     _INT: {1: "b", 2: "h", 4: "i", 8: "q"},
     _UINT: {1: "B", 2: "H", 4: "I", 8: "Q"},
@@ -23,16 +25,33 @@ _CODES = {
     _BOOL: {1: "B", 2: "H", 4: "I", 8: "Q"},
 }
 _MOST_ENTRIES = 1024
+"""Of a map, and elements of a vector."""
 _LONGEST_KEY = 256
 
 
-def read_options(data: bytes) -> Mapping[str, float | int | bool]:
+Number: TypeAlias = float | int | bool
+Entry: TypeAlias = Number | tuple[Number, ...]
+
+
+def read_options(data: bytes) -> Mapping[str, Number]:
     """The numbers of a map by name; entries of other kinds are left out.
 
     Raises
     ------
     ParserError
-        If the bytes are no map.
+        If the bytes are not a map.
+    """
+    entries = read_entries(data)
+    return {name: entry for name, entry in entries.items() if not isinstance(entry, tuple)}
+
+
+def read_entries(data: bytes) -> Mapping[str, Entry]:
+    """The numbers and the typed vectors of a map by name; other entries are left out.
+
+    Raises
+    ------
+    ParserError
+        If the bytes are not a map.
     """
     try:
         return _read(data)
@@ -40,7 +59,7 @@ def read_options(data: bytes) -> Mapping[str, float | int | bool]:
         raise _damaged() from error
 
 
-def _read(data: bytes) -> dict[str, float | int | bool]:
+def _read(data: bytes) -> dict[str, Entry]:
     """The map at the end of the bytes."""
     width, packed = data[-1], data[-2]
     kind, child_width = packed >> 2, 1 << (packed & 3)
@@ -52,7 +71,7 @@ def _read(data: bytes) -> dict[str, float | int | bool]:
         raise _damaged()
     keys_at = _behind(data, start - 3 * child_width, child_width)
     keys_width = int(_number(data, start - 2 * child_width, child_width, _UINT))
-    found: dict[str, float | int | bool] = {}
+    found: dict[str, Entry] = {}
     for index in range(length):
         key_at = _behind(data, keys_at + index * keys_width, keys_width)
         end = data.index(0, key_at, key_at + _LONGEST_KEY) if 0 in data[key_at:] else key_at
@@ -64,7 +83,17 @@ def _read(data: bytes) -> dict[str, float | int | bool]:
             found[key] = _number(data, _behind(data, place, child_width), width, _INDIRECT[kind])
         elif kind in _CODES:
             found[key] = _number(data, place, child_width, kind)
+        elif kind in _VECTORS:
+            found[key] = _vector(data, _behind(data, place, child_width), width, _VECTORS[kind])
     return found
+
+
+def _vector(data: bytes, start: int, width: int, kind: int) -> tuple[Number, ...]:
+    """The numbers of a typed vector, whose length is in front of them."""
+    length = int(_number(data, start - width, width, _UINT))
+    if length > _MOST_ENTRIES:
+        raise _damaged()
+    return tuple(_number(data, start + index * width, width, kind) for index in range(length))
 
 
 def _behind(data: bytes, place: int, width: int) -> int:
@@ -75,7 +104,7 @@ def _behind(data: bytes, place: int, width: int) -> int:
     return target
 
 
-def _number(data: bytes, place: int, width: int, kind: int) -> float | int | bool:
+def _number(data: bytes, place: int, width: int, kind: int) -> Number:
     """A number at a place."""
     if place < 0:
         raise _damaged()

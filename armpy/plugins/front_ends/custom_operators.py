@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from armpy.errors import ArmpyError, ParserError
-from armpy.plugins.hook_plugins import Answer, HookPlugins
+from armpy.plugins.hook_plugins import OWN, Answer, HookPlugins
 from armpy.plugins.hooks.custom_operator import CustomConverter, CustomOperator, OperatorParts
 from armpy.plugins.loading import Failure
 
@@ -17,16 +17,22 @@ _HOOK = "armpy_register_custom_operators"
 
 
 def custom_operators(plugins: HookPlugins) -> Mapping[str, CustomConverter]:
-    """Converters of custom operators by name; of two plugins the first counts."""
-    found: dict[str, CustomConverter] = {}
+    """Converters of custom operators by name.
+
+    Of two plugins the first counts; armpy's own operators are those of no other plugin.
+    """
+    own: dict[str, CustomConverter] = {}
+    registered: dict[str, CustomConverter] = {}
     for answer in plugins.ask(_HOOK, CustomOperator, exactly=True):
         name = answer.value.name
-        if name in found:
+        if answer.candidate.name == OWN[1]:
+            own[name] = _guarded(answer)
+        elif name in registered:
             reason = f"the custom operator '{name}' is another plugin's already"
             plugins.complain(answer.candidate, _HOOK, Failure(reason, ""))
         else:
-            found[name] = _guarded(answer)
-    return found
+            registered[name] = _guarded(answer)
+    return own | registered
 
 
 def _guarded(answer: Answer[CustomOperator]) -> CustomConverter:
