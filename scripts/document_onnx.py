@@ -49,6 +49,8 @@ so.
   `front_end_options={"dimensions": '{"batch": 1}'}` gives names sizes when the model is loaded
   (`--front-end-option 'dimensions={"batch": 1}'` on the command line), so that loading compiles and
   `armpy inspect` shows the placement.
+- **bfloat16, float8, 4-bit and 2-bit types**: inputs and outputs are arrays of `ml_dtypes`, which
+  `onnx` installs.
 - **Inputs that are initializers**, too, are constants, and cannot be given in a call.
 - **If, Loop, Scan**: a condition that is constant, or follows from shapes, leaves one branch.
   Loops of a known number of turns are written out if they are short; others run as While.

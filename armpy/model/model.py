@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from armpy.execution.calls.execution import Execution
     from armpy.execution.calls.invocation import Finish
     from armpy.execution.calls.network_memory import NetworkMemory
+    from armpy.execution.calls.real_numbers import RealOutputs
     from armpy.execution.loaded_network import LoadedNetwork
     from armpy.execution.properties import NetworkProperties
     from armpy.execution.runtime import Runtime
@@ -110,6 +111,10 @@ class Model:
         self.handle: NetworkHandle = network
         self.quantize_inputs = quantize_inputs
         self.dequantize_outputs = dequantize_outputs
+        # One look per call: whether callers get other arrays than the stored ones.
+        self._converts_outputs = dequantize_outputs or any(
+            spec.data_type.is_bit_pattern or spec.data_type.is_narrow for spec in self.outputs
+        )
         self.provenance = provenance or Provenance()
         self._signatures: Signatures[Model] = signatures or Signatures()
         self._output_subsets: OutputSubsets[Model] = OutputSubsets()
@@ -142,9 +147,9 @@ class Model:
             results = run_in_order(network, arrays, self.quantize_inputs)
         except MemoryError as error:
             raise without_memory(error)  # noqa: B904 - it has the cause
-        if self.dequantize_outputs:
+        if self._converts_outputs:
             named = dict(zip([spec.name for spec in self.outputs], results, strict=True))
-            results = [*late.RealOutputs.of(self.outputs, None).finish(named).values()]
+            results = [*self._real_outputs(None).finish(named).values()]
         return results[0] if len(results) == 1 else tuple(results)
 
     def run(
@@ -196,7 +201,7 @@ class Model:
             chosen = self.with_outputs(outputs)
             return chosen.run(inputs, None, memory, debug, deadline_s)
         if (
-            self.dequantize_outputs
+            self._converts_outputs
             or deadline_s is not None
             or memory is not None
             or debug is not None
@@ -220,11 +225,15 @@ class Model:
     def _as_stored(
         self, outputs: Mapping[str, object] | None
     ) -> tuple[Mapping[str, object] | None, Finish | None]:
-        """Arrays for outputs as they are stored, and what makes real numbers of these if wanted."""
-        if not self.dequantize_outputs:
+        """Arrays for outputs as they are stored, and the conversion to what callers get."""
+        if not self._converts_outputs:
             return outputs, None
-        real = late.RealOutputs.of(self.outputs, outputs)
+        real = self._real_outputs(outputs)
         return real.stored, real.finish
+
+    def _real_outputs(self, outputs: Mapping[str, object] | None) -> RealOutputs:
+        """Outputs of a call that callers get as other arrays than the stored ones."""
+        return late.RealOutputs.of(self.outputs, outputs, dequantizes=self.dequantize_outputs)
 
     @tells_of_memory
     def start(

@@ -278,12 +278,12 @@ def test_the_crop_is_scaled_about_its_centre_and_turned_to_the_wanted_angle() ->
     landmarks = np.array([[[8, 20, 5], [12, 20, 5], [8, 22, 5]]], np.float32)
     (plain,) = run(crop_file(3, scale_x=2.0, scale_y=0.5), landmarks)
     centre = np.array([4, 2, 0, 1])
-    np.testing.assert_allclose((plain[0] @ centre)[:2], [10, 21], atol=1e-5)
-    np.testing.assert_allclose(plain[0, :2, :2], [[1, 0], [0, 0.25]], atol=1e-6)
+    np.testing.assert_allclose((plain[0] @ centre)[:2], (10.0, 21.0), atol=1e-5)
+    np.testing.assert_allclose(plain[0, :2, :2], [[1.0, 0.0], [0.0, 0.25]], atol=1e-6)
     (turned,) = run(crop_file(3, target_rotation_radians=math.pi / 2), landmarks)
-    np.testing.assert_allclose((turned[0] @ centre)[:2], [10, 21], atol=1e-5)
+    np.testing.assert_allclose((turned[0] @ centre)[:2], (10.0, 21.0), atol=1e-5)
     # The line lies along y in the crop: its y leads back to x.
-    np.testing.assert_allclose(turned[0, :2, :2], [[0, 1], [-0.25, 0]], atol=1e-6)
+    np.testing.assert_allclose(turned[0, :2, :2], [[0.0, 1.0], [-0.25, 0.0]], atol=1e-6)
 
 
 ONE = (1, 1, 1, 1)

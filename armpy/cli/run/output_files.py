@@ -14,6 +14,7 @@ from armpy.cli.run.output_path import is_result_file
 from armpy.cli.run.output_reader import ReadOutputs
 from armpy.cli.run.picture_result import PictureOutcome, PictureResult
 from armpy.cli.run.results import Array, Mask
+from armpy.execution.arrays.conversion import as_stored
 
 
 def write_run(
@@ -53,7 +54,8 @@ def write_outputs(folder: str, arrays: Mapping[str, Array], masks: Mapping[str, 
     written: list[str] = []
     for (name, array), stem in zip(arrays.items(), file_stems(arrays), strict=True):
         written.append(str(target / f"{stem}.npy"))
-        np.save(written[-1], array, allow_pickle=False)
+        # Files of NumPy's have no small floats: readers get the same bits with any packages.
+        np.save(written[-1], as_stored(array), allow_pickle=False)
         if name in masks:
             written.append(str(target / f"{stem}.png"))
             write_mask(written[-1], masks[name])

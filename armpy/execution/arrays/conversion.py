@@ -13,6 +13,7 @@ from armpy.tensor import Quantization, TensorInfo, check_shape_fits, format_shap
 
 if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepared model
     from armpy.ops.operation import Array
+    from armpy.types import DataType
 
 
 _NUMBERS = "biufc"
@@ -161,6 +162,36 @@ def is_small(dtype: np.dtype[np.generic]) -> bool:
     that armpy does not depend on it. NumPy calls 2 what libraries register.
     """
     return dtype.isbuiltin == 2 and dtype.name.lstrip("bu").startswith(("float", "int"))
+
+
+def small_dtype(data_type: DataType) -> np.dtype[np.generic] | None:
+    """The type that ``ml_dtypes`` has for small floats and integers.
+
+    Returns
+    -------
+    dtype, or None
+        None for other data types, where the package is not installed, or has no such type.
+    """
+    if not (data_type.is_bit_pattern or data_type.is_narrow):
+        return None
+    try:
+        import ml_dtypes  # noqa: PLC0415 - few models have such tensors
+    except ImportError:
+        return None
+    names = {armpy: package for package, armpy in _OTHER_NAMES.items()}
+    name = names.get(data_type.name, data_type.name).lower()
+    kind = getattr(ml_dtypes, name.replace("unsigned", "uint").replace("signed", "int"), None)
+    return None if kind is None else np.dtype(kind)
+
+
+def as_stored(array: Array) -> Array:
+    """Elements of an output as armpy stores them: small floats as bits, small integers as bytes."""
+    if not is_small(array.dtype):
+        return array
+    is_unsigned = array.dtype.name.startswith("u")
+    if "float" in array.dtype.name:
+        return array.view(f"u{array.dtype.itemsize}")
+    return array.astype(np.uint8 if is_unsigned else np.int8)
 
 
 def _widened(info: TensorInfo, array: Array) -> Array:

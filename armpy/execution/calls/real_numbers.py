@@ -1,4 +1,4 @@
-"""Real outputs: quantised outputs handed over as the numbers that they stand for."""
+"""Outputs as numbers: quantised ones as reals, small floats and integers as ``ml_dtypes``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from armpy.execution.arrays.conversion import check_output_array
+from armpy.execution.arrays.conversion import check_output_array, small_dtype
 from armpy.execution.calls.run import as_dict
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
@@ -18,24 +18,27 @@ if TYPE_CHECKING:
 
 
 class RealOutputs(NamedTuple):
-    """Outputs of a call: those stored as they are, and quantised ones given as real numbers.
+    """Outputs of a call, divided by whether callers get them as they are stored.
 
     Parameters
     ----------
     infos : mapping of str to TensorInfo
-        Of the quantised outputs.
+        Of the quantised outputs that are given as real numbers.
+    small : mapping of str to dtype
+        Of the outputs whose elements are small floats or integers: their type in ``ml_dtypes``.
     stored : dict of str to object, optional
-        What the caller has given for the others.
+        The caller's arrays for outputs as they are stored.
     reals : mapping of str to ndarray
-        The caller's arrays for quantised outputs.
+        The caller's arrays of other types.
     """
 
     infos: Mapping[str, TensorInfo]
+    small: Mapping[str, np.dtype[np.generic]]
     stored: dict[str, Any] | None  # Any: whatever the caller gives
     reals: Mapping[str, Array]
 
     @classmethod
-    def of(cls, specs: Sequence[TensorSpec], outputs: object) -> RealOutputs:
+    def of(cls, specs: Sequence[TensorSpec], outputs: object, *, dequantizes: bool) -> RealOutputs:
         """Divide what a caller has given for outputs.
 
         Raises
@@ -43,9 +46,15 @@ class RealOutputs(NamedTuple):
         InvalidArgumentError
             If an array for a quantised output cannot take real numbers.
         """
-        infos = {s.name: s.info for s in specs if s.info.quantization and _is_integer(s.info)}
+        infos = {
+            s.name: s.info
+            for s in specs
+            if dequantizes and s.info.quantization and _is_integer(s.info)
+        }
+        types = {s.name: small_dtype(s.info.data_type) for s in specs}
+        small = {name: dtype for name, dtype in types.items() if dtype is not None}
         if outputs is None:
-            return cls(infos, None, {})
+            return cls(infos, small, None, {})
         given = as_dict("outputs", outputs)
         reals = {
             name: check_output_array(name, TensorInfo(info.shape, DataType.FLOAT32), given[name])
@@ -53,7 +62,12 @@ class RealOutputs(NamedTuple):
             if given.get(name) is not None
         }
         stored = {name: array for name, array in given.items() if name not in reals}
-        return cls(infos, stored or None, reals)
+        for spec in specs:
+            array = stored.get(spec.name)
+            if isinstance(array, np.ndarray) and array.dtype == small.get(spec.name):
+                reals[spec.name] = array
+                stored[spec.name] = array.view(spec.data_type.dtype)
+        return cls(infos, small, stored or None, reals)
 
     def finish(self, results: dict[str, Array]) -> dict[str, Array]:
         """The results as the caller is to have them."""
@@ -61,17 +75,27 @@ class RealOutputs(NamedTuple):
 
     def _real(self, name: str, stored: Array) -> Array:
         """One result."""
+        target = self.reals.get(name)
+        if name in self.small:
+            if target is not None:
+                return target
+            is_given = self.stored is not None and self.stored.get(name) is not None
+            return stored if is_given else _as_small(stored, self.small[name])
         info = self.infos.get(name)
         if info is None or info.quantization is None:
             return stored
         real = info.quantization.dequantize(stored)
-        target = self.reals.get(name)
         if target is None:
             return real
         # Once more, as the shape may depend on values and is known only now.
         check_output_array(name, TensorInfo(real.shape, DataType.FLOAT32), target)
         np.copyto(target, real)
         return target
+
+
+def _as_small(stored: Array, dtype: np.dtype[np.generic]) -> Array:
+    """Elements as numbers of a type of ``ml_dtypes``: bits of floats, values of integers."""
+    return stored.view(dtype) if "float" in dtype.name else stored.astype(dtype)
 
 
 def _is_integer(info: TensorInfo) -> bool:

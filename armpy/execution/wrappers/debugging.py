@@ -70,7 +70,10 @@ def with_every_value(graph: Graph) -> Graph:
             names.append(name)
     values = [value for layer in graph.layers for value in layer.outputs]
     return replace(
-        graph, outputs=(*graph.outputs, *values), output_names=(*graph.output_names, *names)
+        graph,
+        outputs=(*graph.outputs, *values),
+        output_names=(*graph.output_names, *names),
+        output_shapes=(*graph.output_shapes, *(None for _ in values)),
     )
 
 

@@ -54,5 +54,5 @@ def tensor_of(name: str, array: Array, spec: TensorSpec, is_scalar: bool) -> Any
     if is_scalar:
         array = array.reshape((*array.shape, 1))
     if spec.data_type is DataType.BFLOAT16:
-        return pb_utils.Tensor.from_dlpack(name, bfloat_capsule(array))
+        return pb_utils.Tensor.from_dlpack(name, bfloat_capsule(array.view(np.uint16)))
     return pb_utils.Tensor(name, array)
