@@ -16,6 +16,7 @@ import dataclasses
 import enum
 import inspect
 import json
+import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -135,7 +136,8 @@ def _has_more_fields(line: str) -> bool:
     before, _, after = line.partition(": ")[2].partition(" -> None -> ")
     if not _name(line).endswith(".__init__") or not after.startswith(before[:-1]):
         return False
-    more = after[len(before) - 1 :].removesuffix(") -> None").split(", ")[1:]
+    # A field's annotation may have commas of its own.
+    more = re.split(r", (?=\w+: )", after[len(before) - 1 :].removesuffix(") -> None"))[1:]
     return all(" = " in field for field in more)
 
 

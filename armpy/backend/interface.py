@@ -28,7 +28,7 @@ from armpy.types import BackendId
 if TYPE_CHECKING:  # few backends have extensions
     from armpy.backend.extension import Extension
 
-BACKEND_API_VERSION = "2.1"
+BACKEND_API_VERSION = "2.2"
 """Version of this contract. A backend made for the same major and at most this minor loads."""
 
 

@@ -75,6 +75,16 @@ def test_differences_are_told_and_those_that_break_something_known(
     assert bool(SURFACE["breaking"](lines)) is is_breaking
 
 
+def test_more_fields_with_defaults_break_nothing() -> None:
+    old = {"A": {"__init__": "(self, a: 'int') -> None"}}
+    field = "b: 'tuple[int, ...] | None'"
+    for more, is_breaking in ((f"{field} = ()", False), (field, True)):
+        new = {"A": {"__init__": f"(self, a: 'int', {more}) -> None"}}
+        changes = SURFACE["differences"](old, new)
+        assert len(changes) == 1
+        assert bool(SURFACE["breaking"](changes)) is is_breaking
+
+
 def test_a_changed_surface_fails_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     import armpy.backend
 

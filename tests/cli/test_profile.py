@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from armpy.cli.__main__ import main
-from armpy.cli.profile.report import CounterReport, PartReport, ProfileReport, steps_of
+from armpy.cli.profile_report import CounterReport, PartReport, ProfileReport, steps_of
 from armpy.cli.run.report import print_run
 from armpy.cli.run.run_model import RunReport
 from armpy.profiling import Profiler

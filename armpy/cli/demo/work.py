@@ -32,7 +32,7 @@ from armpy.cli.demo.pixels import (
     print_lines,
 )
 from armpy.cli.printer import print_json
-from armpy.cli.profile.report import steps_of
+from armpy.cli.profile_report import steps_of
 from armpy.cli.report.command import command as report_command
 from armpy.model import Model
 from armpy.types import REFERENCE_BACKEND_ID

@@ -12,8 +12,8 @@ from armpy.cli.load_request import CliLoadRequest
 from armpy.cli.options import check_outputs
 from armpy.cli.pictures.options import PictureOptions
 from armpy.cli.printer import Printer, print_json
-from armpy.cli.profile.report import summary_report
-from armpy.cli.profile.tables import print_comparison, print_profile
+from armpy.cli.profile_report import summary_report
+from armpy.cli.profile_tables import print_comparison, print_profile
 from armpy.cli.run.run_model import RunRequest, run_model
 from armpy.profiling import read_summary
 

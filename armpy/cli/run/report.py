@@ -46,7 +46,7 @@ def print_run(report: RunReport) -> None:
     print_placement(printer, report.placement, report.placed)
     print_alternatives(printer, report.alternatives)
     if report.profile is not None:
-        from armpy.cli.profile.tables import print_profile  # noqa: PLC0415
+        from armpy.cli.profile_tables import print_profile  # noqa: PLC0415
 
         print_profile(printer, report.profile)
     for path in report.files:

@@ -22,7 +22,7 @@ from armpy.types import DataType
 if TYPE_CHECKING:
     from armpy.cli.pictures.detections import Findings
     from armpy.cli.pictures.file_metadata import FileMetadata
-    from armpy.cli.profile.report import ProfileReport, StepReport
+    from armpy.cli.profile_report import ProfileReport, StepReport
     from armpy.compiler import Alternative
     from armpy.model import Model
     from armpy.profiling import Profiler
@@ -233,7 +233,7 @@ def profiled(
     """What a profiler has seen: the slowest steps, and where all of the time went."""
     if profiler is None:
         return (), None
-    from armpy.cli.profile.report import profile_report, steps_of
+    from armpy.cli.profile_report import profile_report, steps_of
 
     return tuple(steps_of(profiler)), profile_report(profiler)
 

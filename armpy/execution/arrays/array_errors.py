@@ -108,20 +108,6 @@ def _first_odd(given: object) -> tuple[tuple[int, ...] | None, object]:
     return (None, None) if is_number else ((), given)
 
 
-def memory_description(given: object) -> str:
-    """An array's dtype, shape and what keeps its memory from being used in place."""
-    if not isinstance(given, np.ndarray):
-        return _kind(given)
-    flags, is_native = given.flags, given.dtype.isnative
-    obstacles = {
-        f"not contiguous (strides {given.strides})": not flags.c_contiguous,
-        "not aligned": not flags.aligned,
-        "not in native byte order": not is_native,
-    }
-    listed = " and ".join(text for text, applies in obstacles.items() if applies)
-    return f"{given.dtype}{format_shape(given.shape)}{', ' if listed else ''}{listed}"
-
-
 def shape_fix(wanted: Shape | None, given: tuple[int, ...]) -> str:
     """What to do about an array of another shape than an input's; empty if nobody knows."""
     if wanted is None:

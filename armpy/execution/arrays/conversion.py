@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -175,12 +176,12 @@ def small_dtype(data_type: DataType) -> np.dtype[np.generic] | None:
     if not (data_type.is_bit_pattern or data_type.is_narrow):
         return None
     try:
-        import ml_dtypes  # noqa: PLC0415 - few models have such tensors
+        package = import_module("ml_dtypes")
     except ImportError:
         return None
-    names = {armpy: package for package, armpy in _OTHER_NAMES.items()}
+    names = {own: other for other, own in _OTHER_NAMES.items()}
     name = names.get(data_type.name, data_type.name).lower()
-    kind = getattr(ml_dtypes, name.replace("unsigned", "uint").replace("signed", "int"), None)
+    kind = getattr(package, name.replace("unsigned", "uint").replace("signed", "int"), None)
     return None if kind is None else np.dtype(kind)
 
 
@@ -297,12 +298,22 @@ def check_output_array(name: str, info: TensorInfo, given: object) -> Array:
     if not array.flags.writeable:
         raise _unusable(name, info, "a read-only array")
     if not array.flags.c_contiguous or not array.flags.aligned:
-        from armpy.execution.arrays.array_errors import (  # noqa: PLC0415 - seldom needed
-            memory_description,
-        )
-
         raise _unusable(name, info, memory_description(array))
     return array
+
+
+def memory_description(given: object) -> str:
+    """An array's dtype, shape and what keeps its memory from being used in place."""
+    if not isinstance(given, np.ndarray):
+        return type(given).__name__
+    flags, is_native = given.flags, given.dtype.isnative
+    obstacles = {
+        f"not contiguous (strides {given.strides})": not flags.c_contiguous,
+        "not aligned": not flags.aligned,
+        "not in native byte order": not is_native,
+    }
+    listed = " and ".join(text for text, applies in obstacles.items() if applies)
+    return f"{given.dtype}{format_shape(given.shape)}{', ' if listed else ''}{listed}"
 
 
 def _view(name: str, info: TensorInfo, given: object) -> Array | None:

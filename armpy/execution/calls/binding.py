@@ -10,6 +10,7 @@ import numpy as np
 
 from armpy.backend import Cancellation, cancellable
 from armpy.errors import InvalidArgumentError
+from armpy.execution.arrays.conversion import memory_description
 from armpy.execution.arrays.imported_tensor import ImportedTensor, ToImport
 from armpy.execution.arrays.slots import InputSlot
 from armpy.execution.calls.run import as_dict, checked_call, wrong_names
@@ -173,10 +174,6 @@ def _in_place(slot: InputSlot, given: object) -> Array:
     array = slot.converted(given, quantize=False)
     # A copy would hold what the input was: later changes of the array would not be seen.
     if array is not given and array.flags.owndata:
-        from armpy.execution.arrays.array_errors import (  # noqa: PLC0415 - seldom needed
-            memory_description,
-        )
-
         raise InvalidArgumentError(
             "the input cannot be bound, as it would have to be copied",
             where=f"input '{slot.name}'",

@@ -18,6 +18,7 @@ from armpy.errors import (
     MemoryExportError,
     MemoryImportError,
 )
+from armpy.execution.arrays.conversion import memory_description
 from armpy.execution.arrays.dlpack import as_view
 from armpy.execution.arrays.imported_tensor import Import, ImportedTensor, ToImport, unimport
 from armpy.execution.programs.static_plan import StaticPlan
@@ -273,10 +274,6 @@ def as_memory(where: str, info: TensorInfo, given: object) -> ExternalMemory:
     # Nothing is converted: it would be a copy that is imported, and not the caller's memory.
     fits = array is not None and (array.dtype, array.shape) == (dtype, info.shape)
     if array is None or not fits or not array.flags.c_contiguous:
-        from armpy.execution.arrays.array_errors import (  # noqa: PLC0415 - seldom needed
-            memory_description,
-        )
-
         raise InvalidArgumentError(
             "this cannot be imported",
             where=where,

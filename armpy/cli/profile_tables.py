@@ -10,7 +10,7 @@ from armpy.core.units import counted
 from armpy.profiling import short_names
 
 if TYPE_CHECKING:
-    from armpy.cli.profile.report import PartReport, ProfileReport
+    from armpy.cli.profile_report import PartReport, ProfileReport
     from armpy.profiling import Change, Comparison
 
 _KIB = 1024
