@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
+from typing import TypeGuard
 
 import numpy as np
 import pytest
@@ -40,6 +42,18 @@ def named(name: str, base: type = FakeBackend, *, as_property: bool = False) -> 
         ("save_compiled", "get_programs"),
         ("create_memory_manger", "create_memory_manager"),
         ("get_capabilites", "get_capabilities"),
+        ("get_cahces", "get_caches"),
+        ("egt_devices", "get_devices"),
+        ("get_apiversion", "get_api_version"),
+        # A getter for a property, the member without its prefix, British spelling
+        ("get_options", "options"),
+        ("get_supported_extensions", "supported_extensions"),
+        ("get_version", "version"),
+        ("capabilities", "get_capabilities"),
+        ("memory_manager", "create_memory_manager"),
+        ("backend_context", "create_backend_context"),
+        ("workload_factory", "create_workload_factory"),
+        ("optimise_subgraph", "optimize_subgraph_view"),
     ],
 )
 def test_what_was_meant_for_the_contract_is_named(name: str, meant: str) -> None:
@@ -53,6 +67,62 @@ def test_what_was_meant_for_the_contract_is_named(name: str, meant: str) -> None
 def test_a_misspelt_property_is_named_too() -> None:
     remark = why_misnamed(named("extentions", as_property=True))
     assert "Did you mean 'extensions'?" in remark
+
+
+def test_a_property_that_stands_for_a_getter_is_named() -> None:
+    assert "Did you mean 'get_devices'?" in why_misnamed(named("devices", as_property=True))
+
+
+def _slips(name: str) -> Iterator[str]:
+    """A name with one letter left out, doubled, swapped with the next, or replaced."""
+    for place, letter in enumerate(name):
+        if letter == "_":
+            continue
+        before, after = name[:place], name[place + 1 :]
+        yield before + after
+        yield before + letter + letter + after
+        yield before + "x" + after
+        if after and after[0] != "_":
+            yield before + after[0] + letter + after[1:]
+
+
+def test_nearly_every_slip_of_one_letter_is_named() -> None:
+    """All but those of words of three to six letters, which may be words of their own."""
+    total = passed = 0
+    for interface in filter(is_interface, map(vars(armpy.backend).get, armpy.backend.__all__)):
+        members = {name: member for name, member in vars(interface).items() if name[0] != "_"}
+        for name, member in members.items():
+            for slip in {*_slips(name)} - {*members, name}:
+                if slip.isidentifier() and not slip.startswith("_"):
+                    total += 1
+                    odd = named(slip, interface, as_property=isinstance(member, property))
+                    passed += not why_misnamed(odd)
+    assert total > 4000
+    assert passed < total * 0.03
+
+
+def is_interface(exported: object) -> TypeGuard[type]:
+    """Whether an exported name is an interface that vendors implement."""
+    return isinstance(exported, type) and exported.__name__[:1] == "I"
+
+
+@pytest.mark.parametrize(
+    ("interface", "name"),
+    [
+        ("IWorkload", "find"),
+        ("IWorkload", "binary"),
+        ("IBackendContext", "clone"),
+        ("IBackendContext", "closed"),
+        ("ITensorHandle", "mask"),
+        ("ITensorHandle", "mmap"),
+        ("IMemoryManager", "released"),
+        ("IPrograms", "name"),
+        ("ICompletion", "waits"),
+    ],
+)
+def test_words_of_their_own_are_left_alone(interface: str, name: str) -> None:
+    base = getattr(armpy.backend, interface)
+    assert why_misnamed(named(name, base, as_property=name.endswith("d"))) == ""
 
 
 @pytest.mark.parametrize("name", ["tune", "kernel_cache", "optimize", "create_context", "queue"])

@@ -8,12 +8,20 @@ Nobody would call such a method, so that nothing else tells of it: it is refused
 from __future__ import annotations
 
 import difflib
+import re
 import weakref
 from abc import ABC, ABCMeta
 from collections.abc import Iterator, Mapping
 
 _NEAR = 0.9
 """How like two names are, by `difflib`, if one is the other misspelt."""
+
+_SHORTEST_SWAPPED, _SHORTEST_DOUBLED, _SHORTEST_CUT, _SHORTEST_REPLACED = 3, 4, 5, 7
+"""Letters of a name that another one may be with two letters swapped, one doubled, one more or
+less, or one replaced: shorter words that differ so are often words of their own (find, bind)."""
+
+_PREFIX = re.compile("(get|create)_(?=.)")
+_BRITISH = re.compile("is(?=e|ation|ing)")
 
 _CALLED_OTHERWISE: Mapping[str, Mapping[str, str]] = {
     "IBackendInternal": {
@@ -93,7 +101,7 @@ def _look_at(kind: type) -> Iterator[str]:
             meant = otherwise.get(_plain(name), "")
             # A vendor's own constants may be called anything.
             if not meant and (_is_method(member) or isinstance(member, property)):
-                meant = _nearest(_plain(name), members, _is_method(member))
+                meant = _nearest(name, members, _is_method(member))
             if meant:
                 yield (
                     f"{base.__name__}.{name} is not part of the contract, so that nobody calls it. "
@@ -101,11 +109,53 @@ def _look_at(kind: type) -> Iterator[str]:
                 )
 
 
-def _nearest(plain: str, members: Mapping[str, tuple[str, bool]], is_method: bool) -> str:
-    """The member that a name is nearly that of; empty if there is none."""
+def _nearest(name: str, members: Mapping[str, tuple[str, bool]], is_method: bool) -> str:
+    """The member that a name is nearly that of; empty if there is none.
+
+    Notes
+    -----
+    Properties stand for getters, and getters for properties, where their words are equal.
+    Misspelt names are compared with members of the same kind: ``closed`` beside ``close`` is a
+    name of its own.
+    """
+    words = _words(name)
+    plain = _plain(name)
+    for key, (member, _) in members.items():
+        if words == _words(member) or _is_swapped(words, _words(member)) or _is_swapped(plain, key):
+            return member
     same_kind = [key for key, (_, is_routine) in members.items() if is_routine == is_method]
     near = difflib.get_close_matches(plain, same_kind, 1, _NEAR)
+    near += [key for key in same_kind if _is_one_letter_off(plain, key)]
     return members[near[0]][0] if near else ""
+
+
+def _words(name: str) -> str:
+    """A name without the prefix of getters, in American spelling and as `_plain`."""
+    return _plain(_PREFIX.sub("", name, count=1))
+
+
+def _is_swapped(name: str, member: str) -> bool:
+    """Whether two neighbouring letters of a member are swapped in a name."""
+    if len(name) != len(member) or len(name) < _SHORTEST_SWAPPED:
+        return False
+    places = [place for place, (a, b) in enumerate(zip(name, member, strict=True)) if a != b]
+    if len(places) != 2 or places[1] - places[0] != 1:
+        return False
+    first, second = places
+    return name[first] == member[second] and name[second] == member[first]
+
+
+def _is_one_letter_off(name: str, member: str) -> bool:
+    """Whether a name has one letter more or less than a member, or another one."""
+    short, long = sorted((name, member), key=len)
+    if len(long) - len(short) > 1:
+        return False
+    if len(short) == len(long):
+        differing = sum(a != b for a, b in zip(short, long, strict=True))
+        return differing == 1 and len(member) >= _SHORTEST_REPLACED
+    cuts = [place for place in range(len(long)) if long[:place] + long[place + 1 :] == short]
+    is_doubled = len(cuts) > 1 and long == name
+    return bool(cuts) and len(member) >= (_SHORTEST_DOUBLED if is_doubled else _SHORTEST_CUT)
 
 
 def _is_method(member: object) -> bool:
@@ -120,5 +170,5 @@ def _module(kind: type) -> str:
 
 
 def _plain(name: str) -> str:
-    """A name without case and punctuation."""
-    return name.replace("_", "").casefold()
+    """A name without case and punctuation, in American spelling."""
+    return _BRITISH.sub("iz", name.replace("_", "").casefold())
