@@ -1,8 +1,9 @@
-"""Checks of sizes, counts and times that callers give."""
+"""Checks of sizes, counts, times and objects that callers give."""
 
 from __future__ import annotations
 
 import math
+import reprlib
 from numbers import Integral, Real
 
 from armpy.errors import InvalidArgumentError
@@ -13,6 +14,37 @@ MOST_BYTES = 2**63 - 1
 MOST_DESCRIPTORS = 2**31 - 1
 MOST_THREADS = 1 << 12
 """Beyond that a number of threads is a mistake, of which the system would start most."""
+
+
+def check_instance(given: object, where: str, *kinds: type, fix: str = "") -> None:
+    """Check that an argument is an instance of a class.
+
+    Parameters
+    ----------
+    given : object
+    where : str
+        The argument, for the message.
+    *kinds : type
+        The classes, of which one must fit.
+    fix : str, optional
+        What to do instead, for the message.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If it is an instance of none of them.
+    """
+    if isinstance(given, kinds):
+        return
+    names = [kind.__name__.replace("NoneType", "None") for kind in kinds]
+    actual = f"the class {given.__qualname__}" if isinstance(given, type) else reprlib.repr(given)
+    raise InvalidArgumentError(
+        "the argument has the wrong type",
+        where=where,
+        expected=" or ".join(names),
+        actual=actual,
+        fix=fix,
+    )
 
 
 def check_whole(

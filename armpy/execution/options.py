@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import NoneType
 
 from armpy.backend import ICustomAllocator, IMemoryOptimizerStrategy
 from armpy.backend.control_flow import DEFAULT_LOOP_TIMEOUT_S
 from armpy.compiler import OptimizerOptions
-from armpy.core.arguments import MOST_THREADS, check_positive, check_whole
+from armpy.core.arguments import MOST_THREADS, check_instance, check_positive, check_whole
 from armpy.errors import InvalidArgumentError
 from armpy.execution.isolation.limits import Isolation, IsolationLimits, check_isolation
 from armpy.execution.programs.loop_timeout import check_loop_timeout
@@ -126,6 +127,12 @@ class RuntimeOptions:
         checked = self.optimizer_options()  # raises if there is no such choice
         # The class is frozen, and a choice may be given by its text.
         object.__setattr__(self, "preference", checked.preference)
+        for name in ("probe", "profiling", "protected_mode", "trust_insecure_paths"):
+            check_instance(getattr(self, name), f"RuntimeOptions.{name}", bool)
+        check_instance(self.registry, "RuntimeOptions.registry", BackendRegistry, NoneType)
+        limits = "RuntimeOptions.isolation_limits"
+        check_instance(self.isolation_limits, limits, IsolationLimits)
+        check_instance(self.caching, "RuntimeOptions.caching", CompilationCaching)
         check_loop_timeout(self.loop_timeout_s)
         check_isolation(self.isolation)
         check_code_choice(self.code)
@@ -143,13 +150,14 @@ class RuntimeOptions:
         self._check_entries("custom_allocators", ICustomAllocator)
         self._check_entries("memory_strategies", str, IMemoryOptimizerStrategy)
         # A text is a sequence of texts, too: it would be ids of one letter each.
-        if isinstance(self.backends, str):
+        is_text = isinstance(self.backends, str)
+        if is_text or not (self.backends is None or isinstance(self.backends, Iterable)):
             raise InvalidArgumentError(
                 "the option has the wrong type",
                 where="backends",
                 expected="a sequence of ids",
                 actual=repr(self.backends),
-                fix=f"Write [{self.backends!r}]",
+                fix=f"Write [{self.backends!r}]" if is_text else "",
             )
 
     def _check_entries(self, name: str, *kinds: type) -> None:

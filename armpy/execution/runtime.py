@@ -6,7 +6,7 @@ import logging
 import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from types import MappingProxyType
+from types import MappingProxyType, NoneType
 from typing import TYPE_CHECKING
 
 from armpy.backend import OptionValues, ReasonCode, Support
@@ -14,6 +14,7 @@ from armpy.backend.caches import model_name
 from armpy.compiler import Evaluator, OptimizedNetwork, OptimizerOptions, specialize
 from armpy.compiler.assign import SupportOracle
 from armpy.compiler.compiled_parts import current_parts
+from armpy.core.arguments import check_instance
 from armpy.core.vlog import is_on, vlog
 from armpy.errors import ArmpyError, InvalidArgumentError, tells_of_memory, without_memory
 from armpy.execution.calls.run import run_by_name
@@ -89,10 +90,12 @@ class Runtime:
     def __init__(
         self, options: RuntimeOptions | None = None, *, found: BackendRegistry | None = None
     ) -> None:
-        options = options or RuntimeOptions()
-        self._registry = (
-            options.registry or found or BackendRegistry.discover(options.plugin_options())
-        )
+        fix = 'Write RuntimeOptions(backends=["CpuRef"])'
+        check_instance(options, "Runtime.options", RuntimeOptions, NoneType, fix=fix)
+        check_instance(found, "Runtime.found", BackendRegistry, NoneType)
+        options = RuntimeOptions() if options is None else options
+        registry = found if options.registry is None else options.registry
+        self._registry = registry or BackendRegistry.discover(options.plugin_options())
         self.options, self._setup = configured_setup(options, self._registry)
         self._evaluator = self._make_evaluator()
         self._executors = Executors(self.options.execution_threads)

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from armpy.core.arguments import check_instance
 from armpy.core.symbolic import is_traced
 from armpy.errors import ArmpyError, GraphValidationError, InvalidArgumentError
 from armpy.graph import SIZE_TYPES, Graph, Layer, SizesValue, Value, Variable
@@ -93,7 +94,7 @@ class Network:
         InvalidArgumentError
             If the name is taken or the default shape does not fit.
         """
-        _check_type(info, TensorInfo, f"input '{name}'")
+        check_instance(info, f"input '{name}'", TensorInfo)
         if name in self._input_names:
             raise InvalidArgumentError(f"there is an input '{name}' already", where=self.name)
         if default_shape is not None:
@@ -170,7 +171,7 @@ class Network:
             If a dimension is not known or the elements do not fit.
         """
         where = f"variable '{name}'"
-        _check_type(info, TensorInfo, where)
+        check_instance(info, where, TensorInfo)
         if initial is None:
             # Zeros are not touched until they are read, however large the variable is.
             initial = np.zeros(info.known_shape, info.data_type.dtype)
@@ -282,7 +283,7 @@ class Network:
         origins: tuple[str, ...] = (),
     ) -> Layer:
         """Add a layer with any number of outputs; parameters and errors as for `add`."""
-        _check_type(operation, Operation, f"layer '{name}'")
+        check_instance(operation, f"layer '{name}'", Operation)
         is_new = layer_id is None  # the others have been checked in an earlier graph
         layer_id = self._num_layers if layer_id is None else layer_id
         self._num_layers = max(self._num_layers, layer_id + 1)
@@ -374,17 +375,6 @@ class Network:
                 where=where,
                 fix="Use values that this network's methods returned",
             )
-
-
-def _check_type(given: object, kind: type, where: str) -> None:
-    """Check that an argument is an instance of the class that it should be of."""
-    if not isinstance(given, kind):
-        raise InvalidArgumentError(
-            "an argument has the wrong type",
-            where=where,
-            expected=f"an instance of {kind.__name__}",
-            actual=repr(given),
-        )
 
 
 def _native(data: object, where: str) -> Array:

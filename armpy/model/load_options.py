@@ -342,6 +342,9 @@ class LoadOptions:
                 + ", ".join(f"{name}={value!r}" for name, value in ignored.items()),
                 fix="Make the runtime with these RuntimeOptions, or leave it out",
             )
+        late.check_instance(
+            self.runtime, "load's runtime", late.Runtime, fix="Write Runtime(options)"
+        )
         return self.runtime.options
 
 

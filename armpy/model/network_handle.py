@@ -103,6 +103,7 @@ class NetworkHandle:
         closes_runtime = closes_runtime or runtime is None
         if runtime is None:
             runtime = late.Runtime()
+        late.check_instance(runtime, "Model.runtime", late.Runtime, fix="Write Runtime(options)")
         properties = late.NetworkProperties.checked(properties)
         try:
             other = None if shares_state_with is None else shares_state_with.id_on(runtime)

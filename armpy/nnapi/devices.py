@@ -7,11 +7,12 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from types import MappingProxyType
+from types import MappingProxyType, NoneType
 from typing import TYPE_CHECKING
 
 from armpy.backend import OptionScope, PreparationRequest
 from armpy.compiler.devices import DeviceFacts, device_facts
+from armpy.core.arguments import check_instance
 from armpy.core.vlog import is_on, vlog
 from armpy.errors import ArmpyError, BackendUnavailableError
 from armpy.execution import Runtime, RuntimeOptions
@@ -250,7 +251,9 @@ class DeviceManager:
         application: str = "",
         extensions_allow_list: str | os.PathLike[str] | None = None,
     ) -> None:
-        self._options = options or RuntimeOptions()
+        fix = 'Write RuntimeOptions(backends=["CpuRef"])'
+        check_instance(options, "DeviceManager.options", RuntimeOptions, NoneType, fix=fix)
+        self._options = RuntimeOptions() if options is None else options
         self._application = application
         self._allow_list_path = extensions_allow_list
         # Reentrant, as `devices`, `extensions` and `runtime` ask each other with it held.

@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from armpy_reference import ReferenceBackend
 
+import armpy
 from armpy.backend import IBackendContext
 from armpy.errors import (
     ArmpyError,
@@ -21,10 +23,13 @@ from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph import Graph
 from armpy.graph.network import Network
 from armpy.model import Model
+from armpy.nnapi import DeviceManager
 from armpy.plugins import CandidateStatus
 from armpy.types import DeviceType
 from tests.support.fake_backends import FakeBackend, RecordingContext, registry_of, runtime_of
 from tests.support.networks import RELU, chain, diamond, f32, floats
+
+DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"
 
 EVENTS = [
     "before_load_network",
@@ -465,3 +470,42 @@ def test_a_tensor_that_no_array_can_be_is_refused_before_it_is_made() -> None:
     net.output("y", net.add(RELU, net.input("x", f32(*shape))))
     with pytest.raises(MemoryLimitError, match="dimensions that no array can have"):
         runtime_of().load_network(net)
+
+
+@pytest.mark.parametrize("options", [{}, {"backends": ["CpuRef"]}, ["CpuRef"], "CpuRef", "", 0])
+def test_options_of_another_kind_are_refused(options: object) -> None:
+    """Nothing that is false stands for the defaults."""
+    text = r"RuntimeOptions or None; got .*RuntimeOptions\(backends="
+    with pytest.raises(InvalidArgumentError, match=rf"^Runtime.options: .*{text}"):
+        armpy.Runtime(options)  # type: ignore[arg-type]  # on purpose
+    with pytest.raises(InvalidArgumentError, match=rf"^DeviceManager.options: .*{text}"):
+        DeviceManager(options)  # type: ignore[arg-type]  # on purpose
+
+
+@pytest.mark.parametrize("runtime", [{}, 0, "CpuRef", armpy.Runtime])
+def test_a_runtime_of_another_kind_is_refused(runtime: object) -> None:
+    for make in (
+        lambda: armpy.Model(chain(), runtime),  # type: ignore[arg-type]  # on purpose
+        lambda: armpy.load(DIGITS, runtime=runtime),  # type: ignore[arg-type]  # on purpose
+    ):
+        with pytest.raises(InvalidArgumentError, match=r"runtime: .*Expected Runtime; got"):
+            make()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("backends", 5, "a sequence of ids"),
+        ("caching", {}, "CompilationCaching"),
+        ("isolation_limits", None, "IsolationLimits"),
+        ("probe", "yes", "bool"),
+        ("profiling", 1, "bool"),
+        ("protected_mode", None, "bool"),
+        ("registry", {}, "BackendRegistry or None"),
+        ("trust_insecure_paths", 0, "bool"),
+        ("trusted_keys", 7, "a sequence of keys"),
+    ],
+)
+def test_an_option_of_another_kind_is_refused(name: str, value: object, expected: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=rf"{name}: .*Expected {expected}; got"):
+        armpy.RuntimeOptions(**{name: value})  # type: ignore[arg-type]  # on purpose

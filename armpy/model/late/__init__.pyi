@@ -1,5 +1,6 @@
 from asyncio import to_thread as to_thread, wait_for as wait_for, wrap_future as wrap_future
 from logging import getLogger as getLogger
+from armpy.core.arguments import check_instance as check_instance
 from armpy.backend.tuning import requested_tuning as requested_tuning
 from armpy.execution.calls.invocation import Invocation as Invocation
 from armpy.execution.calls.real_numbers import RealOutputs as RealOutputs

@@ -160,13 +160,14 @@ def generate_keys(path: str | os.PathLike[str], password: bytes | None = None) -
 
 def trusted_keys(sources: Iterable[KeySource]) -> tuple[bytes, ...]:
     """Public keys that are given in any of the ways that `read_public_key` takes."""
-    if isinstance(sources, str | bytes | os.PathLike):
+    is_key = isinstance(sources, str | bytes | os.PathLike)
+    if is_key or not isinstance(sources, Iterable):
         raise InvalidArgumentError(
             "the option has the wrong type",
             where="trusted_keys",
             expected="a sequence of keys",
             actual=repr(sources),
-            fix=f"Write [{sources!r}]",
+            fix=f"Write [{sources!r}]" if is_key else "",
         )
     return tuple(dict.fromkeys(map(read_public_key, sources)))
 
