@@ -35,9 +35,10 @@ BACKEND_API_VERSION = "2.2"
 class IBackendInternal(ABC):
     """A backend: a light factory for everything that runs layers on one kind of device.
 
-    Three methods must be written: `get_id`, `get_layer_support` and `create_workload_factory`. All
-    other members have working defaults. What Arm NN's interface has too is called as there, in
-    snake case. An instance keeps no state that the objects it makes depend on.
+    Four methods must be written: `get_id`, `get_api_version`, `get_layer_support` and
+    `create_workload_factory`. All other members have working defaults. What Arm NN's interface has
+    too is called as there, in snake case. An instance keeps no state that the objects it makes
+    depend on.
 
     Whatever a method raises, or returns against this contract, is contained by the core and becomes
     an error that names the backend and the method; other backends and networks are not affected.
@@ -53,9 +54,13 @@ class IBackendInternal(ABC):
         """Refuse what lacks a method that has to be written, in words."""
         # In front of Python's own refusal, a TypeError that knows nothing of the contract.
         missing = sorted(getattr(cls, "__abstractmethods__", ()))
+        if cls.get_api_version is IBackendInternal.get_api_version:
+            missing = ["get_api_version", *missing]
         if not missing:
             return super().__new__(cls)
         fix = "Write them"
+        if missing == ["get_api_version"]:
+            fix = f'Write it; for this version it returns "{BACKEND_API_VERSION}"'
         # Names of contract 1.x, in whose place 2.0 has methods.
         if any(hasattr(cls, name) for name in ("backend_id", "api_version")):
             fix = "It is of contract 1.x; the page 'A backend from 1.x to 2.0' says what to change"
@@ -78,13 +83,20 @@ class IBackendInternal(ABC):
         """
 
     def get_api_version(self) -> str:
-        """Return the `BACKEND_API_VERSION` that the backend was written for.
+        """Return the `BACKEND_API_VERSION` that the backend was written for, as text: ``"2.2"``.
+
+        There is no default: a backend that answers with the version of the core beside it would fit
+        every core.
 
         References
         ----------
         Arm NN IBackendInternal::GetApiVersion.
         """
-        return BACKEND_API_VERSION
+        raise UnimplementedError(
+            "the backend does not state the version of the contract that it was written for",
+            where=type(self).__qualname__,
+            fix=f'Write get_api_version, which returns "{BACKEND_API_VERSION}" for this one',
+        )
 
     @property
     def version(self) -> str:

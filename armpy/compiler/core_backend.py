@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from armpy.backend import (
+    BACKEND_API_VERSION,
     Capabilities,
     Capability,
     IBackendInternal,
@@ -45,6 +46,10 @@ class HostBackend(IBackendInternal):
     def get_id(self) -> BackendId:
         """`HOST`."""
         return HOST
+
+    def get_api_version(self) -> str:
+        """The version of the contract that it is written for."""
+        return BACKEND_API_VERSION
 
     def get_capabilities(self) -> Capabilities:
         """Whatever shapes turn up."""

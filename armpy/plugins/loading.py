@@ -45,7 +45,13 @@ class OpenedCandidate:
 
     def create(self) -> CheckedBackend:
         """Make the backend and check it; raises RejectionError or what the backend raises."""
-        return check_backend(self.backend_id, self.factory())
+        checked = check_backend(self.backend_id, self.factory())
+        if self.api_version not in ("", checked.api_version):
+            raise RejectionError(
+                f"its get_version returned {self.api_version}, and its backend's get_api_version "
+                f"{checked.api_version}. Both say which version of the contract it was written for"
+            )
+        return checked
 
 
 @dataclass(frozen=True, slots=True)

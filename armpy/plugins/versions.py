@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import re
+from packaging.version import Version
 
 from armpy.backend import BACKEND_API_VERSION
 from armpy.plugins.proxy.guarded_call import describe, exact
-
-# Few digits, as `int` refuses texts of more than 4,300.
-_FORM = re.compile(r"(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})")
-"""Of a version: two whole numbers, as everybody writes them, and nothing else."""
 
 
 def version_text(version: object) -> str:
@@ -44,23 +40,27 @@ def why_incompatible(version: object, core: str = BACKEND_API_VERSION) -> str:
     text = version_text(version)
     if text == core:
         return ""
-    if _FORM.fullmatch(text) is None:
+    offered, present = _parsed(text), Version(core)
+    if offered is None:
         return f"its API version {describe(version)} is not of the form major.minor"
-    major, minor = _numbers(text)
-    offered_major, offered_minor = _numbers(core)
-    if major != offered_major or minor > offered_minor:
-        return f"it is made for API version {text}, which does not fit {core}{_advice(major, core)}"
+    if offered.major != present.major or offered.minor > present.minor:
+        return (
+            f"it is made for API version {text}, which does not fit {core}{_advice(offered, core)}"
+        )
     return ""
 
 
-def _advice(major: int, core: str) -> str:
+def _parsed(text: str) -> Version | None:
+    """A version of two whole numbers; None for other forms of versions and for other texts."""
+    try:
+        version = Version(text)
+    except ValueError:
+        return None
+    return version if text == f"{version.major}.{version.minor}" else None
+
+
+def _advice(offered: Version, core: str) -> str:
     """What an author is to do about a major version that is older than this core's."""
-    if core != BACKEND_API_VERSION or major >= _numbers(core)[0]:
+    if core != BACKEND_API_VERSION or offered.major >= Version(core).major:
         return ""
     return ". The page 'A backend from 1.x to 2.0' of the documentation says what to change"
-
-
-def _numbers(version: str) -> tuple[int, int]:
-    """A version's major and minor."""
-    major, minor = version.split(".")
-    return int(major), int(minor)

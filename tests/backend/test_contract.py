@@ -24,10 +24,11 @@ from armpy.backend import (
     Support,
     TensorHandleFactoryRegistry,
 )
-from armpy.errors import UnimplementedError
+from armpy.errors import BackendUnavailableError, UnimplementedError
 from armpy.execution.steps.backend_profiling import BackendProfiling
 from armpy.graph import SubgraphView
 from armpy.ops import PreCompiled
+from armpy.plugins import BackendRegistry
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.profiling import Profiler
 from armpy.types import DeviceType
@@ -40,6 +41,9 @@ class Smallest(IBackendInternal):
     def get_id(self) -> str:
         return "Smallest"
 
+    def get_api_version(self) -> str:
+        return "2.2"
+
     def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         return ReferenceBackend().create_workload_factory(network)
 
@@ -50,7 +54,7 @@ class Smallest(IBackendInternal):
 SILENT = BackendProfiling(Profiler(), "Smallest")
 
 
-def test_three_methods_make_a_backend() -> None:
+def test_four_methods_make_a_backend() -> None:
     backend = Smallest()
     graph = chain()
     view = SubgraphView.of(graph, graph.layers)
@@ -59,7 +63,6 @@ def test_three_methods_make_a_backend() -> None:
         "create_workload_factory",
         "get_layer_support",
     }
-    assert backend.get_api_version() == BACKEND_API_VERSION
     assert backend.get_devices() == (DeviceInfo(device_type=DeviceType.OTHER),)
     assert backend.get_free_memory("") is None
     assert backend.get_programs() is None
@@ -80,12 +83,32 @@ def test_three_methods_make_a_backend() -> None:
     assert backend.use_custom_memory_allocator(DefaultAllocator()) is False
 
 
+def test_a_backend_that_states_no_version_is_refused() -> None:
+    """Its version would be that of whatever core is beside it."""
+
+    class Versionless(ReferenceBackend):
+        get_api_version = IBackendInternal.get_api_version
+
+    text = (
+        rf'it has no get_api_version. Write it; for this version it returns "{BACKEND_API_VERSION}"'
+    )
+    with pytest.raises(UnimplementedError, match=text):
+        Versionless()
+    registry = BackendRegistry()
+    registry.register("CpuRef", Versionless)
+    with pytest.raises(BackendUnavailableError, match="it has no get_api_version"):
+        registry.get("CpuRef")
+    made = object.__new__(Versionless)
+    with pytest.raises(UnimplementedError, match="does not state the version"):
+        made.get_api_version()
+
+
 def test_what_lacks_a_method_is_refused_in_words() -> None:
     class Incomplete(IBackendInternal):
         def get_id(self) -> str:
             return "Incomplete"
 
-    text = "it has no create_workload_factory, no get_layer_support.*Write them"
+    text = "no get_api_version, no create_workload_factory, no get_layer_support.*Write them"
     with pytest.raises(UnimplementedError, match=text):
         Incomplete()  # type: ignore[abstract]  # the test's point
 

@@ -65,6 +65,9 @@ class Vendor(IBackendInternal):
     def get_id(self) -> str:
         return self._backend_id
 
+    def get_api_version(self) -> str:
+        return "2.2"
+
     @property
     def extensions(self) -> Sequence[Extension]:
         return self._extensions  # type: ignore[return-value]  # may be wrong on purpose

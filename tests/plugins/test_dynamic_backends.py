@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from armpy.backend import BACKEND_API_VERSION
 from armpy.errors import BackendUnavailableError, InvalidArgumentError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.plugins import (
@@ -179,6 +180,15 @@ def test_a_modules_candidate_tells_its_version_and_device(tmp_path: Path) -> Non
     (found,) = from_directories(registry).values()
     assert found.api_version == backend.get_api_version()
     assert found.device_type == "ACCELERATOR"
+
+
+def test_a_modules_version_must_be_its_backends(tmp_path: Path) -> None:
+    write_module(tmp_path, "Arm_Npu_backend", module_source("Npu", "2.0"))
+    registry = discover(tmp_path)
+    present = BACKEND_API_VERSION
+    text = rf"get_version returned 2\.0, and its backend's get_api_version {present}"
+    with pytest.raises(BackendUnavailableError, match=text):
+        registry.get("Npu")
 
 
 def test_an_installed_backend_comes_before_a_directorys(tmp_path: Path) -> None:

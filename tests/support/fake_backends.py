@@ -208,6 +208,9 @@ class FakeBackend(IBackendInternal, Faulty):
     def get_id(self) -> BackendId:
         return self._backend_id
 
+    def get_api_version(self) -> str:
+        return "2.2"
+
     def get_devices(self) -> Sequence[DeviceInfo]:
         devices = (DeviceInfo(device_type=self._device_type),)
         return self.answer("get_devices", lambda: devices)  # type: ignore[return-value]

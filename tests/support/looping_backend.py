@@ -99,6 +99,9 @@ class LoopingBackend(IBackendInternal, ILayerSupport, IWorkloadFactory):
     def get_id(self) -> str:
         return "Looping"
 
+    def get_api_version(self) -> str:
+        return "2.2"
+
     def wait(self) -> None:
         """What a backend does that looks at nothing."""
         self.go.wait(20)

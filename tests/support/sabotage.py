@@ -311,6 +311,9 @@ class FullBackend(IBackendInternal):
     def get_id(self) -> BackendId:
         return "Full"
 
+    def get_api_version(self) -> str:
+        return "2.2"
+
     def get_devices(self) -> Sequence[DeviceInfo]:
         return (DeviceInfo(device_type=DeviceType.ACCELERATOR),)
 

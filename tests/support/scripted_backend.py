@@ -318,6 +318,9 @@ class ScriptedBackend(IBackendInternal):
     def get_id(self) -> BackendId:
         return self._backend_id
 
+    def get_api_version(self) -> str:
+        return "2.2"
+
     def get_devices(self) -> tuple[DeviceInfo, ...]:
         declared = self._declared
         level, figures = declared.feature_level, declared.figures

@@ -108,6 +108,9 @@ class RecordsBackend(IBackendInternal):
     def get_id(self) -> BackendId:
         return self._backend_id
 
+    def get_api_version(self) -> str:
+        return "2.2"
+
     def get_devices(self) -> Sequence[DeviceInfo]:
         return (DeviceInfo(device_type=DeviceType.ACCELERATOR),)
 

@@ -46,6 +46,10 @@ class Backend(IBackendInternal, ILayerSupport, IWorkloadFactory, IWorkload):
         """Return the name of the backend."""
         return "CpuRef"
 
+    def get_api_version(self) -> str:
+        """The version of the contract that it is written for."""
+        return "2.0"
+
     def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         """Everybody is the same object."""
         return self

@@ -81,6 +81,10 @@ class FaultyBackend(IBackendInternal):
         """Name of the backend."""
         return BACKEND_ID
 
+    def get_api_version(self) -> str:
+        """The version of the contract that it is written for."""
+        return "2.0"
+
     @property
     def version(self) -> str:
         """Of the driver."""

@@ -99,6 +99,10 @@ class SampleBackend(IBackendInternal):
         """What `get_backend_id` says."""
         return get_backend_id()
 
+    def get_api_version(self) -> str:
+        """The version of the contract that it is written for."""
+        return "2.0"
+
     def get_devices(self) -> Sequence[DeviceInfo]:
         """As an accelerator it is asked before all others."""
         return (DeviceInfo(device_type=DeviceType.ACCELERATOR),)

@@ -64,6 +64,10 @@ class NumbaBackend(IBackendInternal):
         """``"NumbaAcc"``."""
         return "NumbaAcc"
 
+    def get_api_version(self) -> str:
+        """The version of the contract that it is written for."""
+        return "2.2"
+
     def get_devices(self) -> Sequence[DeviceInfo]:
         """A processor with compiled code."""
         return (DeviceInfo(device_type=DeviceType.CPU_COMPILED),)

@@ -48,6 +48,10 @@ class ReferenceBackend(IBackendInternal):
         """``"CpuRef"``."""
         return REFERENCE_BACKEND_ID
 
+    def get_api_version(self) -> str:
+        """The version of the contract that it is written for."""
+        return "2.2"
+
     def get_devices(self) -> Sequence[DeviceInfo]:
         """The reference, preferred last."""
         return (DeviceInfo(device_type=DeviceType.CPU_REFERENCE),)

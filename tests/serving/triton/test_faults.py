@@ -287,7 +287,7 @@ FAULTY = """
 import os
 from tests.support.faulty_backend import FaultyBackend
 def get_backend_id(): return "Faulty"
-def get_version(): return 2, 0
+def get_version(): return FaultyBackend().get_api_version()
 def backend_factory(): return FaultyBackend()
 """
 

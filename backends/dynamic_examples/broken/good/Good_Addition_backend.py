@@ -47,6 +47,10 @@ class Backend(IBackendInternal, ILayerSupport, IWorkloadFactory, IWorkload):
         """Return the name of the backend."""
         return "GoodAddition"
 
+    def get_api_version(self) -> str:
+        """The version of the contract that it is written for."""
+        return "2.0"
+
     def get_devices(self) -> Sequence[DeviceInfo]:
         """List its one device."""
         return (DeviceInfo(device_type=DeviceType.ACCELERATOR),)

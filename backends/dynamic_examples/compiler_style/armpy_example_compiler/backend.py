@@ -29,6 +29,10 @@ class ExampleCompilerBackend(IBackendInternal):
         """The name of the entry point."""
         return "ExampleCompiler"
 
+    def get_api_version(self) -> str:
+        """The version of the contract that it is written for."""
+        return "2.2"
+
     @property
     def version(self) -> str:
         """That of this package."""

@@ -57,6 +57,10 @@ class OnnxRuntimeBackend(IBackendInternal):
         """``"OnnxRuntime"``."""
         return BACKEND_ID
 
+    def get_api_version(self) -> str:
+        """The version of the contract that it is written for."""
+        return "2.2"
+
     @property
     def version(self) -> str:
         """That of this package."""

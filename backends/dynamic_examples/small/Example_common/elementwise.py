@@ -132,6 +132,10 @@ class ElementwiseBackend(IBackendInternal):
         """What it was given."""
         return self._backend_id
 
+    def get_api_version(self) -> str:
+        """The version of the contract that it is written for."""
+        return "2.0"
+
     def get_devices(self) -> Sequence[DeviceInfo]:
         """As an accelerator it is asked before all others."""
         return (DeviceInfo(device_type=DeviceType.ACCELERATOR),)

@@ -26,6 +26,10 @@ class ExampleWorkloadsBackend(IBackendInternal):
         """The name of the entry point."""
         return "ExampleWorkloads"
 
+    def get_api_version(self) -> str:
+        """The version of the contract that it is written for."""
+        return "2.2"
+
     @property
     def version(self) -> str:
         """That of this package."""
