@@ -51,6 +51,9 @@ class Attention(Operation):
         Position of the first query; not used where `key_lengths` says it.
     scores : AttentionScores
         What a second output is.
+    scales_products : bool
+        Whether `scale` multiplies the products. Otherwise it multiplies the queries before the
+        product, which avoids overflow for scales below 1.
 
     Notes
     -----
@@ -76,6 +79,7 @@ class Attention(Operation):
     right_window: int = -1
     num_past: int = 0
     scores: AttentionScores = AttentionScores.NONE
+    scales_products: bool = False
 
     inputs: ClassVar[tuple[Operand, ...]] = (
         Operand("query", ranks=(4,)),

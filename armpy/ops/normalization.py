@@ -123,8 +123,9 @@ class LayerNormalization(Operation):
     -----
     input (...); gamma and beta broadcast to it; output as input:
     ``(x - mean) / sqrt(variance + eps) * gamma + beta`` with the population variance. A gamma
-    that is left out is 1, a beta 0. Computed in float64, rounded once. Groups of channels are
-    an axis of their own: (n, h * w, g, c / g) with axes (1, 3) is group normalisation.
+    that is left out is 1, a beta 0. Computed in float64, rounded once; sums beyond float32 are
+    infinite except for FLOAT64 tensors. Groups of channels are an axis of their own:
+    (n, h * w, g, c / g) with axes (1, 3) is group normalisation.
 
     References
     ----------
@@ -162,7 +163,8 @@ class RmsNormalization(Operation):
     -----
     input (...); gamma broadcasts to it; output as input:
     ``x / sqrt(mean of squares + eps) * gamma``. A gamma that is left out is 1. Computed in
-    float64, rounded once.
+    float64, rounded once; a sum beyond float32 is infinite except for FLOAT64 tensors, which
+    makes the output 0.
 
     References
     ----------

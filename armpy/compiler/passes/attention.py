@@ -167,7 +167,11 @@ def _find(graph: Graph, last: Layer) -> _FoundAttention | None:
     inner = scores.layers[-1]
     query, query_factor, of_query = _unscaled(graph, inner, "x")
     key, key_factor, of_key = _unscaled(graph, inner, "y")
-    factor = scores.factor * query_factor * key_factor
+    # The scale stays on the side of the product where the graph has it, as overflow differs.
+    scales_products = scores.factor != 1
+    if scales_products:
+        query, key, of_query, of_key = inner["x"], inner["y"], (), ()
+    factor = scores.factor if scales_products else query_factor * key_factor
     operands = (
         _Operand(query, scores.product.transpose_x),
         _Operand(key, not scores.product.transpose_y),
@@ -175,7 +179,8 @@ def _find(graph: Graph, last: Layer) -> _FoundAttention | None:
     )
     if not (factor > 0 and math.isfinite(factor) and _fits(operands, last)):
         return None
-    operation, terms = _seen(Attention(scale=factor), scores, inner.output.info.known_shape)
+    attention = Attention(scale=factor, scales_products=scales_products)
+    operation, terms = _seen(attention, scores, inner.output.info.known_shape)
     if not all(term.is_sum(is_first=term is scores.terms[0]) for term in terms):
         return None
     layers = (last, *guard, softmax, *scores.layers, *of_query, *of_key)
@@ -272,12 +277,17 @@ def _scaled(graph: Graph, value: Value) -> tuple[Value, float] | None:
 
 
 def _unscaled(graph: Graph, product: Layer, name: str) -> tuple[Value, float, tuple[Layer, ...]]:
-    """What an operand of a product is a multiple of, the factor, and the layers."""
+    """What an operand of a product is a multiple of, the factor, and the layers.
+
+    Notes
+    -----
+    A factor above 1 stays a layer: it could make another operand overflow.
+    """
     value, factor, layers = product[name], 1.0, [product]
     # A product that others read stays in any case, and joining it would save nothing.
     while only_reader(graph, value) is layers[-1]:
         scaled = _scaled(graph, value)
-        if scaled is None or scaled[0].info.shape != value.info.shape:
+        if scaled is None or scaled[0].info.shape != value.info.shape or abs(scaled[1]) > 1:
             break
         layers.append(graph.producers[value])
         value, factor = scaled[0], factor * scaled[1]

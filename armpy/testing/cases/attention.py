@@ -26,6 +26,7 @@ def case_templates() -> Iterator[CaseTemplate]:
         ("window", Attention(left_window=1, right_window=2, num_past=2), None),
         ("sees-nothing", Attention(right_window=0, left_window=0, num_past=4), None),
         ("cap", Attention(softcap=2.0, scale=0.5), None),
+        ("scaled-products", Attention(softcap=2.0, scale=0.5, scales_products=True), None),
     ):
         operands = (*shapes, mask) if mask else shapes
         yield CaseTemplate(label, operation, operands, every, values=_VALUES)

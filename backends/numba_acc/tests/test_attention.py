@@ -82,3 +82,22 @@ def one_attention(operation: ops.Attention, arrays: Sequence[Array]) -> tuple[Ar
         with Runtime(RuntimeOptions(backends=[backend])) as runtime:
             found.append(runtime.enqueue_workload(runtime.load_network(network), feeds)["y"])
     return found[0], found[1]
+
+
+@pytest.mark.parametrize(("scale", "size"), [(0.25, 8e37), (4.0, 2e37)])
+@pytest.mark.parametrize("num_queries", [1, 40])
+def test_a_scale_keeps_large_products_finite(num_queries: int, scale: float, size: float) -> None:
+    """Products are 1.6e38 and 0 with the scale, 6.4e38 without, or the scaled query is 8e38."""
+    query, key, value = (np.zeros((1, 1, count, 3), np.float32) for count in (num_queries, 2, 2))
+    query[..., 0], key[0, 0, 0, 0] = (8, size) if scale < 1 else (size * 10, 0.2)
+    value[0, 0] = [[1, 2, 3], [4, 5, 6]]
+    operation = ops.Attention(scale=scale, scales_products=scale > 1)
+    for output in one_attention(operation, [query, key, value]):
+        np.testing.assert_array_equal(output, np.broadcast_to([1, 2, 3], output.shape))
+
+
+def test_scaled_products_overflow_before_the_scale() -> None:
+    ones = np.ones((1, 1, 1, 1), np.float32)
+    operation = ops.Attention(scale=0.25, scales_products=True)
+    for output in one_attention(operation, [8 * ones, np.float32(1e38) * ones, ones]):
+        assert np.isnan(output).all()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from armpy.ops.operation import Array
@@ -45,3 +47,24 @@ def from_real(real: Float32Array, info: TensorInfo) -> Array:
     stored = np.empty(real.shape, info.data_type.dtype)
     quantize(real, info, stored)
     return stored
+
+
+def mean_in_range(numbers: Array, axes: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """Mean along axes whose sum overflows as in the type that ONNX adds up in.
+
+    Parameters
+    ----------
+    numbers : ndarray, float64, any shape
+    axes : tuple of int
+    dtype : dtype
+        Type of the tensor; sums overflow as in float32 at least.
+
+    Returns
+    -------
+    ndarray, float64, shape of `numbers` with 1 along `axes`
+        Sums beyond the range are infinite; otherwise all digits of float64 stay.
+    """
+    sums: Array = numbers.sum(axis=axes, keepdims=True)
+    count = numbers.size // sums.size if sums.size else 1
+    most = float(np.finfo(np.promote_types(dtype, np.float32)).max)
+    return np.where(np.abs(sums) > most, np.copysign(np.inf, sums), sums) / np.float64(count)

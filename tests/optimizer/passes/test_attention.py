@@ -70,6 +70,7 @@ def test_products_around_a_softmax_are_attention() -> None:
     graph = joined(finish(net, *scores_of(net)))
     assert names(graph) == ["Attention"]
     assert attention(graph)[1].scale == 0.25
+    assert attention(graph)[1].scales_products
 
 
 def test_scales_of_queries_and_keys_are_one() -> None:
@@ -79,7 +80,29 @@ def test_scales_of_queries_and_keys_are_one() -> None:
     halves = net.add(DIV, query, scalar(net, 2)), net.add(MUL, swapped, scalar(net, 0.25))
     layer, operation = attention(joined(finish(net, net.add(PRODUCT, *halves), value)))
     assert operation.scale == 0.125
+    assert not operation.scales_products
     assert layer.inputs[0] is query
+
+
+def test_scales_stay_on_their_side_of_the_product() -> None:
+    """Moved across, a factor changes which products overflow."""
+    net = Network()
+    query, key, value = inputs_of(net, 2, 3)
+    product = net.add(SWAPPED, net.add(MUL, query, scalar(net, 0.5)), key)
+    graph = joined(finish(net, net.add(MUL, product, scalar(net, 0.25)), value))
+    _, operation = attention(graph)
+    assert (operation.scale, operation.scales_products) == (0.25, True)
+    assert names(graph) == ["ElementwiseBinary", "Attention"]
+
+
+def test_a_factor_above_1_stays_with_its_operand() -> None:
+    """Times 4, keys overflow that queries do not."""
+    net = Network()
+    query, key, value = inputs_of(net, 2, 3)
+    product = net.add(SWAPPED, query, net.add(MUL, key, scalar(net, 4.0)))
+    graph = joined(finish(net, product, value))
+    assert attention(graph)[1].scale == 1
+    assert names(graph) == ["ElementwiseBinary", "Attention"]
 
 
 def test_batches_of_three_axes_are_heads() -> None:

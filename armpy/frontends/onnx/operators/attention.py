@@ -22,14 +22,17 @@ def _attention(node: Node) -> Sequence[Value]:
     key, value = with_past(node, past[0], key), with_past(node, past[1], value)
     data_type = query.info.data_type
     num_past = past[0].info.known_shape[2] if past[0] is not None else 0
+    scale = node.real("scale", 0.0)
     operation = Attention(
-        scale=node.real("scale", 0.0),
+        scale=scale,
         softcap=node.real("softcap", 0.0),
         is_causal=node.flag("is_causal"),
         left_window=node.integer("left_window_size", -1),
         right_window=node.integer("right_window_size", -1),
         num_past=num_past,
         scores=_scores(node),
+        # ONNX multiplies queries and keys by the root of the scale, against overflow.
+        scales_products=scale > 1,
     )
     mask = _mask(node, key.info.known_shape[2], data_type)
     given = query, node.cast(key, data_type), node.cast(value, data_type), mask, lengths

@@ -14,7 +14,12 @@ from armpy_numba_acc.llvm.threads.sharing import share_items
 from armpy_numba_acc.machine.call import Pointer
 from armpy_numba_acc.machine.calls.attention import KEYS_AT_ONCE, MOST_VECTORS, Attention
 from armpy_numba_acc.machine.isa import Isa
-from armpy_numba_acc.tiles.attention import block_ends, product_rows, softmax_rows
+from armpy_numba_acc.tiles.attention import (
+    block_ends,
+    product_rows,
+    scale_rows,
+    softmax_rows,
+)
 from armpy_numba_acc.tiles.blocks import make_transpose_tile
 
 Transpose = Callable[[Pointer, int, Pointer, int, int, int], None]
@@ -216,6 +221,7 @@ def make(
     line = block * 4
     run_block = _make_block(isa, mask, vectors, is_bounded, is_capped)
     transpose = _make_transpose(isa.lanes)
+    multiply = scale_rows(isa, vectors)
     mask_bytes = {"": 0, "f32": 4, "bool": 1}.get(mask, 0)
     read = reader(Attention)
 
@@ -241,6 +247,7 @@ def make(
             marks = call.mask + batch * call.mask_batch + head * call.mask_head
             query += start * call.query_row
             transpose(packed, line, query, call.query_row, count, size)
+            multiply(packed, size, call.query_scale)
             marks += start * mask_bytes
             # A value that is not finite makes NaN of what does not see it: that is found, and the
             # block computed again, rather than looked for in all values ahead.

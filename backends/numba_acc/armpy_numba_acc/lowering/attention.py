@@ -62,6 +62,8 @@ def lower(emit: Emitter, layer: Layer) -> None:
     high = min(high, 0) if operation.is_causal else high
     line = vectors * emit.isa.vector_bytes
     pitch = (size + value_size + 3 + KEYS_AT_ONCE) * line + KEYS_AT_ONCE * value_size * 4
+    scale = float(operation.scale or size**-0.5)
+    query_scale, scale = (1.0, scale) if operation.scales_products else (scale, 1.0)
     call = calls.Attention(
         kind,
         vectors,
@@ -89,7 +91,8 @@ def lower(emit: Emitter, layer: Layer) -> None:
         operation.num_past,
         low,
         high,
-        float(operation.scale or size**-0.5),
+        query_scale,
+        scale,
         float(operation.softcap),
     )
     num_operations = 2 * batches * heads * queries * keys * (size + value_size)

@@ -75,6 +75,26 @@ def product_rows(isa: Isa, vectors: int, rows: int, accumulates: bool) -> Primit
 
 
 @cache
+def scale_rows(isa: Isa, vectors: int) -> Primitive:
+    """Make ``multiply(rows, count, factor)`` for rows of a block's width, in place."""
+    kind = vector(F32, isa.lanes)
+
+    @primitive(NOTHING, WORD, WORD, FLOAT)
+    def multiply(code: Code, rows: CodeValue, count: CodeValue, factor: CodeValue) -> None:
+        factors = factor.splat(isa.lanes)
+
+        def step(number: CodeValue, _: list[CodeValue]) -> list[CodeValue]:
+            for j in range(vectors):
+                place = number * vectors + j
+                rows.store(rows.load(kind, place) * factors, place)
+            return []
+
+        loop(code, count, [], step)
+
+    return multiply
+
+
+@cache
 def softmax_rows(isa: Isa, vectors: int, mask: str, is_bounded: bool, is_capped: bool) -> Primitive:
     """Make ``weigh(scores, count, mask, pitch, offset, low, high, state, scale, cap)``.
 

@@ -21,9 +21,13 @@ class AttentionWorkload(ReferenceWorkload[Attention]):
         heads, groups = query.shape[1], key.shape[1]
         if groups and heads != groups:
             key, value = (np.repeat(array, heads // groups, axis=1) for array in (key, value))
-        scale = operation.scale or query.shape[-1] ** -0.5
+        scale = query.dtype.type(operation.scale or query.shape[-1] ** -0.5)
+        if not operation.scales_products:
+            query = query * scale
         told: dict[AttentionScores, Array] = {}
-        scores = np.matmul(query * query.dtype.type(scale), key.swapaxes(-1, -2))
+        scores = np.matmul(query, key.swapaxes(-1, -2))
+        if operation.scales_products:
+            scores *= scale
         told[AttentionScores.PRODUCTS] = scores
         if operation.softcap:
             cap = scores.dtype.type(operation.softcap)

@@ -8,6 +8,7 @@ import numpy as np
 
 from armpy.ops import LayerNormalization
 from armpy.ops.operation import Array
+from armpy_reference.reals import mean_in_range
 from armpy_reference.workload import ReferenceWorkload
 
 
@@ -18,10 +19,10 @@ class LayerNormalizationWorkload(ReferenceWorkload[LayerNormalization]):
 
     def compute(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Compute in float64; round once."""
-        axes = self.operation.axes
+        axes, dtype = self.operation.axes, inputs[0].dtype
         values = inputs[0].astype(np.float64)
-        values -= values.mean(axis=axes, keepdims=True)
-        variance = np.square(values).mean(axis=axes, keepdims=True)
+        values -= mean_in_range(values, axes, dtype)
+        variance = mean_in_range(np.square(values), axes, dtype)
         values /= np.sqrt(variance + self.operation.eps)
         gamma, beta = (*inputs[1:], None, None)[:2]
         if gamma is not None:

@@ -8,6 +8,7 @@ import numpy as np
 
 from armpy.ops import RmsNormalization
 from armpy.ops.operation import Array
+from armpy_reference.reals import mean_in_range
 from armpy_reference.workload import ReferenceWorkload
 
 
@@ -19,7 +20,7 @@ class RmsNormalizationWorkload(ReferenceWorkload[RmsNormalization]):
     def compute(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Compute in float64; round once."""
         values = inputs[0].astype(np.float64)
-        mean = np.square(values).mean(axis=self.operation.axes, keepdims=True)
+        mean = mean_in_range(np.square(values), self.operation.axes, inputs[0].dtype)
         values /= np.sqrt(mean + self.operation.eps)
         if len(inputs) > 1 and inputs[1] is not None:
             values *= inputs[1]

@@ -32,6 +32,8 @@ class Attention(Call):
         Bytes from one to the next; so for the others.
     num_past : int
         Position of the first query.
+    query_scale, scale : float
+        Factors of the queries before the product, and of the products.
     scratch, scratch_pitch : Pointer, int
         Room of each thread: for a block of queries their elements, those of the outputs, three
         rows, and a row for each of `KEYS_AT_ONCE` keys; and the values of as many keys.
@@ -75,5 +77,6 @@ class Attention(Call):
     num_past: int
     low: int
     high: int
+    query_scale: float
     scale: float
     cap: float
