@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any  # JSON documents
 
@@ -20,7 +21,7 @@ for library in ("click", "rich", "PIL"):
 
 from armpy.cli.__main__ import main  # noqa: E402
 from armpy.cli.run.jobs import job_output  # noqa: E402
-from armpy.cli.run.jobs.journal import find_remnant  # noqa: E402
+from armpy.cli.run.jobs.journal import begin_journal, find_remnant  # noqa: E402
 from tests.cli.jobs.pictures import LABELS, MODEL, make_pictures  # noqa: E402
 from tests.support.effort import effort  # noqa: E402
 from tests.support.tflite_writer import TfliteModel  # noqa: E402
@@ -380,6 +381,32 @@ def test_a_journal_of_something_else_is_refused(
         code, _, err = run(capsys, place, output, *more)
         assert code == 2
         assert "not the journal of a job" in err
+
+
+def pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def endless(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+def linked(path: Path) -> None:
+    begin_journal(path.with_name("other"), {})
+    path.symlink_to("other")
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("make", [pipe, endless, linked, Path.mkdir])
+def test_a_journal_that_is_not_a_regular_file_is_refused(
+    make: Callable[[Path], None], place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "results.csv"
+    make(Path(f"{output}.job"))
+    for more in ((), ("--resume",)):
+        code, _, err = run(capsys, place, output, *more)
+        assert code == 2
+        assert "the journal of the job is not a regular file" in err
 
 
 def test_a_line_that_is_torn_ends_a_journal(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
@@ -102,7 +103,7 @@ def read_journal(path: Path) -> tuple[dict[str, str], Iterator[tuple[int, Checkp
     Raises
     ------
     InvalidArgumentError
-        If it is no journal.
+        If it is no journal, or not a regular file.
     """
     documents = _documents(path)
     _, first = next(documents, (0, {}))
@@ -143,6 +144,7 @@ def _line(document: Mapping[str, object]) -> bytes:
 
 def _documents(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:  # Any: as JSON has them
     """The documents of whole lines, each with the place of the line's end."""
+    _check_regular(path)
     end = 0
     with path.open("rb") as file:
         for line in file:
@@ -151,6 +153,19 @@ def _documents(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:  # Any: as J
                 return
             end += len(line)
             yield end, json.loads(text)
+
+
+def _check_regular(path: Path) -> None:
+    """Check that a journal is a regular file: reading a pipe or a device might never end."""
+    mode = path.lstat().st_mode
+    if not stat.S_ISREG(mode):
+        raise InvalidArgumentError(
+            "the journal of the job is not a regular file",
+            where=str(path),
+            expected="a file that armpy run has written",
+            actual=f"a file of mode {stat.filemode(mode)}",
+            fix="Delete it and leave --resume out to begin anew",
+        )
 
 
 def _checkpoint(document: Mapping[str, Any]) -> Checkpoint:  # Any: as JSON has them
