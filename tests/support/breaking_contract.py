@@ -309,6 +309,8 @@ BROKEN_ELSEWHERE = {
     "threads/threads-mix-networks-and-executions",
     "gauges/every-map-is-unmapped",
     "gauges/nothing-grows-from-execution-to-execution",
+    "gauges/nothing-grows-from-load-to-load",
+    "gauges/nothing-grows-from-runtime-to-runtime",
     "gauges/neighbours-come-and-go",
     "gauges/every-option-is-read",
     "gauges/device-times-are-no-longer-than-the-clocks",

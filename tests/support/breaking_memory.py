@@ -43,7 +43,7 @@ from armpy_example_device.memory import (
 )
 from armpy_example_device.profiling import Transfers, declare_counters
 
-__all__ = ["ExampleDeviceBackend", "declare_counters"]  # beside what is made here
+__all__ = ["DeviceArena", "ExampleDeviceBackend", "declare_counters"]  # beside what is made here
 
 Handles = Sequence[ITensorHandle | None]
 Outputs = Sequence[ITensorHandle]

@@ -21,6 +21,7 @@ from tests.support.planted_faults import (
     Plain,
     WithManager,
 )
+from tests.support.planted_growth import BOUNDED, GROWTH_AREAS, GROWTH_FAULTS
 
 
 @cache
@@ -36,8 +37,9 @@ def honest(shape: type[IBackendInternal]) -> BackendUnderTest:
 def judged(backend: IBackendInternal, area: str, *, stops: bool) -> Sequence[CaseResult]:
     """What becomes of an area's cases, as far as the first that is bad."""
     subject = BackendUnderTest(backend.get_id(), options_for(backend))
-    shape = next(shape for shape in (Fused, Flow, Plain) if isinstance(backend, shape))
-    subject.notes.update(honest(shape).notes)
+    shape = next((shape for shape in (Fused, Flow, Plain) if isinstance(backend, shape)), None)
+    if shape is not None:
+        subject.notes.update(honest(shape).notes)
     found = []
     for case in cases_for(subject):
         if area in case.id:
@@ -47,9 +49,12 @@ def judged(backend: IBackendInternal, area: str, *, stops: bool) -> Sequence[Cas
     return found
 
 
-@pytest.mark.parametrize("name", FAULTS)
+EVERY_FAULT = FAULTS | GROWTH_FAULTS
+
+
+@pytest.mark.parametrize("name", EVERY_FAULT)
 def test_a_planted_fault_is_found(name: str) -> None:
-    planted = FAULTS[name]
+    planted = EVERY_FAULT[name]
     results = judged(planted.make(), planted.area, stops=True)
     assert results
     last = results[-1]
@@ -66,6 +71,13 @@ def test_an_honest_backend_of_each_shape_passes(area: str, shape: str) -> None:
     results = judged(HONEST[shape](), area, stops=False)
     assert results
     assert [f"{r.case}: {r.text}" for r in results if r.outcome.is_bad] == []
+
+
+@pytest.mark.parametrize("name", BOUNDED)
+@pytest.mark.parametrize("area", GROWTH_AREAS)
+def test_what_is_bounded_is_not_growth(area: str, name: str) -> None:
+    (result,) = judged(BOUNDED[name](), area, stops=False)
+    assert (result.outcome, result.text) == (Outcome.PASSED, "")
 
 
 def test_a_backend_that_is_another_one_for_each_runtime_is_watched() -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import gc
+from functools import partial
 
+from armpy.tensor import TensorInfo
 from armpy.testing.backend_under_test import BackendUnderTest
 from armpy.testing.contract.case import NothingToKeepError, check
-from armpy.testing.contract.driven import Driven, backend_of_runtime
+from armpy.testing.contract.driven import Driven, backend_of_runtime, poison
+from armpy.testing.contract.growth import Repetition, check_growth
 from armpy.testing.contract.networks import bench, chain, sample_bench, samples
 from armpy.testing.differential_run import other_feeds
 
@@ -14,6 +16,7 @@ _LAYERS = 6
 _TIMES = 256
 _ARENA_BYTES = 1 << 20
 _GUARD_BYTES = 256
+_BUDGET_S = 2.0
 
 
 def _chained(subject: BackendUnderTest) -> Driven:
@@ -84,19 +87,39 @@ def nothing_is_written_behind_the_padding(subject: BackendUnderTest) -> None:
 
 
 def arenas_can_be_made_again_and_again(subject: BackendUnderTest) -> None:
-    """What an arena has given back is there for the next one."""
+    """What an arena has given back is there for the next one, and memory does not grow."""
     backend = backend_of_runtime(subject)
     for case in samples(subject):
         driven = Driven(backend, sample_bench(subject, case))
-        arena = driven.factory.create_arena(_ARENA_BYTES)
+        info = _filling(driven)
+        size_bytes = driven.declared.room_bytes(info)
+        arena = driven.factory.create_arena(size_bytes)
         if arena is None:
             raise NothingToKeepError("its tensors lie in arenas of the core's")
-        for _ in range(_TIMES):
-            arena.release()
-            arena = driven.factory.create_arena(_ARENA_BYTES)
-            if arena is None:
-                raise NothingToKeepError("it has an arena only now and then")
         arena.release()
         del arena
-        gc.collect()
+        check_growth(
+            Repetition(
+                partial(_make_and_release, driven, info, size_bytes),
+                "arenas",
+                _TIMES,
+                data_bytes=_ARENA_BYTES,
+                budget_s=_BUDGET_S,
+            )
+        )
         driven.run(driven.memory(), f"after {_TIMES} arenas were made and released")
+
+
+def _filling(driven: Driven) -> TensorInfo:
+    """A tensor as large as an arena."""
+    info = next(iter(driven.sources.values())).info
+    return info.with_shape((_ARENA_BYTES // info.data_type.dtype.itemsize,))
+
+
+def _make_and_release(driven: Driven, info: TensorInfo, size_bytes: int) -> None:
+    """Make an arena, write to a tensor in it, and release it."""
+    arena = driven.factory.create_arena(size_bytes)
+    if arena is None:
+        raise NothingToKeepError("it has an arena only now and then")
+    poison(arena.create_tensor_handle(info, (0, 0), 0))
+    arena.release()

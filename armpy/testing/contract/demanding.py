@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
+from math import isqrt
 
 import numpy as np
 
 from armpy.errors import ArmpyError
-from armpy.ops import Convolution2d
+from armpy.ops import Convolution2d, ElementwiseBinary, FullyConnected
+from armpy.ops.operation import Operation
 from armpy.ops.shapes import Padding
 from armpy.tensor import Quantization, TensorInfo
 from armpy.testing.backend_under_test import BackendUnderTest
@@ -32,6 +35,11 @@ _TYPES = {
     DataType.FLOAT32: None,
     DataType.QASYMM_S8: Quantization.per_tensor(0.05, 0),
 }
+
+_WEIGHTED: tuple[Operation, ...] = (FullyConnected(), Convolution2d(), ElementwiseBinary())
+
+WEIGHTS_BYTES = 1 << 18
+"""Size of weights whose copies are found in the process's memory."""
 
 
 def demanding(subject: BackendUnderTest) -> tuple[Case, ...]:
@@ -72,6 +80,39 @@ def _enlargeable(subject: BackendUnderTest, name: str) -> Iterator[Case]:
             verdict = examine(subject, case)
             if verdict.result.outcome is Outcome.PASSED:
                 yield verdict.case
+
+
+def weighted_case(subject: BackendUnderTest) -> Case | None:
+    """A passing case whose one constant has `WEIGHTS_BYTES`; None if the backend takes none."""
+    found = subject.notes.get("weighted")
+    if found is None:
+        every = (_weighted(op, data_type) for data_type in _TYPES for op in _WEIGHTED)
+        verdicts = (examine(subject, case) for case in every if _is_taken(subject, case))
+        passed = (v.case for v in verdicts if v.result.outcome is Outcome.PASSED)
+        found = subject.notes["weighted"] = tuple(islice(passed, 1))
+    return found[0] if found else None
+
+
+def _weighted(operation: Operation, data_type: DataType) -> Case:
+    """A layer with few inputs and many weights."""
+    quantization = _TYPES[data_type]
+    side = isqrt(WEIGHTS_BYTES // data_type.dtype.itemsize)
+    shapes = {
+        "FullyConnected": ((1, side), (side, side)),
+        "Convolution2d": ((1, 1, 1, side), (side, 1, 1, side)),
+        "ElementwiseBinary": ((side, side), (side, side)),
+    }
+    read, constant = (
+        TensorInfo(shape, data_type, quantization) for shape in shapes[operation.name]
+    )
+    random = np.random.default_rng(0)
+    given, weights = (
+        random.integers(-9, 10, info.known_shape).astype(data_type.dtype)
+        for info in (read, constant)
+    )
+    inputs = (CaseInput(read, given), CaseInput(constant, weights, is_constant=True))
+    name = f"{operation.name}/weights/{data_type.name.lower()}"
+    return Case(name, operation, inputs, (read,))
 
 
 def enlarged(case: Case, times: int) -> Case:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import gc
-import os
 import time
-import tracemalloc
-from collections import Counter
-from collections.abc import Callable, ItemsView, Iterator, KeysView, Mapping, ValuesView
+from collections.abc import ItemsView, Iterator, KeysView, ValuesView
 from contextlib import suppress
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 from armpy.backend import (
@@ -33,23 +29,25 @@ from armpy.testing.case import Case
 from armpy.testing.contract.case import (
     NotApplicableError,
     NothingToKeepError,
-    ViolationError,
     check,
 )
-from armpy.testing.contract.demanding import enlarged, enlarged_bytes
+from armpy.testing.contract.demanding import (
+    WEIGHTS_BYTES,
+    enlarged,
+    enlarged_bytes,
+    weighted_case,
+)
 from armpy.testing.contract.driven import Driven, backend_of_runtime, options_of
+from armpy.testing.contract.growth import Repetition, check_growth
 from armpy.testing.contract.loops import taken_cases
 from armpy.testing.contract.networks import Bench, sample_bench, samples, with_constants
 from armpy.testing.contract.profiles import Record
 
 _EXECUTIONS = 200
-_WARM = 20
-_ROUNDS = 3
-_PAUSE_S = 0.25
-"""Between rounds, and longer each time: other threads of the process may be at work for a while."""
-
-_LEAST_GROWTH_BYTES = 48
-"""Of an execution: less than this is what the interpreter keeps for itself now and then."""
+_LOADS = 60
+_RUNTIMES = 30
+_LOAD_BYTES = 512
+"""Memory that a load may leave: caches of the interpreter and of the core are bounded."""
 
 _TENSOR_BYTES = 1 << 16
 _SLACK_S = 0.002
@@ -112,27 +110,84 @@ def _counted(handle: ITensorHandle) -> tuple[list[None], list[None]]:
 
 
 def nothing_grows_from_execution_to_execution(subject: BackendUnderTest) -> None:
-    """After 200 executions there are as many tensors, open files and bytes as before them."""
-    runtime = subject.runtime
-    for bench in _gauged(subject):
-        network_id = runtime.load_network(bench.graph)
-        feeds = dict(bench.feeds)
-
-        def run(network_id: int = network_id, feeds: Mapping[str, Array] = feeds) -> None:
-            runtime.enqueue_workload(network_id, feeds)
-
-        _check_growth(run, f"executions of {bench.graph.layers[0].operation.name}")
-        bench.run(runtime, network_id, f"after {_EXECUTIONS} executions")
-        runtime.unload_network(network_id)
-
-
-def _gauged(subject: BackendUnderTest) -> Iterator[Bench]:
-    """Layers on tensors that would be missed, and control flow if the backend takes it."""
-    for case in samples(subject):
+    """After 200 executions there are as many tensors, files, threads and bytes as before them."""
+    flows = tuple(taken_cases(subject))[:1]
+    for case in (*samples(subject), *flows):
+        _check_executions(subject, sample_bench(subject, case))
         larger = _of_bytes(case, _TENSOR_BYTES)
-        yield sample_bench(subject, case if larger is None else larger)
-    for case in list(taken_cases(subject))[:1]:
-        yield sample_bench(subject, case)
+        if larger is not None:
+            _check_executions(subject, sample_bench(subject, larger), _TENSOR_BYTES)
+
+
+def _check_executions(subject: BackendUnderTest, bench: Bench, data_bytes: int = 0) -> None:
+    """Check that executions of a network leave nothing, and are right after many others."""
+    runtime = subject.runtime
+    network_id = runtime.load_network(bench.graph)
+    feeds = dict(bench.feeds)
+    name = f"executions of {bench.graph.layers[0].operation.name}"
+    check_growth(
+        Repetition(
+            lambda: runtime.enqueue_workload(network_id, feeds),
+            name,
+            _EXECUTIONS,
+            data_bytes=data_bytes,
+        )
+    )
+    bench.run(runtime, network_id, f"after {_EXECUTIONS} executions")
+    runtime.unload_network(network_id)
+
+
+def nothing_grows_from_load_to_load(subject: BackendUnderTest) -> None:
+    """After 60 loads there are as many tensors, files, threads and bytes as before them."""
+    runtime = subject.runtime
+    for bench, data_bytes in _loaded(subject):
+        check_growth(
+            Repetition(
+                partial(_load_and_run, runtime, bench),
+                f"loads of {bench.operations}",
+                _LOADS,
+                object_bytes=_LOAD_BYTES,
+                data_bytes=data_bytes,
+            )
+        )
+
+
+def nothing_grows_from_runtime_to_runtime(subject: BackendUnderTest) -> None:
+    """After 30 runtimes there are as many tensors, files, threads and bytes as before them."""
+    for bench, data_bytes in _loaded(subject):
+
+        def action(bench: Bench = bench) -> None:
+            with Runtime(subject.options) as runtime:
+                _load_and_run(runtime, bench)
+
+        check_growth(
+            Repetition(
+                action,
+                f"runtimes that run {bench.operations}",
+                _RUNTIMES,
+                object_bytes=_LOAD_BYTES,
+                data_bytes=data_bytes,
+            )
+        )
+
+
+def _load_and_run(runtime: Runtime, bench: Bench) -> None:
+    """Load a network, execute it once, unload it."""
+    network_id = runtime.load_network(bench.graph)
+    runtime.enqueue_workload(network_id, dict(bench.feeds))
+    runtime.unload_network(network_id)
+
+
+def _loaded(subject: BackendUnderTest) -> Iterator[tuple[Bench, int]]:
+    """A small network, one with large weights, one with large tensors; and bytes of the large."""
+    first = samples(subject)[0]
+    yield sample_bench(subject, first), 0
+    weighted = weighted_case(subject)
+    if weighted is not None:
+        yield Bench(weighted.graph(), weighted.feeds(), {}), WEIGHTS_BYTES
+    larger = _of_bytes(first, _TENSOR_BYTES)
+    if larger is not None:
+        yield Bench(larger.graph(), larger.feeds(), {}), _TENSOR_BYTES
 
 
 def _of_bytes(case: Case, size_bytes: int) -> Case | None:
@@ -143,69 +198,6 @@ def _of_bytes(case: Case, size_bytes: int) -> Case | None:
     with suppress(ArmpyError):
         return enlarged(case, -(-size_bytes // once))
     return None
-
-
-def _check_growth(run: Callable[[], None], what: str) -> None:
-    """Do something many times, and hold what there is afterwards against what there was."""
-    was_tracing = tracemalloc.is_tracing()
-    if not was_tracing:
-        tracemalloc.start(1)
-    try:
-        problem = ""
-        for number in range(_ROUNDS):  # what is made once only has not grown in the next round
-            time.sleep(number * _PAUSE_S)
-            for _ in range(_WARM):
-                run()
-            before = _gauge()
-            for _ in range(_EXECUTIONS):
-                run()
-            problem = _grown(before, _gauge())
-            if not problem:
-                return
-    finally:
-        if not was_tracing:
-            tracemalloc.stop()
-    raise ViolationError(f"after {_EXECUTIONS} {what} there are {problem}")
-
-
-def _grown(before: Mapping[str, int], after: Mapping[str, int]) -> str:
-    """What there is more of than there was; empty if there is nothing."""
-    limits = {
-        "tensor handles": _EXECUTIONS // 2,
-        "open files": _EXECUTIONS // 2,
-        "bytes": _EXECUTIONS * _LEAST_GROWTH_BYTES,
-        "bytes of the process": _EXECUTIONS * _TENSOR_BYTES // 4,
-    }
-    more = {name: after[name] - before[name] for name in limits}
-    return " and ".join(f"{more[n]} more {n}" for n, limit in limits.items() if more[n] >= limit)
-
-
-def _gauge() -> dict[str, int]:
-    """What there is now of what can be kept by mistake."""
-    gc.collect()
-    # Of each class once: a process that runs the kit has hundreds of thousands of objects.
-    counts = Counter(map(type, gc.get_objects()))
-    handles = sum(count for kind, count in counts.items() if ITensorHandle in kind.__mro__)
-    return {
-        "tensor handles": handles,
-        "open files": _num_open(),
-        "bytes": tracemalloc.get_traced_memory()[0],
-        "bytes of the process": _resident_bytes(),
-    }
-
-
-def _num_open() -> int:
-    """How many files the process has open; 0 where the system does not tell."""
-    with suppress(OSError):
-        return len(os.listdir("/proc/self/fd"))
-    return 0
-
-
-def _resident_bytes() -> int:
-    """Memory of the process; 0 where the system does not tell."""
-    with suppress(OSError):
-        return int(Path("/proc/self/statm").read_text("ascii").split()[1]) * 4096
-    return 0
 
 
 def neighbours_come_and_go(subject: BackendUnderTest) -> None:

@@ -6,8 +6,6 @@ import gc
 import os
 import weakref
 from collections.abc import Iterator
-from contextlib import suppress
-from pathlib import Path
 
 import numpy as np
 
@@ -28,13 +26,13 @@ from armpy.tensor import TensorInfo
 from armpy.testing.backend_under_test import BackendUnderTest
 from armpy.testing.contract.case import NothingToKeepError, ViolationError, check
 from armpy.testing.contract.driven import POISON, Driven, ExecutionTensors, backend_of_runtime
+from armpy.testing.contract.growth import num_open_files
 from armpy.testing.contract.networks import bench, sample_bench, samples
 from armpy.testing.differential_run import other_feeds
 
 _SOURCES = MemorySource.MALLOC | MemorySource.SHARED_MEMORY
 """What the kit has to lend; a device's own kinds of memory are its author's to test."""
 
-_DESCRIPTORS = Path("/proc/self/fd")
 _TIMES = 50
 
 
@@ -246,11 +244,11 @@ def memory_is_let_go(subject: BackendUnderTest) -> None:
     for driven, source in _drivens(subject):
         value = next(iter(driven.sources.values()))
         _borrow(driven, source, value.info)
-        before = _num_open()
+        before = num_open_files()
         for _ in range(_TIMES):
             array = _borrow(driven, source, value.info)
         gc.collect()
-        opened = _num_open() - before
+        opened = num_open_files() - before
         check(opened < _TIMES, f"{opened} files are open after {_TIMES} imports of {source}")
         is_kept = source is MemorySource.MALLOC and array() is not None
         check(not is_kept, "an array is kept that is imported no more")
@@ -266,13 +264,6 @@ def _borrow(driven: Driven, source: MemorySource, info: TensorInfo) -> weakref.r
     driven.factory.unimport(handle)
     base = lent._bytes.base
     return weakref.ref(base if isinstance(base, np.ndarray) else lent._bytes)
-
-
-def _num_open() -> int:
-    """How many files the process has open; 0 where the system does not tell."""
-    with suppress(OSError):
-        return len(list(_DESCRIPTORS.iterdir()))
-    return 0
 
 
 def exports_are_the_tensors_themselves(subject: BackendUnderTest) -> None:

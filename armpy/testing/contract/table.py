@@ -69,6 +69,8 @@ _RULES: dict[str, tuple[Check, ...]] = {
     "gauges": (
         gauges.every_map_is_unmapped,
         gauges.nothing_grows_from_execution_to_execution,
+        gauges.nothing_grows_from_load_to_load,
+        gauges.nothing_grows_from_runtime_to_runtime,
         gauges.neighbours_come_and_go,
         gauges.every_option_is_read,
         gauges.device_times_are_no_longer_than_the_clocks,

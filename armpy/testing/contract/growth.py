@@ -1,0 +1,176 @@
+"""Growth of the process under repetition: objects, files, threads, memory."""
+
+from __future__ import annotations
+
+import gc
+import os
+import time
+import tracemalloc
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from armpy.backend import ITensorHandle
+from armpy.testing.contract.case import ViolationError
+
+_WARM = 4
+_LEAST_COUNT = 12
+_ROUNDS = 8
+_SETTLING_ROUNDS = 3
+_PAUSE_S = 0.1
+"""Between the first rounds, and longer each time: other threads may be at work for a while."""
+
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
+_PROCESS = Path("/proc/self")
+_NOISE_BYTES = 1 << 19
+"""Resident memory that comes and goes without a leak."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repetition:
+    """An action that must not leave anything when it is repeated.
+
+    Parameters
+    ----------
+    action : callable
+    name : str
+        Of many, for messages.
+    count : int
+        Repetitions between two measurements, fewer if they take longer than `budget_s`.
+    object_bytes : int
+        Memory of Python and NumPy that each may keep: less is the interpreter's own.
+    data_bytes : int
+        Size of the largest object that each could keep; 0 if it is too small to be found in the
+        process's memory.
+    budget_s : float
+    """
+
+    action: Callable[[], object]
+    name: str
+    count: int
+    object_bytes: int = 48
+    data_bytes: int = 0
+    budget_s: float = 0.5
+
+
+def check_growth(repetition: Repetition) -> None:
+    """Raise a `ViolationError` if each round of repetitions leaves more than the one before.
+
+    Notes
+    -----
+    A pool or a cache that fills up grows in some rounds only. One round without growth shows the
+    bound.
+    """
+    count = _affordable(repetition)
+    problem = ""
+    with _frozen_objects(), _tracing(not repetition.data_bytes):
+        for number in range(_ROUNDS):
+            time.sleep(_PAUSE_S * number if number < _SETTLING_ROUNDS else 0)
+            for _ in range(_WARM):
+                repetition.action()
+            before = _gauge()
+            for _ in range(count):
+                repetition.action()
+            problem = _grown(before, _gauge(), repetition, count)
+            if not problem:
+                return
+    raise ViolationError(f"after {count} {repetition.name} there are {problem}")
+
+
+def _affordable(repetition: Repetition) -> int:
+    """The number of repetitions that the time allows."""
+    repetition.action()
+    started = time.perf_counter()
+    for _ in range(_WARM):
+        repetition.action()
+    duration_s = (time.perf_counter() - started) / _WARM
+    affordable = int(repetition.budget_s / max(duration_s, 1e-9))
+    return min(repetition.count, max(affordable, _LEAST_COUNT))
+
+
+@contextmanager
+def _frozen_objects() -> Iterator[None]:
+    """Leave out all present objects when garbage is collected and objects are counted."""
+    gc.collect()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+
+
+@contextmanager
+def _tracing(wanted: bool) -> Iterator[None]:
+    """Trace allocations, which makes the interpreter several times slower."""
+    if not wanted or tracemalloc.is_tracing():
+        yield
+        return
+    tracemalloc.start(1)
+    try:
+        yield
+    finally:
+        tracemalloc.stop()
+
+
+def _grown(
+    before: Mapping[str, int], after: Mapping[str, int], repetition: Repetition, count: int
+) -> str:
+    """The names and numbers of what there is more of; empty without growth."""
+    few = max(4, count // 8)
+    limits = {
+        "tensor handles": few,
+        "open files": few,
+        "threads": few,
+        "child processes": few,
+        "bytes": count * repetition.object_bytes,
+    }
+    if repetition.data_bytes:
+        data = max(count * repetition.data_bytes // 4, _NOISE_BYTES)
+        limits |= {"bytes of the process": data}
+    more = {name: after[name] - before[name] for name in limits}
+    return " and ".join(f"{more[n]} more {n}" for n, limit in limits.items() if more[n] >= limit)
+
+
+def _gauge() -> dict[str, int]:
+    """The present numbers of what a backend could keep by mistake."""
+    gc.collect()
+    counts = Counter(map(type, gc.get_objects()))
+    handles = sum(count for kind, count in counts.items() if ITensorHandle in kind.__mro__)
+    return {
+        "tensor handles": handles,
+        "open files": num_open_files(),
+        "threads": _num_entries("task"),
+        "child processes": _num_children(),
+        "bytes": tracemalloc.get_traced_memory()[0],
+        "bytes of the process": resident_bytes(),
+    }
+
+
+def num_open_files() -> int:
+    """Number of files that the process has open; 0 if the system does not say."""
+    return _num_entries("fd")
+
+
+def _num_entries(folder: str) -> int:
+    """Number of entries in a folder of the process; 0 if the system has none."""
+    with suppress(OSError):
+        return len(os.listdir(_PROCESS / folder))
+    return 0
+
+
+def _num_children() -> int:
+    """Number of child processes, ended ones included; 0 if the system does not say."""
+    found = 0
+    with suppress(OSError):  # threads end meanwhile
+        for file in _PROCESS.glob("task/*/children"):
+            found += len(file.read_text("ascii").split())
+    return found
+
+
+def resident_bytes() -> int:
+    """Memory of the process; 0 if the system does not say."""
+    with suppress(OSError):
+        return int((_PROCESS / "statm").read_text("ascii").split()[1]) * _PAGE_BYTES
+    return 0
