@@ -70,19 +70,37 @@ def test_damaged_models_touch_nothing_but_their_own(kind: str, num_threads: int,
 
 @pytest.mark.parametrize(
     ("shift", "side", "is_caught"),
-    [(0, "end", False), (0, "begin", False), (4, "end", True), (-4, "begin", True)],
+    [
+        (0, "end", False),
+        (0, "begin", False),
+        (1, "end", True),
+        (1, "begin", False),  # the page, not the odd address, is what ends the process
+        (-1, "begin", True),
+    ],
 )
-def test_an_access_one_element_beside_a_tensor_is_caught(
+def test_an_access_one_byte_beside_a_tensor_is_caught(
     shift: int, side: str, is_caught: bool
 ) -> None:
-    process = subprocess.run(
-        [sys.executable, "-c", PLANTED, str(shift), "EXP", side],
-        capture_output=True,
-        text=True,
-        cwd=Path(__file__).parents[2],
-        check=False,
-    )
+    process = _run_planted(shift, "EXP", side)
     if is_caught:
         assert process.returncode == -signal.SIGSEGV
     else:
         assert (process.returncode, process.stdout) == (0, "ran, numba\n"), process.stderr
+
+
+@pytest.mark.parametrize("side", ["end", "begin"])
+def test_arenas_of_the_core_lie_between_the_pages(side: str) -> None:
+    process = _run_planted(0, "LSTM", side)
+    assert (process.returncode, process.stdout) == (0, "ran, other\n"), process.stderr
+
+
+def _run_planted(shift: int, operator: str, side: str) -> subprocess.CompletedProcess[str]:
+    """Run a model of one operator whose elementwise kernels access memory some bytes away."""
+    return subprocess.run(
+        [sys.executable, "-c", PLANTED, str(shift), operator, side],
+        capture_output=True,
+        text=True,
+        cwd=Path(__file__).parents[2],
+        check=False,
+        timeout=300,
+    )

@@ -34,6 +34,7 @@ import armpy
 from armpy.compiler.memory import plan as memory_plan
 from armpy.errors import ArmpyError
 from armpy.execution import Runtime, RuntimeOptions
+from armpy.execution.memory import arena_pool
 from armpy.execution.programs import arenas
 from armpy.graph import SubgraphView
 from armpy.model import Model
@@ -117,8 +118,14 @@ def guard(pages: GuardPages) -> None:
     ) -> Program:
         return lower_region(view, isa, num_threads, Choices(isa, model))
 
-    def allocate(session: object, size_bytes: int, holdings: object) -> Array:
-        return pages.memory(size_bytes)
+    def allocate(
+        allocator: object, size_bytes: int, alignment_bytes: int
+    ) -> tuple[Array, Callable[[], object]]:
+        return pages.memory(size_bytes), lambda: None
+
+    def no_pooled_arena(pool: object, claimant: object, arenas: object, size_bytes: int) -> object:
+        # Another plan's arena has its accessible pages elsewhere.
+        return None, []
 
     for place, name, value in (
         (emitter, "plan_arena", plan_arena),
@@ -126,6 +133,7 @@ def guard(pages: GuardPages) -> None:
         (instance, "aligned", aligned),
         (memory_plan, "DEFAULT_STRATEGY", pages),
         (arenas, "_allocate", allocate),
+        (arena_pool.ArenaPool, "_found", no_pooled_arena),
         # No program is taken from disk, and threads are worth their while for none so small.
         (numba_backend, "compiled_program", compiled_program),
         (estimate, "least_shared_us", lambda _: (0.0, 0.0)),
