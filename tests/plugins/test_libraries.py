@@ -309,3 +309,27 @@ def test_a_part_of_a_package_that_was_replaced_is_noticed_too(folder: Path) -> N
     registry.available()
     (candidate,) = from_directory(registry)
     assert f"its library {library} was replaced" in candidate.reason
+
+
+C_BACKEND = """
+#include <stdint.h>
+#include <stdlib.h>
+__attribute__((constructor)) static void loaded(void) { abort(); }
+const char* GetBackendId(void) { return "CBackend"; }
+void GetVersion(uint32_t* major, uint32_t* minor) { *major = 2; *minor = 0; }
+void* BackendFactory(void) { return (void*)1; }
+"""
+
+
+def test_a_library_with_arm_nns_c_functions_is_told_from_a_module(folder: Path) -> None:
+    """Nothing of it runs: its constructor would end the process."""
+    compile_library(folder / "Acme_CBackend_backend.so", C_BACKEND)
+    registry = discover(folder)
+    assert "Acme_CBackend_backend" not in registry.backend_ids
+    (candidate,) = [c for c in registry.candidates if c.kind is CandidateKind.DIRECTORY]
+    assert candidate.status is CandidateStatus.REJECTED
+    assert candidate.reason == (
+        "it is a C or C++ library (GetBackendId, GetVersion, BackendFactory), and armpy has no C "
+        "interface for backends yet. Write a Python module <vendor>_<name>_backend.py that calls "
+        "it, for example by ctypes"
+    )
