@@ -16,6 +16,7 @@ from armpy.plugins.discovery.candidate import (
     CandidateStatus,
     RejectionError,
 )
+from armpy.plugins.discovery.directories import is_common
 from armpy.plugins.discovery.references import load_reference
 from armpy.plugins.modules import group_of, open_module
 from armpy.plugins.proxy.guarded_call import let_user_interrupt
@@ -168,13 +169,19 @@ def describe_failure(error: BaseException, private_name: str = "", name: str = "
         return text.replace(private_name, name).replace(f"{group_of(private_name)}.", "")
 
     missing_module = missing_library = ""
+    is_absolute = False
     for cause in _chain(error):
         if isinstance(cause, ModuleNotFoundError) and isinstance(cause.name, str):
             missing_module = public(cause.name)
+            is_absolute = missing_module == cause.name
         if isinstance(cause, OSError | ImportError) and (found := _LIBRARY.search(_text(cause))):
             missing_library = found[1]
+    reason = public(_text(error))
+    common = missing_module.partition(".")[0]
+    if is_absolute and is_common(common) and name.startswith(common.removesuffix("common")):
+        reason += f". Import a vendor's common code relatively: from .{missing_module} import NAME"
     return Failure(
-        public(_text(error)),
+        reason,
         public("".join(traceback.format_exception(error))),
         missing_module,
         missing_library,

@@ -241,3 +241,23 @@ def test_the_command_says_what_to_do_next(
     ]
     assert main(["new-backend", "acme", "npu"]) == 2
     assert "nothing is overwritten" in capsys.readouterr().err
+
+
+def test_one_call_of_pytest_takes_the_tests_of_two_projects(tmp_path: Path) -> None:
+    """Test modules without packages need names of their own."""
+    projects = [BackendName("acme", "npu"), BackendName("zeta", "tpu")]
+    for name in projects:
+        write_project(name, "workloads", tmp_path / name.distribution)
+    sources = [str(tmp_path / name.distribution / "src") for name in projects]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "--collect-only", "-p", "no:cacheprovider"]
+        + [f"{name.distribution}/tests" for name in projects],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sources)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "test_acme_npu_backend_conformance.py" in done.stdout
+    assert "test_zeta_tpu_backend_conformance.py" in done.stdout

@@ -352,3 +352,24 @@ def test_a_probe_finds_it_and_forgets_its_result_when_that_changes(tmp_path: Pat
     before = fingerprint(candidate, {})
     (folder / "Acme_common" / "part.py").write_text("NAME = 'other'")
     assert fingerprint(candidate, {}) != before
+
+
+@pytest.mark.parametrize(
+    ("line", "has_hint"),
+    [
+        ("import Acme_common", True),
+        ("from Acme_common.part import NAME", True),
+        ("from .Other_common import NAME", False),
+    ],
+)
+def test_an_import_of_common_code_that_is_not_relative_says_so(
+    line: str, has_hint: bool, tmp_path: Path
+) -> None:
+    vendor(tmp_path, "Npu")
+    write_module(tmp_path, "Acme_Npu_backend", module_source("Npu", extra=line))
+    registry = discover(tmp_path)
+    with pytest.raises(BackendUnavailableError):
+        registry.get("Npu")
+    (candidate,) = [c for c in registry.candidates if c.kind is CandidateKind.DIRECTORY]
+    assert candidate.reason.startswith("ModuleNotFoundError: No module named")
+    assert candidate.reason.endswith("from .Acme_common import NAME") is has_hint

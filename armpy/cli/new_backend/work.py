@@ -30,8 +30,8 @@ _COMMON = {
     "py.typed": "src/$package/py.typed",
     "layer_support.py": "src/$package/layer_support.py",
     "kernels.py": "src/$package/kernels.py",
-    "test_backend.py": "tests/test_backend.py",
-    "test_conformance.py": "tests/test_conformance.py",
+    "test_backend.py": "tests/test_$package.py",
+    "test_conformance.py": "tests/test_${package}_conformance.py",
     "known_failures.txt": "tests/known_failures.txt",
 }
 """Paths in the project by name of the template."""
