@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import enum
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TypeAlias
@@ -134,6 +134,13 @@ class BackendOption:
                 raise
             # The text itself is refused, in the words for every wrong value.
             return self.check(text, where)
+
+
+def default_options(
+    declared: Iterable[BackendOption], scope: OptionScope
+) -> dict[str, OptionValue]:
+    """Defaults of the declared options of a scope, by name."""
+    return {option.name: option.default for option in declared if option.scope is scope}
 
 
 def check_options(

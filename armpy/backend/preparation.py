@@ -19,7 +19,7 @@ class PreparationRequest:
     Parameters
     ----------
     model_options : mapping of str to value
-        Every declared option of scope MODEL, checked; empty if the caller gave none.
+        Every declared option of scope MODEL, checked; its default where the caller gave none.
     preference : Preference
         What matters; ORDER if the application has not said it.
     priority : Priority

@@ -20,7 +20,7 @@ class NetworkResources:
     memory_manager : IMemoryManager, optional
         What `IBackendInternal.create_memory_manager` returned.
     model_options : mapping of str to value
-        Every declared option of scope MODEL, checked; empty if the caller gave none.
+        Every declared option of scope MODEL, checked; its default where the caller gave none.
     model_context : IBackendModelContext, optional
         What `IBackendInternal.create_backend_specific_model_context` returned.
     allocator : ICustomAllocator, optional

@@ -82,14 +82,15 @@ def run(backend: FakeBackend, **options: object) -> float:
     return float(result[0])
 
 
-def test_without_model_options_the_methods_are_told_of_none() -> None:
+def test_without_model_options_requests_have_the_defaults() -> None:
+    """A backend reads a declared option without asking whether it is there."""
     backend = Telling()
     assert run(backend, backend_options={"Telling": {"power": "low"}}) == 3
     assert backend.calls == [
         ("context", {"num_threads": 0, "power": "low"}),
-        ("support", {}),
-        ("optimize", {}),
-        ("factory", {}),
+        ("support", {"mode": "fast", "cache": True}),
+        ("optimize", {"mode": "fast", "cache": True}),
+        ("factory", {"mode": "fast", "cache": True}),
     ]
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from armpy.backend import (
@@ -24,10 +26,14 @@ from armpy.backend import (
     IMemoryManager,
     IPrograms,
     IWorkloadFactory,
+    NetworkResources,
     OptimizationViews,
+    OptionScope,
     OptionValues,
+    PreparationRequest,
     has_matching_capability,
 )
+from armpy.backend.options import default_options
 from armpy.plugins.proxy.facts import DEVICE_OPTION, entries_of, read_facts
 from armpy.plugins.proxy.guarded_call import ask_method
 from armpy.plugins.proxy.memory import DeviceMemoryProxy
@@ -45,7 +51,8 @@ def _asks(method: MethodT, *kinds: type) -> MethodT:
     name = method.__name__
 
     def asked(self: BackendProxy, *args: object) -> object:
-        return ask_method(self.facts.backend_id, kinds, self.wrapped, name, *args)
+        given = map(self._with_every_option, args)
+        return ask_method(self.facts.backend_id, kinds, self.wrapped, name, *given)
 
     # Help shows the contract's text, as if the method were written out.
     asked.__name__, asked.__doc__ = name, method.__doc__
@@ -158,6 +165,15 @@ class BackendProxy(IBackendInternal):
     def overrides(self, name: str) -> bool:
         """Whether the backend has a method of its own in the place of the contract's."""
         return overrides(self.wrapped, name)
+
+    def _with_every_option(self, given: object) -> object:
+        """A request or resources of a network with the default of each option that is missing."""
+        if not isinstance(given, (PreparationRequest, NetworkResources)):
+            return given
+        defaults = default_options(self.facts.options, OptionScope.MODEL)
+        if defaults.keys() <= given.model_options.keys():
+            return given
+        return replace(given, model_options=MappingProxyType({**defaults, **given.model_options}))
 
 
 def overrides(backend: IBackendInternal, name: str) -> bool:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from armpy.backend import PreparationRequest, ReasonCode, Support
+from armpy.backend import OptionScope, PreparationRequest, ReasonCode, Support
+from armpy.backend.options import default_options
 from armpy.graph import Layer
 from armpy.graph.network import Network
 from armpy.ops.operation import Operation
@@ -54,7 +55,8 @@ def answers_do_not_change(subject: BackendUnderTest) -> None:
 
 def open_shapes_are_answered(subject: BackendUnderTest) -> None:
     """A layer whose dimensions are not known yet gets an answer, not an exception."""
-    support = subject.raw_backend.get_layer_support(PreparationRequest())
+    options = default_options(subject.backend.options, OptionScope.MODEL)
+    support = subject.raw_backend.get_layer_support(PreparationRequest(options))
     for layer in _layers():
         answer = support.is_layer_supported(
             layer.operation,
