@@ -250,6 +250,8 @@ class ScriptedBackend(IBackendInternal):
         Whether it makes one layer of each subgraph. By default if it keeps programs, as only what
         is compiled can be kept.
     declared : Declaration, optional
+    records : bool
+        Whether calls are kept.
     log : path, optional
         A file to which each call's method is appended as a line, for backends in other processes.
 
@@ -267,6 +269,7 @@ class ScriptedBackend(IBackendInternal):
         operations: Collection[type] | None = None,
         compiles: bool | None = None,
         declared: Declaration | None = None,
+        records: bool = True,
         log: str | Path | None = None,
     ) -> None:
         unknown = set(script or {}) - set(METHODS)
@@ -277,6 +280,7 @@ class ScriptedBackend(IBackendInternal):
         self._operations = operations
         self._declared = declared or declaration()
         self._compiles = self._declared.keeps_programs if compiles is None else compiles
+        self._records = records
         self._log = log
         self._lock = threading.Lock()
         self._num_asked: dict[str, int] = {}
@@ -303,7 +307,8 @@ class ScriptedBackend(IBackendInternal):
         """Write a call down and do what the script says of it."""
         call = Call(method, arguments, right)
         with self._lock:
-            self.calls.append(call)
+            if self._records:
+                self.calls.append(call)
             index = self._num_asked.get(method, 0)
             self._num_asked[method] = index + 1
         if self._log is not None:

@@ -32,6 +32,7 @@ from armpy.plugins.proxy.guard import BackendProxy
 from armpy.plugins.proxy.memory import HandleFactoryProxy
 from armpy.tensor import TensorInfo
 from armpy.testing.backend_under_test import BackendUnderTest
+from armpy.testing.contract.case import NotApplicableError
 from armpy.testing.contract.networks import Bench
 
 POISON = 0x55
@@ -70,6 +71,16 @@ def backend_of_runtime(subject: BackendUnderTest) -> BackendProxy:
     return made if isinstance(made, BackendProxy) else BackendProxy(made)
 
 
+def _check_shapes(bench: Bench) -> None:
+    """Raise a `NotApplicableError` if an execution decides the shape of some tensor."""
+    for layer in bench.graph.layers:
+        if not all(info.is_fully_shaped for info in layer.output_infos):
+            raise NotApplicableError(
+                f"the shapes of {layer.operation.name}'s outputs depend on values, and this rule "
+                "makes its tensors before the execution"
+            )
+
+
 class Driven:
     """A network on one backend, called as the core calls it.
 
@@ -97,6 +108,7 @@ class Driven:
         resources = resources or NetworkResources()
         if resources.memory_manager is None:  # the first thing that a network has made for it
             resources = replace(resources, memory_manager=backend.create_memory_manager())
+        _check_shapes(bench)
         self.bench = bench
         self._resources = resources
         graph = optimize_graph(specialize(bench.graph), [backend]).graph
