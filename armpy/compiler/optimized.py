@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from armpy.backend import OptionValues
 from armpy.compiler.memory.memory_copies import PlannedImport
 from armpy.compiler.memory.plan import MemoryPlan
 from armpy.compiler.placement import Placement
-from armpy.graph import Graph, Layer, Value
+from armpy.graph import Graph, Layer, Value, graphs_of, nested_graphs
+from armpy.ops.control_flow import While
+from armpy.ops.operation import Operation
 from armpy.tensor import format_shape
 from armpy.types import BackendId
 
@@ -68,6 +71,17 @@ class OptimizedNetwork:
     def backend_of(self, layer: Layer) -> BackendId:
         """Id of the backend that executes a layer of `graph`."""
         return self.backend_ids[layer.id]
+
+    @cached_property
+    def looping(self) -> frozenset[int]:
+        """Ids of the executed layers that are a While, contain one, or were compiled from one."""
+        loops = {layer.id for layer in self.source.layers if _has_loop(layer.operation)}
+        # By origins too, as a backend may have compiled a loop into one part with its neighbours.
+        return frozenset(
+            layer.id
+            for layer in self.graph.layers
+            if _has_loop(layer.operation) or not loops.isdisjoint(self.origins.get(layer.id, ()))
+        )
 
     def to_dot(self) -> str:
         """The executed graph in Graphviz's ``.dot`` language, each layer with its backend.
@@ -132,3 +146,11 @@ class OptimizedNetwork:
         from armpy.compiler.files.reading import read_network  # noqa: PLC0415 - few load it
 
         return read_network(path, OptimizedNetwork)
+
+
+def _has_loop(operation: Operation) -> bool:
+    """Whether an operation is a While, or runs one at any depth."""
+    if isinstance(operation, While):
+        return True
+    graphs = (one for _, graph in graphs_of(operation) for one in (graph, *nested_graphs(graph)))
+    return any(isinstance(layer.operation, While) for graph in graphs for layer in graph.layers)

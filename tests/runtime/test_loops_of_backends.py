@@ -5,11 +5,17 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 import pytest
 
-from armpy.backend import Capabilities, Capability, current_cancellation
+from armpy.backend import (
+    Capabilities,
+    Capability,
+    control_flow_time_left_s,
+    current_cancellation,
+)
 from armpy.errors import ExecutionCancelledError, ExecutionTimeoutError
 from armpy.model import Model
 from tests.support.control_flow import chosen, counter, graph_of, loaded, loop
@@ -162,6 +168,29 @@ class TestBackendsThatStopThemselves:
         np.testing.assert_array_equal(model(ints(3)), [4])
         assert threads == [threading.current_thread()]
         assert 0 < backend.left_s[-1] <= 0.5
+
+    @pytest.mark.parametrize("is_bound", [False, True])
+    def test_the_time_that_is_left_falls_while_an_outermost_loop_runs(self, is_bound: bool) -> None:
+        """A backend that polls it stops in time; it was told the whole limit at each call."""
+        backend = LoopingBackend(capabilities={Capability.LOOP_TIMEOUT: True})
+        left_s: list[float] = []
+
+        def wait() -> None:
+            while not left_s or left_s[-1] > 0:
+                left_s.append(control_flow_time_left_s(60))
+                time.sleep(0.005)
+            raise ExecutionTimeoutError("the loop is late")
+
+        backend.wait = wait  # type: ignore[method-assign]
+        model = Model(loop(9), runtime_of(backend, loop_timeout_s=0.05))
+        call = model.bind({"in0": ints(0)}) if is_bound else partial(model, ints(0))
+        for _ in range(2):  # each call has a budget of its own
+            left_s.clear()
+            with pytest.raises(ExecutionTimeoutError, match="the loop is late"):
+                call()
+            assert 0 < left_s[0] <= 0.05
+            assert left_s == sorted(left_s, reverse=True)
+            assert left_s[-1] <= 0
 
     def test_one_that_can_be_cancelled_is_told_to_stop(self) -> None:
         capabilities: Capabilities = {Capability.CANCELLABLE_EXECUTION: True}

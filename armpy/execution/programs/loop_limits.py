@@ -9,10 +9,11 @@ thread and results of its own, and is abandoned when the time of the layer is up
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -31,11 +32,10 @@ from armpy.execution.scheduling.stop_signal import CancellationToken
 from armpy.execution.steps.control_flow import Targets, timed_out
 from armpy.execution.steps.session import BackendSession
 from armpy.execution.steps.step import Inputs, Outputs, Step, waiting
-from armpy.graph import Layer, graphs_of, nested_graphs
-from armpy.ops.control_flow import While
-from armpy.ops.operation import Array, Operation
+from armpy.graph import Layer
+from armpy.ops.operation import Array
 from armpy.plugins.proxy.guarded_call import named_error
-from armpy.types import BackendId
+from armpy.types import HOST, BackendId
 
 if TYPE_CHECKING:
     from armpy.execution.programs.protocols import Run
@@ -54,72 +54,75 @@ def limited_layers(
     network: OptimizedNetwork, sessions: Mapping[BackendId, BackendSession]
 ) -> frozenset[int]:
     """Ids of the layers that loop on backends that do not keep the time-out of loops themselves."""
-    layers = [
-        layer
-        for layer in network.graph.layers
-        if not sessions[network.backend_ids[layer.id]].keeps_loop_timeout
-    ]
-    # The source of a resized network is made when it is asked for, which takes longer than the
-    # rest of it.
-    if not layers:
-        return frozenset()
-    loops = {layer.id for layer in network.source.layers if has_loop(layer.operation)}
-    # By origins too, as a backend may have compiled the loop into one part with its neighbours.
+    backend_ids = network.backend_ids
     return frozenset(
-        layer.id
-        for layer in layers
-        if has_loop(layer.operation) or not loops.isdisjoint(network.origins.get(layer.id, ()))
+        number for number in network.looping if not sessions[backend_ids[number]].keeps_loop_timeout
     )
 
 
-def has_loop(operation: Operation) -> bool:
-    """Whether an operation is a While, or runs one at any depth."""
-    if isinstance(operation, While):
-        return True
-    graphs = (one for _, graph in graphs_of(operation) for one in (graph, *nested_graphs(graph)))
-    return any(isinstance(layer.operation, While) for graph in graphs for layer in graph.layers)
-
-
 def limited_steps(
-    network: OptimizedNetwork, steps: Sequence[Step], limited: AbstractSet[int]
+    network: OptimizedNetwork,
+    steps: Sequence[Step],
+    limited: AbstractSet[int],
+    known: Container[int] = (),
 ) -> list[Step]:
-    """Steps some of which stop the execution that they belong to when they take too long.
+    """Steps whose loops have one budget of time each.
 
     Parameters
     ----------
     steps : sequence of Step
         One per layer, made for the network's time-out.
     limited : set of int
-        Ids of the layers that loop.
+        Ids of the layers whose execution the core stops; the other backends stop themselves.
+    known : container of int, optional
+        Ids of the layers whose steps have a budget already.
     """
-    if not limited:
-        return [*steps]
+    timed = {
+        number
+        for number in network.looping
+        # The core's own control flow begins its budget itself.
+        if number not in known and network.backend_ids[number] != HOST
+    }
     return [
-        _limited(step, network.backend_ids[layer.id], layer) if layer.id in limited else step
+        _timed(step, network.backend_ids[layer.id], layer, is_stopped=layer.id in limited)
+        if layer.id in timed
+        else step
         for layer, step in zip(network.graph.layers, steps, strict=True)
     ]
 
 
-def _limited(step: Step, backend_id: BackendId, layer: Layer) -> Step:
-    """A step whose execution is stopped when its loops take too long."""
+def _timed(step: Step, backend_id: BackendId, layer: Layer, *, is_stopped: bool) -> Step:
+    """A step whose budget of time begins with it, unless it lies in other control flow.
+
+    Parameters
+    ----------
+    is_stopped : bool
+        Whether its execution is stopped when the time is up.
+    """
     where = f"{backend_id} / {layer.where}"
     timeout_s = loop_timeout_s()
     step = waiting(backend_id, step)
 
-    def execute(inputs: Inputs, outputs: Outputs) -> None:
+    def timed(call: Callable[[], object]) -> None:
         end_s, token = begin_control_flow(timeout_s)
         try:
             limit_s = current_timeout_s(timeout_s)
-            if limit_s is None:
-                step.execute(inputs, outputs)
+            if limit_s is None or not is_stopped:
+                call()
                 return
             error = timed_out(limit_s, "no end")
             with _stopped_at(end_s, named_error(where, error)):
-                step.execute(inputs, outputs)
+                call()
         finally:
             end_control_flow(token)
 
-    return Step(execute, step.bind, step.free_idle)
+    def execute(inputs: Inputs, outputs: Outputs) -> None:
+        timed(lambda: step.execute(inputs, outputs))
+
+    def bind(inputs: Inputs, outputs: Outputs) -> Callable[[], object]:
+        return partial(timed, step.bind(inputs, outputs))
+
+    return replace(step, execute=execute, bind=bind)
 
 
 @contextmanager

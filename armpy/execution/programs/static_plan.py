@@ -82,7 +82,7 @@ class CompiledProgram:
         self._sessions = sessions
         self.limited = limited_layers(network, sessions)
         steps = prepare_steps(network, sessions, measure, known)
-        self.steps = limited_steps(network, steps, self.limited - (known or {}).keys())
+        self.steps = limited_steps(network, steps, self.limited, known or {})
         self._held = memory_of(network, sessions)
         # Now and not in the first execution: where a device is full, its layers move elsewhere.
         try:

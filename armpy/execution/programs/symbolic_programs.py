@@ -271,6 +271,7 @@ class SymbolicProgram:
                 *(size for value in self._edges for size in value.info.shape or ()),
             ]
         )
+        self._looping = network.looping
         # What it comes from is made when it is asked for.
         self._network = replace(network, source=graph)
 
@@ -306,7 +307,7 @@ class SymbolicProgram:
         known = self._network
         # No backend is left where sizes leave no layer.
         memory = {backend: arena_bytes for backend in known.backend_ids.values() if arena_bytes}
-        return ResizedNetwork(
+        made = ResizedNetwork(
             graph,
             known.backend_ids,
             known.memory,
@@ -317,6 +318,9 @@ class SymbolicProgram:
             known.imports,
             known.model_options,
         )
+        # As of the traced network: its own source, which would tell, is not made yet.
+        vars(made)["looping"] = self._looping
+        return made
 
 
 class ResizedNetwork(OptimizedNetwork):
