@@ -86,8 +86,25 @@ class Layers:
         data_type: DataType | None = None,
         quantization: Quantization | None = None,
     ) -> Value:
-        """Add a constant."""
-        array = np.asarray(data, None if data_type is None else data_type.dtype)
+        """Add a constant.
+
+        Raises
+        ------
+        LayerValidationError
+            If it is an integer that the type does not hold.
+        """
+        is_integer = data_type is not None and data_type.dtype.kind in "iu"
+        if data_type is not None and is_integer and isinstance(data, (int, float)):
+            low, high = data_type.integer_range
+            require(
+                low <= data <= high,
+                f"a number is none of {data_type.name}",
+                expected=f"{low} to {high}",
+                actual=data,
+            )
+        # Floats beyond a narrower type are infinite.
+        with np.errstate(over="ignore"):
+            array = np.asarray(data, None if data_type is None else data_type.dtype)
         made: Value = self._build.constant(array, data_type, quantization)
         return made
 
@@ -100,14 +117,6 @@ class Layers:
             If it is an integer that the type does not hold.
         """
         data_type = value.info.data_type
-        if isinstance(data, int) and data_type.dtype.kind in "iu":
-            low, high = data_type.integer_range
-            require(
-                low <= data <= high,
-                f"a number is none of {data_type.name}",
-                expected=f"{low} to {high}",
-                actual=data,
-            )
         if data_type is DataType.BFLOAT16:
             return self.cast(self.constant(data, DataType.FLOAT32), data_type)
         return self.constant(data, data_type)

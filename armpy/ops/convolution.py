@@ -103,6 +103,16 @@ def check_weight_quantization(inputs: Sequence[TensorInfo], axes: tuple[int, ...
     )
 
 
+def count_groups(channels: int, depth: int) -> int:
+    """Groups of channels, each as deep as the filters; one if there are no channels."""
+    return channels // depth if depth else 1
+
+
+def splits_into_groups(channels: int, depth: int) -> bool:
+    """Whether filters of a depth split channels into groups; none of both are one group."""
+    return channels == depth or (channels > 0 and depth > 0 and channels % depth == 0)
+
+
 @dataclass(frozen=True, slots=True)
 class Convolution2d(Operation):
     """Convolve an image with filters.
@@ -148,7 +158,7 @@ class Convolution2d(Operation):
         image, weights = inputs[0].shape or (), inputs[1].shape or ()
         channels, depth = image[self.data_layout.channel_axis], weights[3]
         require(
-            channels is None or depth is None or (depth > 0 and channels % depth == 0),
+            channels is None or depth is None or splits_into_groups(channels, depth),
             "the weights' depth does not divide the input's channels",
             expected=f"a divisor of {channels} at the last axis of the weights",
             actual=depth,
@@ -226,7 +236,7 @@ class DepthwiseConvolution2d(Operation):
             actual=weights[0],
         )
         require(
-            channels is None or filters is None or (channels > 0 and filters % channels == 0),
+            channels is None or filters is None or splits_into_groups(filters, channels),
             "the filters are not a multiple of the input's channels",
             expected=f"a multiple of {channels}",
             actual=filters,

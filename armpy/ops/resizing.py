@@ -91,6 +91,12 @@ class Resize(DataMovement):
             )
             sizes = self.size
         channels = shape[self.data_layout.channel_axis]
+        require(
+            0 not in shape or 0 in (shape[0], channels),
+            "the image has no pixels",
+            expected="a height and width above 0",
+            actual=shape,
+        )
         return (image_shape(self.data_layout, shape[0], sizes, channels),)
 
     def identity_of(

@@ -13,6 +13,8 @@ from armpy.ops.convolution import (
     check_bias,
     check_sums,
     check_weight_quantization,
+    count_groups,
+    splits_into_groups,
 )
 from armpy.ops.operation import Operand, Operation, TypeRule, require
 from armpy.ops.shapes import (
@@ -237,14 +239,14 @@ def _check_groups(channels: Dimension, weights: Shape) -> None:
     if channels is None or depth is None:
         return
     require(
-        depth > 0 and channels % depth == 0,
+        splits_into_groups(channels, depth),
         "the weights' depth does not divide the input's channels",
         expected=f"a divisor of {channels} at the last axis of the weights",
         actual=depth,
     )
-    groups = channels // depth
+    groups = count_groups(channels, depth)
     require(
-        filters is None or groups == 0 or filters % groups == 0,
+        filters is None or filters % groups == 0,
         "the filters do not split into the groups",
         expected=f"a multiple of {groups} filters",
         actual=filters,

@@ -118,3 +118,29 @@ def test_one_hot_takes_one_value_each(place: int) -> None:
     content = model_of("ONE_HOT", place, np.ones(3, np.float32), is_constant=False)
     with pytest.raises(ArmpyError, match="_value is not one element"):
         armpy.load(content)
+
+
+@pytest.mark.parametrize(
+    ("operator", "shapes", "text"),
+    [
+        ("MATRIX_DIAG", [()], "diagonal is a scalar"),
+        ("MATRIX_SET_DIAG", [(), ()], "not a matrix.*got 0"),
+        ("MATRIX_SET_DIAG", [(3,), (3,)], "not a matrix.*got 1"),
+    ],
+)
+def test_diagonals_of_too_few_axes_are_refused(
+    operator: str, shapes: list[tuple[int, ...]], text: str
+) -> None:
+    """The file does not say the ranks."""
+    model = TfliteModel()
+    graph = model.subgraph("main")
+    inputs = [graph.tensor(f"x{n}", shape, "FLOAT32") for n, shape in enumerate(shapes)]
+    between = [graph.tensor(f"t{n}", None, "FLOAT32") for n in range(len(shapes))]
+    for source, target in zip(inputs, between, strict=True):
+        graph.operator("ABS", [source], [target], None)
+    output = graph.tensor("y", None, "FLOAT32")
+    graph.operator(operator, between, [output], {})
+    graph.inputs(*inputs)
+    graph.outputs(output)
+    with pytest.raises(ArmpyError, match=text):
+        armpy.load(model.to_bytes(), backends=["CpuRef"])

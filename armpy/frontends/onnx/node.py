@@ -25,6 +25,9 @@ TypeSpec: TypeAlias = "int | DataType | Callable[[NodeData, Sequence[DataType | 
 """Data type of an output: that of an input by its number, a fixed one, or what a function says
 of the node and the types of its inputs."""
 
+_MOST = int(np.iinfo(np.int64).max)
+"""Largest integer that can be a size or a position."""
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class NodeData:
@@ -83,6 +86,10 @@ class NodeData:
         """Elements that decide, flat, as plain integers; an error if they are none."""
         if elements.dtype.kind not in "iu":
             raise self.error(f"{what} holds no integers", actual=elements.dtype.name)
+        if elements.dtype == np.uint64 and elements.max(initial=0) > _MOST:
+            raise self.error(
+                f"{what} is too large", expected=f"up to {_MOST}", actual=elements.max()
+            )
         return tuple(int(item) for item in elements.reshape(-1))
 
 

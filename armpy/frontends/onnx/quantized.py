@@ -56,6 +56,8 @@ _PLAIN = {
     DataType.QSYMM_S8: DataType.SIGNED8,
 }
 
+_BEYOND_INT64 = 2.0**63
+
 
 def quantization_of(
     node: Node, scale: int, zero_point: int | None, rank: int, axis: int = 0
@@ -82,7 +84,7 @@ def quantization_of(
     points = None if zero_point is None else node.input(zero_point)
     if scales is None or (points is not None and points.data is None):
         return None
-    if points is not None and not np.all(np.isfinite(points.data)):  # type: ignore[arg-type]  # not None, as above
+    if points is not None and not np.all(np.abs(points.data.astype(np.float64)) < _BEYOND_INT64):  # type: ignore[union-attr]  # not None, as above
         return None
     numbers = np.zeros(1, np.int64) if points is None else points.data.astype(np.int64).reshape(-1)  # type: ignore[union-attr]  # not None, see above
     if points is not None and points.info.data_type is DataType.SIGNED16 and numbers.any():
@@ -108,7 +110,9 @@ def real_elements(node: Node, index: int) -> Array | None:
         return None
     if value.info.data_type is DataType.BFLOAT16:
         return bfloat16_values(value.data)
-    return value.data.astype(np.float32)
+    # Doubles beyond float32 are infinite scales, which the callers handle.
+    with np.errstate(over="ignore"):
+        return value.data.astype(np.float32)
 
 
 def tensor_quantization(node: Node, scale: int, zero_point: int) -> Quantization:

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from armpy.core.numerics.rounding import Int64Array
+from armpy.ops.operation import require
 
 Float32Array = npt.NDArray[np.float32]
 Float64Array = npt.NDArray[np.float64]
@@ -140,7 +141,9 @@ def positions(axis: AxisScaling, transformation: Transformation) -> Float64Array
     -----
     In float32, as scales are: 6.5 / 1.3 is to be 5.
     """
-    found = transformation(np.arange(axis.out_size, dtype=np.float32), axis)
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = transformation(np.arange(axis.out_size, dtype=np.float32), axis)
+    require(np.isfinite(found).all(), "the scale or region overflows", expected="finite positions")
     return found.astype(np.float64)
 
 

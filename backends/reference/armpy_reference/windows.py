@@ -169,7 +169,7 @@ class PaddedRows:
         slab[:, :left] = self.pad_value
         slab[:, right:] = self.pad_value
         inside = image[:, begin : begin + (right - left) * self.splits : self.splits]
-        repeats = slab.shape[2] // image.shape[2]
+        repeats = slab.shape[2] // max(image.shape[2], 1)
         if repeats == 1:
             slab[:, left:right] = inside
         else:

@@ -125,6 +125,9 @@ ODD: dict[str, Array] = {
     "lowest": np.array([-(2**63)], np.int64),
     "beyond all memory": np.array(2**62, np.int64),
     "many beyond all memory": np.full(4, 2**62, np.int64),
+    "beyond int64": np.array(2**63 + 2048, np.uint64),
+    "float beyond int64": np.array(1e38, np.float32),
+    "negative double beyond int64": np.array(-1e300, np.float64),
     "not a number": np.array(np.nan, np.float32),
     "infinities": np.full(2, np.inf, np.float32),
     "scales that are none": np.array([1, 1, np.nan, -np.inf], np.float32),
@@ -183,9 +186,11 @@ def odd_arrays(usual: Array) -> dict[str, Array]:
     found = dict(ODD)
     for name, odd in ODD.items():
         if odd.dtype != usual.dtype and np.isfinite(odd).all():
-            found[f"{name} of its type"] = odd.astype(usual.dtype)
+            with np.errstate(all="ignore"):  # what the type does not hold is odd as well
+                found[f"{name} of its type"] = odd.astype(usual.dtype)
     if usual.dtype == np.float32:
         found["not a number alone"] = np.full(usual.shape, np.nan, np.float32)
+        found["most alone"] = np.full(usual.shape, 3e38, np.float32)
         found["infinity alone"] = np.full(usual.shape, np.inf, np.float32)
     else:
         for number in (0, -1, -9, 2**31, 2**62, -(2**63)):

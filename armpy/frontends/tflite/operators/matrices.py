@@ -27,6 +27,7 @@ def quantized(value: Value) -> TensorInfo | None:
 def _diagonal(node: BoundOperator) -> Sequence[Value]:
     def expand(parts: ComposedOperator) -> Value:
         value, shape = parts.value(0), parts.shape(0)
+        require(len(shape) >= 1, "the diagonal is a scalar", expected="rank 1 or more", actual=0)
         mask = parts.constant(np.eye(shape[-1], dtype=np.bool_))
         wide = parts.layer(BroadcastTo((*shape, shape[-1])), parts.layer(ExpandDims(-1), value))
         return parts.layer(Select(), mask, wide, zeros(parts, value, (1,)), output=quantized(value))
@@ -37,6 +38,8 @@ def _diagonal(node: BoundOperator) -> Sequence[Value]:
 def _set_diagonal(node: BoundOperator) -> Sequence[Value]:
     def expand(parts: ComposedOperator) -> Value:
         matrix, diagonal = parts.value(0), parts.value(1)
+        rank = len(parts.shape(0))
+        require(rank >= 2, "the input is not a matrix", expected="rank 2 or more", actual=rank)
         *outer, rows, columns = parts.shape(0)
         short = min(rows, columns)
         require(

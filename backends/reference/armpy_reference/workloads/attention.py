@@ -14,6 +14,8 @@ from armpy_reference.workload import ReferenceWorkload
 class AttentionWorkload(ReferenceWorkload[Attention]):
     """Products, cap, mask, softmax, products."""
 
+    steps_over_nothing = True
+
     def compute(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Compute all heads at once."""
         operation = self.operation
@@ -21,7 +23,7 @@ class AttentionWorkload(ReferenceWorkload[Attention]):
         heads, groups = query.shape[1], key.shape[1]
         if groups and heads != groups:
             key, value = (np.repeat(array, heads // groups, axis=1) for array in (key, value))
-        scale = query.dtype.type(operation.scale or query.shape[-1] ** -0.5)
+        scale = query.dtype.type(operation.scale or max(query.shape[-1], 1) ** -0.5)
         if not operation.scales_products:
             query = query * scale
         told: dict[AttentionScores, Array] = {}

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from armpy.ops import Convolution2d
+from armpy.ops.convolution import count_groups
 from armpy.ops.operation import Array
 from armpy_reference.quantized.accumulate import block_length, product_into
 from armpy_reference.quantized.requantize import OutputStage
@@ -51,7 +52,7 @@ class Convolution2dWorkload(WeightedWorkload[Convolution2d]):
     def pack(self, weights: Array, bias: Array | None) -> PreparedWeights:
         """Arrange the filters as one matrix per group, shape (groups, kh * kw * i, o)."""
         channels = operand(self.info, 0).known_shape[self.operation.data_layout.channel_axis]
-        groups = channels // weights.shape[3]
+        groups = count_groups(channels, weights.shape[3])
         packed = pack_weights(
             self.info,
             self.operation.activation,
@@ -75,7 +76,10 @@ class Convolution2dWorkload(WeightedWorkload[Convolution2d]):
         def convolve(images: Array, out: Array) -> None:
             for (image, stage), result in zip(packed.per_image(images), out, strict=True):
                 if self._windows.are_single_elements and len(packed.values) == 1:
-                    rows, sums = (array.reshape(-1, array.shape[2]) for array in (image, result))
+                    rows, sums = (
+                        array.reshape(array.shape[0] * array.shape[1], array.shape[2])
+                        for array in (image, result)
+                    )
                     product_into(rows, packed.values[0], stage, sums)
                 else:
                     self._convolve(image, packed, stage, result)

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from armpy.ops import Convolution3d
+from armpy.ops.convolution import count_groups
 from armpy.ops.operation import Array
 from armpy.ops.shapes import resolve_padding
 from armpy_reference.quantized.accumulate import block_length
 from armpy_reference.quantized.requantize import OutputStage
 from armpy_reference.volumes import run_channels_last_3d, volume_shape
-from armpy_reference.weighted import PreparedWeights, WeightedWorkload, operand, pack_weights
+from armpy_reference.weighted import (
+    PreparedWeights,
+    WeightedWorkload,
+    operand,
+    pack_weights,
+)
 
 
 class Convolution3dWorkload(WeightedWorkload[Convolution3d]):
@@ -40,9 +47,10 @@ class Convolution3dWorkload(WeightedWorkload[Convolution3d]):
     def pack(self, weights: Array, bias: Array | None) -> PreparedWeights:
         """Arrange the filters as one matrix per group, shape (groups, kd * kh * kw * i, o)."""
         channels = operand(self.info, 0).known_shape[self.operation.data_layout.channel_axis]
-        groups = channels // weights.shape[4]
+        groups = count_groups(channels, weights.shape[4])
         packed = pack_weights(self.info, self.operation.activation, weights, bias, channel_axis=0)
-        filters = packed.values.reshape(groups, weights.shape[0] // groups, -1)
+        depth = math.prod(weights.shape[1:])
+        filters = packed.values.reshape(groups, weights.shape[0] // groups, depth)
         return replace(packed, values=np.ascontiguousarray(filters.transpose(0, 2, 1)))
 
     def compute(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:

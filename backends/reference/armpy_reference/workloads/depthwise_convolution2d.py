@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -50,7 +51,9 @@ class DepthwiseConvolution2dWorkload(WeightedWorkload[DepthwiseConvolution2d]):
             rounds_once=self.operation.rounds_once,
             has_asymmetric_range=True,
         )
-        return replace(packed, values=packed.values.reshape(-1, weights.shape[3]))
+        return replace(
+            packed, values=packed.values.reshape(math.prod(weights.shape[:3]), weights.shape[3])
+        )
 
     def compute(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Convolve image by image."""

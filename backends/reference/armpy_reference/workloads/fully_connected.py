@@ -43,7 +43,8 @@ class FullyConnectedWorkload(WeightedWorkload[FullyConnected]):
         """One matrix product over all vectors."""
         packed = self.packed_weights(inputs)
         depth, units = packed.values.shape
-        rows, out = inputs[0].reshape(-1, depth), outputs[0].reshape(-1, units)
+        count = outputs[0].size // units
+        rows, out = inputs[0].reshape(count, depth), outputs[0].reshape(count, units)
         if packed.dynamic_range is None or not isinstance(packed.stage, FloatStage):
             product_into(rows, packed.values, packed.stage, out)
             return

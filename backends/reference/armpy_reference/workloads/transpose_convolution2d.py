@@ -40,8 +40,8 @@ class TransposeConvolution2dWorkload(WeightedWorkload[TransposeConvolution2d]):
         packed = pack_weights(
             self.info, self.operation.activation, weights, bias, 0, is_centred=True
         )
-        depth = weights.shape[3]
-        matrix = packed.values.transpose(3, 1, 2, 0).reshape(depth, -1)
+        filters, height, width, depth = weights.shape
+        matrix = packed.values.transpose(3, 1, 2, 0).reshape(depth, height * width * filters)
         return replace(packed, values=np.ascontiguousarray(matrix))
 
     def compute(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
@@ -60,11 +60,11 @@ class TransposeConvolution2dWorkload(WeightedWorkload[TransposeConvolution2d]):
         height, width, depth = image.shape
         (down, right), (kernel_height, kernel_width) = self.operation.stride, self._kernel
         sums: Array = np.zeros(shape, packed.values.dtype)
-        block = block_length(width * packed.values.shape[1])
+        block = block_length(max(width * packed.values.shape[1], 1))
         for first in range(0, height, block):
             part = image[first : first + block].astype(packed.values.dtype)
             part -= packed.pad_value
-            spread = np.matmul(part.reshape(-1, depth), packed.values)
+            spread = np.matmul(part.reshape(len(part) * width, depth), packed.values)
             spread = spread.reshape(len(part), width, kernel_height, kernel_width, shape[2])
             for ky in range(kernel_height):
                 y, to_y = meeting(len(part), first * down + ky - self._top, down, shape[0])

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from armpy.ops import TransposeConvolution3d
+from armpy.ops.convolution import count_groups
 from armpy.ops.operation import Array
 from armpy.ops.shapes import resolve_padding
 from armpy_reference.volumes import run_channels_last_3d, volume_shape
-from armpy_reference.weighted import PreparedWeights, WeightedWorkload, operand, pack_weights
+from armpy_reference.weighted import (
+    PreparedWeights,
+    WeightedWorkload,
+    operand,
+    pack_weights,
+)
 from armpy_reference.workloads.transpose_convolution2d import meeting
 
 
@@ -41,11 +48,12 @@ class TransposeConvolution3dWorkload(WeightedWorkload[TransposeConvolution3d]):
         """Arrange the filters by window element, shape (kd * kh * kw, groups, i, o)."""
         channels = operand(self.info, 0).known_shape[self.operation.data_layout.channel_axis]
         filters, depth = weights.shape[0], weights.shape[4]
-        groups = channels // depth
+        groups = count_groups(channels, depth)
         packed = pack_weights(
             self.info, self.operation.activation, weights, bias, 0, is_centred=True
         )
-        parts = packed.values.reshape(groups, filters // groups, -1, depth)
+        taps = math.prod(weights.shape[1:4])
+        parts = packed.values.reshape(groups, filters // groups, taps, depth)
         return replace(packed, values=np.ascontiguousarray(parts.transpose(2, 0, 3, 1)))
 
     def compute(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
@@ -76,7 +84,7 @@ class TransposeConvolution3dWorkload(WeightedWorkload[TransposeConvolution3d]):
                 x, to_x = meeting(plane.shape[1], offsets[2], operation.stride[2], shape[2])
                 part = plane[y, x].astype(packed.values.dtype)
                 part -= packed.pad_value
-                by_group = part.reshape(-1, groups, depth).transpose(1, 0, 2)
+                by_group = part.reshape(math.prod(part.shape[:2]), groups, depth).transpose(1, 0, 2)
                 spread = np.matmul(by_group, packed.values[number]).transpose(1, 0, 2)
                 sums[z, to_y, to_x] += spread.reshape(*part.shape[:2], groups * filters)
         return sums.reshape(-1, shape[3])
