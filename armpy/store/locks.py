@@ -1,10 +1,15 @@
-"""Locks between processes: who makes something that the others then find."""
+"""Locks between processes: one makes an entry, the others wait and find it.
+
+All waits for file locks are in this module. Each ends when the holder releases the lock, dies, is
+stopped (SIGSTOP), or takes too long; in the latter two cases the waiter does the work itself.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import errno
 import logging
+import math
 import os
 import sys
 import time
@@ -16,17 +21,35 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-LONGEST_WAIT_S = 300.0
-"""How long a lock is waited for. Who holds it longer has got stuck, or makes something huge."""
+LONGEST_WAIT_S = 60.0
+"""How long a lock is waited for. A longer holder is suspended, or makes something huge."""
 
 # Most holders write a small file; one that compiles takes seconds, and is asked less often.
 _FIRST_PAUSE_S = 0.002
 _LONGEST_PAUSE_S = 0.1
 
+_LONGEST_ID = 20
+"""Bytes of a process id."""
+
 _HELD = (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES, errno.EDEADLK)
 """What the system says of a file that somebody else has locked."""
 
 _log = logging.getLogger("armpy.store")
+
+_held_handles: set[int] = set()
+_given_up: set[tuple[int, int, int]] = set()
+"""Holdings that were waited for until the limit, and are not waited for again; see `_holding`."""
+
+
+def _release_in_child() -> None:
+    """Close the locks of the parent, or a forked child would hold them longer than the parent."""
+    for handle in _held_handles:
+        os.close(handle)
+    _held_handles.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_release_in_child)
 
 
 @contextlib.contextmanager
@@ -36,9 +59,10 @@ def locked(path: Path, deadline_s: float | None = None) -> Iterator[bool]:
     Parameters
     ----------
     path : Path
-        A file of no contents, in a folder that is there; made, and taken away again.
+        A file in an existing folder, which holds the process id of the holder; made, and
+        removed again.
     deadline_s : float, optional
-        By `time.perf_counter`; the lock is not waited for any longer.
+        By `time.perf_counter`; the lock is not waited for any longer, nor than `LONGEST_WAIT_S`.
 
     Yields
     ------
@@ -48,21 +72,24 @@ def locked(path: Path, deadline_s: float | None = None) -> Iterator[bool]:
 
     Notes
     -----
-    The system takes a lock from a process that dies. A lock is no recursive one.
+    The system takes a lock from a process that dies. A lock is no recursive one. A forked child
+    does not hold the locks of its parent.
     """
-    limit_s = time.perf_counter() + LONGEST_WAIT_S
-    handle = _acquired(path, limit_s if deadline_s is None else min(limit_s, deadline_s))
+    handle = _acquired(path, math.inf if deadline_s is None else deadline_s)
+    owner = os.getpid()
     try:
         yield handle is not None
     finally:
-        if handle is not None:
+        if handle is not None and os.getpid() == owner:
+            _held_handles.discard(handle)
             with contextlib.suppress(OSError):  # first: nobody may lock what has gone
                 path.unlink()
             os.close(handle)
 
 
-def _acquired(path: Path, limit_s: float) -> int | None:
+def _acquired(path: Path, deadline_s: float) -> int | None:
     """A descriptor of the locked file; None if it cannot be had."""
+    limit_s = time.perf_counter() + LONGEST_WAIT_S
     pause_s = _FIRST_PAUSE_S
     while True:
         try:
@@ -75,6 +102,10 @@ def _acquired(path: Path, limit_s: float) -> int | None:
         try:
             _try_lock(handle)
         except OSError as error:
+            now_s = time.perf_counter()
+            if now_s >= limit_s:
+                _given_up.add(_holding(handle))
+            reason = _why_stuck(handle)
             os.close(handle)
             if error.errno not in _HELD:  # the file system has no locks
                 _log.info("%s cannot be locked: %s", path, error)
@@ -83,13 +114,17 @@ def _acquired(path: Path, limit_s: float) -> int | None:
             # Between opening and locking, the holder may have taken the file away: a lock of
             # that one keeps out nobody, as whoever comes next makes a new file.
             if _is_current(handle, path):
+                _note_holder(handle)
                 return handle
             os.close(handle)  # whoever held it has taken it away
             continue
-        if time.perf_counter() >= limit_s:
+        if now_s >= deadline_s:
             _log.info("%s is not waited for any longer", path)
             return None
-        time.sleep(max(0.0, min(pause_s, limit_s - time.perf_counter())))
+        if reason:
+            _log.warning("%s is not waited for: %s; this process does the work", path, reason)
+            return None
+        time.sleep(max(0.0, min(pause_s, min(limit_s, deadline_s) - now_s)))
         pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
 
 
@@ -100,6 +135,40 @@ def _try_lock(handle: int) -> None:
     else:
         # `flock` and not `lockf`, whose locks count per process and would not keep out threads.
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _note_holder(handle: int) -> None:
+    """Write the id of this process to a file that it has locked, for `_why_stuck`."""
+    _held_handles.add(handle)
+    if hasattr(os, "pwrite"):
+        with contextlib.suppress(OSError):  # a full disk: others wait for the limit then
+            os.ftruncate(handle, 0)
+            os.pwrite(handle, str(os.getpid()).encode(), 0)
+
+
+def _holding(handle: int) -> tuple[int, int, int]:
+    """Identity of a locked file and of the time at which its holder locked it."""
+    status = os.fstat(handle)
+    return status.st_dev, status.st_ino, status.st_mtime_ns
+
+
+def _why_stuck(handle: int) -> str:
+    """Why the holder of a lock will not release it soon; empty if that is not known.
+
+    Notes
+    -----
+    Processes of other containers are not seen from here: a suspended one is waited for once, until
+    the limit. If another process here has its id and is stopped, the work is done twice.
+    """
+    if _holding(handle) in _given_up:
+        return f"its holder needs more than {LONGEST_WAIT_S:g} s"
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError, ValueError):
+            holder = int(os.pread(handle, _LONGEST_ID, 0))
+            state = Path(f"/proc/{holder}/stat").read_text().rpartition(")")[2].split()[0]
+            if state == "T":
+                return f"process {holder}, its holder, is stopped"
+    return ""
 
 
 def _is_current(handle: int, path: Path) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -74,6 +75,18 @@ def test_nothing_is_left_of_a_lock(tmp_path: Path) -> None:
     assert [*tmp_path.iterdir()] == []
 
 
+FORKING = """
+import os, sys, time
+from pathlib import Path
+from armpy.store.locks import locked
+with locked(Path(sys.argv[1])):
+    child = os.fork()
+    if child:
+        print(child, flush=True)
+    time.sleep(600)
+"""
+
+
 def test_a_process_that_dies_gives_its_lock_back(tmp_path: Path) -> None:
     path = tmp_path / "a.lock"
     holder = subprocess.Popen(
@@ -123,3 +136,55 @@ def test_a_file_system_without_locks_is_not_waited_for(
     with locked(tmp_path / "a.lock") as is_held:
         assert not is_held
     assert time.perf_counter() - started < 60
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows that a process is stopped")
+def test_a_stopped_process_does_not_block_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(locks, "LONGEST_WAIT_S", 60.0)
+    path = tmp_path / "a.lock"
+    command = [sys.executable, "-c", HOLDER, str(path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "True\n"
+        holder.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, holder.pid, os.WSTOPPED | os.WNOWAIT)
+        with locked(path) as is_held:
+            assert not is_held
+        holder.kill()
+    assert f"process {holder.pid}, its holder, is stopped; this process does the work" in (
+        caplog.text
+    )
+
+
+def test_one_holding_is_waited_for_until_the_limit_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "a.lock"
+    with locked(path):
+        monkeypatch.setattr(locks, "LONGEST_WAIT_S", 0.05)
+        with locked(path) as is_held:
+            assert not is_held
+        assert "its holder needs more than 0.05 s" in caplog.text
+        monkeypatch.setattr(locks, "LONGEST_WAIT_S", 600.0)
+        with locked(path) as is_held:
+            assert not is_held
+    with locked(path) as is_held:
+        assert is_held
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_forked_child_does_not_hold_the_locks_of_its_parent(tmp_path: Path) -> None:
+    path = tmp_path / "a.lock"
+    command = [sys.executable, "-c", FORKING, str(path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None
+        child = int(holder.stdout.readline())
+        try:
+            holder.kill()
+            holder.wait(60)
+            with locked(path, time.perf_counter() + 20) as is_held:
+                assert is_held
+        finally:
+            os.kill(child, signal.SIGKILL)
