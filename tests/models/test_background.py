@@ -15,6 +15,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ from armpy.errors import (
     InvalidArgumentError,
     PreparationTimeoutError,
 )
-from armpy.execution.background import compile_process
+from armpy.execution.background import compile_process, tiers
 from armpy.serving.batching import Batcher
 from tests.frontends.test_tflite_signatures import counters
 from tests.support.descendants import await_end, is_running
@@ -444,6 +445,108 @@ def test_eight_processes_compile_once(compiler: GatedCompiler, path: Path) -> No
             process.wait()
     assert len(compiler.compiled) == 1
     assert not any(map(is_running, compiler.begun))
+
+
+_FORKING_APPLICATION = """\
+import os, sys, time, armpy
+model = armpy.load(sys.argv[1], backends=["Gated", "CpuRef"], compile="background")
+sys.stdin.readline()
+child = os.fork()
+if child:
+    print(child, flush=True)
+time.sleep(600)
+"""
+
+
+def test_a_forked_child_of_the_application_does_not_keep_the_process_that_compiles(
+    compiler: GatedCompiler, path: Path
+) -> None:
+    command = [sys.executable, "-c", _FORKING_APPLICATION, os.fspath(path)]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as killed:
+        assert killed.stdin is not None
+        assert killed.stdout is not None
+        wait_for(lambda: compiler.begun)
+        killed.stdin.write("fork\n")
+        killed.stdin.flush()
+        child = int(killed.stdout.readline())
+        try:
+            killed.kill()
+            await_end(compiler.begun[0])
+            assert is_running(child)
+        finally:
+            os.kill(child, signal.SIGKILL)
+
+
+def test_a_stopped_process_leaves_compiling_to_the_application(
+    compiler: GatedCompiler,
+    path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    has_beaten = threading.Event()
+
+    class NotingQueue(compile_process.ChunkQueue):
+        def put(self, item: bytes, block: bool = True, timeout: float | None = None) -> None:
+            super().put(item, block, timeout)
+            has_beaten.set()
+
+    monkeypatch.setattr(compile_process, "ChunkQueue", NotingQueue)
+    with load(path) as model:
+        wait_for(lambda: compiler.begun)
+        (compiling,) = compiler.begun
+        monkeypatch.setattr(compile_process, "_LONGEST_SILENCE_S", 5.0)
+        has_beaten.clear()
+        assert has_beaten.wait(60)  # the next beats are waited for that long
+        os.kill(compiling, signal.SIGSTOP)
+        compiler.open_gate()
+        model.warm_up(timeout_s=60)
+        assert answer(model, X) == FAST
+        placement = model.placement
+        assert placement is not None
+        assert placement.compilation is not None
+        assert placement.compilation.where.startswith("in this process")
+    assert compiler.compiled == [os.getpid()]
+    assert f"process {compiling}, which compiles, is ended" in caplog.text
+    await_end(compiling)
+
+
+def test_a_process_that_is_stopped_before_it_reads_its_request_is_given_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    request = compile_process.CompileRequest(partial(len, bytes(1 << 22)), None, ("Gated",))
+    process = compile_process.CompileProcess(request)
+    os.kill(process.pid, signal.SIGSTOP)
+    monkeypatch.setattr(compile_process, "_LONGEST_SILENCE_S", 0.1)
+    assert "has not answered" in process.outcome().unfit
+    await_end(process.pid)
+
+
+def test_models_that_wait_for_their_turn_have_no_process(
+    compiler: GatedCompiler, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running: list[int] = []
+    most: list[int] = []
+
+    class NotingProcess(compile_process.CompileProcess):
+        def __init__(self, request: compile_process.CompileRequest) -> None:
+            super().__init__(request)
+            running[:] = [*filter(is_running, running), self.pid]
+            most.append(len(running))
+
+    monkeypatch.setattr(tiers, "CompileProcess", NotingProcess)
+    models = []
+    for count in (1, 2):
+        path = tmp_path / f"{count}.tflite"
+        path.write_bytes(doubled((count,)))
+        models.append(load(path))
+    wait_for(lambda: compiler.begun)
+    assert most == [1]
+    compiler.open_gate()
+    for model in models:
+        model.warm_up(timeout_s=120)
+        model.close()
+    assert most == [1, 1]
 
 
 def test_the_outcome_of_a_process_that_dies_is_an_error() -> None:

@@ -13,7 +13,7 @@ A control group would do as well, and few users may make one.
 
 References
 ----------
-Linux man-pages, prctl(2), PR_SET_CHILD_SUBREAPER and PR_SET_PDEATHSIG.
+Linux man-pages, prctl(2), PR_SET_CHILD_SUBREAPER.
 """
 
 from __future__ import annotations
@@ -30,10 +30,12 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from armpy.core.processes.helper import end_with_parent, set_attribute
+
 PID = struct.Struct("<i")
 """How the keeper tells the worker's process number to the application."""
 
-_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
+_PR_SET_CHILD_SUBREAPER = 36
 _LOOK_S = 0.02
 """How often children are looked for while some are ending."""
 _END_S = 10.0
@@ -50,7 +52,7 @@ def keep(life: int, connection: int) -> None:
     connection : int
         The worker's, which the keeper has nothing to do with.
     """
-    _set(_PR_SET_CHILD_SUBREAPER, 1)
+    set_attribute(_PR_SET_CHILD_SUBREAPER, 1)
     woken, wake = socket.socketpair()
     wake.setblocking(False)
     before = signal.set_wakeup_fd(wake.fileno(), warn_on_full_buffer=False)
@@ -64,9 +66,7 @@ def keep(life: int, connection: int) -> None:
         wake.close()
         os.close(life)
         os.setsid()
-        _set(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != keeper:  # it has ended before that was in force
-            os._exit(1)
+        end_with_parent(keeper)
         return
     os.close(connection)
     try:
@@ -81,14 +81,6 @@ def keep(life: int, connection: int) -> None:
 def adopts() -> bool:
     """Whether the keeper of this process gets all that the process starts, for `in_force`."""
     return sys.platform.startswith("linux")
-
-
-def _set(option: int, value: int) -> None:
-    """Set an attribute of this process, where the system has it."""
-    if adopts():
-        import ctypes  # noqa: PLC0415 - of no use elsewhere
-
-        ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 
 
 def _do_nothing(number: int, frame: object) -> None:

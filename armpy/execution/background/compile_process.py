@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import pickle
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from queue import Empty, Queue
+from typing import IO, Any, BinaryIO, NamedTuple
 
 from armpy.compiler.placement import Placement
 from armpy.core.file_ownership import cache_directory, make_own_folder
+from armpy.core.processes.helper import end_with_owner, end_with_parent, start_sending
 from armpy.errors import ArmpyError, BackendError
 from armpy.store.locks import locked
 from armpy.types import BackendId
@@ -30,8 +33,44 @@ _CHILD = """\
 import pickle, sys
 sys.path[:] = pickle.load(sys.stdin.buffer)
 from armpy.execution.background.compile_process import main
-main(sys.stdin.buffer)
+main(sys.stdin.buffer, int(sys.argv[1]))
 """
+
+_BEAT = b"\0"
+"""Written while the process compiles; a pickled answer does not begin with it."""
+_BEAT_S = 1.0
+_LONGEST_SILENCE_S = 30.0
+"""How long a process is waited for that writes nothing, starting included: it is suspended."""
+_END_S = 10.0
+"""How long a process takes to end at most, once it has answered."""
+
+_log = logging.getLogger("armpy.execution")
+_turn = threading.Lock()
+
+
+def _begin_anew() -> None:
+    """Give a forked child a turn that no thread of the parent has."""
+    global _turn  # noqa: PLW0603 - a lock cannot be reset
+    _turn = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_anew)
+
+
+@contextlib.contextmanager
+def compile_turn() -> Iterator[None]:
+    """Run a block while no other thread, nor, as far as that can be had, another process does."""
+    with _turn:
+        if why_not_elsewhere():
+            yield
+        else:
+            with locked(Path(cache_directory()) / _LOCK):
+                yield
+
+
+class ChunkQueue(Queue[bytes]):
+    """Queue of what a process writes."""
 
 
 class CompileRequest(NamedTuple):
@@ -84,8 +123,8 @@ class CompileProcess:
     Notes
     -----
     It is a new interpreter, which imports neither ``__main__`` nor anything else of the
-    application's. It ends when its standard input does, and so do those that backends start in it:
-    whatever ends the application ends them, too.
+    application's. It ends with the application, even if a forked child of that goes on, and so do
+    those that backends start in it.
     """
 
     def __init__(self, request: CompileRequest) -> None:
@@ -93,7 +132,7 @@ class CompileProcess:
         flags = getattr(subprocess, "CREATE_NO_WINDOW", 0)
         flags |= getattr(subprocess, "BELOW_NORMAL_PRIORITY_CLASS", 0)
         self._process = subprocess.Popen(
-            [sys.executable, "-I", "-c", _CHILD],
+            [sys.executable, "-I", "-c", _CHILD, str(os.getpid())],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -109,24 +148,42 @@ class CompileProcess:
         return self._process.pid
 
     def outcome(self) -> CompileOutcome:
-        """Hand the request over, and wait for the end."""
+        """Hand the request over, and wait for the end, or until the process is suspended."""
         process = self._process
         assert process.stdin is not None
         assert process.stdout is not None
-        with contextlib.suppress(OSError):  # it has ended, which is seen next
-            process.stdin.write(self._message)
-            process.stdin.flush()
-        with process.stdout as stream:
-            told = stream.read()
-        code = process.wait()
-        with contextlib.suppress(OSError):
+        chunks = ChunkQueue()
+        answer, silence = b"", ""
+        try:
+            start_sending(process, self._message)
+            about = process.stdout, chunks
+            threading.Thread(target=_read_chunks, args=about, daemon=True).start()
+            while chunk := chunks.get(timeout=_LONGEST_SILENCE_S):
+                answer = (answer + chunk).lstrip(_BEAT)
+        except (Empty, RuntimeError) as error:  # RuntimeError: the system has no more threads
+            process.kill()
+            silence = str(error) or f"it has not answered for {_LONGEST_SILENCE_S:g} s"
+            text = "process %d, which compiles, is ended: %s; this process compiles"
+            _log.warning(text, process.pid, silence)
+        code = self._exit_code()
+        with contextlib.suppress(OSError):  # it has ended before it had read all
             process.stdin.close()
-        if told:
-            kind, content = pickle.loads(told)  # of armpy's own code
+        if silence:
+            return CompileOutcome(unfit=f"process {process.pid} was ended: {silence}")
+        if answer:
+            kind, content = pickle.loads(answer)  # of armpy's own code
             return CompileOutcome(**{kind: content}) if kind else CompileOutcome()
         return CompileOutcome(
             BackendError("the process that compiles has ended", actual=f"exit code {code}")
         )
+
+    def _exit_code(self) -> int:
+        """What the process ends with once it has closed its output."""
+        try:
+            return self._process.wait(_END_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            return self._process.wait()  # briefly: the system ends it, whatever it does
 
     def end(self) -> None:
         """End it, unless this one was forked from its owner; what it has compiled is kept."""
@@ -148,20 +205,45 @@ def why_not_elsewhere() -> str:
     return "" if os.access(folder, os.W_OK) else f"nothing can be kept on disk: {folder}"
 
 
-def main(stream: BinaryIO) -> None:  # pragma: no cover - runs in the process
-    """Compile what is asked for, tell what became of it, and end.
+def main(stream: BinaryIO, owner: int) -> None:  # pragma: no cover - runs in the process
+    """Compile what is asked for, answer with the outcome, and end.
 
     Parameters
     ----------
     stream : binary stream
         Gives a `CompileRequest`, pickled, and comes to its end with the application.
+    owner : int
+        Process id of the application.
     """
+    end_with_parent(owner)
     with os.fdopen(os.dup(1), "wb") as results:
         # Whatever plugins print is not to be taken for the answer.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         _step_back()
-        results.write(pickle.dumps(_answer(stream)))
+        is_over = threading.Event()
+        beating = threading.Thread(target=_beat, args=(results, is_over), daemon=True)
+        beating.start()
+        answer = pickle.dumps(_answer(stream, owner))
+        is_over.set()
+        beating.join()
+        results.write(answer)
     os._exit(0)  # without waiting for the thread that reads
+
+
+def _beat(results: BinaryIO, is_over: threading.Event) -> None:  # pragma: no cover - as above
+    """Show that the process runs, until it has an answer."""
+    with contextlib.suppress(OSError):  # the application has gone
+        while not is_over.wait(_BEAT_S):
+            results.write(_BEAT)
+            results.flush()
+
+
+def _read_chunks(stream: IO[bytes], chunks: ChunkQueue) -> None:
+    """Read a pipe to its end, which is an empty chunk."""
+    with stream:
+        while chunk := os.read(stream.fileno(), 1 << 16):
+            chunks.put(chunk)
+    chunks.put(b"")
 
 
 def _step_back() -> None:  # pragma: no cover - runs in the process
@@ -173,16 +255,15 @@ def _step_back() -> None:  # pragma: no cover - runs in the process
         Path("/proc/self/autogroup").write_text(str(_NICENESS))
 
 
-def _answer(stream: BinaryIO) -> tuple[str, object]:  # pragma: no cover - runs in the process
+def _answer(stream: BinaryIO, owner: int) -> tuple[str, object]:  # pragma: no cover - as above
     """What became of the request: the name of a field of `CompileOutcome` and what it holds."""
     try:
         request: CompileRequest = pickle.load(stream)
     except Exception as error:  # noqa: BLE001 - whatever the application's own classes raise
         return "unfit", f"{type(error).__name__}: {error}"
-    threading.Thread(target=_leave_with, args=(stream,), daemon=True).start()
+    end_with_owner(stream, owner)
     try:
-        with locked(Path(cache_directory()) / _LOCK):
-            problem = compile_now(request)
+        problem = compile_now(request)
         return ("error", BackendError(problem)) if problem else ("", None)
     except Exception as error:  # noqa: BLE001 - worker boundary: it is the answer
         return "error", _portable(error)
@@ -222,9 +303,3 @@ def _portable(error: Exception) -> ArmpyError:  # pragma: no cover - runs in the
         ):
             return error
     return BackendError(f"{type(error).__name__}: {error}")
-
-
-def _leave_with(stream: BinaryIO) -> None:  # pragma: no cover - runs in the process
-    """End the process when the application has."""
-    stream.read()
-    os._exit(0)

@@ -21,8 +21,10 @@ from armpy.errors import (
     PreparationTimeoutError,
 )
 from armpy.execution.background.compile_process import (
+    CompileOutcome,
     CompileProcess,
     CompileRequest,
+    compile_turn,
     failure,
     why_not_elsewhere,
 )
@@ -319,7 +321,7 @@ class Tiers:
         reason = "" if exchange.is_kept else "nothing of it is kept on disk"
         reason = reason or why_not_elsewhere()
         network = self._network()
-        if network is None:
+        if network is None or self._is_closed:
             return None
         if not reason:
             is_default = tuple(network.default_shapes() or ()) == exchange.shapes
@@ -340,14 +342,13 @@ class Tiers:
                 process.end()
         return process
 
-    def finish(self, exchange: _Exchange, process: CompileProcess | None) -> None:
+    def finish(self, exchange: _Exchange, outcome: CompileOutcome | None) -> None:
         """Let what has been compiled run, or compile it here, or go on without.
 
         Notes
         -----
         An error is kept for `wait`, told in the log, and in the placement.
         """
-        outcome = None if process is None else process.outcome()
         network = self._network()
         with self._changed:
             self._process = None
@@ -481,6 +482,9 @@ def _why_waiting(settings: NetworkSettings) -> str:
 def _work(reference: weakref.ref[Tiers]) -> None:
     """Do what is pending, without keeping the network alive for it."""
     while (tiers := reference()) is not None and (exchange := tiers.next_pending()) is not None:
-        process = tiers.started(exchange)
-        tiers.finish(exchange, process)
+        # A process is started when its turn comes: an interpreter that waits needs memory, too.
+        with compile_turn():
+            process = tiers.started(exchange)
+            outcome = None if process is None else process.outcome()
+        tiers.finish(exchange, outcome)
         del tiers, exchange

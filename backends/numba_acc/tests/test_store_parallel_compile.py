@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 import time
@@ -17,6 +19,7 @@ from armpy_numba_acc.store import objects, parallel_compile
 from armpy_numba_acc.store.objects import object_codes
 from armpy_numba_acc.store.parallel_compile import KERNELS_PER_PROCESS
 
+from armpy.core.processes.helper import start_sending
 from backends.numba_acc.tests.support import note_compiled
 
 ISA = host_isas()[-1]
@@ -188,3 +191,19 @@ def test_one_process_compiles_where_the_system_starts_none(
 
     monkeypatch.setattr(parallel_compile, "_started", refuse)
     assert object_codes(KERNELS, ISA, 2).keys() == set(KERNELS)
+
+
+def test_a_stopped_process_is_ended_and_leaves_its_kernels(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(parallel_compile, "_END_S", 0.05)
+    workers = parallel_compile.CompileWorkers()
+    # More than a pipe holds, to a process that reads nothing.
+    process = parallel_compile._started()
+    os.kill(process.pid, signal.SIGSTOP)
+    start_sending(process, bytes(1 << 20))
+    workers._processes.append(process)
+    workers.finish()
+    assert process.wait(60) == -signal.SIGKILL
+    assert f"process {process.pid} has not compiled its kernels" in caplog.text
+    workers.stop()

@@ -8,10 +8,11 @@ import os
 import pickle
 import subprocess
 import sys
-import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import BinaryIO, TypeAlias
 
+from armpy.core.processes.helper import end_with_owner, start_sending
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.machine.processors.cores import usable_cores
@@ -20,14 +21,14 @@ KERNELS_PER_PROCESS = 6
 """As many have to be missing for each: to start one takes as long as to compile two or three."""
 
 _MOST = 3
-_END_S = 60.0
-"""How long one that is at its last kernel is waited for."""
+_END_S = 20.0
+"""How long those that are at their last kernels are waited for; a kernel takes a second."""
 
 _CHILD = """\
 import pickle, sys
 sys.path[:] = pickle.load(sys.stdin.buffer)
 from armpy_numba_acc.store.parallel_compile import main
-main(sys.stdin.buffer)
+main(sys.stdin.buffer, int(sys.argv[1]))
 """
 
 _log = logging.getLogger("armpy.NumbaAcc")
@@ -58,23 +59,28 @@ class CompileWorkers:
             message = pickle.dumps([*map(str, sys.path)]) + pickle.dumps((isa, turned, work))
             try:
                 self._processes.append(_started())
-                _send(self._processes[-1], message)
-            # Limits on processes and memory are no reason to fail: this process compiles then.
-            except OSError as error:
+                start_sending(self._processes[-1], message)
+            # Limits on processes, threads and memory are no reason to fail: this process compiles.
+            except (OSError, RuntimeError) as error:
                 _log.info("kernels are compiled by fewer processes: %s", error)
                 return
 
     def finish(self) -> None:
-        """Wait until they have nothing left to do."""
+        """Wait until they have nothing left to do; end those that take too long, or are stopped."""
+        limit_s = time.perf_counter() + _END_S
         for process in self._processes:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(_END_S)
+            try:
+                process.wait(max(0.0, limit_s - time.perf_counter()))
+            except subprocess.TimeoutExpired:
+                text = "process %d has not compiled its kernels within %g s: compiling them here"
+                _log.warning(text, process.pid, _END_S)
+                process.kill()  # which releases its locks
 
     def stop(self) -> None:
         """End those that are not at their end."""
         for process in self._processes:
             process.kill()
-            process.wait()
+            process.wait()  # briefly: the system ends it, whatever it does
             if process.stdin is not None:
                 with contextlib.suppress(OSError):  # it has ended before it had read all
                     process.stdin.close()
@@ -106,7 +112,7 @@ def compile_workers(
         made.stop()
 
 
-def main(stream: BinaryIO) -> None:
+def main(stream: BinaryIO, owner: int) -> None:
     """Compile kernels that nobody else is compiling, until the application ends or has all.
 
     Parameters
@@ -114,25 +120,21 @@ def main(stream: BinaryIO) -> None:
     stream : binary stream
         Gives an instruction set, kernels and the work, pickled, and comes to its end with the
         application.
+    owner : int
+        Process id of the application.
     """
     isa, kernels, work = pickle.load(stream)
-    threading.Thread(target=_leave_with, args=(stream,), daemon=True).start()
+    end_with_owner(stream, owner)
     try:
         work(kernels, isa)
     finally:
         os._exit(0)  # without waiting for the thread that reads
 
 
-def _leave_with(stream: BinaryIO) -> None:
-    """End the process when the application has."""
-    stream.read()
-    os._exit(0)
-
-
 def _started() -> subprocess.Popen[bytes]:
     """A process that waits for what it is to do."""
     return subprocess.Popen(
-        [sys.executable, "-I", "-c", _CHILD],
+        [sys.executable, "-I", "-c", _CHILD, str(os.getpid())],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -146,13 +148,6 @@ def _started() -> subprocess.Popen[bytes]:
 def _has_stepped_back() -> bool:
     """Whether this process has a lower priority than others."""
     return hasattr(os, "nice") and os.nice(0) > 0
-
-
-def _send(process: subprocess.Popen[bytes], message: bytes) -> None:
-    """Tell a process what to do."""
-    if process.stdin is not None:
-        process.stdin.write(message)
-        process.stdin.flush()
 
 
 def _is_python(executable: str | None) -> bool:

@@ -1,0 +1,94 @@
+"""Helper processes: interpreters that work for one owner, and end with it.
+
+References
+----------
+Linux man-pages, prctl(2), PR_SET_PDEATHSIG.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING, BinaryIO
+
+if TYPE_CHECKING:  # the keeper of a worker imports as little as it can
+    import subprocess
+
+PR_SET_PDEATHSIG = 1
+_LOOK_S = 0.5
+"""How often the owner is looked for where the system does not announce its end."""
+
+
+def set_attribute(option: int, value: int) -> None:
+    """Set an attribute of this process with ``prctl``, where the system has it."""
+    if sys.platform.startswith("linux"):
+        import ctypes  # noqa: PLC0415 - of no use elsewhere
+
+        ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+
+
+def end_with_parent(parent: int) -> None:
+    """Have the system end this process when its parent ends, even while it is stopped.
+
+    Parameters
+    ----------
+    parent : int
+        Process id. The system watches the thread of the parent that started this process.
+    """
+    set_attribute(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.name == "posix" and os.getppid() != parent:  # it has ended before that was in force
+        os._exit(1)
+
+
+def end_with_owner(stream: BinaryIO, owner: int) -> None:
+    """End this process when its owner ends or closes a pipe.
+
+    Parameters
+    ----------
+    stream : binary stream
+        The pipe. A process that the owner forks holds its other end, too, and may outlive it.
+    owner : int
+        Process id of the parent.
+    """
+    end_with_parent(owner)
+    threading.Thread(target=_leave_at_end, args=(stream,), daemon=True).start()
+    if os.name == "posix" and not sys.platform.startswith("linux"):
+        threading.Thread(target=_leave_without, args=(owner,), daemon=True).start()
+
+
+def _leave_at_end(stream: BinaryIO) -> None:
+    """End the process with a pipe."""
+    stream.read()
+    os._exit(0)
+
+
+def _leave_without(owner: int) -> None:
+    """End the process with its parent, on systems that do not do so themselves."""
+    while os.getppid() == owner:
+        time.sleep(_LOOK_S)
+    os._exit(0)
+
+
+def start_sending(process: subprocess.Popen[bytes], message: bytes) -> threading.Thread:
+    """Write to the standard input of a process in a thread: a stopped process reads nothing.
+
+    Raises
+    ------
+    RuntimeError
+        If the system has no more threads.
+    """
+    assert process.stdin is not None
+    sender = threading.Thread(target=_send, args=(process.stdin, message), daemon=True)
+    sender.start()
+    return sender
+
+
+def _send(stream: BinaryIO, message: bytes) -> None:
+    """Write a message; the process may have ended, which its owner notices."""
+    with contextlib.suppress(OSError):
+        stream.write(message)
+        stream.flush()
