@@ -57,7 +57,7 @@ class BackendUnderTest:
         self.raw_backend = self.registry.get(backend_id)
         self.backend = BackendProxy(self.raw_backend)
         self.notes: dict[str, tuple[Case, ...]] = {}
-        self.repeats: tuple[tuple[Case, int], ...] = ()
+        self.repeats: tuple[tuple[Case, int, int], ...] = ()
         self.company: tuple[Neighbour | None, Neighbour | None] = (None, None)
         self._oracle = SupportOracle([self.backend])
         self._others: list[BackendRegistry] = []

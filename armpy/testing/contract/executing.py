@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice, pairwise
 
 from armpy.backend import (
     Cancellation,
@@ -22,7 +23,6 @@ from armpy.tensor import TensorInfo
 from armpy.testing.backend_under_test import BackendUnderTest
 from armpy.testing.case import Case
 from armpy.testing.contract.case import (
-    NotApplicableError,
     NothingToKeepError,
     ViolationError,
     check,
@@ -33,6 +33,8 @@ from armpy.testing.contract.networks import (
     Bench,
     bench,
     chain,
+    chain_of,
+    link_of,
     sample_bench,
     samples,
 )
@@ -56,6 +58,8 @@ _MOST_S = 10 * LONG_S
 _ATTEMPTS = 16
 _ENOUGH = 2
 _MOST_BYTES = 48 << 20
+_CHAIN_BYTES = 4 << 20
+_MOST_LAYERS = 4096
 
 
 def _chained(subject: BackendUnderTest) -> Driven:
@@ -82,12 +86,15 @@ def bound_executions_are_like_others(subject: BackendUnderTest) -> None:
         memories = [driven.memory() for _ in range(2)]
         with driven.held():
             bound = [memory.bound() for memory in memories]
-            for feeds in _feeds(driven):
-                made = bench(subject, driven.bench.graph, feeds)
-                for memory, calls in zip(memories, bound, strict=True):
-                    memory.feed(feeds)
+            given = [bench(subject, driven.bench.graph, feeds) for feeds in _feeds(driven)]
+            for pair in pairwise(given):
+                # Both are fed before one runs: each has to read the tensors of its own.
+                for memory, made in zip(memories, pair, strict=True):
+                    memory.feed(made.feeds)
+                for calls in bound:
                     _finish([call() for call in calls])
-                    made.check(memory.read(), "in a bound execution")
+                for memory, made in zip(memories, pair, strict=True):
+                    made.check(memory.read(), "in a bound execution beside another one")
             driven.run(memories[0], "beside bound executions")
         for memory in memories:
             memory.release()
@@ -200,20 +207,48 @@ def _long(subject: BackendUnderTest) -> tuple[Driven, ExecutionTensors]:
     backend = backend_of_runtime(subject)
     if not subject.repeats:
         subject.repeats = _long_case(subject, backend)
-    for case, size in subject.repeats:
-        return _fed(backend, case, size)
-    raise NotApplicableError(f"no operation case can be made to take {LONG_S} s")
+    for case, size, num_layers in subject.repeats:
+        return _fed(backend, case, size, num_layers)
+    raise ViolationError(
+        f"it declares {Capability.CANCELLABLE_EXECUTION}, and no network of {_MOST_LAYERS} layers "
+        f"that the kit can make of its operations takes {LONG_S} s, so that none can be stopped. "
+        "Withdraw the declaration"
+    )
 
 
-def _long_case(subject: BackendUnderTest, backend: BackendProxy) -> tuple[tuple[Case, int], ...]:
-    """The first case that takes neither too short nor too long, else the shortest of the others."""
+def _long_case(
+    subject: BackendUnderTest, backend: BackendProxy
+) -> tuple[tuple[Case, int, int], ...]:
+    """The first case that takes neither too short nor too long, else the shortest of the others.
+
+    Where every layer is too short, a chain of them is long enough.
+    """
     longer = []
     for duration_s, case, size in _long_cases(subject, backend):
         if duration_s <= _MOST_S:
-            return ((case, size),)
+            return ((case, size, 1),)
         longer.append((duration_s, case, size))
     shortest = min(longer, key=lambda found: found[0], default=None)
-    return (shortest[1:],) if shortest else ()
+    return ((*shortest[1:], 1),) if shortest else tuple(islice(_chains(subject, backend), 1))
+
+
+def _chains(subject: BackendUnderTest, backend: BackendProxy) -> Iterator[tuple[Case, int, int]]:
+    """Cases, how often their inputs are repeated, and how many layers take long enough."""
+    for case in demanding(subject):
+        if link_of(case) is None or not enlarged_bytes(case, 1):
+            continue
+        size = max(1, _CHAIN_BYTES // enlarged_bytes(case, 1))
+        num_layers = 8
+        while num_layers <= _MOST_LAYERS:
+            driven, memory = _fed(backend, case, size, num_layers)
+            _timed(driven, memory)  # the first one may prepare something
+            duration_s = _timed(driven, memory)
+            memory.release()
+            if duration_s >= LONG_S:
+                yield case, size, num_layers
+                break
+            growth = 1.5 * LONG_S / max(duration_s, 1e-6)
+            num_layers *= int(min(max(growth, 2), 64))
 
 
 def _long_cases(
@@ -238,10 +273,17 @@ def _long_cases(
             size *= int(min(max(growth, 2), 64))
 
 
-def _fed(backend: BackendProxy, case: Case, size: int) -> tuple[Driven, ExecutionTensors]:
-    """A case with its inputs repeated, and memory that holds them."""
+def _fed(
+    backend: BackendProxy, case: Case, size: int, num_layers: int = 1
+) -> tuple[Driven, ExecutionTensors]:
+    """A case with its inputs repeated, once or in a chain, and memory that holds them."""
     larger = enlarged(case, size)
-    driven = Driven(backend, Bench(larger.graph(), larger.feeds(), {}))
+    link = link_of(larger)
+    if num_layers == 1 or link is None:
+        made = Bench(larger.graph(), larger.feeds(), {})
+    else:
+        made = chain_of(larger, link, num_layers)
+    driven = Driven(backend, made)
     memory = driven.memory()
     memory.feed(driven.bench.feeds)
     return driven, memory

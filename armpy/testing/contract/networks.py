@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -13,16 +14,19 @@ from armpy.graph import Graph, Value
 from armpy.graph.network import Network
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
-from armpy.testing.backend_under_test import BackendUnderTest
+from armpy.testing.backend_under_test import BackendUnderTest, layers_of
 from armpy.testing.case import Case, CaseInput
 from armpy.testing.cases import operation_cases
 from armpy.testing.contract.case import NotApplicableError, ViolationError
-from armpy.testing.differential_run import is_value
+from armpy.testing.differential_run import is_value, other_feeds
 from armpy.testing.judge import examine
 from armpy.testing.result import Outcome
 from armpy.tools.compare.tolerance import compare
 
 _MOST_SAMPLES = 3
+
+_APART = 0.05
+"""Of the largest element: difference of answers that no tolerance covers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +72,9 @@ def bench(subject: BackendUnderTest, graph: Graph, feeds: Mapping[str, Array]) -
 def samples(subject: BackendUnderTest) -> tuple[Case, ...]:
     """A few cases of different operations that the backend passes.
 
+    Their answers to other inputs differ, where the backend passes such cases: an answer that
+    belongs to another execution shows.
+
     Raises
     ------
     NotApplicableError
@@ -75,14 +82,15 @@ def samples(subject: BackendUnderTest) -> tuple[Case, ...]:
     """
     found = subject.notes.get("samples")
     if found is None:
-        shaped = tuple(_find_samples(subject, are_shaped=True))
-        found = subject.notes["samples"] = shaped or tuple(_find_samples(subject, are_shaped=False))
+        ways = itertools.product((True, False), (True, False))
+        tries = (tuple(_find_samples(subject, shaped, telling)) for shaped, telling in ways)
+        found = subject.notes["samples"] = next(filter(None, tries), ())
     if not found:
         raise NotApplicableError("no operation case passes on this backend")
     return found
 
 
-def _find_samples(subject: BackendUnderTest, *, are_shaped: bool) -> Iterator[Case]:
+def _find_samples(subject: BackendUnderTest, are_shaped: bool, are_telling: bool) -> Iterator[Case]:
     """Passing cases, the first of each operation, those that can be chained first.
 
     Parameters
@@ -90,6 +98,8 @@ def _find_samples(subject: BackendUnderTest, *, are_shaped: bool) -> Iterator[Ca
     subject : BackendUnderTest
     are_shaped : bool
         Whether the outputs' shapes are known before an execution.
+    are_telling : bool
+        Whether other inputs give other answers.
     """
     seen: set[str] = set()
     for chained in (True, False):
@@ -97,14 +107,41 @@ def _find_samples(subject: BackendUnderTest, *, are_shaped: bool) -> Iterator[Ca
             if len(seen) == _MOST_SAMPLES:
                 return
             name = case.operation.name
-            if name in seen or (chained and _link(case) is None) or not is_plain(case):
+            if name in seen or (chained and link_of(case) is None) or not is_plain(case):
                 continue
             if all(info.is_fully_shaped for info in case.outputs) is not are_shaped:
+                continue
+            if are_telling and not tells_feeds_apart(subject, case):
                 continue
             verdict = examine(subject, case)
             if verdict.result.outcome is Outcome.PASSED:
                 seen.add(name)
                 yield verdict.case
+
+
+def tells_feeds_apart(subject: BackendUnderTest, case: Case) -> bool:
+    """Whether a case's answers change with its inputs, in the first and in the last row."""
+    if not all(map(subject.support, layers_of(case))):
+        return False  # its answers are of no use
+    graph, feeds = case.graph(), case.feeds()
+    try:
+        one, other = subject.expected_each(graph, [feeds, other_feeds(graph, feeds)])
+    except ArmpyError:  # other inputs mean nothing to the operation
+        return False
+    return all(
+        wanted.ndim > 0
+        and wanted.shape == other[name].shape
+        and wanted.size > 0
+        and all(_is_apart(wanted[row], other[name][row]) for row in (0, -1))
+        for name, wanted in one.items()
+    )
+
+
+def _is_apart(one: Array, other: Array) -> bool:
+    """Whether two arrays differ by more than any tolerance."""
+    with np.errstate(all="ignore"):
+        away = np.abs(one.astype(np.complex128) - other.astype(np.complex128))
+        return bool((away > _APART * np.abs(one).max(initial=0)).any())
 
 
 _MOST_WITH_CONSTANTS = 2
@@ -156,7 +193,7 @@ def is_plain(case: Case) -> bool:
     return bool(infos) and all(info.num_elements > 1 for info in infos)
 
 
-def _link(case: Case) -> int | None:
+def link_of(case: Case) -> int | None:
     """Number of the input that the layer's output can be given to; None if there is none."""
     if len(case.outputs) != 1:
         return None
@@ -250,10 +287,20 @@ def chain(subject: BackendUnderTest) -> ChainBuilder:
         If no passing case has an output that it could take as an input.
     """
     for case in samples(subject):
-        link = _link(case)
+        link = link_of(case)
         if link is not None:
             return ChainBuilder(case, link)
     raise NotApplicableError("no operation that works gives what it takes")
+
+
+def chain_of(case: Case, link: int, num_layers: int) -> Bench:
+    """A chain of so many layers like a case's, with inputs and without answers."""
+    made = ChainBuilder(case, link)
+    value = made.source
+    for _ in range(num_layers):
+        value = made.layer(value)
+    made.net.output("y", value)
+    return Bench(made.net.build(), made.feeds(case), {})
 
 
 def open_batches(subject: BackendUnderTest) -> tuple[Graph, list[Mapping[str, Array]]]:
@@ -280,7 +327,7 @@ def opened_networks(subject: BackendUnderTest) -> Iterator[tuple[Graph, Mapping[
         if opened is None:
             continue
         yield opened.graph(), case.feeds()
-        link = _link(case)
+        link = link_of(case)
         if link is not None:
             made = ChainBuilder(opened, link)
             made.net.output("y", made.layer(made.layer(made.layer(made.source))))

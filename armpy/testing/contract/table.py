@@ -43,6 +43,7 @@ _RULES: dict[str, tuple[Check, ...]] = {
     "threads": (
         threads.threads_share_a_network,
         threads.threads_mix_networks_and_executions,
+        threads.threads_race_every_operation,
         threads.threads_load_networks,
     ),
     "memory": (memory.manager_can_be_used_again, memory.memory_is_held_while_running),

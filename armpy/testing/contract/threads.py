@@ -18,11 +18,25 @@ from armpy.ops.operation import Array
 from armpy.testing.backend_under_test import BackendUnderTest
 from armpy.testing.case import Case
 from armpy.testing.contract.loops import flow_feeds, taken_cases
-from armpy.testing.contract.networks import Bench, chain, sample_bench, samples, with_constants
-from armpy.testing.differential_run import is_value
+from armpy.testing.contract.networks import (
+    Bench,
+    bench,
+    chain,
+    is_plain,
+    sample_bench,
+    samples,
+    tells_feeds_apart,
+    with_constants,
+)
+from armpy.testing.contract.telling import telling_cases
+from armpy.testing.differential_run import is_value, other_feeds
+from armpy.testing.judge import examine
+from armpy.testing.result import Outcome
+from armpy.types import DataType
 
 _THREADS = 4
 _RUNS_PER_THREAD = 16
+_RUNS_PER_OPERATION = 16
 _SWITCH_INTERVAL_S = 1e-6
 _MOST_FLOWS = 3
 _LAYERS = 4
@@ -106,14 +120,14 @@ _READS = "each-reads-the-other/float32"
 def _networks(subject: BackendUnderTest) -> Iterator[_SharedNetwork]:
     """Single layers, a chain, and what the backend takes of control flow."""
     for case in samples(subject):
-        bench = sample_bench(subject, case)
-        yield _shared(subject, bench.graph, [bench.feeds])
+        single = sample_bench(subject, case)
+        yield _shared(subject, single.graph, [single.feeds])
     for pair in with_constants(subject)[:1]:
         for case in pair:
             yield _shared(subject, case.graph(), [case.feeds()])
     if any(_can_be_chained(subject)):
-        bench = _chained(subject)
-        yield _shared(subject, bench.graph, [bench.feeds])
+        chained = _chained(subject)
+        yield _shared(subject, chained.graph, [chained.feeds])
     for case in _flows(subject):
         yield _shared(subject, case.graph(), flow_feeds(case))
 
@@ -157,14 +171,49 @@ def threads_mix_networks_and_executions(subject: BackendUnderTest) -> None:
         in_threads(work)
 
 
+def threads_race_every_operation(subject: BackendUnderTest) -> None:
+    """Each operation that the backend takes is right in several threads with unlike inputs."""
+    runtime = subject.runtime
+    for case in _one_of_each(subject):
+        graph, feeds = case.graph(), case.feeds()
+        shared = _SharedNetwork(
+            tuple(bench(subject, graph, given) for given in (feeds, other_feeds(graph, feeds)))
+        )
+        network_id = runtime.load_network(graph)
+
+        def work(
+            thread: int, shared: _SharedNetwork = shared, network_id: int = network_id
+        ) -> None:
+            for _ in range(_RUNS_PER_OPERATION):
+                shared.of(thread).run(runtime, network_id, f"run by {_THREADS} threads")
+
+        in_threads(work)
+        runtime.unload_network(network_id)
+
+
+def _one_of_each(subject: BackendUnderTest) -> Iterator[Case]:
+    """A passing case of each operation, whose answers change with its inputs."""
+    for cases in telling_cases().values():
+        for case in cases:
+            # What a device may do to half-precision numbers is the operation cases' business.
+            if case.data_type == DataType.FLOAT16.name or not is_plain(case):
+                continue
+            if not tells_feeds_apart(subject, case):
+                continue
+            verdict = examine(subject, case)
+            if verdict.result.outcome is Outcome.PASSED:
+                yield verdict.case
+                break
+
+
 def threads_load_networks(subject: BackendUnderTest) -> None:
     """Several threads load, run and unload networks of their own."""
     runtime = subject.runtime
-    bench = sample_bench(subject, samples(subject)[0])
+    single = sample_bench(subject, samples(subject)[0])
 
     def work(_: int) -> None:
-        network_id = runtime.load_network(bench.graph)
-        bench.run(runtime, network_id, "loaded by several threads")
+        network_id = runtime.load_network(single.graph)
+        single.run(runtime, network_id, "loaded by several threads")
         runtime.unload_network(network_id)
 
     in_threads(work)
