@@ -29,7 +29,7 @@ Progress = Callable[[CaseResult], None]
 _BATCH = 64
 """Cases that a process takes at a time."""
 
-_TIMEOUT_S = 300.0
+CASE_TIMEOUT_S = 300.0
 """How long one case may take in a process of its own."""
 
 
@@ -195,23 +195,33 @@ def _judged_in_processes(
     ids = [case.id for case in chosen]
     size = max(1, min(_BATCH, -(-len(ids) // jobs)))
     batches = [ids[i : i + size] for i in range(0, len(ids), size)]
-    make_judge = partial(_ById, subject.backend_id, options)
-    found = judge_in_workers(batches, make_judge, CaseResult, jobs=jobs, timeout_s=_TIMEOUT_S)
+    make_judge = partial(JudgeById, subject.backend_id, options)
+    found = judge_in_workers(batches, make_judge, CaseResult, jobs=jobs, timeout_s=CASE_TIMEOUT_S)
     for result in found:
-        if isinstance(result, LostItem):
-            operation = CONTRACT if result.item.startswith("contract/") else result.item
-            name = operation.partition("/")[0]
-            yield CaseResult(result.item, name, "", Outcome.CRASHED, result.reason)
-        else:
-            yield result
+        yield crashed(result) if isinstance(result, LostItem) else result
 
 
-class _ById:
-    """Judges cases by their ids, in a process of its own."""
+def crashed(lost: LostItem[str]) -> CaseResult:
+    """The result of a case whose process died or hung."""
+    operation = CONTRACT if lost.item.startswith("contract/") else lost.item
+    name = operation.partition("/")[0]
+    return CaseResult(lost.item, name, "", Outcome.CRASHED, lost.reason)
+
+
+class JudgeById:
+    """Judges cases by their ids, in a process of its own.
+
+    Parameters
+    ----------
+    backend_id : str
+    options : RuntimeOptions
+        Without a registry.
+    """
 
     def __init__(self, backend_id: BackendId, options: RuntimeOptions) -> None:
         self._subject = BackendUnderTest(backend_id, options)
         self._cases = {case.id: case for case in cases_for(self._subject)}
 
     def __call__(self, case_id: str) -> CaseResult:
+        """Judge the case of an id."""
         return self._cases[case_id].judge(self._subject)

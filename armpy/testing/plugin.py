@@ -33,6 +33,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="DIR",
         help="Directory with modules named <vendor>_<name>_backend.",
     )
+    group.addoption(
+        "--armpy-in-process",
+        action="store_true",
+        help="Run the cases in pytest's own process, for debuggers and coverage.",
+    )
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

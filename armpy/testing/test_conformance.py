@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
 from armpy.errors import ArmpyError, InvalidArgumentError
 from armpy.execution import RuntimeOptions
 from armpy.testing.backend_under_test import BackendUnderTest
-from armpy.testing.conformance import NamedCase, cases_for
+from armpy.testing.conformance import (
+    CASE_TIMEOUT_S,
+    JudgeById,
+    NamedCase,
+    cases_for,
+    crashed,
+)
 from armpy.testing.known_failures import read_known_failures
 from armpy.testing.plugin import PROBLEM, RESULTS
 from armpy.testing.result import CaseResult, Outcome
+from armpy.testing.workers import JudgingWorker, LostItem
 
 _SUBJECT: pytest.StashKey[BackendUnderTest] = pytest.StashKey()
 
@@ -40,17 +48,42 @@ def _subject(config: pytest.Config) -> BackendUnderTest:
         backend_id = config.getoption("armpy_backend")
         if backend_id is None:
             raise InvalidArgumentError("armpy.testing needs --armpy-backend ID")
-        path = config.getoption("armpy_dynamic_path")
-        subject = BackendUnderTest(backend_id, RuntimeOptions(dynamic_backends_path=path or ()))
+        subject = BackendUnderTest(backend_id, _options(config))
         list(cases_for(subject))
         config.stash[_SUBJECT] = subject
     return config.stash[_SUBJECT]
+
+
+def _options(config: pytest.Config) -> RuntimeOptions:
+    """The options that find the backend."""
+    return RuntimeOptions(dynamic_backends_path=config.getoption("armpy_dynamic_path") or ())
 
 
 @pytest.fixture(scope="session")
 def armpy_subject(pytestconfig: pytest.Config) -> BackendUnderTest:
     """The backend under test."""
     return _subject(pytestconfig)
+
+
+@pytest.fixture(scope="session")
+def armpy_judge(
+    pytestconfig: pytest.Config, armpy_subject: BackendUnderTest
+) -> Iterator[Callable[[NamedCase], CaseResult]]:
+    """Judge a case in a child process, so that one that ends it is a failure with a name."""
+    if pytestconfig.getoption("armpy_in_process"):
+        yield lambda case: case.judge(armpy_subject)
+        return
+    make_judge = partial(JudgeById, armpy_subject.backend_id, _options(pytestconfig))
+    worker: JudgingWorker[str] = JudgingWorker(make_judge, CASE_TIMEOUT_S)
+
+    def judge(case: NamedCase) -> CaseResult:
+        result = worker.judge(case.id, CaseResult)
+        return crashed(result) if isinstance(result, LostItem) else result
+
+    try:
+        yield judge
+    finally:
+        worker.stop()
 
 
 @pytest.fixture(scope="session")
@@ -70,11 +103,12 @@ def armpy_known_failures(
 def test_conformance(
     case: NamedCase,
     armpy_subject: BackendUnderTest,
+    armpy_judge: Callable[[NamedCase], CaseResult],
     armpy_known_failures: Mapping[str, str],
     pytestconfig: pytest.Config,
 ) -> None:
     """Judge one case; unsupported is a skip, a known failure is expected to fail."""
-    result = case.judge(armpy_subject)
+    result = armpy_judge(case)
     reason = armpy_known_failures.get(case.id)
     is_known = reason is not None and result.outcome.is_bad
     _note(

@@ -7,6 +7,7 @@ import queue
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from armpy.compiler.files.plain import PlainReader, plain
@@ -21,6 +22,12 @@ Judge: TypeAlias = Callable[[ItemT], ResultT]
 _HANDLER = f"{__name__}:JudgeHandler"
 _START_S = 30.0
 """What a worker may take to start, beside its first item."""
+
+_FAULT_REPORT = "Fatal Python error"
+"""Beginning of the interpreter's report of a fatal signal."""
+
+_MOST_OUTPUT = 200
+"""Characters of a worker's last line in messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +82,7 @@ def judge_in_workers(
     waiting: queue.SimpleQueue[Sequence[ItemT]] = queue.SimpleQueue()
     for batch in filter(None, batches):
         waiting.put(batch)
-    crew = _Crew(waiting, make_judge, timeout_s)
-    read = PlainReader().read
+    crew = _Crew(waiting, make_judge, kind, timeout_s)
     threads = [
         threading.Thread(target=crew.work, name="armpy-judge", daemon=True)
         for _ in range(min(jobs, waiting.qsize()))
@@ -92,15 +98,64 @@ def judge_in_workers(
             elif isinstance(found, BaseException):
                 raise found
             else:
-                yield (
-                    found
-                    if isinstance(found, LostItem)
-                    else read(kind, found.get("result"), "result")
-                )
+                yield found
     finally:
         crew.stop()
         for thread in threads:
             thread.join()
+
+
+class JudgingWorker(Generic[ItemT]):
+    """A process that judges items, and another one after each item that ends it.
+
+    Parameters
+    ----------
+    make_judge : callable
+        As of `judge_in_workers`.
+    timeout_s : float
+        Time limit of an item.
+    """
+
+    def __init__(
+        self, make_judge: Callable[[], Judge[ItemT, Any]], timeout_s: float = 60.0
+    ) -> None:
+        self._make_judge = make_judge
+        self._timeout_s = timeout_s
+        self._worker: Worker | None = None
+        self._is_stopped = False
+
+    def judge(self, item: ItemT, kind: type[ResultT]) -> ResultT | LostItem[ItemT]:
+        """Judge one item; `LostItem` if the process dies or hangs. Raises what the judge raises."""
+        worker = self._worker = self._worker or self._begin()
+        try:
+            answer = worker.request(item, timeout_s=self._timeout_s)
+        except DeadObjectError:
+            late = f"no answer within {self._timeout_s:g} s"
+            lost = LostItem(item, late if worker.is_late else f"the process {_end(worker)}")
+            self.stop()
+            return lost
+        return PlainReader().read(kind, answer.get("result"), "result")
+
+    def _begin(self) -> Worker:
+        """A worker that has its judge."""
+        worker = self._worker = Worker(_HANDLER)
+        if self._is_stopped:
+            worker.kill("the run was stopped")
+        worker.request(self._make_judge, timeout_s=_START_S)
+        return worker
+
+    def stop(self) -> None:
+        """End the process."""
+        if self._worker is not None:
+            self._worker.stop()
+            self._worker = None
+
+    def kill(self) -> None:
+        """End the process, and each that begins from now on, while another thread judges."""
+        self._is_stopped = True
+        worker = self._worker
+        if worker is not None:
+            worker.kill("the run was stopped")
 
 
 class _Crew(Generic[ItemT]):
@@ -110,19 +165,21 @@ class _Crew(Generic[ItemT]):
         self,
         waiting: queue.SimpleQueue[Sequence[ItemT]],
         make_judge: Callable[[], Judge[ItemT, Any]],
+        kind: type[Any],
         timeout_s: float,
     ) -> None:
         self._waiting = waiting
-        self._make_judge = make_judge
-        self._timeout_s = timeout_s
+        self._make_worker = partial(JudgingWorker[ItemT], make_judge, timeout_s)
+        self._kind = kind
         self._is_stopped = False
-        self._workers: set[Worker] = set()
-        # Any: answers, and what is not one; None where a thread has come to its end
+        self._workers: list[JudgingWorker[ItemT]] = []
+        # Any: results, and errors; None where a thread has come to its end
         self.results: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
     def work(self) -> None:
         """Judge batches until there are no more."""
-        worker: Worker | None = None
+        worker = self._make_worker()
+        self._workers.append(worker)
         try:
             while not self._is_stopped:
                 try:
@@ -130,53 +187,28 @@ class _Crew(Generic[ItemT]):
                 except queue.Empty:
                     return
                 for item in batch:
-                    worker = self._judge(item, worker)
+                    self.results.put(worker.judge(item, self._kind))
         except BaseException as error:  # noqa: BLE001 - raised again by whoever reads the results
             self.results.put(error)
         finally:
-            self._end(worker)
-            self.results.put(None)
-
-    def _judge(self, item: ItemT, worker: Worker | None) -> Worker | None:
-        """Judge one item; the worker for the next one, if there is one yet."""
-        worker = worker or self._begin()
-        try:
-            self.results.put(worker.request(item, timeout_s=self._timeout_s))
-        except DeadObjectError:
-            late = f"no answer within {self._timeout_s:g} s"
-            self.results.put(
-                LostItem(item, late if worker.is_late else f"the process {_end(worker)}")
-            )
-            self._end(worker)
-            return None
-        return worker
-
-    def _begin(self) -> Worker:
-        """A worker that has its judge."""
-        worker = Worker(_HANDLER)
-        self._workers.add(worker)
-        if self._is_stopped:
-            worker.kill("the run was stopped")
-        worker.request(self._make_judge, timeout_s=_START_S)
-        return worker
-
-    def _end(self, worker: Worker | None) -> None:
-        """End a worker."""
-        if worker is not None:
             worker.stop()
-            self._workers.discard(worker)
+            self.results.put(None)
 
     def stop(self) -> None:
         """End all workers, as nobody reads results any more."""
         self._is_stopped = True
         for worker in [*self._workers]:
-            worker.kill("the run was stopped")
+            worker.kill()
 
 
 def _end(worker: Worker) -> str:
-    """How a worker has ended, in words."""
+    """The end of a worker, with the last line that it wrote."""
     code = worker.exit_code
-    return worker.reason.removeprefix("it ") if code is None else f"ended with code {code}"
+    is_exit = code is not None and code >= 0
+    end = f"ended with code {code}" if is_exit else worker.reason.removeprefix("it ")
+    written = worker.output().partition(_FAULT_REPORT)[0].split("\n")
+    last = next((line.strip() for line in reversed(written) if line.strip()), "")
+    return f"{end}; its last output was {last[:_MOST_OUTPUT]!r}" if last else end
 
 
 class JudgeHandler:

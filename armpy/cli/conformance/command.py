@@ -52,7 +52,11 @@ def command() -> None:
 @click.option(
     "--jobs",
     type=click.IntRange(min=1),
-    help="Run the cases in so many processes, of which one that ends takes no other with it.",
+    help="Child processes that run the cases; 1 if left out. A case that ends its process has "
+    "crashed, and the others go on.",
+)
+@click.option(
+    "--in-process", is_flag=True, help="Run the cases in the command's own process, for debuggers."
 )
 @click.option(
     "--known-failures",

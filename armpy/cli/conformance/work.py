@@ -28,6 +28,7 @@ def cases(
     only_list: bool,
     fail_fast: bool,
     jobs: int | None,
+    in_process: bool,
     known_failures: str | None,
     html: str | None,
     backend_options: tuple[str, ...],
@@ -37,6 +38,8 @@ def cases(
     """Try out whether BACKEND keeps its contract and gives CpuRef's answers."""
     if every and (known_failures or html):
         raise click.UsageError("--known-failures and --html go with one backend.")
+    if in_process and jobs is not None:
+        raise click.UsageError("--in-process and --jobs exclude each other.")
     options = runtime_options(dynamic_backends_path, backend_options)
     ids, unusable = backends_to_try(backend, every, options)
     if only_list:
@@ -50,7 +53,7 @@ def cases(
             filter=filters,
             known_failures=known_failures,
             fail_fast=fail_fast,
-            jobs=jobs,
+            jobs=None if in_process else jobs or 1,
         )
         results.append(result)
         if not as_json or not every:
