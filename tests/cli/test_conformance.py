@@ -9,7 +9,9 @@ pytest.importorskip("click")
 pytest.importorskip("rich")
 
 from armpy.cli.__main__ import main
-from armpy.testing import all_cases
+from armpy.cli.conformance.work import print_conformance
+from armpy.testing import CaseResult, ConformanceResult, Outcome, all_cases
+from armpy.testing.result import CONTRACT
 
 ROOT = Path(__file__).parents[2]
 DIGITS = str(ROOT / "examples" / "digits" / "digits_int8.tflite")
@@ -275,3 +277,29 @@ def test_a_difference_can_be_had_as_json(capsys: pytest.CaptureFixture[str]) -> 
 def test_an_input_that_the_model_lacks_exits_with_2(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["diff", DIGITS, "--backend", "CpuRef", "--input", "nothing=x.npy"]) == 2
     assert "the model has no such input" in capsys.readouterr().err
+
+
+def test_equal_failures_and_reasons_are_grouped(capsys: pytest.CaptureFixture[str]) -> None:
+    failed = [
+        CaseResult(
+            f"A/{i}", "A", "FLOAT32", Outcome.FAILED, f"Npu / A(k={i}): element {i} is {i}.5"
+        )
+        for i in range(50)
+    ]
+    rules = [
+        CaseResult(f"contract/area/{i}", CONTRACT, "", Outcome.UNSUPPORTED, "no tensors")
+        for i in range(4)
+    ]
+    others = [
+        CaseResult(f"B{i}/x", f"B{i}", "INT8", Outcome.UNSUPPORTED, "not claimed")
+        for i in range(30)
+    ]
+    print_conformance(ConformanceResult("Npu", "1", "2", (*failed, *rules, *others)))
+    text = capsys.readouterr().out
+    assert text.count("element") == 1
+    assert "and 49 other cases of A like this one" in text
+    assert text.count("not claimed") == 10
+    assert "and 20 cases for 20 other reasons" in text
+    _, _, apart = text.partition("Unsupported rules of the contract")
+    assert apart.index("no tensors") < apart.index("not claimed")
+    assert "B29" not in text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,9 +16,13 @@ from armpy.cli.conformance.trials import (
 )
 from armpy.cli.printer import Printer, print_json
 from armpy.execution import RuntimeOptions
-from armpy.testing import ConformanceResult, Outcome, cases_of, run_conformance
+from armpy.testing import CaseResult, ConformanceResult, Outcome, cases_of, run_conformance
 from armpy.testing.nnapi_vectors import run_vectors
 from armpy.testing.random_graphs import run_random_graphs
+from armpy.testing.result import CONTRACT
+
+_MOST_REASONS = 10
+"""Rows of a table of reasons."""
 
 
 def cases(
@@ -139,18 +144,19 @@ def print_conformance(result: ConformanceResult) -> None:
         if heading:
             printer.heading(heading)
             columns[0] = "data type"
-        rows = [(key, *(by[name] for name in occurring)) for key, by in groups.items()]
-        printer.table(columns, rows)
+        claimed = {key: by for key, by in groups.items() if not _is_unclaimed(by)}
+        rows = [(key, *(by[name] for name in occurring)) for key, by in claimed.items()]
+        if rows:
+            printer.table(columns, rows)
+        if len(claimed) < len(groups):
+            printer.line(f"{len(groups) - len(claimed)} others have unsupported cases only")
+    rules = [r for r in result.results if r.operation == CONTRACT]
+    _print_reasons(printer, "Unsupported rules of the contract", rules, Outcome.UNSUPPORTED)
+    others = [r for r in result.results if r.operation != CONTRACT]
     for outcome in (Outcome.UNSUPPORTED, Outcome.ELSEWHERE):
-        reasons = Counter((r.operation, r.text) for r in result.results if r.outcome is outcome)
-        if reasons:
-            printer.heading(outcome.value.capitalize())
-            lines = [(count, operation, text) for (operation, text), count in reasons.most_common()]
-            printer.table(["cases>", "operation", "reason"], lines)
+        _print_reasons(printer, outcome.value.capitalize(), others, outcome)
     if result.problems:
-        printer.heading("Problems")
-        for problem in result.problems:
-            printer.line(f"{problem.outcome.value}: {problem.case}: {problem.text}")
+        _print_problems(printer, result.problems)
     if result.unused_known_failures:
         printer.heading("Listed as known failures, but did not fail")
         for case in result.unused_known_failures:
@@ -161,3 +167,46 @@ def print_conformance(result: ConformanceResult) -> None:
             printer.line(shortcoming)
     printer.heading(f"{result} in {result.duration_s:.1f} s")
     printer.line(result.coverage)
+
+
+def _is_unclaimed(counts: Mapping[str, int]) -> bool:
+    """Whether all of some cases are unsupported."""
+    return sum(counts.values()) == counts[Outcome.UNSUPPORTED.value]
+
+
+def _print_reasons(
+    printer: Printer, heading: str, results: Sequence[CaseResult], outcome: Outcome
+) -> None:
+    """Print how often each reason was given for an outcome, the most frequent ones first."""
+    reasons = Counter(
+        ("" if r.operation == CONTRACT else r.operation, r.text)
+        for r in results
+        if r.outcome is outcome
+    )
+    if not reasons:
+        return
+    printer.heading(heading)
+    lines = [(count, name, text) for (name, text), count in reasons.most_common(_MOST_REASONS)]
+    printer.table(["cases>", "operation", "reason"], lines)
+    shown = sum(count for count, _, _ in lines)
+    if shown < reasons.total():
+        printer.line(
+            f"and {reasons.total() - shown} cases for {len(reasons) - len(lines)} other reasons, "
+            "which --json and --html list"
+        )
+
+
+def _print_problems(printer: Printer, problems: Sequence[CaseResult]) -> None:
+    """Print each kind of failure once, with its first case and the number of the others."""
+    printer.heading("Problems")
+    groups: dict[tuple[Outcome, str, str], list[CaseResult]] = {}
+    for problem in problems:
+        # The numbers of a wrong answer and the shapes differ from case to case.
+        failure = problem.text.rpartition(": ")[2]
+        key = (problem.outcome, problem.operation, re.sub(r"[-+]?\d[\d.e+-]*", "#", failure))
+        groups.setdefault(key, []).append(problem)
+    for group in groups.values():
+        first = group[0]
+        printer.line(f"{first.outcome.value}: {first.case}: {first.text}")
+        if len(group) > 1:
+            printer.line(f"  and {len(group) - 1} other cases of {first.operation} like this one")
