@@ -23,7 +23,7 @@ def device(name: str, exec_time: float, power_usage: float) -> ScriptedBackend:
     [
         (None, {"Fast"}),  # the order of the devices
         (PreferenceCode.LOW_POWER, {"Cool"}),
-        (PreferenceCode.SUSTAINED_SPEED, {"Fair"}),
+        (PreferenceCode.SUSTAINED_SPEED, {"Fast"}),
     ],
 )
 @pytest.mark.parametrize("chosen", [True, False])

@@ -43,14 +43,12 @@ class DeviceCosts:
     devices : mapping of str to BackendCosts
         By backend id.
     preference : Preference
-        LOW_POWER weighs energy, SUSTAINED whichever of time and energy is more, all others time.
+        LOW_POWER weighs energy, all others time.
 
     Notes
     -----
-    The unit is the microsecond; for energy, of one busy processor. A device that works for long
-    gets no more energy than one busy processor does, so that what it needs of it is also the time
-    in which it can keep up. Copies, and the change to a part of another backend, are the host's
-    work, whose power is 1.
+    The unit is the microsecond; for energy, of one busy processor. Copies, and the change to a part
+    of another backend, are the host's work, whose power is 1.
 
     An If weighs half of both branches, a While its condition and its body once, as in NNAPI's
     ``getPerformance``; their layers weigh what they do where they are cheapest if the core runs
@@ -80,10 +78,9 @@ class DeviceCosts:
     def _weighed(self, layer: Layer, backend_id: BackendId) -> float:
         """Time and energy of one layer as one number."""
         costs = self._devices[backend_id]
-        seconds, energy = costs.layer_seconds(layer), costs.layer_energy(layer)
         if self._preference is Preference.LOW_POWER:
-            return 1e6 * energy
-        return 1e6 * (max(seconds, energy) if self._preference is Preference.SUSTAINED else seconds)
+            return 1e6 * costs.layer_energy(layer)
+        return 1e6 * costs.layer_seconds(layer)
 
     def crossing(self, value: Value, source: BackendId, target: BackendId) -> float:
         """Copies out of one memory and into the other, and the part that reads what comes."""
