@@ -147,6 +147,11 @@ class Device:
         return capabilities_from(self.facts.figures)
 
     @property
+    def declares_figures(self) -> bool:
+        """Whether the backend states its speed and power, which CpuRef has by definition."""
+        return self._backend.device.figures is not None
+
+    @property
     def number_of_cache_files_needed(self) -> tuple[int, int]:
         """Numbers of model files and of data files that one prepared model is kept in.
 

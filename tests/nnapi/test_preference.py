@@ -56,3 +56,33 @@ def test_a_fast_single_answer_is_the_fastest_that_was_measured(
         placement = compilation.network(()).placement
         assert placement is not None
         assert (placement.preference, placement.basis) == ("fastest", basis)
+
+
+@pytest.mark.parametrize(
+    ("exec_time", "chosen", "name"),
+    [(5.0, False, "CpuRef"), (0.5, False, "Vendor"), (5.0, True, "Vendor")],
+)
+def test_declared_figures_count_without_a_preference(
+    exec_time: float, chosen: bool, name: str
+) -> None:
+    """Unless the application chooses the devices: their order counts then."""
+    vendor = device("Vendor", exec_time, 1.0)
+    manager = devices_of(vendor)
+    model = sum_model(manager=manager)
+    if chosen:
+        found = [manager.get_device_of_backend("Vendor")]
+        compilation = Compilation.create_for_devices(model, found)
+    else:
+        compilation = Compilation(model)
+    compilation.finish()
+    placement = compilation.network(()).placement
+    assert placement is not None
+    assert set(placement.layers_by_backend) == {name}
+
+
+def test_without_figures_and_preference_the_order_decides() -> None:
+    compilation = Compilation(sum_model(manager=devices_of(ScriptedBackend("Vendor"))))
+    compilation.finish()
+    placement = compilation.network(()).placement
+    assert placement is not None
+    assert (set(placement.layers_by_backend), placement.preference) == ({"Vendor"}, "preference")

@@ -7,7 +7,7 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from types import MappingProxyType, TracebackType
@@ -297,7 +297,7 @@ class Compilation:
         devices = self._manager.devices if self._devices is None else self._devices
         optimizer = replace(
             common,
-            preference=self._preference_said or common.preference,
+            preference=self._preference_of(common.preference, devices),
             priority=self._priority,
             feature_levels=self._manager.layer_levels(self._description, devices),
             caching=self._caching,
@@ -306,6 +306,15 @@ class Compilation:
         # What a device fails to execute others do, unless the application chose the devices.
         on_failure = "next" if self._devices is None else "error"
         return NetworkProperties(optimizer=optimizer, on_failure=on_failure)
+
+    def _preference_of(self, common: Preference, devices: Iterable[Device]) -> Preference:
+        """What decides where operations run; the figures that devices declare, if nobody says."""
+        if self._preference_said is not None or common is not Preference.ORDER:
+            return self._preference_said or common
+        is_chosen = self._devices is not None  # in the order that the application gives
+        if is_chosen or not any(device.declares_figures for device in devices):
+            return Preference.ORDER
+        return Preference.SUSTAINED  # by time, and without trials
 
     def _prepare(self, runtime: Runtime, where: str) -> None:
         """Load the network for all inputs, unless that has to wait for an execution."""
