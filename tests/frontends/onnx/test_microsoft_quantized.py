@@ -13,6 +13,7 @@ pytest.importorskip("onnxruntime")
 
 from onnx import TensorProto
 
+import armpy
 from armpy.errors import ParserError
 from tests.support.onnx_nodes import Array, NodeCase, assert_agree, run_armpy, run_ort
 from tests.support.onnx_saturation import skip_where_onnx_runtime_saturates
@@ -167,6 +168,30 @@ def test_recurrent_layers_of_bytes_are_near_those_of_onnx_runtime(
     )
     for own, wanted in zip(run_armpy(case), run_ort(case), strict=True):
         np.testing.assert_allclose(own, wanted, atol=0.02)  # steps of x are some 1/128
+
+
+@pytest.mark.parametrize("per_channel", [False, True])
+def test_constant_weights_of_bytes_make_a_plain_lstm(per_channel: bool) -> None:
+    """Known weights are constants of the LSTM, so that no layer of the model needs CpuRef."""
+    depth, units = 256, 256  # larger than what the compiler folds
+    shape = (1, 4 * units) if per_channel else (1,)
+    scales = [_RNG.uniform(0.0003, 0.0004, shape).astype(np.float32) for _ in range(2)]
+    points: list[Array] = [np.full(shape, point, np.uint8) for point in (120, 131)]
+    weights = [_bytes(1, size, 4 * units) for size in (depth, units)]
+    given = [_reals(4, 2, depth), *weights, *[None] * 5, scales[0], points[0], scales[1], points[1]]
+    constants = [number for number, array in enumerate(given) if number and array is not None]
+    results = [(_FLOAT, 4)]
+    cases = [
+        _case("DynamicQuantizeLSTM", given, results, chosen, hidden_size=units)
+        for chosen in (constants, [])
+    ]
+    known, computed = (run_armpy(case)[0] for case in cases)
+    np.testing.assert_array_equal(known, computed)
+    content = cases[0].model.SerializeToString()
+    with armpy.load(content, backends=["NumbaAcc", "CpuRef"]) as model:
+        np.testing.assert_allclose(model(given[0]), known, atol=1e-6)
+        assert model.placement is not None
+        assert {str(backend) for backend in model.placement.layers_by_backend} == {"NumbaAcc"}
 
 
 @pytest.mark.parametrize(

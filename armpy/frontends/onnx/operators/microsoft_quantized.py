@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from armpy.frontends.onnx.blocks import binary, gathered, reshaped, taken, transposed
 from armpy.frontends.onnx.node import Node, NodeData, Operator, OperatorTable
 from armpy.frontends.onnx.operators import operator_of
@@ -100,25 +102,36 @@ def _dynamic_lstm(node: Node) -> Sequence[Value]:
 
 
 def _directions(node: Node, index: int, scale: int, zero_point: int) -> Value:
-    """Weights (directions, 4 * units, depth) in floats."""
+    """Weights (directions, 4 * units, depth) in floats; a constant if all operands are."""
     check_bytes(node, index)
     if node.rank(index) != 3:
         raise node.error(f"input {index} has the wrong rank", expected="3", actual=node.rank(index))
     count, _, rows = node.shape(index)
-    real = node.cast(node.value(index), DataType.FLOAT32)
-    for operation, at in ((BinaryOperation.SUB, zero_point), (BinaryOperation.MUL, scale)):
-        if not node.has(at):
-            continue
-        given = node.shape(at)
-        if given not in ((count,), (count, rows)):
+    places = [at for at in (zero_point, scale) if node.has(at)]
+    for at in places:
+        shape = node.shape(at)
+        if shape not in ((count,), (count, rows)):
             raise node.error(
                 f"input {at} has the wrong shape",
                 expected=f"({count}) or ({count}, {rows})",
-                actual=given,
+                actual=shape,
             )
-        each = reshaped(node, node.value(at), (count, 1, math.prod(given) // count))
-        real = binary(node, operation, real, node.cast(each, DataType.FLOAT32))
-    return transposed(node, real, (0, 2, 1))
+    stored = [node.value(at).data for at in (index, *places)]
+    known = [array.astype(np.float32) for array in stored if array is not None]
+    # Backends take constant weights only, so they are not left to layers that compute them.
+    if len(known) == len(stored):
+        real = known[0]
+        for at, array in zip(places, known[1:], strict=True):
+            each = array.reshape(count, 1, array.size // count)
+            real = real - each if at == zero_point else real * each
+        return node.constant(np.ascontiguousarray(real.transpose(0, 2, 1)), DataType.FLOAT32)
+    computed = node.cast(node.value(index), DataType.FLOAT32)
+    for at in places:
+        operation = BinaryOperation.SUB if at == zero_point else BinaryOperation.MUL
+        each_shape = (count, 1, math.prod(node.shape(at)) // count)
+        factors = node.cast(reshaped(node, node.value(at), each_shape), DataType.FLOAT32)
+        computed = binary(node, operation, computed, factors)
+    return transposed(node, computed, (0, 2, 1))
 
 
 # Tables of embeddings
