@@ -148,6 +148,8 @@ def _wrong_answer(trial: DifferentialRun, answers: Sequence[Arrays]) -> str:
         if missed:
             return f"{label} is not written completely: {missed} of {first.size} elements"
         for run, actual in enumerate((first, second)):
+            if actual.dtype == np.bool_ and (actual.view(np.uint8) > 1).any():
+                return f"{label}: a truth value is a byte other than 0 and 1"
             problem = _difference(trial, trial.expected[run][name], actual, value.info)
             if problem:
                 again = " when executed again" if run else ""

@@ -308,6 +308,8 @@ BROKEN_ELSEWHERE = {
     "loops/loops-stop-at-their-time-out",
     "threads/threads-mix-networks-and-executions",
     "threads/threads-race-every-operation",
+    "lifecycle/many-networks-at-once",
+    "lifecycle/executions-after-a-rest-are-right",
     "gauges/every-map-is-unmapped",
     "gauges/nothing-grows-from-execution-to-execution",
     "gauges/nothing-grows-from-load-to-load",

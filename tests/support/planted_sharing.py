@@ -22,11 +22,13 @@ from armpy.ops.operation import Array, Operation
 from tests.support.planted_faults import (
     Call,
     Factory,
+    Fault,
     Handles,
     OneScratch,
     Outputs,
     Plain,
     Planted,
+    Sized,
 )
 
 
@@ -85,6 +87,76 @@ class NeverStops(Plain):
         return {**super().get_capabilities(), Capability.CANCELLABLE_EXECUTION: True}
 
 
+class TableOf(Plain):
+    """Has room for so many networks; the next one takes the place of the first.
+
+    Parameters
+    ----------
+    room : int
+    """
+
+    def __init__(self, room: int) -> None:
+        super().__init__()
+        self._room = room
+        self._loaded: list[object] = []
+
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
+        room, loaded = self._room, self._loaded
+        loaded.append(None)
+        alive: set[int] = self.__dict__.setdefault("alive", set())
+
+        class Numbered(Factory):
+            number = len(loaded)
+
+            def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
+                right, number = super().create_workload(operation, info), self.number
+                alive.add(number)
+
+                class Placed(IWorkload):
+                    def execute(self, inputs: Handles, outputs: Outputs) -> None:
+                        right.execute(inputs, outputs)
+                        if len(alive) > room and outputs[0].info.num_elements:
+                            array = outputs[0].map()
+                            array.reshape(-1).view(np.uint8)[-1] ^= 0x40
+                            outputs[0].unmap()
+
+                    def __del__(self) -> None:
+                        alive.discard(number)
+
+                return Placed()
+
+        return Numbered(self.fault)
+
+
+class Sleepy(Fault):
+    """What is computed after a rest is wrong."""
+
+    def __init__(self, rest_s: float) -> None:
+        self._rest_s = rest_s
+        self._last_s: dict[int, float] = {}
+
+    def after(self, call: Call) -> None:
+        now, key = time.monotonic(), id(call.operation)
+        last = self._last_s.get(key, now)
+        self._last_s[key] = now
+        if now - last > self._rest_s and call.outputs[0].size:
+            call.outputs[0].reshape(-1).view(np.uint8)[-1] ^= 0x40
+
+
+class TruthBytes(Fault):
+    """Truth values are 0 and 255."""
+
+    def after(self, call: Call) -> None:
+        for output in call.outputs:
+            if output.dtype == bool:
+                output.view(np.uint8)[...] *= 255
+
+
+def images_of_256_kib() -> Fault:
+    """Of a batch of images above 256 KiB the last element is wrong."""
+    return Sized(lambda a: a.ndim == 4 and a.shape[0] > 1 and a.nbytes // a.shape[0] > 1 << 18)
+
+
 _THREADS = "contract/threads/"
 _BOUND = "contract/executions/bound-executions-are"
 
@@ -117,5 +189,18 @@ SHARING_FAULTS: dict[str, Planted] = {
         lambda: NeverStops(operations={ElementwiseUnary}),
         "as if nothing had happened",
     ),
+    "lifecycle/table-of-16": Planted(
+        "contract/lifecycle/many", lambda: TableOf(16), "40 networks loaded"
+    ),
+    "lifecycle/sleepy": Planted(
+        "contract/lifecycle/executions-after", lambda: Plain(Sleepy(0.9)), "after a rest"
+    ),
+    "values/truth-bytes": Planted(
+        "Comparison/", lambda: Plain(TruthBytes()), "a byte other than 0 and 1"
+    ),
+    "sizes/many-elements": Planted(
+        "/2-20-elements", lambda: Plain(Sized(lambda array: array.size > 1 << 20))
+    ),
+    "sizes/large-images": Planted("tiles-", lambda: Plain(images_of_256_kib())),
 }
 """By name."""

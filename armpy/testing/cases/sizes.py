@@ -72,6 +72,9 @@ def _bytes_and_weights(types: Types) -> bool:
 _WEIGHTED = {"floats": _FLOAT, "bytes": _bytes_and_weights}
 _TYPES = {"floats": _FLOAT, "bytes": _bytes}
 _SAME = Padding.SAME
+_MANY_ELEMENTS = 1_048_583
+"""More elements than 2^20."""
+
 _WIDE_CACHE, _WIDEST_CACHE = 70_001, 530_017
 """Floats that take more than 256 KiB, and more than 2 MiB."""
 
@@ -159,6 +162,14 @@ def _caches() -> Iterator[CaseTemplate]:
         square = ElementwiseUnary(UnaryOperation.ABS)
         yield CaseTemplate(label, ElementwiseBinary(), ((size,), (size,)), _FLOAT, (anything,))
         yield CaseTemplate(label, square, ((size,),), _FLOAT, (anything,))
+    many = ((_MANY_ELEMENTS,), (1,))
+    yield CaseTemplate("2-20-elements", ElementwiseBinary(), many, _FLOAT, (anything,))
+    relu = Activation(ActivationFunction.RELU)
+    yield CaseTemplate("2-20-elements", relu, many[:1], _FLOAT, (anything,))
+    yield CaseTemplate("2-20-elements", Concat(0), many, _FLOAT, (anything,))
+    rows = ((_MANY_ELEMENTS // 7, 8),)
+    yield CaseTemplate("2-20-elements", Transpose((1, 0)), rows, _FLOAT, (anything,))
+    yield CaseTemplate("2-20-elements", Softmax(), rows, _FLOAT, (anything,))
     yield CaseTemplate("2-mib", Transpose((1, 0)), ((731, 729),), _FLOAT, (anything,))
     yield CaseTemplate("2-mib", Concat(1), ((3, 90_001), (3, 90_003)), _FLOAT, (anything,))
     average = Pooling2d(PoolingAlgorithm.MAX, (2, 2), (2, 2))
@@ -171,12 +182,14 @@ def _caches() -> Iterator[CaseTemplate]:
 
 def _tiles() -> Iterator[CaseTemplate]:
     """More than one tile in each dimension, in each of several images."""
-    image = (3, 35, 33, 19)
+    image, large = (3, 35, 33, 19), (3, 67, 65, 19)
     for label, types in _WEIGHTED.items():
         rows: tuple[tuple[Operation, tuple[int, ...], tuple[int, ...]], ...] = (
             (Convolution2d(padding=_SAME), image, (37, 3, 3, 19)),
             (Convolution2d((2, 2), padding=_SAME), image, (21, 3, 3, 19)),
             (Convolution2d(), (3, 19, 17, 67), (70, 1, 1, 67)),
+            (Convolution2d(padding=_SAME), large, (5, 3, 3, 19)),
+            (DepthwiseConvolution2d(padding=_SAME), large, (1, 3, 3, 19)),
             (DepthwiseConvolution2d(padding=_SAME), (3, 35, 33, 37), (1, 3, 3, 37)),
             (TransposeConvolution2d((2, 2), padding=_SAME), (3, 9, 11, 19), (21, 3, 3, 19)),
         )
@@ -189,7 +202,8 @@ def _tiles() -> Iterator[CaseTemplate]:
         batches = ((3, 67, 70), (3, 70, 69))
         yield line(f"tiles-{label}", BatchMatMul(), batches, types, constants=())
         average = Pooling2d(PoolingAlgorithm.AVERAGE, (3, 3), (2, 2), _SAME)
-        yield CaseTemplate(f"tiles-{label}", average, ((3, 35, 33, 19),), types, (anything,))
+        yield CaseTemplate(f"tiles-{label}", average, (image,), types, (anything,))
+        yield CaseTemplate(f"large-tiles-{label}", average, (large,), types, (anything,))
         total = Reduce(ReduceOperation.SUM, (1, 2))
         output = Scale(1.0)
         yield CaseTemplate(f"tiles-{label}", total, (image,), types, (anything,), output=output)

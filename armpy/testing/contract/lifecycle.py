@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from armpy.backend import NO_OPTIONS, NetworkResources, PreparationRequest
 from armpy.execution import Runtime
 from armpy.execution.steps.backend_profiling import BackendProfiling
@@ -11,6 +13,12 @@ from armpy.testing.contract.case import check
 from armpy.testing.contract.networks import sample_bench, samples
 
 _REPEATS = 20
+
+_MANY = 40
+"""Networks that are loaded together."""
+
+_REST_S = 1.1
+"""Time without executions, after which devices go to sleep."""
 
 
 def id_is_constant(subject: BackendUnderTest) -> None:
@@ -83,6 +91,30 @@ def several_networks_at_once(subject: BackendUnderTest) -> None:
         runtime.unload_network(gone)
         for bench, network_id in loaded:
             bench.run(runtime, network_id, "after another network was unloaded")
+
+
+def many_networks_at_once(subject: BackendUnderTest) -> None:
+    """More networks than a small table has places for are right as long as they are loaded."""
+    bench = sample_bench(subject, samples(subject)[0])
+    network_ids = [subject.runtime.load_network(bench.graph) for _ in range(_MANY)]
+    for network_id in network_ids:
+        bench.run(subject.runtime, network_id, f"with {_MANY} networks loaded")
+    for network_id in network_ids:
+        subject.runtime.unload_network(network_id)
+
+
+def executions_after_a_rest_are_right(subject: BackendUnderTest) -> None:
+    """A loaded network gives the same answers after a second without executions."""
+    loaded = []
+    for case in samples(subject):
+        bench = sample_bench(subject, case)
+        loaded.append((bench, subject.runtime.load_network(bench.graph)))
+    for rest_s in (0.0, _REST_S):
+        time.sleep(rest_s)
+        for bench, network_id in loaded:
+            bench.run(subject.runtime, network_id, f"after a rest of {rest_s} s")
+    for _, network_id in loaded:
+        subject.runtime.unload_network(network_id)
 
 
 def several_runtimes(subject: BackendUnderTest) -> None:

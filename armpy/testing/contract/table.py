@@ -32,6 +32,8 @@ _RULES: dict[str, tuple[Check, ...]] = {
         lifecycle.objects_can_be_made_again,
         lifecycle.load_and_unload_again_and_again,
         lifecycle.several_networks_at_once,
+        lifecycle.many_networks_at_once,
+        lifecycle.executions_after_a_rest_are_right,
         lifecycle.several_runtimes,
     ),
     "support": (
