@@ -28,6 +28,7 @@ from armpy.execution.background.compile_process import (
     failure,
     why_not_elsewhere,
 )
+from armpy.execution.background.fork_gate import fork_gate
 from armpy.execution.programs.program import BoundProgram
 from armpy.execution.settings import NetworkSettings
 from armpy.graph import nested_graphs
@@ -99,7 +100,8 @@ class CallCounter:
             /,
         ) -> list[Array]:
             self._count()
-            return run(sources, results, cancellation)
+            with fork_gate:
+                return run(sources, results, cancellation)
 
         return run_counted
 
@@ -113,7 +115,8 @@ class CallCounter:
 
             def call_counted() -> Sequence[Array] | None:
                 self._count()
-                return call()
+                with fork_gate:
+                    return call()
 
             return call_counted
 
