@@ -121,6 +121,35 @@ def test_what_cannot_be_is_no_figure(trial: TimedLoop, factor: float, message: s
         measured_model(WIDE, times, ZEN4.levels)
 
 
+@pytest.mark.parametrize(
+    ("name", "triple", "like"),
+    [
+        ("avx2", "x86_64-pc-linux-gnu", {"haswell"}),
+        ("avx512", "x86_64-pc-linux-gnu", {"zen4", "sapphire-rapids"}),
+        ("neon-basic", "aarch64-unknown-linux-gnu", {"neoverse", "neoverse-v"}),
+    ],
+)
+def test_a_machine_is_like_one_with_the_same_family_of_instruction_sets(
+    name: str, triple: str, like: set[str]
+) -> None:
+    isa = make_isa(name, triple, "generic", FEATURES)
+    times = times_on(typical(isa), isa)
+    # Faster products than any built-in machine of the family has.
+    times = {t: ns / 2 if t.kind == "u8" and t.what == "wait" else ns for t, ns in times.items()}
+    found = measured_model(isa, times, typical(isa).levels)
+    assert found.name.removeprefix("measured, like ") in like
+
+
+@pytest.mark.parametrize("name", ["avx2", "avx512"])
+def test_products_that_the_compiler_has_left_out_are_no_figure(name: str) -> None:
+    isa = make_isa(name, "x86_64-pc-linux-gnu", "generic", FEATURES)
+    times = times_on(typical(isa), isa)
+    steps = TimedLoop("steps", "u8", isa.vector_bytes)
+    times[steps] = 2 * NUM_TOTALS * 0.2 * typical(isa).cycle_ns
+    with pytest.raises(ImplausibleError, match=r"steps u8 \d+ of 0\.2 cycles"):
+        measured_model(isa, times, typical(isa).levels)
+
+
 def test_memory_is_not_faster_than_the_cache_before_it() -> None:
     levels = [Level(1 << 15, 100.0), Level(1 << 20, 50.0), Level(0, 150.0)]
     with pytest.raises(ImplausibleError, match="faster than the cache"):

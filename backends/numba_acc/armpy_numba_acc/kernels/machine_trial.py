@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from armpy_numba_acc.llvm.arithmetic.bfloat16 import add_pairs
-from armpy_numba_acc.llvm.arithmetic.dots import dot_products
+from armpy_numba_acc.llvm.arithmetic.dots import spread_products
 from armpy_numba_acc.llvm.arithmetic.matrix_unit import Amx
 from armpy_numba_acc.llvm.calls import reader
 from armpy_numba_acc.llvm.control import repeat, when
@@ -94,9 +94,21 @@ class _Loops:
             return lambda _, totals: [x.times_plus(y, total) for total in totals]
         if kind == "bf16":
             return lambda _, totals: [add_pairs(self.isa, total, first, second) for total in totals]
-        dots = dot_products(self.isa)
-        elements, weights = dots.elements(first), dots.weights(self.memory, 10)
-        return lambda _, totals: [dots.add(total, elements, weights) for total in totals]
+        dots = spread_products(self.isa)
+        elements = dots.elements(first)
+        if self.isa.dot:
+            weights = dots.weights(self.memory, 10)
+            return lambda _, totals: [dots.add(total, elements, weights) for total in totals]
+
+        def turn(number: CodeValue, totals: list[CodeValue]) -> list[CodeValue]:
+            # Other weights for each sum and turn, as such a product does not depend on the sum: the
+            # compiler would compute one, before the loop.
+            line = self.memory + ((number * _LINE_BYTES) & (ROW_BYTES - 1))
+            return [
+                dots.add(total, elements, dots.weights(line, j)) for j, total in enumerate(totals)
+            ]
+
+        return turn
 
     def _loads(self, mask: CodeValue) -> Callable[[CodeValue, list[CodeValue]], list[CodeValue]]:
         """As many loads, one behind the other."""

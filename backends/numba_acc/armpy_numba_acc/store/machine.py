@@ -29,7 +29,7 @@ from armpy_numba_acc.store.keys import package_version
 _KIND = "machine"
 _CORRECTIONS = "corrections"
 _MOST_NETWORKS = 64
-_FORMAT = 1
+_FORMAT = 2
 """Raised where figures come to mean something else."""
 
 _ENTRIES: Mapping[str, type[Any]] = {  # Any: dataclasses

@@ -184,6 +184,13 @@ BUILT_IN: Mapping[str, MachineModel] = MappingProxyType(
 """Models by name."""
 
 
+def family_of(isa: Isa) -> tuple[MachineModel, ...]:
+    """The built-in models of processors with an instruction set of the same family."""
+    if isa.triple.startswith("aarch64"):
+        return NEOVERSE, NEOVERSE_V
+    return (ZEN4, SAPPHIRE_RAPIDS) if isa.vector_bytes == 64 else (HASWELL,)
+
+
 def typical(isa: Isa) -> MachineModel:
     """The built-in model of a processor that has an instruction set."""
     if isa.vector_bytes == 16:

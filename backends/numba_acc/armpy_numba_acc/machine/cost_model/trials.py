@@ -60,7 +60,9 @@ def trials_of(isa: Isa) -> tuple[TimedLoop, ...]:
         found += [TimedLoop(what, "", width) for what in ("loads", "stores", "broadcasts")]
     if isa.has_bfloat16:
         found += [TimedLoop("steps", "bf16", full), TimedLoop("wait", "bf16", full)]
-    found += [TimedLoop("tile", "f32", full, 7, 2), TimedLoop("tile", "f32", full, 12, 1)]
+    # As many rows as leave registers for the weights and an element: others would be spilled.
+    rows = 7 if isa.num_registers > 16 else 6
+    found += [TimedLoop("tile", "f32", full, rows, 2), TimedLoop("tile", "f32", full, 12, 1)]
     if isa.matrix_unit == "amx":
         found += [TimedLoop("dots", "u8", full), TimedLoop("fetches"), TimedLoop("puts")]
         found += [TimedLoop("dots", "bf16", full)] if "+amx-bf16" in isa.features else []
