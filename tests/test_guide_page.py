@@ -40,6 +40,7 @@ ROW = "| 1 | a rule | yes | here | `tests/test_guide_page.py::test_a_wrong_page_
         (ROW, ""),
         (ROW.replace("wrong", "right"), "there is no tests/test_guide_page.py::test_a_right_page"),
         (ROW.replace("guide_page", "no_page"), "there is no tests/test_no_page.py::test_a_wrong"),
+        (ROW.replace("::", "::TestNone::"), "there is no tests/test_guide_page.py::TestNone::"),
         (ROW.replace("| 1", "| 2"), "row 2 is the 1th"),
         (ROW.replace("yes", "maybe"), "row 1 has no answer"),
         (ROW.replace("yes | here", "partly | "), "row 1 has no reason"),

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-_REFERENCE = re.compile(r"`([\w/]+\.py)::(\w+)`")
+_REFERENCE = re.compile(r"`([\w/]+\.py)::((?:\w+::)?\w+)`")
 
 
 def rows(page: str) -> list[list[str]]:
@@ -28,12 +28,17 @@ def summary(page: str) -> str:
 
 @functools.cache
 def names_in(file: str) -> frozenset[str]:
-    """The names of the tests in a file; none if there is no such file."""
+    """The names of the tests in a file, "Class::test" in a class; none if there is no such file."""
     path = ROOT / file
     if not path.is_file():
         return frozenset()
     tree = ast.parse(path.read_text())
-    return frozenset(node.name for node in tree.body if isinstance(node, ast.FunctionDef))
+    found = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    for group in tree.body:
+        if isinstance(group, ast.ClassDef):
+            tests = (node for node in group.body if isinstance(node, ast.FunctionDef))
+            found |= {f"{group.name}::{test.name}" for test in tests}
+    return frozenset(found)
 
 
 def problems(page: str, answers: Sequence[str]) -> list[str]:
