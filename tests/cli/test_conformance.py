@@ -232,7 +232,7 @@ def get_backend_id():
 
 
 def get_version():
-    return 2, 0
+    return Backend().get_api_version()
 
 
 def backend_factory():
