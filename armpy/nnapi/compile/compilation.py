@@ -308,7 +308,7 @@ class Compilation:
         return NetworkProperties(optimizer=optimizer, on_failure=on_failure)
 
     def _preference_of(self, common: Preference, devices: Iterable[Device]) -> Preference:
-        """What decides where operations run; the figures that devices declare, if nobody says."""
+        """The preference for placement: as given, else by the figures that devices declare."""
         if self._preference_said is not None or common is not Preference.ORDER:
             return self._preference_said or common
         is_chosen = self._devices is not None  # in the order that the application gives
