@@ -148,7 +148,7 @@ def test_objects_of_two_architectures_are_not_joined() -> None:
 
 
 def test_code_of_another_architecture_is_linked_and_never_mapped() -> None:
-    other = "cortex-a72" if image._architecture() == "x86_64" else "x86-64-v3"
+    other = "cortex-a72" if image.own_architecture() == "x86_64" else "x86-64-v3"
     linked = elf.link({"copy": build_kernel(Kernel("copy"), target(other).isa)})
     with pytest.raises(elf.UnsupportedError, match=f"code for {linked.architecture}"):
         elf.load_image(linked)
@@ -156,7 +156,7 @@ def test_code_of_another_architecture_is_linked_and_never_mapped() -> None:
 
 @pytest.mark.skipif(not elf.can_load(), reason="nothing is loaded here")
 def test_images_that_lead_out_of_themselves_are_not_mapped() -> None:
-    good = elf.Image(bytes(64), {"f": 0}, {"memset": 48}, image._architecture())
+    good = elf.Image(bytes(64), {"f": 0}, {"memset": 48}, image.own_architecture())
     for bad in (
         good._replace(jumps={"memset": 49}),
         good._replace(jumps={"memset": -16}),

@@ -10,7 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from armpy_numba_acc import llvm, native
 from armpy_numba_acc.files import NumbaPrograms
+from armpy_numba_acc.llvm.build import build_kernel
 from armpy_numba_acc.llvm.host import host_isas
 from armpy_numba_acc.machine.isa import NAMES
 from armpy_numba_acc.machine.kernel import Kernel
@@ -20,6 +22,7 @@ from armpy_numba_acc.machine.processors.targets import (
     named_target,
     runs_on,
 )
+from armpy_numba_acc.native import elf
 from armpy_numba_acc.store import keys, packs
 from armpy_numba_acc.store.objects import object_codes
 from armpy_numba_acc.store.packs import about_kernels, packed_code, why_not
@@ -221,3 +224,41 @@ def test_a_model_runs_from_a_pack_as_from_what_is_compiled_here(
     # The second process has an empty cache, and imports no compiler.
     assert packed == here.replace('"compiler": true', '"compiler": false')
     assert '"compiler": false' in packed
+
+
+_LOAD = """
+from armpy_numba_acc.llvm.host import host_isas
+from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.store.objects import kernel_addresses
+assert kernel_addresses([Kernel("reduce", ("sum", "f32", "columns"))], host_isas()[0])
+print("loaded")
+"""
+
+
+@pytest.mark.skipif(not elf.can_load(), reason="only Linux's object files are checked")
+@pytest.mark.parametrize(
+    ("place", "byte"),
+    [(4, 1), (5, 2), (16, 3), (18, 183), (18, 62), (18, 243)],
+    ids=["32 bits", "big-endian", "library", "aarch64", "x86-64", "risc-v"],
+)
+def test_code_of_another_architecture_is_compiled_anew(folder: Path, place: int, byte: int) -> None:
+    kernel = Kernel("reduce", ("sum", "f32", "columns"))  # with relocations
+    code = bytearray(build_kernel(kernel, ISA))
+    is_foreign = code[place] != byte
+    code[place] = byte
+    write_pack(folder / "host.kernels", "NumbaAcc", about(), {kernel.symbol: bytes(code)})
+    # In another process: LLVM would abort it.
+    ended = subprocess.run(
+        [sys.executable, "-c", _LOAD], check=False, capture_output=True, text=True
+    )
+    assert (ended.returncode, ended.stdout) == (0, "loaded\n")
+    assert ended.stderr.count("1 kernels are compiled anew") == is_foreign
+
+
+@pytest.mark.skipif(not elf.can_load(), reason="only Linux's object files are checked")
+def test_llvm_gets_no_code_of_another_architecture(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(llvm, "load_by_llvm", None)
+    code = bytearray(build_kernel(Kernel("copy"), ISA))
+    code[18] = 183 if code[18] == 62 else 62
+    with pytest.raises(BackendUnavailableError, match=r"code of 'copy' .* it is for"):
+        native.load_objects({"copy": bytes(code)})

@@ -50,8 +50,8 @@ class Image(NamedTuple):
     architecture: str
 
 
-def _architecture() -> str:
-    """The one whose code this process can run; empty if it is none that is loaded here."""
+def own_architecture() -> str:
+    """The architecture of this process on Linux; empty for others and other systems."""
     is_known = sys.platform == "linux" and sys.maxsize > 1 << 32 and sys.byteorder == "little"
     machine = platform.machine()
     return machine if is_known and machine in _JUMPS else ""
@@ -59,7 +59,7 @@ def _architecture() -> str:
 
 def can_load() -> bool:
     """Whether this process can run what is loaded here."""
-    return bool(_architecture())
+    return bool(own_architecture())
 
 
 def load_image(image: Image) -> dict[str, int]:
@@ -76,7 +76,7 @@ def load_image(image: Image) -> dict[str, int]:
         If it is for another processor, calls what the process does not have, or memory cannot be
         made executable.
     """
-    if image.architecture != _architecture():
+    if image.architecture != own_architecture():
         raise UnsupportedError(f"it is code for {image.architecture} on Linux")
     # What comes from a file is checked before anything of it is written or run.
     size = len(image.code)
@@ -134,7 +134,7 @@ def _flush_instructions() -> Callable[[int, int], object] | None:
     (``__sync_icache_dcache`` in ``arch/arm64/mm/flush.c``), on which the loader of shared
     libraries relies; the compiler's library does what the architecture manual asks for.
     """
-    if _architecture() != "aarch64":
+    if own_architecture() != "aarch64":
         return None
     for library in (None, "libgcc_s.so.1"):
         try:

@@ -10,6 +10,8 @@ from armpy.errors import BackendUnavailableError
 from armpy_numba_acc import llvm
 from armpy_numba_acc.machine.compiler import missing_compiler
 from armpy_numba_acc.native import elf
+from armpy_numba_acc.native.image import own_architecture
+from armpy_numba_acc.native.object_file import object_architecture
 
 _log = logging.getLogger("armpy.NumbaAcc")
 
@@ -32,7 +34,8 @@ def load_objects(objects: Mapping[str, bytes]) -> dict[str, int]:
     Raises
     ------
     BackendUnavailableError
-        If LLVM would have to load them, and is not there.
+        If LLVM would have to load them and is not installed, or if an object is for another
+        architecture.
     """
     with _LOCK:
         reason = "code of this system is loaded by LLVM"
@@ -41,6 +44,7 @@ def load_objects(objects: Mapping[str, bytes]) -> dict[str, int]:
                 return elf.load(objects)
             except elf.UnsupportedError as error:
                 reason = str(error)
+                _check_architectures(objects)
                 _log.info("LLVM has to load the kernels: %s", error)
         if missing_compiler():
             raise BackendUnavailableError(
@@ -49,3 +53,29 @@ def load_objects(objects: Mapping[str, bytes]) -> dict[str, int]:
                 actual=f"{reason}; {missing_compiler()}",
             )
         return llvm.load_by_llvm(objects)
+
+
+def why_foreign(code: bytes) -> str:
+    """Reason why an object file is not for this processor; empty if it is.
+
+    Notes
+    -----
+    Only Linux's object files on x86-64 and 64-bit Arm are checked.
+    """
+    own = own_architecture()
+    if not own:
+        return ""
+    try:
+        architecture = object_architecture(code)
+    except elf.UnsupportedError as error:
+        return str(error)
+    return "" if architecture == own else f"it is for {architecture}, and this is {own}"
+
+
+def _check_architectures(objects: Mapping[str, bytes]) -> None:
+    """Refuse objects of other architectures: LLVM would abort the process."""
+    for name, code in objects.items():
+        if reason := why_foreign(code):
+            raise BackendUnavailableError(
+                f"the object code of '{name}' cannot be loaded", where="NumbaAcc", actual=reason
+            )

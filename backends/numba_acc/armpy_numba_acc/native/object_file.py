@@ -114,13 +114,9 @@ class ObjectFile:
 
     def __init__(self, data: bytes) -> None:
         self.data = data
-        if len(data) < _HEADER.size or not data.startswith(BEGINNING):
-            raise UnsupportedError("it is no object file of 64 bits")
+        self.architecture = object_architecture(data)
         header = _HEADER.unpack_from(data)
-        kind, machine, start, size, count, names = (header[i] for i in (1, 2, 6, 11, 12, 13))
-        if kind != _RELOCATABLE or machine not in ARCHITECTURES:
-            raise UnsupportedError("it is no object for x86-64 or 64-bit Arm")
-        self.architecture = ARCHITECTURES[machine]
+        start, size, count, names = (header[i] for i in (6, 11, 12, 13))
         # Every offset is checked before it is used, as files on disk can be damaged.
         if size != _SECTION.size or start + size * count > len(data) or names >= count:
             raise UnsupportedError("its table of sections is damaged")
@@ -230,6 +226,22 @@ class ObjectFile:
                 place = self.places[table.info] + offset
                 symbol = self.symbols[number]
                 yield Reference(place, size - offset, what & 0xFFFFFFFF, symbol, addend)
+
+
+def object_architecture(data: bytes) -> str:
+    """The architecture in an object file's header.
+
+    Raises
+    ------
+    UnsupportedError
+        If the header is not that of an object file for Linux on x86-64 or 64-bit Arm.
+    """
+    if len(data) < _HEADER.size or not data.startswith(BEGINNING):
+        raise UnsupportedError("it is no object file of 64 bits")
+    _, kind, machine, *_ = _HEADER.unpack_from(data)
+    if kind != _RELOCATABLE or machine not in ARCHITECTURES:
+        raise UnsupportedError("it is no object for x86-64 or 64-bit Arm")
+    return ARCHITECTURES[machine]
 
 
 def _check_loaded(section: ElfSection) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 import time
@@ -24,6 +25,8 @@ from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.store.keys import is_current, object_key
 from armpy_numba_acc.store.parallel_compile import CompileWorkers, compile_workers
 from armpy_numba_acc.store.settings import disk_entries
+
+_log = logging.getLogger("armpy.NumbaAcc")
 
 _KIND = "object"
 _LOCK = threading.RLock()
@@ -57,11 +60,24 @@ def kernel_addresses(
         # Under the lock: two threads that load one model would compile everything twice.
         missing = [k for k in dict.fromkeys(kernels) if (isa.key, k) not in _ADDRESSES]
         if missing:
-            codes = object_codes(missing, isa, num_processes)
+            codes = _without_foreign(object_codes(missing, isa, num_processes), isa)
             addresses = native.load_objects({kernel.symbol: code for kernel, code in codes.items()})
             for kernel in missing:
                 _ADDRESSES[isa.key, kernel] = addresses[kernel.symbol]
         return {kernel: _ADDRESSES[isa.key, kernel] for kernel in kernels}
+
+
+def _without_foreign(codes: Mapping[Kernel, bytes], isa: Isa) -> dict[Kernel, bytes]:
+    """The object codes, those that are not for this processor compiled anew."""
+    reasons = {kernel: native.why_foreign(code) for kernel, code in codes.items()}
+    foreign = [kernel for kernel, reason in reasons.items() if reason]
+    if not foreign:
+        return {**codes}
+    reason = f"the code of '{foreign[0].symbol}' cannot be used: {reasons[foreign[0]]}"
+    if missing := missing_compiler():
+        raise BackendUnavailableError(missing, where="NumbaAcc", actual=reason)
+    _log.warning("%d kernels are compiled anew: %s", len(foreign), reason)
+    return {**codes, **{kernel: _compiled(kernel, isa) for kernel in foreign}}
 
 
 def object_codes(
