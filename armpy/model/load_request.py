@@ -152,7 +152,7 @@ def check_unchanged(state: FileState) -> None:
     for path, before in state.items():
         now = _stamp(path)
         if now != before:
-            failed = "is gone" if now is None else "has changed since"
+            failed = "is gone" if now is None else "has changed since it was loaded"
             raise ParserError(f"the model file {failed}", where=path, fix="Load it again")
 
 

@@ -58,11 +58,13 @@ class FileRecipe:
         """
         # Stamps of files mean nothing on another machine: only what they hold tells.
         for path, digest in self.digests.items():
-            if _digest(path) != digest:
+            if (actual := _digest(path)) != digest:
                 raise ParserError(
-                    "the model file is not the one whose model was pickled",
+                    "the model file has changed since it was loaded",
                     where=path,
-                    fix="Pickle the model anew, or load the file by its path",
+                    expected=f"SHA-256 {digest}",
+                    actual=f"SHA-256 {actual}",
+                    fix="Load the file again",
                 )
         arguments = dict(self.arguments)
         if self.options is not None:

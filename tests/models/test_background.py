@@ -385,6 +385,33 @@ def test_what_another_process_cannot_have_is_compiled_here(
     assert compiler.compiled == [os.getpid()]
 
 
+@pytest.mark.parametrize("moment", ["why_not_elsewhere", "CompileProcess"])
+def test_a_network_whose_file_was_replaced_is_compiled_here(
+    compiler: GatedCompiler,
+    path: Path,
+    moment: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    step = getattr(tiers, moment)
+
+    def replace_file_before(*arguments: object) -> object:
+        path.write_bytes(doubled((3,)))
+        return step(*arguments)
+
+    monkeypatch.setattr(tiers, moment, replace_file_before)
+    compiler.open_gate()
+    with caplog.at_level("INFO", "armpy.execution"), load(path) as model:
+        model.warm_up()
+        assert answer(model, X) == FAST
+        assert model.placement is not None
+        assert model.placement.compilation is not None
+        where = model.placement.compilation.where
+    assert "the model file has changed since it was loaded" in where
+    assert "compiling in this process: " in caplog.text
+    assert compiler.compiled == [os.getpid()]
+
+
 def test_closing_ends_the_process_that_compiles(compiler: GatedCompiler, path: Path) -> None:
     model = load(path)
     wait_for(lambda: compiler.begun)

@@ -17,7 +17,7 @@ from typing import IO, Any, BinaryIO, NamedTuple
 from armpy.compiler.placement import Placement
 from armpy.core.file_ownership import cache_directory, make_own_folder
 from armpy.core.processes.helper import end_with_owner, end_with_parent, start_sending
-from armpy.errors import ArmpyError, BackendError
+from armpy.errors import ArmpyError, BackendError, ParserError
 from armpy.store.locks import locked
 from armpy.types import BackendId
 
@@ -265,6 +265,8 @@ def _answer(stream: BinaryIO, owner: int) -> tuple[str, object]:  # pragma: no c
     try:
         problem = compile_now(request)
         return ("error", BackendError(problem)) if problem else ("", None)
+    except ParserError as error:  # the application has parsed the file: it has changed since
+        return "unfit", str(error)
     except Exception as error:  # noqa: BLE001 - worker boundary: it is the answer
         return "error", _portable(error)
 

@@ -362,6 +362,7 @@ class Tiers:
         try:
             if outcome is not None and outcome.unfit:
                 exchange.where = f"in this process ({outcome.unfit})"
+                _log.info("compiling in this process: %s", outcome.unfit)
             elif outcome is not None and outcome.error is not None:
                 raise outcome.error
             self._exchange(network, exchange, is_on_disk=outcome is not None and not outcome.unfit)
