@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -131,3 +135,35 @@ def test_without_a_compiler_layers_run_elsewhere_and_placement_says_why(
     assert NO_COMPILER in report
     assert [r.getMessage() for r in caplog.records] == [f"NumbaAcc takes no layers: {NO_COMPILER}"]
     np.testing.assert_array_equal(result, expected())
+
+
+_FROM_A_DELETED_DIRECTORY = """
+import os, sys, tempfile
+import armpy
+place = tempfile.mkdtemp()
+os.chdir(place)
+os.rmdir(place)
+try:
+    armpy.load(sys.argv[1], backends=["NumbaAcc"])
+except armpy.ArmpyError as error:
+    print(error)
+os.chdir("/")
+armpy.load(sys.argv[1], backends=["NumbaAcc"]).close()
+print("loaded")
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="others keep directories that are used")
+def test_a_deleted_working_directory_is_named_by_the_error(tmp_path: Path) -> None:
+    model = Path("examples/digits/digits_int8.tflite").absolute()
+    ended = subprocess.run(
+        [sys.executable, "-c", _FROM_A_DELETED_DIRECTORY, str(model)],
+        env={**os.environ, "ARMPY_CACHE_DIR": str(tmp_path), "ARMPY_KERNELS": "off"},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert "FileNotFoundError" not in ended.stdout
+    assert "a working directory, which Numba asks for" in ended.stdout
+    assert "Change to a directory that exists" in ended.stdout
+    assert ended.stdout.endswith("loaded\n")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from functools import cache
 from importlib.util import find_spec
+
+from armpy.errors import BackendUnavailableError
 
 _NEEDED = ("numba", "llvmlite")
 
@@ -13,3 +16,23 @@ def missing_compiler() -> str:
     """Why nothing can be compiled in this process; empty if it can. Nothing is imported."""
     missing = [name for name in _NEEDED if find_spec(name) is None]
     return f"no compiler: pip install {' '.join(missing)}" if missing else ""
+
+
+def check_working_directory() -> None:
+    """Check that the working directory exists: Numba asks for it when it compiles.
+
+    Raises
+    ------
+    BackendUnavailableError
+        If it has been deleted.
+    """
+    try:
+        os.getcwd()
+    except FileNotFoundError as error:
+        raise BackendUnavailableError(
+            "kernels cannot be compiled",
+            where="NumbaAcc",
+            expected="a working directory, which Numba asks for",
+            actual="it has been deleted",
+            fix="Change to a directory that exists",
+        ) from error

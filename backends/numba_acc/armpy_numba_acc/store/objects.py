@@ -19,7 +19,7 @@ from armpy.backend import (
 from armpy.errors import BackendUnavailableError
 from armpy.store.entries import Entries
 from armpy_numba_acc import llvm, native, store  # packs: imported where a kernel is not kept
-from armpy_numba_acc.machine.compiler import missing_compiler
+from armpy_numba_acc.machine.compiler import check_working_directory, missing_compiler
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.store.keys import is_current, object_key
@@ -197,6 +197,7 @@ def _kept_or_made(kernel: Kernel, isa: Isa, entries: Entries, key: str) -> bytes
 
 def _compiled(kernel: Kernel, isa: Isa) -> bytes:
     """A kernel's object code, made now."""
+    check_working_directory()
     return llvm.build_kernel(kernel, isa)
 
 
