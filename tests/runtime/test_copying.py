@@ -142,7 +142,7 @@ def test_elements_beside_a_model_that_have_changed_are_not_taken_for_what_they_w
             pickle.dumps(loaded)
         with pytest.raises(ParserError, match=r"w\.bin: the model file has changed since"):
             loaded.reshape({"x": (2, 4)})
-    with pytest.raises(ParserError, match=r"w\.bin: the model file is not the one"):
+    with pytest.raises(ParserError, match=r"w\.bin: the model file has changed since it"):
         pickle.loads(copied)
 
 
