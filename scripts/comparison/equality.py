@@ -254,7 +254,8 @@ def _watched(case: _Case) -> Iterator[_Case]:
         more = [value for value in more if value not in graph.outputs]
         names = (f"watched {number}" for number in range(len(more)))
         outputs = (*graph.outputs, *more), (*graph.output_names, *names)
-        yield _Case(replace(graph, outputs=outputs[0], output_names=outputs[1]), case.calls)
+        watched = replace(graph, outputs=outputs[0], output_names=outputs[1], output_shapes=())
+        yield _Case(watched, case.calls)
 
 
 def _add_all(

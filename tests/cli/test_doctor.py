@@ -47,7 +47,7 @@ CAUSES = {
     "NullId": ("rejected", "its get_backend_id returned None"),
     "NullInstance": ("rejected", "its backend_factory returned None"),
     "OptimizeRaises": ("problem", r"ValueError\('the compiler does not know this pattern'\)"),
-    "OtherMajor": ("rejected", r"made for API version 1.5, which does not fit 2\.1\. The page"),
+    "OtherMajor": ("rejected", r"made for API version 1.5, which does not fit 2\.2\. The page"),
     "SegfaultAtImport": ("crashed", r"ended by SIGSEGV, at .*SegfaultAtImport_backend.py line \d+"),
     "SyntaxError": ("failed", r"SyntaxError: .*line 3\)"),
     "SystemExitAtImport": ("failed", "SystemExit: usage"),

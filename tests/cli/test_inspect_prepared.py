@@ -63,7 +63,7 @@ def test_the_model_is_described_as_the_original_is(command: Command, compiled: s
 def test_what_is_in_the_file_is_what_the_container_has(command: Command, compiled: str) -> None:
     found = document(command, compiled)["prepared"]
     container = open_container(compiled)
-    assert found["version"] == 2
+    assert found["version"] == 3
     assert found["armpy"] == armpy.__version__
     assert found["sections"] == {n: s.size for n, s in container.sections.items()}
     sizes = dict(found["bytes"])
@@ -97,7 +97,7 @@ def test_people_are_told_the_same(command: Command, compiled: str) -> None:
     code, out, err = command("inspect", compiled)
     assert (code, err) == (0, "")
     lines = [" ".join(line.split()) for line in out.splitlines()]
-    assert "Prepared file, version 2, by armpy " + armpy.__version__ in lines
+    assert "Prepared file, version 3, by armpy " + armpy.__version__ in lines
     assert "signature: none" in lines
     assert any(line.startswith("NumbaAcc cortex-a72 10 ") for line in lines)
     assert any(

@@ -10,6 +10,7 @@ from armpy.backend import (
     BackendOption,
     IBackendContext,
     IBackendInternal,
+    IBackendModelContext,
     ILayerSupport,
     IMemoryManager,
     ITensorHandle,
@@ -17,6 +18,7 @@ from armpy.backend import (
     IWorkloadFactory,
     NetworkResources,
     OptionScope,
+    OptionValues,
     PreparationRequest,
     Support,
     WorkloadInfo,
@@ -178,14 +180,19 @@ class Undescribed(Old):
 
 
 class DefaultsAreWrong(Old):
-    """Computes something else when it is given options, whatever they are."""
+    """Computes something else when the application gives options, whatever they are."""
 
     @property
     def options(self) -> Sequence[BackendOption]:
         return (BackendOption("fast", False, "Whether fast.", OptionScope.MODEL),)
 
+    def create_backend_specific_model_context(
+        self, model_options: OptionValues
+    ) -> IBackendModelContext:
+        return IBackendModelContext()  # made where the application gives options alone
+
     def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
-        return SometimesFactory(lambda *_: bool(network.model_options))
+        return SometimesFactory(lambda *_: network.model_context is not None)
 
 
 class FastIsWrong(DefaultsAreWrong):

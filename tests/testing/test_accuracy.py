@@ -172,7 +172,7 @@ def test_the_peer_is_measured_where_it_is_installed() -> None:
         ("execute=wrong", Status.INACCURATE, "its relative error is"),
         ("execute=nan", Status.INACCURATE, "its relative error is inf"),
         ("execute=raise", Status.FAILED, "the device reports a failure"),
-        ("execute=segfault", Status.CRASHED, "ended with code -11"),
+        ("execute=segfault", Status.CRASHED, "ended by SIGSEGV"),
         ("support=refuse", Status.UNSUPPORTED, "SampleFaulty runs no layer of it"),
         ("", Status.OK, ""),
     ],

@@ -117,9 +117,11 @@ def _filling(driven: Driven) -> TensorInfo:
 
 
 def _make_and_release(driven: Driven, info: TensorInfo, size_bytes: int) -> None:
-    """Make an arena, write to a tensor in it, and release it."""
+    """Make an arena, write to a tensor in it as an execution does, and release it."""
     arena = driven.factory.create_arena(size_bytes)
     if arena is None:
         raise NothingToKeepError("it has an arena only now and then")
-    poison(arena.create_tensor_handle(info, (0, 0), 0))
+    handle = arena.create_tensor_handle(info, (0, 0), 0)
+    with driven.held():  # a memory manager may have no memory between executions
+        poison(handle)
     arena.release()
