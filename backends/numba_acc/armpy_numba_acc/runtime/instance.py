@@ -435,7 +435,7 @@ class Instance:
         return ExecutionTimeoutError(
             "control flow takes too long",
             where=f"NumbaAcc / '{label}'",
-            expected=f"its end within {limit_s:g} s (loop_timeout_s)",
+            expected=f"its end within {limit_s:.2g} s (loop_timeout_s)",
             actual=f"{self._control[layout.CONTROL_TURNS]} turns and no end",
             fix="Raise loop_timeout_s, or set it to None for no limit, if it ends at all",
         )
