@@ -113,7 +113,8 @@ def nnapi_vectors() -> None:
 @click.option(
     *OUTPUT,
     type=click.Path(file_okay=False, writable=True),
-    help="Keep the smallest failing part of each failure in this folder, as test vectors.",
+    help="Keep the smallest failing part of each failure in this folder, as test vectors; in "
+    "armpy-random-graphs if left out.",
 )
 @dynamic_backends_option
 @json_option

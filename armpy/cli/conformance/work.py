@@ -24,6 +24,9 @@ from armpy.testing.result import CONTRACT
 _MOST_REASONS = 10
 """Rows of a table of reasons."""
 
+_FAILURES_FOLDER = "armpy-random-graphs"
+"""Default folder of failing random models, in the working directory."""
+
 
 def cases(
     context: click.Context,
@@ -112,15 +115,18 @@ def random_graphs(
     as_json: bool,
 ) -> None:
     """Make up valid NNAPI models and compare a backend's answers with CpuRef's."""
+    folder = Path(output or _FAILURES_FOLDER).absolute()
     result = run_random_graphs(
         backend,
         count,
         seed=seed,
         runtime_options=RuntimeOptions(dynamic_backends_path=dynamic_backends_path),
         jobs=jobs,
-        folder=output,
+        folder=folder,
     )
     _report(result, as_json=as_json)
+    if result.problems and not as_json:  # the document has the file of each failure
+        Printer().line(f"failing models are kept in {folder}")
     if not result.is_passed:
         context.exit(1)
 

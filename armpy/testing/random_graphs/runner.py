@@ -161,7 +161,8 @@ def keep(folder: Path | None, name: str, example: Example) -> str:
         return ""
     path = folder / f"{name}.json.gz"
     write_examples(path, [example])
-    return f"Kept in {path}: 'armpy conformance nnapi-vectors' runs it again"
+    # Without a colon and a blank: what follows the last one tells kinds of failures apart.
+    return f"Kept in {path}; 'armpy conformance nnapi-vectors' runs it again"
 
 
 def run_random_graphs(
