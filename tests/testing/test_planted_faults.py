@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 
+import numpy as np
 import pytest
 
 from armpy.backend import IBackendInternal
@@ -62,6 +63,17 @@ def test_a_planted_fault_is_found(name: str) -> None:
     last = results[-1]
     assert last.outcome.is_bad, [(r.case, r.outcome, r.text) for r in results][:5]
     assert planted.said in last.text
+
+
+def test_memory_that_was_freed_before_does_not_hide_growth() -> None:
+    size = 100_000  # from the heap of the C library, which keeps it
+    freed = [np.ones(size, np.uint8) for _ in range(2000)]
+    last = np.ones(size, np.uint8)  # keeps the heap from being shortened
+    freed.clear()
+    planted = GROWTH_FAULTS["growth/weights-per-load"]
+    results = judged(planted.make(), planted.area, stops=True)
+    assert results[-1].outcome.is_bad
+    assert last.all()
 
 
 AREAS = tuple(dict.fromkeys(planted.area for planted in FAULTS.values()))

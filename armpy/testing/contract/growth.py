@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import os
 import time
@@ -18,6 +19,9 @@ from armpy.testing.contract.case import ViolationError
 _WARM = 4
 _LEAST_COUNT = 12
 _ROUNDS = 8
+_FULL_POOL = 600
+"""Repetitions after which a bounded pool or cache counts as full."""
+
 _SETTLING_ROUNDS = 3
 _PAUSE_S = 0.1
 """Between the first rounds, and longer each time: other threads may be at work for a while."""
@@ -26,6 +30,11 @@ _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 _PROCESS = Path("/proc/self")
 _NOISE_BYTES = 1 << 19
 """Resident memory that comes and goes without a leak."""
+
+_release_free_memory = (
+    getattr(ctypes.CDLL(None), "malloc_trim", None) if os.name == "posix" else None
+)
+"""The C library's `malloc_trim`, where it has one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +76,7 @@ def check_growth(repetition: Repetition) -> None:
     needed = 2 if repetition.data_bytes else 1
     num_clean, problem = 0, ""
     with _frozen_objects(), _tracing(not repetition.data_bytes):
-        for number in range(_ROUNDS):
+        for number in range(max(_ROUNDS, -(-_FULL_POOL // (count + _WARM)))):
             time.sleep(_PAUSE_S * number if number < _SETTLING_ROUNDS else 0)
             for _ in range(_WARM):
                 repetition.action()
@@ -140,6 +149,9 @@ def _grown(
 def _gauge() -> dict[str, int]:
     """The present numbers of what a backend could keep by mistake."""
     gc.collect()
+    if _release_free_memory is not None:
+        # Memory that was freed but stays resident would hide new allocations.
+        _release_free_memory(0)
     counts = Counter(map(type, gc.get_objects()))
     handles = sum(count for kind, count in counts.items() if ITensorHandle in kind.__mro__)
     return {

@@ -349,6 +349,7 @@ class Instance:
         tensors: Sequence[Array],
         cancellation: Cancellation | None = None,
         time_left_s: float = math.inf,
+        timeout_s: float | None = None,
     ) -> None:
         """Execute once.
 
@@ -360,6 +361,8 @@ class Instance:
             What stops the execution.
         time_left_s : float
             How long each loop that lies in no other one may take.
+        timeout_s : float, optional
+            The configured limit, of which `time_left_s` is the rest. Used in errors.
 
         Raises
         ------
@@ -374,7 +377,7 @@ class Instance:
                 code.num_threads, code.worker, is_limited=code.is_limited
             )
         if self._code.has_loops:
-            self._run_loops(tensors, cancellation or self._never, time_left_s)
+            self._run_loops(tensors, cancellation or self._never, time_left_s, timeout_s)
         elif cancellation is not None:
             self._run_until(cancellation, tensors)
         elif self._function(*tensors):  # it has not run everything
@@ -406,7 +409,11 @@ class Instance:
         )
 
     def _run_loops(
-        self, tensors: Sequence[Array], cancellation: Cancellation, time_left_s: float
+        self,
+        tensors: Sequence[Array],
+        cancellation: Cancellation,
+        time_left_s: float,
+        timeout_s: float | None,
     ) -> None:
         """Run a program with loops, which comes back now and then to let Python do its own."""
         control, call = self._control, self._call
@@ -423,19 +430,19 @@ class Instance:
                     break
                 end = control[layout.CONTROL_END]
                 if end >= 0 and time.perf_counter_ns() >= end:
-                    raise self._timed_out(time_left_s)
+                    raise self._timed_out(timeout_s)
                 call[_START] = call[_FINISHED]
         finally:
             # Also behind an error: the next execution has to begin at the first command.
             call[_START] = 0
 
-    def _timed_out(self, limit_s: float) -> ExecutionTimeoutError:
+    def _timed_out(self, timeout_s: float | None) -> ExecutionTimeoutError:
         """The error for a loop that takes too long."""
         label = self._code.program.infos[self._call[_FINISHED]].label
         return ExecutionTimeoutError(
             "control flow takes too long",
             where=f"NumbaAcc / '{label}'",
-            expected=f"its end within {limit_s:.2g} s (loop_timeout_s)",
+            expected=f"its end within {timeout_s or 0:g} s (loop_timeout_s)",
             actual=f"{self._control[layout.CONTROL_TURNS]} turns and no end",
             fix="Raise loop_timeout_s, or set it to None for no limit, if it ends at all",
         )

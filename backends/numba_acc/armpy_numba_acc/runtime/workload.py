@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from armpy.backend.cancellation import current_cancellation
-from armpy.backend.control_flow import control_flow_time_left_s, loop_timeout_s
+from armpy.backend.control_flow import control_flow_time_left_s, current_timeout_s, loop_timeout_s
 from armpy.backend.memory.tensor_handle import HostTensorHandle
 from armpy.backend.workload import IWorkload
 from armpy_numba_acc.runtime.instance import Instance, LoadedCode
@@ -101,7 +101,7 @@ class ProgramWorkload(IWorkload):
         """Run the program once."""
         if self._code.has_loops:
             left_s = control_flow_time_left_s(self._timeout_s)
-            instance.run(tensors, cancellation, left_s)
+            instance.run(tensors, cancellation, left_s, current_timeout_s(self._timeout_s))
         else:
             instance.run(tensors, cancellation)
         if self._recorder is not None and instance.times_ns is not None:
