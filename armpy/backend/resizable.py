@@ -14,11 +14,12 @@ class IResizableProgram(ABC):
     Notes
     -----
     Asked for from backends with the capability ``TracedSizes``, from the third set of input shapes
-    of a network on; where one part is all of the network. Dimensions are `armpy.core.symbolic.Size`
-    there, which a backend finds by ``isinstance`` or `armpy.core.symbolic.is_traced`: arithmetic
-    with one gives another one, and comparing one is a condition under which the program holds. A
-    program that goes by them in any other way, as NumPy does, is for these sizes alone, and the
-    trace says so. What is decided by `armpy.core.symbolic.current` is no condition: it has to be
+    of a network or of a loop's body on, where all parts are one backend's. A part whose tensors all
+    have fixed sizes may be an ordinary program. Dimensions are `armpy.core.symbolic.Size` there,
+    which a backend finds by ``isinstance`` or `armpy.core.symbolic.is_traced`: arithmetic with one
+    gives another one, and comparing one is a condition under which the program holds. A program
+    that goes by them in any other way, as NumPy does, is for these sizes alone, and the trace says
+    so. What is decided by `armpy.core.symbolic.current` is no condition: it has to be
     right for all sizes. Where ``count`` is the product of the dimensions, a program that is no more
     than that has ``[count]`` as `needed`, and ``numbers[count.number], 0`` as what `for_sizes`
     gives.

@@ -142,7 +142,7 @@ class LoadedNetwork:
         name = self._subgraphs.graph_names.get(graph, "")
         self._planner = Planner(self._subgraphs, LoadedNetwork, name, wanted, is_inner=is_inner)
         about_symbolic = self.graph, self.backends, evaluator, settings
-        self._symbolic = SymbolicPrograms(*about_symbolic, is_possible=not (is_inner or wanted))
+        self._symbolic = SymbolicPrograms(*about_symbolic, is_possible=not wanted)
         # One for the outer network and those inside, which make plans from each other's calls: with
         # a lock each, two threads could wait for each other.
         self._lock = self._subgraphs.lock

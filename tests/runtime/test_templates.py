@@ -12,7 +12,7 @@ import pytest
 from armpy_numba_acc.program import sharing
 from armpy_numba_acc.program.offered import offer_constants, offered_constants
 
-from armpy.compiler import OptimizerOptions
+from armpy.compiler import OptimizedNetwork, OptimizerOptions, optimize_graph
 from armpy.compiler.passes.context import PassContext
 from armpy.core.symbolic import SymbolicTrace
 from armpy.errors import InvalidArgumentError, MemoryLimitError
@@ -44,9 +44,10 @@ from armpy.ops import (
     Transpose,
 )
 from armpy.ops.operation import Array
+from tests.support.control_flow import growing
 from tests.support.effort import IS_FULL
 from tests.support.fake_backends import runtime_of
-from tests.support.networks import ADD, RELU, chain, f32
+from tests.support.networks import ADD, RELU, chain, f32, floats, ints
 
 WIDTH, HEADS = 32, 2
 BACKENDS = ["NumbaAcc", "CpuRef"]
@@ -308,6 +309,25 @@ def _fixing(begin: Callable[..., None]) -> Callable[..., None]:
             trace.fix(size)
 
     return begin_and_fix
+
+
+def test_a_growing_loop_is_compiled_for_its_first_turns_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its body has a layer of a fixed shape, the counter's, in a program of its own."""
+    num_compiled = 0
+
+    def optimize(*arguments: Any) -> OptimizedNetwork:  # Any: they are passed on
+        nonlocal num_compiled
+        num_compiled += 1
+        return optimize_graph(*arguments)
+
+    monkeypatch.setattr("armpy.execution.programs.planning.optimize_graph", optimize)
+    model = Model(growing(40), Runtime(RuntimeOptions(BACKENDS)))
+    for first in (0, 7):
+        _, grown = model(ints(first), floats(9, 8))
+        np.testing.assert_array_equal(grown, [9, 8, *[1] * (40 - first)])
+    assert num_compiled <= 6
 
 
 def test_more_memory_than_is_allowed_is_told_as_ever() -> None:

@@ -25,7 +25,6 @@ from armpy.execution.memory_limits import check_layers
 from armpy.execution.steps.control_flow import Shapes
 from armpy.graph import Graph, Layer, Value
 from armpy.ops.backend_internal import PreCompiled
-from armpy.ops.operation import Operation
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.plugins.proxy.guarded_call import ask_method, describe
 from armpy.profiling import phase
@@ -207,8 +206,8 @@ class SymbolicPrograms:
         graph = self._shaped(given, backends)  # type: ignore[arg-type]  # sizes for integers
         check_layers(graph, self._settings.memory_limit_bytes)
         network = optimize_graph(graph, backends, self._settings.optimizer)
-        programs = [layer.operation for layer in network.graph.layers]
-        if not all(_is_resizable(operation) for operation in programs) or network.memory.arenas:
+        holds = all(_is_resizable(layer) or _is_fixed(layer) for layer in network.graph.layers)
+        if not holds or network.memory.arenas:
             return None
         shaped = partial(self._shaped, backends=self._backends)
         try:
@@ -232,9 +231,18 @@ class SymbolicPrograms:
         ]
 
 
-def _is_resizable(operation: Operation) -> bool:
+def _is_resizable(layer: Layer) -> bool:
     """Whether a layer is a program for traced sizes."""
+    operation = layer.operation
     return isinstance(operation, PreCompiled) and isinstance(operation.program, IResizableProgram)
+
+
+def _is_fixed(layer: Layer) -> bool:
+    """Whether a layer is a program of which no tensor has a traced size."""
+    tensors = [value for value in (*layer.inputs, *layer.outputs) if value is not None]
+    return isinstance(layer.operation, PreCompiled) and not any(
+        isinstance(dim, Size) for value in tensors for dim in value.info.shape or ()
+    )
 
 
 class SymbolicProgram:
@@ -360,6 +368,8 @@ def _value(value: Value, dims: Sequence[tuple[bool, int]], numbers: Sequence[Num
 
 def _needed(network: OptimizedNetwork, layer: Layer) -> tuple[object, ...]:
     """What a compiled layer's program says that it follows from."""
+    if not _is_resizable(layer):
+        return ()
     program = layer.operation.program  # type: ignore[attr-defined]
     needed: Sequence[object] = ask_method(network.backend_of(layer), Sequence, program, "needed")
     return tuple(needed)
@@ -372,6 +382,11 @@ def _layer(
     numbers: Sequence[Number],
 ) -> tuple[Layer, int]:
     """A compiled layer for other sizes, and what its program needs."""
+    inputs = tuple([value and values.get(value, value) for value in layer.inputs])
+    outputs = tuple([values[value] for value in layer.outputs])
+    if not _is_resizable(layer):
+        made = Layer(layer.id, layer.name, layer.operation, inputs, outputs, layer.origins)
+        return made, layer.operation.working_bytes  # type: ignore[attr-defined]
     program = layer.operation.program  # type: ignore[attr-defined]
     answer = ask_method(backend_id, tuple, program, "for_sizes", numbers)
     # Exactly an int: True is one by inheritance, and a class of a vendor's may compute otherwise.
@@ -382,9 +397,7 @@ def _layer(
             expected="a program, and an int of at least 0",
             actual=describe(answer),
         )
-    made, arena_bytes = answer
-    inputs = tuple([value and values.get(value, value) for value in layer.inputs])
-    outputs = tuple([values[value] for value in layer.outputs])
+    resized, arena_bytes = answer
     shapes = tuple([value.info.known_shape for value in outputs])
-    operation = PreCompiled(made, shapes, arena_bytes)
+    operation = PreCompiled(resized, shapes, arena_bytes)
     return Layer(layer.id, layer.name, operation, inputs, outputs, layer.origins), arena_bytes
