@@ -40,6 +40,8 @@ from armpy.backend.memory.device_memory import (
     MemoryRole as MemoryRole,
 )
 from armpy.backend.extension import (
+    OEM_EXTENSION as OEM_EXTENSION,
+    OEM_OPERATION_ID as OEM_OPERATION_ID,
     CreateOperation as CreateOperation,
     Extension as Extension,
     ExtensionOperand as ExtensionOperand,

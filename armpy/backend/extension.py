@@ -15,6 +15,12 @@ from armpy.tensor import TensorInfo
 LARGEST_EXTENSION_ID = 0xFFFF
 """Largest number of an operand type or operation within its extension."""
 
+OEM_EXTENSION = "android.oem"
+"""Name of the extension by which a backend opts in to NNAPI's deprecated ``OEM_OPERATION``."""
+
+OEM_OPERATION_ID = 10000
+"""Number of ``OEM_OPERATION`` in `OEM_EXTENSION`."""
+
 _Entry = TypeVar("_Entry", "ExtensionOperandType", "ExtensionOperation")
 _NAME = re.compile(r"[a-z0-9_]+(\.[a-z0-9_]+)+")
 _MAX_NAME_LENGTH = 253
@@ -154,7 +160,9 @@ class Extension:
     Notes
     -----
     Backends that have the same extension declare the same operand types, and get its
-    operations from one package.
+    operations from one package. A backend that runs NNAPI's ``OEM_OPERATION`` declares the
+    extension `OEM_EXTENSION` with an operation of the number `OEM_OPERATION_ID`. OEM tensors and
+    scalars are vectors of UNSIGNED8 there.
 
     References
     ----------

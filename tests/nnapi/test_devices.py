@@ -133,7 +133,7 @@ def test_of_unknown_shapes_devices_are_asked_about_examples(manager: DeviceManag
     assert reference.get_supported_operations(model) == [True, True]
 
 
-def test_nobody_supports_an_oem_operation(manager: DeviceManager) -> None:
+def test_an_oem_operation_needs_a_backend_that_opts_in(manager: DeviceManager) -> None:
     model = Model(manager)
     a, b, blob = add_operands(model, FLOAT_2, FLOAT_2, OperandType(OperandCode.OEM_SCALAR))
     model.set_operand_value(blob, b"of any length")
@@ -142,7 +142,7 @@ def test_nobody_supports_an_oem_operation(manager: DeviceManager) -> None:
     model.finish()
     answer = manager.get_supported_operations_for_devices(model, manager.devices)
     assert answer == [False]
-    with fails(ResultCode.BAD_DATA, "OEM_OPERATION: no backend has this operation"):
+    with fails(ResultCode.BAD_DATA, "no backend has the vendor extension 'android.oem'"):
         Compilation(model).finish()
 
 

@@ -162,6 +162,8 @@ class Operand:
     @property
     def shape(self) -> Shape | None:
         """Dimensions as the core has them: None where not known, or for an unknown rank."""
+        if self.type == OperandCode.OEM_SCALAR:  # only its driver knows how long it is
+            return (None if self.data is None else len(self.data),)
         if not self.is_tensor:
             return self.element_shape
         if not self.dimensions:
@@ -209,7 +211,6 @@ class Operand:
         # Any byte but 0 is true in NNAPI; NumPy's bool is 0 or 1.
         if dtype == np.bool_:
             stored = stored != 0
-        # Only its driver knows how long an OEM scalar is, so it has no shape here.
         if self.type == OperandCode.OEM_SCALAR:
             return stored
         return stored.reshape((*self.dimensions, *self.element_shape))

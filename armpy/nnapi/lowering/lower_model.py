@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
+from armpy.backend import OEM_EXTENSION
 from armpy.errors import BackendCapabilityError, LayerValidationError
 from armpy.graph import Graph, Value
 from armpy.graph.network import Network
@@ -188,10 +189,15 @@ def layer_levels(description: ModelDescription, levels: Levels) -> dict[str, int
     graphs = (description.main, *description.referenced)
     for graph, found in zip(graphs, levels, strict=True):
         for number, (node, level) in enumerate(zip(graph.operations, found, strict=True)):
-            if not is_extension(node.type):  # who has the extension has its operations
+            if not _is_vendors(node.type):  # who has the extension has its operations
                 name = layer_name(node, number)
                 by_name[name] = max(level, by_name.get(name, 0))
     return by_name
+
+
+def _is_vendors(code: int) -> bool:
+    """Whether an operation is a vendor's: of an extension, or ``OEM_OPERATION``."""
+    return is_extension(code) or code == OperationCode.OEM_OPERATION
 
 
 class _ModelLowerer:
@@ -240,7 +246,7 @@ class _ModelLowerer:
         ins = [subgraph.operands[index] for index in node.inputs]
         outs = [subgraph.operands[index] for index in node.outputs]
         inputs = [values[index] for index in node.inputs]
-        if is_extension(node.type):
+        if _is_vendors(node.type):
             return self._extension_operation(net, node.type, ins, outs, inputs, number)
         operation: Operation
         # What an IF or WHILE goes without, its models go without, too.
@@ -273,7 +279,7 @@ class _ModelLowerer:
         number: int,
     ) -> Sequence[Value]:
         """Add an operation of a vendor extension."""
-        names = self._description.extensions
+        names = {0: OEM_EXTENSION, **self._description.extensions}
         # A vendor's code is shown operands only, which therefore have to say what is left out.
         given = [
             replace(operand, lifetime=Lifetime.NO_VALUE) if value is None else operand

@@ -167,13 +167,12 @@ class _Inquiry:
         self, operands: Sequence[Operand], node: OperationNode, level: int
     ) -> tuple[Answer, list[Dimensions]]:
         """The answer for one operation, and what it says of its outputs' dimensions."""
-        if node.type == OperationCode.OEM_OPERATION:
-            return Support.no(ReasonCode.OPERATION, "no backend has OEM operations"), []
         if node.type in CONTROL_FLOW_CODES:
             return self._control_flow(operands, node)
         runtime = self._runtimes(level)
         # Not by asking it: shapes that are known in an execution only are no obstacle to it.
-        if node.type in tuple(OperationCode) and runtime is not None and _has_reference(runtime):
+        is_own = node.type in tuple(OperationCode) and node.type != OperationCode.OEM_OPERATION
+        if is_own and runtime is not None and _has_reference(runtime):
             return Support.yes(), []
         try:
             alone = lowered_alone(self._description, operands, node, self._extensions)
