@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self
 from armpy.backend.caches import IBackendCache
 from armpy.backend.capabilities import Capabilities
 from armpy.backend.context import IBackendContext, IBackendModelContext, IBackendProfilingContext
-from armpy.backend.devices import DeviceInfo
+from armpy.backend.devices import DeviceFigures, DeviceInfo
 from armpy.backend.layer_support import ILayerSupport
 from armpy.backend.memory.device_memory import DeviceMemoryRequest, IDeviceMemory
 from armpy.backend.memory.memory import ICustomAllocator, IMemoryManager
@@ -129,6 +129,21 @@ class IBackendInternal(ABC):
         Notes
         -----
         Shown by ``armpy devices``.
+        """
+        return None
+
+    def get_typical_figures(self, device: str) -> DeviceFigures | None:
+        """Return speed and power of devices of the same kind; None if they are not known.
+
+        Parameters
+        ----------
+        device : str
+            Name of one of `get_devices`.
+
+        Notes
+        -----
+        Reported where the device does not declare figures and was not measured on this machine.
+        They have no influence on placement.
         """
         return None
 

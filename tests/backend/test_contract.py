@@ -65,6 +65,7 @@ def test_four_methods_make_a_backend() -> None:
     }
     assert backend.get_devices() == (DeviceInfo(device_type=DeviceType.OTHER),)
     assert backend.get_free_memory("") is None
+    assert backend.get_typical_figures("") is None
     assert backend.get_programs() is None
     assert backend.version == ""
     assert list(backend.options) == []

@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from armpy_numba_acc import NumbaBackend
 
+from armpy.backend import DeviceFigures, PerformanceFigures
 from armpy.cli.__main__ import main
 from armpy.compiler.devices import FiguresStore, machine_identity
 from armpy.execution import Runtime, RuntimeOptions
@@ -69,10 +71,22 @@ def test_a_calibration_is_kept_and_shown(capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_without_figures_the_command_that_measures_them_is_named(
-    capsys: pytest.CaptureFixture[str],
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(NumbaBackend, "get_typical_figures", lambda self, device: None)
     assert main(["devices"]) == 0
     assert "figures: none; run 'armpy calibrate'" in capsys.readouterr().out
+
+
+def test_typical_figures_are_shown_as_such(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    figures = DeviceFigures({DataType.FLOAT32: PerformanceFigures(0.25, 0.5)})
+    monkeypatch.setattr(NumbaBackend, "get_typical_figures", lambda self, device: figures)
+    assert main(["devices"]) == 0
+    shown = capsys.readouterr().out
+    assert "figures, typical (run 'armpy calibrate' to measure this machine)" in shown
+    assert "0.25" in shown
 
 
 def test_a_calibration_as_json_has_everything(capsys: pytest.CaptureFixture[str]) -> None:

@@ -256,6 +256,35 @@ def test_without_either_nothing_is_known(tmp_path: Path) -> None:
     assert facts.figures_source is FigureSource.ASSUMED
 
 
+class Typical(Declaring):
+    """States figures of devices of its kind."""
+
+    def __init__(self, figures: DeviceFigures) -> None:
+        super().__init__(None)
+        self._typical = figures
+
+    def get_typical_figures(self, device: str) -> DeviceFigures:
+        return self._typical
+
+
+def test_typical_figures_stand_for_a_device_that_was_not_measured(tmp_path: Path) -> None:
+    store = FiguresStore(tmp_path)
+    backend = BackendProxy(Typical(DECLARED))
+    facts = device_facts(backend, store)
+    assert (facts.figures, facts.figures_source) == (DECLARED, FigureSource.TYPICAL)
+    store.write(record())
+    facts = device_facts(backend, store)
+    assert (facts.figures, facts.figures_source) == (record().figures, FigureSource.MEASURED)
+
+
+def test_typical_figures_that_cannot_be_are_not_used(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    facts = device_facts(BackendProxy(Typical(tensors(-1.0))), FiguresStore(tmp_path))
+    assert (facts.figures, facts.figures_source) == (None, FigureSource.ASSUMED)
+    assert "exec_time is no figure" in caplog.text
+
+
 def tensors(exec_time: Any, power_usage: Any = 1.0) -> DeviceFigures:
     return DeviceFigures({DataType.FLOAT32: PerformanceFigures(exec_time, power_usage)})
 

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 from armpy.cli.printer import Printer
-from armpy.compiler.devices import FiguresStore, device_facts, machine_identity
+from armpy.compiler.devices import FigureSource, FiguresStore, device_facts, machine_identity
 from armpy.compiler.devices.records import figures_fields
 from armpy.core.units import bytes_text
 from armpy.errors import ArmpyError
@@ -76,7 +76,10 @@ def print_devices(reports: Sequence[DeviceReport]) -> None:
         if facts.figures is None:
             printer.line("figures: none; run 'armpy calibrate'")
             continue
-        printer.line(f"figures, {facts.figures_source.value}, against CpuRef; lower is better:")
+        source = facts.figures_source.value
+        if facts.figures_source is FigureSource.TYPICAL:
+            source += " (run 'armpy calibrate' to measure this machine)"
+        printer.line(f"figures, {source}, against CpuRef; lower is better:")
         printer.table(["operands", "time>", "power>"], figure_rows(facts.figures))
 
 

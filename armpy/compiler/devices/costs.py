@@ -18,6 +18,7 @@ class FigureSource(enum.StrEnum):
 
     MEASURED = "measured"
     DECLARED = "declared"
+    TYPICAL = "typical"
     ASSUMED = "assumed"
 
 

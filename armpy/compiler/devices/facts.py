@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, field
 
 from armpy.backend import (
@@ -12,8 +13,12 @@ from armpy.backend import (
 )
 from armpy.compiler.devices.costs import FigureSource
 from armpy.compiler.devices.store import FiguresStore
+from armpy.errors import ArmpyError
+from armpy.plugins.proxy.figure_checks import check_figures
 from armpy.plugins.proxy.guard import device_of, keeps_programs
 from armpy.types import REFERENCE_BACKEND_ID, BackendId, DataType, DeviceType
+
+_log = logging.getLogger("armpy.compiler")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +41,8 @@ class DeviceFacts:
     figures : DeviceFigures, optional
         Speed and power against CpuRef; None if they are not known.
     figures_source : FigureSource
-        DECLARED by the backend, or MEASURED; ASSUMED if there are none. Those of CpuRef are 1 by
-        definition, and so DECLARED.
+        DECLARED by the backend, MEASURED here, or TYPICAL of devices of its kind; ASSUMED if there
+        are none. Those of CpuRef are 1 by definition, and so DECLARED.
     device : DeviceInfo
         The device itself, and how it computes.
     others : tuple of str
@@ -87,8 +92,11 @@ def device_facts(backend: IBackendInternal, store: FiguresStore | None = None) -
     if figures is None:
         record = (store or FiguresStore()).read(backend.get_id(), backend.version)
         figures = record.figures if record else None
-        source = FigureSource.MEASURED if record else FigureSource.ASSUMED
+        source = FigureSource.MEASURED
     device, num_files = device_of(backend), int(keeps_programs(backend))
+    if figures is None:
+        figures = _typical_figures(backend, device.name)
+        source = FigureSource.TYPICAL if figures else FigureSource.ASSUMED
     return DeviceFacts(
         backend.get_id(),
         device.device_type,
@@ -110,6 +118,19 @@ def declared_figures(backend: IBackendInternal) -> DeviceFigures | None:
     if backend.get_id() == REFERENCE_BACKEND_ID:
         return _reference_figures()
     return device_of(backend).figures
+
+
+def _typical_figures(backend: IBackendInternal, device: str) -> DeviceFigures | None:
+    """Speed and power of devices of the same kind; None if they are not known or cannot be."""
+    figures = backend.get_typical_figures(device)
+    if figures is None:
+        return None
+    try:
+        return check_figures(figures, backend.get_id())
+    except ArmpyError as error:
+        # Networks run without them.
+        _log.warning("figures are not used: %s", error)
+        return None
 
 
 def _reference_figures() -> DeviceFigures:

@@ -12,6 +12,7 @@ from armpy.backend import (
     BackendOption,
     Capabilities,
     Capability,
+    DeviceFigures,
     DeviceInfo,
     DeviceMemoryRequest,
     Extension,
@@ -156,6 +157,7 @@ class BackendProxy(IBackendInternal):
     create_workload_factory = _asks(_C.create_workload_factory, IWorkloadFactory)
     get_default_allocator = _asks(_C.get_default_allocator, ICustomAllocator, _NOTHING)
     get_free_memory = _asks(_C.get_free_memory, int, _NOTHING)
+    get_typical_figures = _asks(_C.get_typical_figures, DeviceFigures, _NOTHING)
     get_layer_support = _asks(_C.get_layer_support, ILayerSupport)
     get_programs = _asks(_C.get_programs, IPrograms, _NOTHING)
     optimize_subgraph_view = _asks(_C.optimize_subgraph_view, OptimizationViews)

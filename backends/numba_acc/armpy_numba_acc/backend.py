@@ -11,6 +11,7 @@ from armpy.backend import (
     BackendOption,
     Capabilities,
     Capability,
+    DeviceFigures,
     DeviceInfo,
     IBackendCache,
     IBackendInternal,
@@ -36,6 +37,8 @@ from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy.types import BackendId, DeviceType
 from armpy_numba_acc.machine.compiler import missing_compiler
+from armpy_numba_acc.machine.device_figures import device_figures
+from armpy_numba_acc.machine.processors.features import this_processor
 from armpy_numba_acc.options import OPTIONS, ResolvedOptions, known_figures, matrix_unit_state
 from armpy_numba_acc.passes.support import support
 from armpy_numba_acc.program.limits import GivenBackError
@@ -71,6 +74,10 @@ class NumbaBackend(IBackendInternal):
     def get_devices(self) -> Sequence[DeviceInfo]:
         """A processor with compiled code."""
         return (DeviceInfo(device_type=DeviceType.CPU_COMPILED),)
+
+    def get_typical_figures(self, device: str) -> DeviceFigures | None:
+        """Those measured on processors with the same instructions."""
+        return device_figures(this_processor())
 
     @property
     def version(self) -> str:

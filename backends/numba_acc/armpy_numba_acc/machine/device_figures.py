@@ -1,0 +1,42 @@
+"""Speed and power of processors of a kind against CpuRef, as ``armpy calibrate`` measured them."""
+
+from __future__ import annotations
+
+from armpy.backend import DeviceFigures, PerformanceFigures
+from armpy.types import DataType
+from armpy_numba_acc.machine.processors.features import Processor
+
+
+def _both(ratio: float) -> PerformanceFigures:
+    """Time and power: a processor's power is the time that its threads compute."""
+    return PerformanceFigures(ratio, ratio)
+
+
+_AVX2 = DeviceFigures(
+    tensors={DataType.FLOAT32: _both(0.18), DataType.QASYMM_S8: _both(0.13)},
+    scalars={
+        DataType.FLOAT32: _both(0.53),
+        DataType.FLOAT16: _both(0.41),
+        DataType.SIGNED32: _both(0.53),
+        DataType.BOOLEAN: _both(0.61),
+    },
+)
+"""AMD Zen 3: AVX2 without VNNI."""
+
+_VNNI = DeviceFigures(
+    tensors={
+        DataType.FLOAT32: _both(0.19),
+        DataType.QASYMM_S8: _both(0.14),
+        DataType.FLOAT16: _both(0.09),
+    },
+    if_=_both(0.76),
+    while_=_both(0.12),
+)
+"""Intel Xeon with VNNI."""
+
+
+def device_figures(processor: Processor) -> DeviceFigures | None:
+    """Figures of processors with the same instructions; None if none were measured."""
+    if processor.features & {"avx512vnni", "avxvnni"}:
+        return _VNNI
+    return _AVX2 if "avx2" in processor.features else None
