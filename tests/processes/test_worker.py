@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import socket
 import struct
 import sys
 import time
@@ -150,6 +151,27 @@ def test_worker_that_gives_no_answer_in_time_is_ended(worker: Worker) -> None:
     assert time.monotonic() - start < 30
     assert worker.is_late
     assert worker.exit_code is None
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
+def test_an_answer_that_comes_byte_by_byte_has_the_same_limit(worker: Worker) -> None:
+    ask(worker, "echo", 1)
+    start = time.monotonic()
+    with pytest.raises(DeadObjectError, match=r"it gave no answer within 0\.5 s"):
+        ask(worker, "drip", 0.02, timeout_s=0.5)
+    assert time.monotonic() - start < 15
+    assert worker.is_late
+
+
+def test_a_keeper_that_tells_no_number_is_not_waited_for_without_end(
+    worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        monkeypatch.setattr("armpy.core.processes.worker._STOP_S", 0.1)
+        monkeypatch.setattr(worker, "_life", ours)
+        monkeypatch.setattr(worker, "_pid", None)
+        assert worker.pid == worker._process.pid
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import struct
 import subprocess
 import sys
 import time
@@ -42,6 +43,14 @@ class Obedient:
 
     def sleep(self, duration_s: float) -> Mapping[str, object]:
         time.sleep(duration_s)
+        return {}
+
+    def drip(self, interval_s: float) -> Mapping[str, object]:
+        """Write an answer byte by byte, without an end."""
+        answer = struct.pack("<I", 1000) + b" " * 1000
+        for number in range(len(answer)):
+            self.write_raw(answer[number : number + 1])
+            time.sleep(interval_s)
         return {}
 
     def start_child(self) -> Mapping[str, object]:

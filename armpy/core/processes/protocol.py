@@ -14,6 +14,7 @@ import os
 import pickle
 import socket
 import struct
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -84,21 +85,30 @@ def send_answer(connection: socket.socket, answer: Mapping[str, object]) -> None
     connection.sendall(_LENGTH.pack(len(payload)) + payload)
 
 
-def receive_answer(connection: socket.socket) -> dict[str, Any]:  # Any: the reader checks
+def receive_answer(
+    connection: socket.socket, timeout_s: float
+) -> dict[str, Any]:  # Any: the reader checks
     """The answer to a request.
+
+    Parameters
+    ----------
+    connection : socket
+    timeout_s : float
+        For the whole answer, however many pieces it comes in.
 
     Raises
     ------
     WorkerGoneError
         If there is none, or it is no answer.
     OSError
-        If the connection fails, or its time-out passes.
+        If the connection fails, or the time-out passes.
     """
+    end_s = time.monotonic() + timeout_s
     try:
-        (length,) = _LENGTH.unpack(_received(connection, _LENGTH.size))
+        (length,) = _LENGTH.unpack(_received(connection, _LENGTH.size, end_s))
         if length > MAX_ANSWER_BYTES:
             raise WorkerGoneError(f"its answer is said to have {length} bytes")
-        answer = json.loads(_received(connection, length))
+        answer = json.loads(_received(connection, length, end_s))
     except EOFError as error:
         raise WorkerGoneError("it closed the connection") from error
     except (ValueError, RecursionError) as error:
@@ -108,10 +118,15 @@ def receive_answer(connection: socket.socket) -> dict[str, Any]:  # Any: the rea
     return answer
 
 
-def _received(connection: socket.socket, length: int) -> bytes:
-    """Exactly so many bytes."""
+def _received(connection: socket.socket, length: int, end_s: float | None = None) -> bytes:
+    """Exactly so many bytes; raises TimeoutError at a time by `time.monotonic`."""
     pieces = bytearray()
     while len(pieces) < length:
+        if end_s is not None:
+            left_s = end_s - time.monotonic()
+            if left_s <= 0:
+                raise TimeoutError
+            connection.settimeout(left_s)
         piece = connection.recv(min(length - len(pieces), 1 << 20))
         if not piece:
             raise EOFError

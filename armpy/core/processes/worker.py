@@ -151,11 +151,13 @@ class Worker:
 
     @property
     def pid(self) -> int:
-        """The process's number; its keeper's, if it has ended before there was one."""
+        """The process's number; its keeper's, if that has not told it."""
         with self._pid_lock:
             if self._pid is None:
                 told = b""
-                with suppress(OSError):  # it has been left to the process this was forked from
+                # It has been left to the process this was forked from, or its keeper is stopped.
+                with suppress(OSError):
+                    self._life.settimeout(_STOP_S)
                     told = self._life.recv(PID.size)
                 self._pid = PID.unpack(told)[0] if len(told) == PID.size else self._process.pid
             return self._pid
@@ -208,7 +210,7 @@ class Worker:
                 send_request(self._connection, request, descriptors)
                 if is_own_time:
                     await_answer(self._connection, self.pid, timeout_s)
-                answer = receive_answer(self._connection)
+                answer = receive_answer(self._connection, min(timeout_s, _LONGEST_S))
             except TimeoutError as error:
                 self.is_late = True
                 self.kill(f"it gave no answer within {timeout_s:g} s")
