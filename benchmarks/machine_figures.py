@@ -18,10 +18,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-
 import armpy
 from benchmarks.common import description, keep_to_cores, write_json
+from benchmarks.peers import random_inputs
 
 VARIABLE = "ARMPY_NUMBA_MACHINE"
 FIGURES = ("measured", "typical")
@@ -38,10 +37,7 @@ def load_with(figures: str, path: Path) -> armpy.Model:
 def compare(path: Path, seconds: float) -> dict[str, float]:
     """Milliseconds of a call with each kind of figures, and the median of the rounds' ratios."""
     models = {figures: load_with(figures, path) for figures in FIGURES}
-    inputs = [
-        np.zeros([size or 1 for size in spec.shape or ()], spec.data_type.dtype)
-        for spec in models["typical"].inputs
-    ]
+    inputs = random_inputs(models["typical"])
     for model in models.values():
         model(*inputs)
     begin_s = time.perf_counter()

@@ -58,7 +58,9 @@ so.
   the file, from shapes, or from integers that a call gives (then what reads them is prepared once
   per value). An input that is a sequence `x` becomes inputs `x[0]`, `x[1]` ...; the option
   `structures='{"x": 2}'` says how many (null: an empty optional; true: one with a tensor). As an
-  output, `x` is its length. Loops that carry sequences are written out.
+  output, `x` is its length. Loops that carry sequences are written out. `armpy.model.onnx_backend`,
+  the interface of the package `onnx`, takes and returns whole sequences and optionals; `armpy.load`
+  does not.
 - **Elements beside the model** (external data) are mapped, from regular files in the model's
   folder only, links followed; a size that does not fit is an error. Such models are loaded by
   path.

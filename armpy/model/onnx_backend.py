@@ -2,7 +2,7 @@
 
 Examples
 --------
->>> from armpy import onnx_backend                                  # doctest: +SKIP
+>>> from armpy.model import onnx_backend                            # doctest: +SKIP
 >>> (output,) = onnx_backend.prepare(model).run([image])            # doctest: +SKIP
 
 References
