@@ -19,9 +19,10 @@ from armpy.testing.conformance import cases_for  # of this checkout
 from tests.support.lying_backends import options_for  # of this checkout
 from tests.support.planted_faults import FAULTS, Planted  # of this checkout
 from tests.support.planted_growth import GROWTH_FAULTS  # of this checkout
+from tests.support.planted_manners import MANNERS_FAULTS  # of this checkout
 from tests.support.planted_sharing import SHARING_FAULTS  # of this checkout
 
-EVERY_FAULT: Mapping[str, Planted] = FAULTS | GROWTH_FAULTS | SHARING_FAULTS
+EVERY_FAULT: Mapping[str, Planted] = FAULTS | GROWTH_FAULTS | MANNERS_FAULTS | SHARING_FAULTS
 
 
 def first_bad(planted: Planted) -> CaseResult | None:

@@ -45,6 +45,18 @@ class IBackendInternal(ABC):
     Public methods of a subclass that are called nearly as one of these are refused when the backend
     is loaded, as nobody would call them.
 
+    Notes
+    -----
+    Settings of the process belong to the application. A backend, and all objects that it makes,
+    leave as they are: environment variables, the working directory, signal handlers and masks, CPU
+    affinity, the state of `random` and `numpy.random`, NumPy's error handling, rounding modes, the
+    locale, the root logger. Standard output and standard error are the application's as well:
+    messages go through `logging`. Infinities and NaNs are answers: workloads raise no
+    FloatingPointError where the application has called ``np.seterr(all="raise")``.
+
+    An execution in a forked child of the process gives right answers or raises an error. It neither
+    waits for threads that only the parent has, nor ends the child.
+
     References
     ----------
     Arm NN IBackendInternal.

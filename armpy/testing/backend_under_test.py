@@ -19,6 +19,7 @@ from armpy.store.settings import CompilationCaching
 from armpy.testing.answers import Answers
 from armpy.testing.case import Case, Neighbour
 from armpy.testing.pattern import Pattern, declared_patterns
+from armpy.testing.process_state import ProcessState
 from armpy.types import REFERENCE_BACKEND_ID, BackendId
 
 
@@ -35,6 +36,8 @@ class BackendUnderTest:
     ----------
     notes : dict
         What cases have found out for each other.
+    settings_changed : tuple of str
+        Settings of the process that making the backend has changed.
     company : tuple of (Neighbour or None)
         In front of a layer and behind it, with which a layer that was given back alone ran last.
 
@@ -47,6 +50,7 @@ class BackendUnderTest:
     def __init__(self, backend_id: BackendId, options: RuntimeOptions | None = None) -> None:
         options = options or RuntimeOptions()
         self.backend_id = backend_id
+        before = ProcessState.current()
         self.registry = options.registry or BackendRegistry.discover(options.plugin_options())
         self._given = options
         # What an earlier run has kept would answer for a compiler that was changed since.
@@ -55,6 +59,7 @@ class BackendUnderTest:
             options, registry=self.registry, backends=[backend_id], caching=nothing_kept
         )
         self.raw_backend = self.registry.get(backend_id)
+        self.settings_changed = tuple(before.changes(of_imports=True))
         self.backend = BackendProxy(self.raw_backend)
         self.notes: dict[str, tuple[Case, ...]] = {}
         self.repeats: tuple[tuple[Case, int, int], ...] = ()

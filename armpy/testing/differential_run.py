@@ -102,7 +102,9 @@ def run_trial(runtime: Runtime, trial: DifferentialRun) -> Placement | None:
     ]
     network_id = runtime.load_network(graph)
     try:
-        answers = [_execute(runtime, network_id, trial, run) for run in (0, 1)]
+        # Applications may turn NumPy's warnings into errors: an answer of inf or NaN is none.
+        with np.errstate(all="raise"):
+            answers = [_execute(runtime, network_id, trial, run) for run in (0, 1)]
         placement = runtime.get_network(network_id).placement
     except ArmpyError as error:
         raise FailureError(f"said supported, but failed to run: {error}") from error

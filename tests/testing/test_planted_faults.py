@@ -12,6 +12,7 @@ from armpy.backend import IBackendInternal
 from armpy.testing import CaseResult, Outcome
 from armpy.testing.backend_under_test import BackendUnderTest
 from armpy.testing.conformance import cases_for
+from armpy.testing.contract.every_operation import one_of_each
 from armpy.testing.contract.networks import samples, with_constants
 from tests.support.lying_backends import options_for
 from tests.support.planted_faults import (
@@ -23,6 +24,7 @@ from tests.support.planted_faults import (
     WithManager,
 )
 from tests.support.planted_growth import BOUNDED, GROWTH_AREAS, GROWTH_FAULTS
+from tests.support.planted_manners import HANGING_IN_A_CHILD, MANNERS_FAULTS, restored_settings
 from tests.support.planted_sharing import SHARING_FAULTS
 
 
@@ -33,6 +35,7 @@ def honest(shape: type[IBackendInternal]) -> BackendUnderTest:
     subject = BackendUnderTest(backend.get_id(), options_for(backend))
     samples(subject)
     with_constants(subject)
+    one_of_each(subject)
     return subject
 
 
@@ -52,17 +55,25 @@ def judged(backend: IBackendInternal, area: str, *, stops: bool) -> Sequence[Cas
     return found
 
 
-EVERY_FAULT = FAULTS | GROWTH_FAULTS | SHARING_FAULTS
+EVERY_FAULT = FAULTS | GROWTH_FAULTS | MANNERS_FAULTS | SHARING_FAULTS
 
 
 @pytest.mark.parametrize("name", EVERY_FAULT)
 def test_a_planted_fault_is_found(name: str) -> None:
     planted = EVERY_FAULT[name]
-    results = judged(planted.make(), planted.area, stops=True)
+    with restored_settings():
+        results = judged(planted.make(), planted.area, stops=True)
     assert results
     last = results[-1]
     assert last.outcome.is_bad, [(r.case, r.outcome, r.text) for r in results][:5]
     assert planted.said in last.text
+
+
+def test_a_forked_child_that_hangs_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("armpy.testing.contract.process._FORK_LIMIT_S", 0.2)
+    planted = HANGING_IN_A_CHILD
+    results = judged(planted.make(), planted.area, stops=True)
+    assert planted.said in results[-1].text
 
 
 def test_memory_that_was_freed_before_does_not_hide_growth() -> None:
@@ -76,7 +87,7 @@ def test_memory_that_was_freed_before_does_not_hide_growth() -> None:
     assert last.all()
 
 
-AREAS = tuple(dict.fromkeys(planted.area for planted in FAULTS.values()))
+AREAS = (*dict.fromkeys(planted.area for planted in FAULTS.values()), "contract/process/")
 
 
 @pytest.mark.parametrize("shape", HONEST)

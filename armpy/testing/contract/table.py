@@ -14,6 +14,7 @@ from armpy.testing.contract import (
     loops,
     memory,
     options,
+    process,
     profiles,
     runtimes,
     sizes,
@@ -27,6 +28,13 @@ _RULES: dict[str, tuple[Check, ...]] = {
     "identity": (
         lifecycle.id_is_constant,
         lifecycle.properties_are_constant,
+    ),
+    # Before other rules use the backend: its first use may change settings.
+    "process": (
+        process.settings_stay,
+        process.nothing_is_printed,
+        process.inputs_are_only_read,
+        process.forked_children_answer_or_refuse,
     ),
     "lifecycle": (
         lifecycle.objects_can_be_made_again,

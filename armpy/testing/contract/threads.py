@@ -17,22 +17,17 @@ from armpy.graph import Graph
 from armpy.ops.operation import Array
 from armpy.testing.backend_under_test import BackendUnderTest
 from armpy.testing.case import Case
+from armpy.testing.contract.every_operation import one_of_each
 from armpy.testing.contract.loops import flow_feeds, taken_cases
 from armpy.testing.contract.networks import (
     Bench,
     bench,
     chain,
-    is_plain,
     sample_bench,
     samples,
-    tells_feeds_apart,
     with_constants,
 )
-from armpy.testing.contract.telling import telling_cases
 from armpy.testing.differential_run import is_value, other_feeds
-from armpy.testing.judge import examine
-from armpy.testing.result import Outcome
-from armpy.types import DataType
 
 _THREADS = 4
 _RUNS_PER_THREAD = 16
@@ -174,7 +169,7 @@ def threads_mix_networks_and_executions(subject: BackendUnderTest) -> None:
 def threads_race_every_operation(subject: BackendUnderTest) -> None:
     """Each operation that the backend takes is right in several threads with unlike inputs."""
     runtime = subject.runtime
-    for case in _one_of_each(subject):
+    for case in one_of_each(subject):
         graph, feeds = case.graph(), case.feeds()
         shared = _SharedNetwork(
             tuple(bench(subject, graph, given) for given in (feeds, other_feeds(graph, feeds)))
@@ -189,21 +184,6 @@ def threads_race_every_operation(subject: BackendUnderTest) -> None:
 
         in_threads(work)
         runtime.unload_network(network_id)
-
-
-def _one_of_each(subject: BackendUnderTest) -> Iterator[Case]:
-    """A passing case of each operation, whose answers change with its inputs."""
-    for cases in telling_cases().values():
-        for case in cases:
-            # What a device may do to half-precision numbers is the operation cases' business.
-            if case.data_type == DataType.FLOAT16.name or not is_plain(case):
-                continue
-            if not tells_feeds_apart(subject, case):
-                continue
-            verdict = examine(subject, case)
-            if verdict.result.outcome is Outcome.PASSED:
-                yield verdict.case
-                break
 
 
 def threads_load_networks(subject: BackendUnderTest) -> None:

@@ -1,0 +1,205 @@
+"""Rules about what a backend shares with its application: settings, output, inputs, forks."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+from armpy.errors import ArmpyError
+from armpy.execution import Runtime
+from armpy.ops.operation import Array
+from armpy.testing.backend_under_test import BackendUnderTest
+from armpy.testing.contract.case import NothingToKeepError, ViolationError, check
+from armpy.testing.contract.driven import Driven, ExecutionTensors, backend_of_runtime
+from armpy.testing.contract.every_operation import one_of_each
+from armpy.testing.contract.networks import Bench, sample_bench, samples
+from armpy.testing.contract.protected_memory import protected
+from armpy.testing.process_state import ProcessState, captured_output
+
+_FORK_LIMIT_S = 20.0
+_FORKS = 2
+"""Attempts until a forked child counts as hanging: the machine may have other things to do."""
+
+
+def settings_stay(subject: BackendUnderTest) -> None:
+    """Environment, signal handlers, random state and the like are afterwards as they were."""
+    check(
+        not subject.settings_changed,
+        f"making the backend changes {'; '.join(subject.settings_changed)}. Leave it as it is",
+    )
+    with _unchanged("the first use of the backend"):
+        benches = [sample_bench(subject, case) for case in samples(subject)]
+    for bench in benches:
+        _check_stages(subject, bench)
+    with _unchanged("an operation"):
+        everything = one_of_each(subject)
+    for case in everything:
+        bench = sample_bench(subject, case)
+        with _unchanged(f"loading, executing and unloading {bench.operations}"):
+            _load_and_run(subject.runtime, bench, "beside the application's settings")
+    _in_a_thread(lambda: _check_stages(subject, benches[0]))
+
+
+@contextmanager
+def _unchanged(action: str) -> Iterator[None]:
+    """Raise a `ViolationError` if the settings of the process or the thread change."""
+    before = ProcessState.current()
+    yield
+    changes = before.changes()
+    check(not changes, f"{action} changes {'; '.join(changes)}. Restore it")
+
+
+def _check_stages(subject: BackendUnderTest, bench: Bench) -> None:
+    """Check what each stage of a network's life leaves behind."""
+    runtime = subject.runtime
+    with _unchanged("a runtime"), Runtime(subject.options):
+        pass
+    with _unchanged(f"loading {bench.operations}"):
+        network_id = runtime.load_network(bench.graph)
+    with _unchanged(f"executing {bench.operations}"):
+        bench.run(runtime, network_id, "beside the application's settings")
+    with _unchanged(f"unloading {bench.operations}"):
+        runtime.unload_network(network_id)
+
+
+def _load_and_run(runtime: Runtime, bench: Bench, when: str) -> None:
+    """Load a network, execute it once, check the answers, unload it."""
+    network_id = runtime.load_network(bench.graph)
+    bench.run(runtime, network_id, when)
+    runtime.unload_network(network_id)
+
+
+def _in_a_thread(action: Callable[[], None]) -> None:
+    """Run an action in another thread, and raise here what it raises."""
+    raised: list[Exception] = []
+
+    def run() -> None:
+        try:
+            action()
+        except Exception as error:  # noqa: BLE001 - raised again in the caller's thread
+            raised.append(error)
+
+    thread = threading.Thread(target=run, name="armpy-kit-settings")
+    thread.start()
+    thread.join()
+    if raised:
+        raise raised[0]
+
+
+def nothing_is_printed(subject: BackendUnderTest) -> None:
+    """Standard output and standard error belong to the application; logging is the way."""
+    everything = dict.fromkeys((*samples(subject), *one_of_each(subject)))
+    with captured_output() as output, Runtime(subject.options) as runtime:
+        for case in everything:
+            _load_and_run(runtime, sample_bench(subject, case), "with captured output")
+    check(not output.texts, f"the backend writes {output}. Use logging")
+
+
+def inputs_are_only_read(subject: BackendUnderTest) -> None:
+    """Executions read inputs in memory that nothing can be written to, and leave them alone."""
+    backend = backend_of_runtime(subject)
+    for case in samples(subject):
+        bench = sample_bench(subject, case)
+        _check_application_inputs(subject.runtime, bench)
+        driven = Driven(backend, bench)
+        memory = driven.memory()
+        memory.feed(bench.feeds)
+        with driven.held(), protected(memory, driven.sources.values()):
+            memory.execute()
+            bench.check(memory.read(), "with inputs in read-only memory")
+            _check_inputs(driven, memory)
+            for call in memory.bound():
+                completion = call()
+                if completion is not None and hasattr(completion, "wait"):
+                    completion.wait()
+            bench.check(memory.read(), "bound to inputs in read-only memory")
+            _check_inputs(driven, memory)
+        memory.release()
+
+
+def _check_application_inputs(runtime: Runtime, bench: Bench) -> None:
+    """Execute with read-only arrays of the application."""
+    feeds = {name: array.copy() for name, array in bench.feeds.items()}
+    for array in feeds.values():
+        array.flags.writeable = False
+    network_id = runtime.load_network(bench.graph)
+    bench.check(runtime.enqueue_workload(network_id, feeds), "with read-only inputs")
+    runtime.unload_network(network_id)
+    for name, array in feeds.items():
+        same = array.tobytes() == bench.feeds[name].tobytes()
+        check(same, f"an execution of {bench.operations} writes to the input '{name}'")
+
+
+def _check_inputs(driven: Driven, memory: ExecutionTensors) -> None:
+    """Check that the tensors of the inputs hold what they were given."""
+    for name, value in driven.sources.items():
+        elements: Array = np.empty(value.info.known_shape, value.info.data_type.dtype)
+        memory.handles[value].copy_out_to(elements)
+        same = elements.tobytes() == driven.bench.feeds[name].tobytes()
+        check(same, f"an execution of {driven.bench.operations} writes to the input '{name}'")
+
+
+def forked_children_answer_or_refuse(subject: BackendUnderTest) -> None:
+    """A forked child executes its parent's networks right, or gets an error; it does not hang."""
+    if not hasattr(os, "fork"):
+        raise NothingToKeepError("this system has no fork")
+    runtime = subject.runtime
+    benches = [sample_bench(subject, case) for case in samples(subject)]
+    loaded = [(bench, runtime.load_network(bench.graph)) for bench in benches]
+    for bench, network_id in loaded:
+        bench.run(runtime, network_id, "before a fork")
+    for _ in range(_FORKS):
+        problem = _problem_in_child(lambda: _run_all(runtime, loaded))
+        if problem is not None:
+            break
+    check(problem is not None, f"a forked child executes for more than {_FORK_LIMIT_S:.0f} s")
+    check(not problem, f"in a forked child: {problem}")
+    for bench, network_id in loaded:
+        bench.run(runtime, network_id, "after a fork")
+        runtime.unload_network(network_id)
+
+
+def _run_all(runtime: Runtime, loaded: list[tuple[Bench, int]]) -> str:
+    """Execute networks; what is wrong with the answers, empty if nothing is."""
+    for bench, network_id in loaded:
+        try:
+            bench.run(runtime, network_id, "in a forked child")
+        except ViolationError as violation:
+            return str(violation)
+        except ArmpyError:  # it refuses, which is allowed
+            continue
+        except Exception as error:  # noqa: BLE001 - told to the parent
+            return f"{type(error).__name__}: {error}"
+    return ""
+
+
+def _problem_in_child(action: Callable[[], str]) -> str | None:
+    """What an action returns in a forked child; None if it does not end in time."""
+    reading, writing = os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # some Pythons warn of forks beside threads
+        child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            os.write(writing, action().encode("utf-8", "replace")[:4000])
+            code = 0
+        finally:
+            os._exit(code)  # without what the parent does at its end
+    os.close(writing)
+    try:
+        if not select.select([reading], [], [], _FORK_LIMIT_S)[0]:
+            os.kill(child, signal.SIGKILL)
+            return None
+        text = os.read(reading, 4000).decode("utf-8", "replace")
+    finally:
+        os.close(reading)
+        _, status = os.waitpid(child, 0)
+    return text or ("" if status == 0 else f"it ends with status {status}")

@@ -1,0 +1,231 @@
+"""Snapshots of the settings that a backend shares with its application, and their differences."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import locale
+import logging
+import os
+import random
+import signal
+import sys
+import tempfile
+import threading
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+_PROCESS = Path("/proc/self")
+_SIGACTION_BYTES = 512
+"""More than any system's `struct sigaction`, which begins with the address of the handler."""
+
+_AFFINITY = "the CPU affinity of thread "
+"""Threads come and go: only those that exist before and after are compared."""
+
+_ENVIRONMENT = "the environment variable "
+_WARNING_FILTERS = "warnings.filters"
+_OF_IMPORTS = (_ENVIRONMENT, _WARNING_FILTERS)
+"""Settings that well-behaved libraries change when they are imported."""
+
+_libc = ctypes.CDLL(None) if os.name == "posix" else None
+
+Settings = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessState:
+    """Settings of the process and of the calling thread.
+
+    Parameters
+    ----------
+    settings : mapping of str to object
+        By name, for messages.
+    """
+
+    settings: Settings
+
+    @classmethod
+    def current(cls) -> ProcessState:
+        """The present settings."""
+        return cls({**_of_python(), **_of_numbers(), **_of_system()})
+
+    def changes(self, *, of_imports: bool = False) -> list[str]:
+        """Names of the settings that differ from the present ones, with both values.
+
+        Parameters
+        ----------
+        of_imports : bool
+            Leave out what libraries change when they are imported.
+        """
+        before, after = self.settings, ProcessState.current().settings
+        ignored = _OF_IMPORTS if of_imports else ()
+        return [
+            f"{name} from {_shown(before.get(name))} to {_shown(after.get(name))}"
+            for name in dict.fromkeys((*before, *after))
+            if before.get(name) != after.get(name)
+            and not name.startswith(ignored)
+            and not (name.startswith(_AFFINITY) and (name not in before or name not in after))
+        ]
+
+
+def _shown(value: object) -> str:
+    """A value in a message; long ones are cut."""
+    text = "unset" if value is None else repr(value)
+    return text if len(text) <= 60 else f"{text[:60]}..."
+
+
+def _of_python() -> Settings:
+    """Settings of the interpreter and of its modules."""
+    root = logging.getLogger()
+    return {
+        "sys.stdout": sys.stdout,
+        "sys.stderr": sys.stderr,
+        "sys.excepthook": sys.excepthook,
+        "threading.excepthook": threading.excepthook,
+        "the trace function": sys.gettrace(),
+        "the switch interval": sys.getswitchinterval(),
+        "the recursion limit": sys.getrecursionlimit(),
+        "automatic garbage collection": (gc.isenabled(), gc.get_threshold()),
+        "the locale": locale.setlocale(locale.LC_ALL),
+        "the root logger": (root.level, root.disabled, tuple(root.handlers)),
+        _WARNING_FILTERS: tuple(warnings.filters),
+        **{f"{_ENVIRONMENT}{name}": value for name, value in os.environ.items()},
+    }
+
+
+def _of_numbers() -> Settings:
+    """The global random states and what numbers are computed and printed like."""
+    kind, keys, *rest = np.random.get_state(legacy=True)
+    one, small = np.ones(1), np.array([2.0**-54])
+    tiny = np.array([np.finfo(np.float32).tiny], np.float32)
+    with np.errstate(all="ignore"):
+        halves = float((one + small)[0]), float((one - small)[0])
+        is_flushed = not (tiny * np.float32(0.5)).any()
+    return {
+        "the state of random": hash(random.getstate()),
+        "the state of numpy.random": (kind, hash(np.asarray(keys).tobytes()), *rest),
+        "np.geterr()": np.geterr(),
+        "np.geterrcall()": np.geterrcall(),
+        "np.get_printoptions()": repr(np.get_printoptions()),
+        "the rounding mode": halves,
+        "flushing of subnormal numbers": is_flushed,
+    }
+
+
+def _of_system() -> Settings:
+    """The working directory, signal handlers, CPU affinity, priority, limits."""
+    found: dict[str, object] = {}
+    with suppress(OSError):  # the directory was deleted
+        found["the working directory"] = os.getcwd()
+    for number in sorted(signal.valid_signals()):
+        with suppress(ValueError, OSError):
+            name = f"the handler of {_name_of(number)}"
+            found[name] = (signal.getsignal(number), _native_handler(number))
+    if hasattr(signal, "pthread_sigmask"):
+        found["the signal mask"] = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    if hasattr(os, "getpriority"):
+        found["the priority"] = os.getpriority(os.PRIO_PROCESS, 0)
+    with suppress(OSError):
+        status = (_PROCESS / "status").read_text("ascii", "replace")
+        found["the umask"] = next((n for n in status.splitlines() if n.startswith("Umask")), None)
+        found["resource limits"] = (_PROCESS / "limits").read_text("ascii", "replace")
+    return {**found, **_affinities()}
+
+
+def _name_of(number: int) -> str:
+    """Name of a signal."""
+    with suppress(ValueError):
+        return signal.Signals(number).name
+    return f"signal {number}"
+
+
+def _native_handler(number: int) -> int | None:
+    """The address of a signal's handler, which native code may have exchanged."""
+    if _libc is None:
+        return None
+    action = (ctypes.c_byte * _SIGACTION_BYTES)()
+    if _libc.sigaction(number, None, action):
+        return None
+    return ctypes.c_void_p.from_buffer(action).value or 0
+
+
+def _affinities() -> Settings:
+    """The CPU affinity of each thread."""
+    found: dict[str, object] = {}
+    if hasattr(os, "sched_getaffinity"):
+        with suppress(OSError):
+            for entry in os.listdir(_PROCESS / "task"):
+                with suppress(OSError):  # it has ended
+                    found[f"{_AFFINITY}{entry}"] = os.sched_getaffinity(int(entry))
+    return found
+
+
+@dataclass(slots=True)
+class CapturedText:
+    """Text that was written while output was captured.
+
+    Parameters
+    ----------
+    texts : dict of str to str
+        By stream.
+    """
+
+    texts: dict[str, str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return " and ".join(f"{text[:80]!r} to {name}" for name, text in self.texts.items())
+
+
+@contextmanager
+def captured_output() -> Iterator[CapturedText]:
+    """Capture what is written to both streams, by Python and through descriptors 1 and 2.
+
+    Notes
+    -----
+    Log messages and warnings are left out: the application decides where they go.
+    """
+    names = {1: "standard output", 2: "standard error"}
+    captured = CapturedText()
+    streams, disabled = (sys.stdout, sys.stderr), logging.root.manager.disable
+    with ExitStack() as stack:
+        files = {number: stack.enter_context(tempfile.TemporaryFile()) for number in names}
+        kept = {number: os.dup(number) for number in names}
+        _flush(streams)
+        try:
+            for number, file in files.items():
+                os.dup2(file.fileno(), number)
+            writers = [
+                stack.enter_context(open(number, "w", encoding="utf-8", closefd=False))
+                for number in names
+            ]
+            sys.stdout, sys.stderr = writers
+            logging.disable()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                yield captured
+            _flush((*writers, sys.stdout, sys.stderr))
+        finally:
+            sys.stdout, sys.stderr = streams
+            logging.disable(disabled)
+            _flush(())
+            for number, descriptor in kept.items():
+                os.dup2(descriptor, number)
+                os.close(descriptor)
+        for number, file in files.items():
+            file.seek(0)
+            if text := file.read().decode("utf-8", "replace"):
+                captured.texts[names[number]] = text
+
+
+def _flush(streams: tuple[object, ...]) -> None:
+    """Write what streams of Python and of the C library hold back."""
+    for stream in streams:
+        with suppress(OSError, ValueError):  # closed, or without a file
+            getattr(stream, "flush", lambda: None)()
+    if _libc is not None:
+        _libc.fflush(None)
