@@ -102,6 +102,7 @@ from armpy.backend import (
     request_tuning,
     requested_tuning,
     timed_by,
+    trace_section,
     watch_progress,
 )
 from armpy.graph import Graph, Layer, SubgraphView, Value, Variable
@@ -176,6 +177,7 @@ CHAPTERS: dict[str, tuple[Any, ...]] = {  # Any: classes and functions
         CounterKind,
         Measurement,
         LayerMeasurement,
+        trace_section,
     ),
     "Tensors": (
         ITensorHandle,

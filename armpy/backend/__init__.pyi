@@ -129,6 +129,7 @@ from armpy.backend.timing import (
     current_timing as current_timing,
     timed_by as timed_by,
 )
+from armpy.core.system_trace import trace_section as trace_section
 from armpy.backend.tuning import (
     TunedChoice as TunedChoice,
     TuningRequest as TuningRequest,

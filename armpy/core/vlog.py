@@ -24,6 +24,7 @@ import os
 import re
 import sys
 import threading
+from collections.abc import Sequence
 
 VARIABLE = "ARMPY_VLOG"
 """Environment variable that says which tags are on."""
@@ -96,7 +97,7 @@ def set_vlog(tags: str) -> None:
     global _is_begun  # noqa: PLW0603 - the process has one environment
     with _lock:
         _is_begun = True
-        wanted = _parse(tags)
+        wanted = chosen_tags(VARIABLE, tags, TAGS, logging.getLogger("armpy.core.vlog"))
         for tag in TAGS:
             setattr(is_on, tag, tag in wanted)
             log = logging.getLogger(f"armpy.core.vlog.{tag}")
@@ -113,18 +114,32 @@ def begin_vlog() -> None:
         set_vlog(os.environ.get(VARIABLE, ""))
 
 
-def _parse(tags: str) -> set[str]:
-    """The tags that a text names."""
-    found: set[str] = set()
-    for word in re.split(r"[ ,:]+", tags.strip(" ,:")):
+def chosen_tags(
+    variable: str, text: str, tags: Sequence[str], log: logging.Logger
+) -> frozenset[str]:
+    """The tags that a text names; unknown ones are errors in the log.
+
+    Parameters
+    ----------
+    variable : str
+        Environment variable that the text is the value of.
+    text : str
+        As of `set_vlog`.
+    tags : sequence of str
+        All that there are.
+    log : logging.Logger
+    """
+    chosen: set[str] = set()
+    for word in re.split(r"[ ,:]+", text.strip(" ,:")):
         if word in _ALL:
-            found.update(TAGS)
-        elif word in TAGS:
-            found.add(word)
+            chosen.update(tags)
+        elif word in tags:
+            chosen.add(word)
         elif word:
-            text = "%s: there is no tag '%s', only %s, 1 and all"
-            logging.getLogger("armpy.core.vlog").error(text, VARIABLE, word, ", ".join(TAGS))
-    return found
+            log.error(
+                "%s: there is no tag '%s', only %s, 1 and all", variable, word, ", ".join(tags)
+            )
+    return frozenset(chosen)
 
 
 class _Unheard(logging.Handler):

@@ -21,6 +21,7 @@ from armpy.backend import (
 )
 from armpy.backend.options import check_options
 from armpy.compiler.memory.strategies import StrategyValidator, get_memory_strategy
+from armpy.core.system_trace import begin_system_trace
 from armpy.core.vlog import begin_vlog, is_on, vlog
 from armpy.errors import (
     ArmpyError,
@@ -108,6 +109,7 @@ class BackendSetup:
 
     def __init__(self, options: RuntimeOptions, registry: BackendRegistry) -> None:
         begin_vlog()
+        begin_system_trace()
         self._options = options
         self._registry = registry
         self.contexts = BackendContexts()

@@ -8,6 +8,7 @@ from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, ParamSpec, Protocol, TypeVar
 
+from armpy.core.system_trace import trace_section
 from armpy.profiling.events import EXECUTE, EventKind, EventLabel
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def measured_execution(
 
 @contextmanager
 def phase(name: str, backend: str = "", about: str = "") -> Iterator[None]:
-    """Measure a phase of optimising or preparing a network, if that is profiled.
+    """Measure a phase of optimising or preparing a network, if that is profiled or traced.
 
     Parameters
     ----------
@@ -75,10 +76,18 @@ def phase(name: str, backend: str = "", about: str = "") -> Iterator[None]:
     about : str
         What it is done to.
     """
-    profiler = _current.get()
-    if profiler is None:
-        yield
-        return
+    with trace_section("armpy", name, backend, about):
+        profiler = _current.get()
+        if profiler is None:
+            yield
+            return
+        with _measured_phase(profiler, name, backend, about):
+            yield
+
+
+@contextmanager
+def _measured_phase(profiler: Profiler, name: str, backend: str, about: str) -> Iterator[None]:
+    """Measure a phase."""
     spans, label = profiler.spans, EventLabel(EventKind.LOAD, name, backend, layer=about)
     started_s = time.perf_counter()
     try:

@@ -124,7 +124,15 @@ def test_variables_change_it(name: str, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.parametrize(
-    "name", ["ARMPY_CACHE_DIR", "ARMPY_COMPILED_CACHE", "ARMPY_VLOG", "ARMPY_NUMBA_CACHE_MB", "X"]
+    "name",
+    [
+        "ARMPY_CACHE_DIR",
+        "ARMPY_COMPILED_CACHE",
+        "ARMPY_NUMBA_CACHE_MB",
+        "ARMPY_SYSTEM_TRACE",
+        "ARMPY_VLOG",
+        "X",
+    ],
 )
 def test_variables_of_caches_and_logging_do_not(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -142,6 +142,15 @@ def test_a_model_larger_than_any_entry_is_not_read_for_its_name(
     assert model_cache.cached_path(LoadRequest(digits, LoadOptions())) is None
 
 
+@pytest.mark.parametrize("name", ["ARMPY_DUMP_GRAPHS", "ARMPY_SYSTEM_TRACE", "ARMPY_VLOG"])
+def test_what_only_ordinary_networks_do_is_not_kept(
+    name: str, digits: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert model_cache.cached_path(LoadRequest(digits, LoadOptions())) is not None
+    monkeypatch.setenv(name, "x")
+    assert model_cache.cached_path(LoadRequest(digits, LoadOptions())) is None
+
+
 @pytest.mark.parametrize(
     "arguments",
     [{"num_threads": 3}, {"backends": ["CpuRef"]}, {"memory_limit_bytes": 1 << 29}],

@@ -17,6 +17,7 @@ from armpy.compiler.compiled_parts import given_parts
 from armpy.compiler.memory.memory_copies import ImportRefusals
 from armpy.compiler.optimize import simplified
 from armpy.core.logs import wants_traceback
+from armpy.core.system_trace import has_marks
 from armpy.core.vlog import is_on, vlog
 from armpy.errors import BackendError, MemoryLimitError
 from armpy.execution.arrays.imported_tensor import ImportedTensor
@@ -29,6 +30,7 @@ from armpy.execution.programs.working_memory import ImportRefusedError
 from armpy.execution.steps.profiled import measure_for
 from armpy.execution.steps.session import HandleFactories, SessionError
 from armpy.execution.steps.step import PreparationError, PreparationFailure
+from armpy.execution.steps.traced_steps import traced_steps
 from armpy.execution.subgraph_networks import SubgraphNetworks
 from armpy.graph import Graph, graphs_of
 from armpy.ops.operation import Array, located
@@ -85,6 +87,8 @@ class Planner:
             types = {backend.get_id(): backend.device.device_type for backend in subgraphs.backends}
             on_host = {HOST, *(name for name, kind in types.items() if kind in _PROCESSORS)}
             self._measure = logged_steps(self._measure, on_host)
+        if has_marks():
+            self._measure = traced_steps(self._measure)
 
     def static_plan(self, graph: Graph) -> StaticPlan:
         """Optimise and prepare."""

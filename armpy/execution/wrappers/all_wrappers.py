@@ -7,6 +7,7 @@ from functools import partial
 from typing import NoReturn
 
 from armpy.backend import Capability, has_matching_capability
+from armpy.core.system_trace import has_marks
 from armpy.core.vlog import is_on
 from armpy.errors import InvalidArgumentError
 from armpy.execution.arrays.importing_slots import ImportingInputSlot, ImportingOutputSlot
@@ -23,6 +24,7 @@ from armpy.execution.steps.control_flow import Shapes
 from armpy.execution.wrappers.fallback import PlanSource, falling_back
 from armpy.execution.wrappers.protected import check_plan, protected
 from armpy.execution.wrappers.runs import Runs, observed, with_state
+from armpy.execution.wrappers.traced import traced
 from armpy.graph import Graph
 from armpy.ops.backend_internal import MemCopy
 from armpy.plugins.proxy.guard import BackendProxy
@@ -130,8 +132,9 @@ class ExecutionWrappers:
         3. State: variables are sources and results of what is within.
         4. Profiling, which counts the wait for variables as well.
         5. Verbose logging.
-        6. Refusal of what is not executed in the application's own memory, where it has to be.
-        7. Protected mode, outermost: a tensor that is not protected gets no further.
+        6. Marks for the system's trace.
+        7. Refusal of what is not executed in the application's own memory, where it has to be.
+        8. Protected mode, outermost: a tensor that is not protected gets no further.
         """
         settings = self._settings
         profiler, after_run = settings.profiler, settings.after_run
@@ -155,6 +158,8 @@ class ExecutionWrappers:
             from armpy.execution.wrappers.logged import logged  # noqa: PLC0415 - few log
 
             yield partial(logged, number=self._number)
+        if has_marks():
+            yield partial(traced, number=self._number)
         if settings.properties.external_memory and memory is None:
             yield lambda _: Runs(_refuse, _refuse)
         if settings.protected_mode:

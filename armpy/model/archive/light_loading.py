@@ -47,7 +47,13 @@ if TYPE_CHECKING:
     from armpy.model.load_options import LoadOptions
     from armpy.model.signatures import Signatures
 
-_ORDINARY = ("ARMPY_BACKENDS", "ARMPY_DUMP_GRAPHS", "ARMPY_TRUST_FILE", "ARMPY_VLOG")
+_ORDINARY = (
+    "ARMPY_BACKENDS",
+    "ARMPY_DUMP_GRAPHS",
+    "ARMPY_SYSTEM_TRACE",
+    "ARMPY_TRUST_FILE",
+    "ARMPY_VLOG",
+)
 """Environment variables that ask for what only ordinary networks do."""
 
 

@@ -41,7 +41,7 @@ SENT_SUFFIX = ".model"
 LIMIT_BYTES = 1 << 30
 """Of all files together."""
 
-_ORDINARY = ("ARMPY_DUMP_GRAPHS", "ARMPY_VLOG")
+_ORDINARY = ("ARMPY_DUMP_GRAPHS", "ARMPY_SYSTEM_TRACE", "ARMPY_VLOG")
 _INSTALLED = ("site-packages", "dist-packages")
 
 

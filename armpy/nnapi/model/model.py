@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from types import TracebackType
 
+from armpy.core.system_trace import begin_system_trace
 from armpy.core.vlog import begin_vlog, is_on, vlog
 from armpy.nnapi.codes import (
     MAX_OPERANDS,
@@ -71,6 +72,7 @@ class Model(IModel):
 
     def __init__(self, manager: DeviceManager | None = None) -> None:
         begin_vlog()
+        begin_system_trace()
         self._manager = manager
         self._list = OperandList()
         self._operations: list[OperationNode] = []

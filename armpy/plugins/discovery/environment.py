@@ -13,7 +13,7 @@ from armpy.plugins.discovery.entry_point_cache import InstalledEntryPoints, inst
 from armpy.plugins.discovery.references import find_top_module, is_own_file
 
 _PREFIX = "ARMPY_"
-_ASIDE = ("_CACHE", "ARMPY_VLOG")
+_ASIDE = ("_CACHE", "ARMPY_SYSTEM_TRACE", "ARMPY_VLOG")
 """Variables with these in their names say where and how much is kept, and what is told."""
 
 _DIRECTORIES = "ARMPY_DYNAMIC_BACKENDS_PATH"

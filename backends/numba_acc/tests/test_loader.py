@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +15,8 @@ from armpy_numba_acc.llvm.build import build_kernel
 from armpy_numba_acc.llvm.host import host_isas
 from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.native import elf, loader
+
+from armpy.core.system_trace import set_system_trace
 
 FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
 
@@ -43,6 +48,21 @@ Load = Callable[[dict[str, bytes]], dict[str, int]]
 def test_code_runs_wherever_it_was_loaded(objects: dict[str, bytes], load: Load) -> None:
     addresses = load(objects)
     assert copied(addresses["copy"]) == np.arange(1000, dtype=np.uint8).tolist()
+
+
+@pytest.mark.parametrize("load", [loader.load_objects, llvm.load_by_llvm])
+def test_perf_gets_the_names_of_kernels(
+    objects: dict[str, bytes], load: Load, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    request.addfinalizer(lambda: set_system_trace(""))
+    set_system_trace("perf", maps_folder=str(tmp_path))
+    addresses = load(objects)
+    lines = (tmp_path / f"perf-{os.getpid()}.map").read_text().splitlines()
+    named = {name: (int(start, 16), int(size, 16)) for start, size, name in map(str.split, lines)}
+    assert {name: start for name, (start, _) in named.items()} == addresses
+    assert all(0 < size <= len(objects[name]) for name, (_, size) in named.items())
+    ordered = sorted(named.values())
+    assert all(start + size <= after for (start, size), (after, _) in pairwise(ordered))
 
 
 def test_code_is_loaded_without_llvm(

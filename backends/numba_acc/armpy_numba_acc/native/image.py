@@ -12,6 +12,7 @@ import mmap
 import platform
 import struct
 import sys
+from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import NamedTuple
@@ -95,7 +96,20 @@ def load_image(image: Image) -> dict[str, int]:
     _make_executable(start, size)
     # One more reference than there are: no interpreter that ends may unmap what threads still run.
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(memory))
+    # Not imported here: few trace, and each start from a prepared file would pay for it.
+    if (trace := sys.modules.get("armpy.core.system_trace")) is not None:
+        trace.name_code(_named(image, start))
     return {name: start + offset for name, offset in image.functions.items()}
+
+
+def _named(image: Image, start: int) -> list[tuple[str, int, int]]:
+    """Name, address and bytes of each function, up to the next one or the first jump."""
+    code_ends = min(image.jumps.values(), default=len(image.code))
+    ends = sorted({*image.functions.values(), code_ends, len(image.code)})
+    return [
+        (name, start + place, ends[bisect_right(ends, place)] - place)
+        for name, place in image.functions.items()
+    ]
 
 
 @cache
