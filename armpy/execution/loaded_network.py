@@ -149,7 +149,9 @@ class LoadedNetwork:
         self.shared_state = shared_state or SharedState()
         about = settings, self.shared_state, self.shared_state.open(self.graph.variables)
         self.number = next(_numbers)
-        self._wrappers = ExecutionWrappers(self.graph, *about, self.backends, self.number)
+        self._wrappers = ExecutionWrappers(
+            self.graph, *about, self.backends, self.number, is_inner=is_inner
+        )
         self.inputs = self._wrappers.input_slots([None] * len(self.graph.inputs))
         self.latest: BoundProgram | None = None
         self.keeper: Callable[[LoadedNetwork, BoundProgram], None] | None = None

@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from armpy.backend import MemorySource
 from armpy.compiler import OptimizerOptions
+from armpy.core.arguments import check_whole
 from armpy.errors import InvalidArgumentError
 from armpy.plugins.proxy.guarded_call import describe
 from armpy.profiling import ProfilingDetails
@@ -44,6 +45,12 @@ class NetworkProperties:
         What to do when a backend fails while it executes: raise its `BackendError`, or take its
         layers away from it, for good, and execute again on the next backends. Executions with
         tensors that a device has imported are not executed again.
+    memory_limit_bytes : int, optional
+        Most working memory and results that one execution of this network may need; None for what
+        `RuntimeOptions.memory_limit_bytes` says, which a larger number does not raise.
+    max_executions : int, optional
+        How many executions of this network run at the same time; None for any number. Further ones
+        wait, and can be cancelled or miss their deadlines meanwhile.
 
     Raises
     ------
@@ -63,12 +70,19 @@ class NetworkProperties:
     optimizer: OptimizerOptions | None = None
     profiling_details: ProfilingDetails = ProfilingDetails.UNDEFINED
     on_failure: str = "error"
+    memory_limit_bytes: int | None = None
+    max_executions: int | None = None
 
     def __post_init__(self) -> None:
         for name, kinds in _KINDS.items():
             _check_type(name, getattr(self, name), *kinds)
         for backend_id, given in self.model_options.items():
             _check_type(f"model_options['{backend_id}']", given, Mapping)
+        for name, least in (("memory_limit_bytes", 0), ("max_executions", 1)):
+            if getattr(self, name) is not None:
+                check_whole(
+                    getattr(self, name), name, least=least, failed="the quota cannot be used"
+                )
         if self.on_failure not in ON_FAILURE:
             raise InvalidArgumentError(
                 "the property has no such value",

@@ -289,6 +289,7 @@ class Runtime:
         )
         model_options = merged_model_options(setup.backends, setup.model_options, given)
         profiling = options.profiling if properties.profiling is None else properties.profiling
+        quota = properties.memory_limit_bytes
         return NetworkSettings(
             replace(
                 optimizer,
@@ -297,7 +298,7 @@ class Runtime:
                 memory_strategies={**setup.memory_strategies, **optimizer.memory_strategies},
             ),
             options.plan_cache_size,
-            options.memory_limit_bytes,
+            options.memory_limit_bytes if quota is None else min(quota, options.memory_limit_bytes),
             options.custom_allocators,
             Profiler(properties.profiling_details) if profiling else None,
             loop_timeout_s=options.loop_timeout_s,

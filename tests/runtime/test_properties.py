@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +25,12 @@ from armpy.backend import (
     PreparationRequest,
     WorkloadInfo,
 )
-from armpy.errors import InvalidArgumentError, MemoryLimitError
+from armpy.errors import (
+    BackendError,
+    ExecutionTimeoutError,
+    InvalidArgumentError,
+    MemoryLimitError,
+)
 from armpy.execution import NetworkProperties, Runtime, RuntimeOptions
 from armpy.model import Model
 from armpy.ops.operation import Operation
@@ -30,6 +38,7 @@ from tests.support.control_flow import loop
 from tests.support.device_memory import DeviceBackend, Memory
 from tests.support.fake_backends import FakeBackend, runtime_of
 from tests.support.networks import chain, floats, ints
+from tests.support.slow_backend import SlowBackend
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"
 X = floats(0, 1, 2, 3)
@@ -41,6 +50,27 @@ class ModelContext(IBackendModelContext):
 
     def __init__(self, options: OptionValues) -> None:
         self.options = options
+
+
+class Crowded(FakeBackend):
+    """Counts the executions of its layers that are under way at once."""
+
+    def __init__(self) -> None:
+        super().__init__("Npu", before_execute=self._enter)
+        self._lock = threading.Lock()
+        self._now = 0
+        self.most_at_once = 0
+        self.fails = False
+
+    def _enter(self) -> None:
+        if self.fails:
+            raise BackendError("the device has failed")
+        with self._lock:
+            self._now += 1
+            self.most_at_once = max(self.most_at_once, self._now)
+        time.sleep(0.005)  # others come meanwhile, unless they wait
+        with self._lock:
+            self._now -= 1
 
 
 class _Shifted(IWorkload):
@@ -251,3 +281,92 @@ class TestWorkingMemory:
         assert set(model.placement.layers_by_backend) == {"Npu"}
         with pytest.raises(MemoryLimitError, match="the device is full"):
             model(X)
+
+
+class TestQuotas:
+    """Executions of one network take no more than its quotas, and those of others go on."""
+
+    def test_a_network_has_a_memory_limit_of_its_own(self) -> None:
+        needed = 144
+        runtime = runtime_of(memory_limit_bytes=1000)
+        load = runtime.load_network
+        assert load(chain(), NetworkProperties(memory_limit_bytes=needed)) == 0
+        with pytest.raises(MemoryLimitError, match=f"at most {needed - 1} bytes"):
+            load(chain(), NetworkProperties(memory_limit_bytes=needed - 1))
+        np.testing.assert_array_equal(Model(chain(), runtime)(X), X + 3)
+
+    def test_the_runtimes_memory_limit_counts_where_it_is_smaller(self) -> None:
+        runtime = runtime_of(memory_limit_bytes=143)
+        with pytest.raises(MemoryLimitError, match="at most 143 bytes"):
+            runtime.load_network(chain(), NetworkProperties(memory_limit_bytes=1000))
+
+    @pytest.mark.parametrize("profiling", [False, True])
+    @pytest.mark.parametrize("way", ["run", "bound"])
+    def test_no_more_executions_run_than_the_quota_allows(self, way: str, profiling: bool) -> None:
+        backend = Crowded()
+        properties = NetworkProperties(max_executions=2, profiling=profiling)
+        model = Model(chain(), runtime_of(backend), properties=properties)
+
+        def call(_: int) -> object:
+            return model.run({"x": X})["y"] if way == "run" else model.bind({"x": X})()["y"]
+
+        with ThreadPoolExecutor(6) as pool:
+            results = list(pool.map(call, range(12)))
+        assert backend.most_at_once == 2
+        for result in results:
+            np.testing.assert_array_equal(result, X + 3)
+
+    def test_other_networks_do_not_wait_for_a_place(self) -> None:
+        backend = SlowBackend(looks=True)
+        runtime = runtime_of(backend)
+        quota = NetworkProperties(max_executions=1)
+        first, second = (Model(chain(2), runtime, properties=quota) for _ in range(2))
+        under_way = first.start({"x": X})
+        assert backend.entered.wait(10)
+        backend.entered.clear()
+        other = second.start({"x": X})
+        assert backend.entered.wait(10)
+        backend.gate.set()
+        for future in (under_way, other):
+            np.testing.assert_array_equal(future.result(10)["y"], X + 2)
+
+    @pytest.mark.parametrize("way", ["run", "bound"])
+    def test_a_deadline_ends_the_wait_for_a_place(self, way: str) -> None:
+        backend = SlowBackend(looks=True)
+        properties = NetworkProperties(max_executions=1)
+        model = Model(chain(2), runtime_of(backend), properties=properties)
+        under_way = model.start({"x": X})
+        assert backend.entered.wait(10)
+        bound = model.bind({"x": X}, deadline_s=0.05)
+        calls: dict[str, Callable[[], object]] = {
+            "bound": bound,
+            "run": lambda: model.run({"x": X}, deadline_s=0.05),
+        }
+        with pytest.raises(ExecutionTimeoutError):
+            calls[way]()
+        backend.gate.set()
+        np.testing.assert_array_equal(under_way.result(10)["y"], X + 2)
+        np.testing.assert_array_equal(model.run({"x": X})["y"], X + 2)
+
+    def test_a_failed_execution_gives_its_place_back(self) -> None:
+        backend = Crowded()
+        model = Model(chain(), runtime_of(backend), properties=NetworkProperties(max_executions=1))
+        backend.fails = True
+        for _ in range(2):
+            with pytest.raises(BackendError):
+                model.run({"x": X}, deadline_s=10)
+        backend.fails = False
+        np.testing.assert_array_equal(model.run({"x": X}, deadline_s=10)["y"], X + 3)
+
+    def test_a_loop_takes_one_place(self) -> None:
+        quota = NetworkProperties(max_executions=1)
+        model = Model(loop(3), runtime_of(), properties=quota)
+        assert model.run({"in0": ints(0)}, deadline_s=10)["out0"] == 3
+
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [("max_executions", 0), ("max_executions", True), ("memory_limit_bytes", -1)],
+    )
+    def test_quotas_are_whole_numbers(self, name: str, value: object) -> None:
+        with pytest.raises(InvalidArgumentError, match=rf"{name}: the quota cannot be used"):
+            NetworkProperties(**{name: value})  # type: ignore[arg-type]

@@ -6,6 +6,7 @@ import math
 import threading
 import time
 from copy import copy
+from typing import Protocol
 
 from armpy.backend import Cancellation
 from armpy.errors import (
@@ -14,7 +15,6 @@ from armpy.errors import (
     ExecutionTimeoutError,
     InvalidArgumentError,
 )
-from armpy.profiling import WatchedLock
 
 
 class CancellationToken(Cancellation):
@@ -92,7 +92,14 @@ def commit(cancellation: Cancellation | None) -> None:
         cancellation.check()
 
 
-def acquire(lock: threading.Lock | WatchedLock, cancellation: Cancellation | None) -> None:
+class Acquirable(Protocol):
+    """Lock, or anything else that is waited for as a lock is."""
+
+    def acquire(self, *, timeout: float = -1) -> bool:
+        """Take it; whether that was possible in time."""
+
+
+def acquire(lock: Acquirable, cancellation: Cancellation | None) -> None:
     """Acquire a lock that others may hold for long.
 
     Raises

@@ -22,6 +22,7 @@ from armpy.execution.programs.stepwise_plan import StepwisePlan
 from armpy.execution.settings import NetworkSettings
 from armpy.execution.steps.control_flow import Shapes
 from armpy.execution.wrappers.fallback import PlanSource, falling_back
+from armpy.execution.wrappers.places import ExecutionPlaces, in_places
 from armpy.execution.wrappers.protected import check_plan, protected
 from armpy.execution.wrappers.runs import Runs, observed, with_state
 from armpy.execution.wrappers.traced import traced
@@ -51,6 +52,8 @@ class ExecutionWrappers:
     backends : sequence of BackendProxy
     number : int
         That tells the loaded network from others.
+    is_inner : bool
+        Whether control flow executes the network, within an execution of another one.
 
     Notes
     -----
@@ -65,12 +68,16 @@ class ExecutionWrappers:
         state: VariableState,
         backends: Sequence[BackendProxy] = (),
         number: int = 0,
+        *,
+        is_inner: bool = False,
     ) -> None:
         self._graph = graph
         self._settings = settings
         self._shared_state = shared_state
         self._state = state
         self._number = number
+        limit = None if is_inner else settings.properties.max_executions
+        self._places = None if limit is None else ExecutionPlaces(limit)
         self._cancellable = {one.get_id() for one in backends if _is_cancellable(one)}
 
     def prepared(
@@ -130,11 +137,12 @@ class ExecutionWrappers:
            time counts.
         2. Debugging, before state is written: what a callback raises leaves that as it was.
         3. State: variables are sources and results of what is within.
-        4. Profiling, which counts the wait for variables as well.
-        5. Verbose logging.
-        6. Marks for the system's trace.
-        7. Refusal of what is not executed in the application's own memory, where it has to be.
-        8. Protected mode, outermost: a tensor that is not protected gets no further.
+        4. Places, of which a network has as many as its quota allows.
+        5. Profiling, which counts the waits for places and variables as well.
+        6. Verbose logging.
+        7. Marks for the system's trace.
+        8. Refusal of what is not executed in the application's own memory, where it has to be.
+        9. Protected mode, outermost: a tensor that is not protected gets no further.
         """
         settings = self._settings
         profiler, after_run = settings.profiler, settings.after_run
@@ -152,6 +160,8 @@ class ExecutionWrappers:
                 is_static=debug is None and isinstance(plan, (StaticPlan, ImportingPlan)),
                 is_profiled=profiler is not None,
             )
+        if self._places is not None:
+            yield partial(in_places, places=self._places, is_profiled=profiler is not None)
         if profiler is not None or after_run is not None:
             yield partial(observed, profiler=profiler, after_run=after_run)
         if is_on.execution:
