@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from armpy.ops import (
 )
 from armpy.tensor import Quantization, TensorInfo
 from armpy.testing.accuracy import AccuracyRun, ModelAccuracy, Status, run_accuracy
+from armpy.testing.accuracy.expected_results import read_expected
 from armpy.testing.accuracy.float_twin import float_twin
 from armpy.testing.accuracy.runner import AccuracySettings, samples_of
 from armpy.tools.compare.errors import errors
@@ -190,11 +192,11 @@ def test_what_is_planted_is_found(
     assert text in model.text
 
 
-def sum_model() -> bytes:
+def sum_model(shape: tuple[int, ...] = (4,)) -> bytes:
     """A .tflite file that adds two inputs."""
     model = TfliteModel()
     graph = model.subgraph("main")
-    x, y, z = (graph.tensor(name, (4,), "FLOAT32") for name in "xyz")
+    x, y, z = (graph.tensor(name, shape, "FLOAT32") for name in "xyz")
     graph.operator("ADD", [x, y], [z])
     graph.inputs(x, y)
     graph.outputs(z)
@@ -222,6 +224,96 @@ def test_samples_come_from_a_file(tmp_path: Path) -> None:
     assert samples_of(file, ["x"], 5)[0]["x"].shape == (3,)
     with pytest.raises(InvalidArgumentError, match="no elements for an input"):
         samples_of(file, ["y"], 1)
+
+
+def recorded(tmp_path: Path, samples: dict[str, dict[str, Any]], **others: Any) -> Path:
+    """The sum of two inputs of (1, 4, 3), with a file of samples beside it."""
+    path = tmp_path / "sum.tflite"
+    path.write_bytes(sum_model((1, 4, 3)))
+    arrays = {
+        f"{name}/{key}": value for name, each in samples.items() for key, value in each.items()
+    }
+    np.savez(path.with_suffix(".npz"), **arrays, **others)
+    return path
+
+
+def scores_of(path: Path, settings: AccuracySettings) -> dict[str, float]:
+    (model,) = run_accuracy([path], "CpuRef", settings=settings).models
+    engine = model.engine("CpuRef")
+    assert engine is not None, model.text
+    return dict(engine.scores)
+
+
+NOTHING = np.zeros((1, 4, 3), np.float32)
+HEARD = np.eye(3, dtype=np.float32)[[1, 1, 0, 2]][np.newaxis]
+
+
+def test_words_are_measured_against_those_of_the_file(tmp_path: Path) -> None:
+    # Heard is "yes no" both times. Edits by hand: none of 2 words, and 2 of 3 words.
+    samples: dict[str, dict[str, Any]] = {
+        "a": {"in0": HEARD, "in1": NOTHING, "words": "yes no"},
+        "b": {"in0": HEARD, "in1": NOTHING, "words": "oh yes yes"},
+    }
+    path = recorded(tmp_path, samples, labels=["<blank>", "yes", "no"])
+    assert scores_of(path, AccuracySettings(seconds=0)) == {"word error rate": pytest.approx(2 / 5)}
+
+
+def test_cepstra_classes_and_elements_are_measured_against_those_of_the_file(
+    tmp_path: Path,
+) -> None:
+    cepstra = HEARD + np.array([7, 3, 4], np.float32)  # 5 apart in each frame without the first
+    scores = NOTHING.copy()
+    scores[0, 1] = 6, 5, 4
+    samples: dict[str, dict[str, Any]] = {
+        "a": {"in0": HEARD, "in1": NOTHING, "cepstra": cepstra, "out0": HEARD * 1.25},
+        "b": {"in0": NOTHING, "in1": scores, "class": 3},
+        "c": {"in0": NOTHING, "in1": scores, "class": 4},
+        "d": {"in0": NOTHING, "in1": scores, "class": 11},
+    }
+    path = recorded(tmp_path, samples)
+    assert scores_of(path, AccuracySettings(seconds=0)) == {
+        "top-1 accuracy": pytest.approx(1 / 3),
+        "top-5 accuracy": pytest.approx(2 / 3),
+        "mel-cepstral distortion, dB": pytest.approx(5 * 6.141851463713754),
+        "relative error": pytest.approx(0.2),
+    }
+    assert scores_of(path, AccuracySettings(2, seconds=0))["top-1 accuracy"] == 1
+
+
+def test_a_file_without_expected_results_has_no_scores(tmp_path: Path) -> None:
+    path = recorded(tmp_path, {"a": {"in0": HEARD, "in1": NOTHING}})
+    assert scores_of(path, AccuracySettings(seconds=0)) == {}
+
+
+@pytest.mark.parametrize(
+    ("result", "text"),
+    [
+        ({"words": "yes"}, "scores of unknown labels"),
+        ({"class": 12}, "an integer from 0 to 11"),
+        ({"class": 0.5}, "an integer from 0 to 11"),
+        ({"cepstra": NOTHING[:, 1:]}, "coefficients cannot be compared"),
+    ],
+)
+def test_expected_results_that_cannot_be_used_are_an_error(
+    result: dict[str, Any], text: str, tmp_path: Path
+) -> None:
+    path = recorded(tmp_path, {"a": {"in0": HEARD, "in1": NOTHING, **result}})
+    with pytest.raises(InvalidArgumentError, match=text):
+        read_expected(path.with_suffix(".npz")).scores([[HEARD]])
+
+
+def test_the_command_and_its_page_show_scores_of_expected_results(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("click")
+    from armpy.cli.__main__ import main
+
+    path = recorded(tmp_path, {"a": {"in0": HEARD, "in1": NOTHING, "class": 1}})
+    page = tmp_path / "page.html"
+    command = ["conformance", "accuracy", str(path), "--backend", "CpuRef", "--seconds", "0"]
+    assert main([*command, "--html", str(page)]) == 0
+    assert re.search(r"CpuRef +top-1 accuracy +1\b", capsys.readouterr().out)
+    assert "Against expected results" in page.read_text("utf-8")
 
 
 def test_no_models_are_an_error_of_the_caller() -> None:

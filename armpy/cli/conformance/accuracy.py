@@ -18,7 +18,7 @@ def accuracy(
     context: click.Context,
     models: tuple[str, ...],
     backend: str,
-    samples: int,
+    samples: int | None,
     seed: int,
     inputs: str | None,
     seconds: float,
@@ -75,6 +75,7 @@ def print_accuracy(run: AccuracyRun) -> None:
             rows.append((*first, "", "-", "-", "-", "-", "-"))
     columns = ["model", "status", "layers>", "engine", "relative error>", "largest>"]
     printer.table([*columns, "same best>", "median ms>", "± ms>"], rows)
+    _print_scores(printer, run)
     remarks = [(Path(model.model).name, model.text) for model in run.models if model.text]
     remarks += [
         (Path(model.model).name, f"errors are counted from {model.reference}")
@@ -92,3 +93,16 @@ def print_accuracy(run: AccuracyRun) -> None:
         for name, text in remarks:
             printer.line(f"{name}: {text if len(text) < _SHOWN else text[:_SHOWN] + ' ...'}")
     printer.heading(f"{run} in {run.duration_s:.1f} s")
+
+
+def _print_scores(printer: Printer, run: AccuracyRun) -> None:
+    """Print how answers compare with expected results, where a model has any."""
+    rows = [
+        (Path(model.model).name, engine.name, measure, f"{score:.4g}")
+        for model in run.models
+        for engine in model.engines
+        for measure, score in engine.scores.items()
+    ]
+    if rows:
+        printer.heading("Against expected results")
+        printer.table(["model", "engine", "measure", "value>"], rows)

@@ -166,15 +166,15 @@ def crash() -> None:
 @click.option(
     "--samples",
     type=click.IntRange(min=1),
-    default=3,
-    show_default=True,
-    help="Inputs of each model.",
+    help="Inputs of each model: all of its file if left out, or 3 random ones.",
 )
 @seed_option()
 @click.option(
     "--inputs",
     type=click.Path(exists=True, file_okay=False, readable=True),
-    help="A folder with <model>.npz: arrays by input, or samples as <sample>/in0, <sample>/in1.",
+    help="A folder with <model>.npz: arrays by input, or samples as <sample>/in0, <sample>/in1, "
+    "with expected results as <sample>/out0, class, words or cepstra. The model's own folder if "
+    "left out.",
 )
 @click.option(
     *SECONDS,
@@ -207,7 +207,8 @@ def accuracy() -> None:
     """Run MODELS on a backend, and compare with their float twins, CpuRef and LiteRT.
 
     A float twin has the same layers on real numbers. Exit code 1 unless the backend runs layers
-    of every model and is about as near to the twin as CpuRef is. Every model has a process of its
+    of every model and is about as near to the twin as CpuRef is; measures against expected
+    results are shown beside that. Every model has a process of its
     own; the backend and the peer, where it is installed, take turns when they are timed.
     """
 

@@ -115,6 +115,11 @@ def model_details(model: ModelAccuracy) -> Details:
         columns = ["engine", "rms error>", "largest>", "relative>", "median ms>", "mean ms>"]
         columns += ["± ms>", "best ms>", "remark"]
         parts.append(Table("Engines", columns, [_engine_row(each) for each in model.engines]))
+    measures = list(dict.fromkeys(name for engine in model.engines for name in engine.scores))
+    if measures:
+        rows = [(engine.name, *_scores(engine, measures)) for engine in model.engines]
+        columns = ["engine", *(f"{name}>" for name in measures)]
+        parts.append(Table("Against expected results", columns, rows))
     series = []
     for engine in model.engines:
         times = [time_ms for time_ms in engine.times_ms if time_ms > 0][:_MOST_TIMES]
@@ -124,6 +129,11 @@ def model_details(model: ModelAccuracy) -> Details:
         caption = "Times of executions, in order"
         parts.append(Lines(caption, series, "execution", "ms", is_log=True, has_points=True))
     return Details(_name(model), parts)
+
+
+def _scores(engine: EngineReport, measures: Sequence[str]) -> list[str]:
+    """The scores of one engine by some measures."""
+    return [_number(engine.scores[name]) if name in engine.scores else "-" for name in measures]
 
 
 def _engine_row(engine: EngineReport) -> tuple[str, ...]:

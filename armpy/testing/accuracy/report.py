@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 
 from armpy.tools.compare.errors import ErrorStats
 from armpy.tools.measure.latency import Latency
@@ -41,6 +42,8 @@ class EngineReport:
         Of each execution, in order.
     text : str
         Why something is missing.
+    scores : mapping of str to float
+        Of answers against expected results, by measure; empty if there are none.
     """
 
     name: str
@@ -49,6 +52,7 @@ class EngineReport:
     latency: Latency | None = None
     times_ms: tuple[float, ...] = ()
     text: str = ""
+    scores: Mapping[str, float] = field(default_factory=dict)
 
     def to_document(self) -> dict[str, object]:
         """As plain dictionaries and lists."""
@@ -67,6 +71,7 @@ class EngineReport:
                 "times": list(self.times_ms),
             },
             "text": self.text,
+            "scores": dict(self.scores),
         }
 
 

@@ -28,6 +28,7 @@ from armpy.model.load import load
 from armpy.ops.operation import Array
 from armpy.testing.accuracy.accuracy_run import AccuracyRun
 from armpy.testing.accuracy.engines import PEER, Engine, engine_of_model, peer_engine
+from armpy.testing.accuracy.expected_results import ExpectedResults, read_expected
 from armpy.testing.accuracy.float_twin import float_twin, real_info
 from armpy.testing.accuracy.report import EngineReport, ModelAccuracy, Status
 from armpy.testing.workers import LostItem, judge_in_workers
@@ -38,6 +39,9 @@ from armpy.tools.measure.latency import latency_of
 from armpy.types import REFERENCE_BACKEND_ID, BackendId
 
 REAL_NUMBERS = "real numbers"
+
+RANDOM_SAMPLES = 3
+"""Inputs of a model without a file of samples, where no number is given."""
 
 _SLACK = 1e-4
 """Relative error that every backend may have: floats are added in other orders."""
@@ -52,12 +56,13 @@ class AccuracySettings:
 
     Parameters
     ----------
-    num_samples : int
-        Inputs of each model.
+    num_samples : int, optional
+        Inputs of each model; if left out, all of its file, or `RANDOM_SAMPLES`.
     seed : int
         Of inputs made of chance.
     inputs : str
-        A directory with ``<model>.npz`` for models that have inputs of their own; may be empty.
+        A directory with ``<model>.npz`` for models that have inputs of their own, and expected
+        results; that of each model if empty.
     seconds : float
         How long each model is timed.
     num_threads : int
@@ -66,7 +71,7 @@ class AccuracySettings:
         How many times CpuRef's error the backend may have.
     """
 
-    num_samples: int = 3
+    num_samples: int | None = None
     seed: int = 0
     inputs: str = ""
     seconds: float = 2.0
@@ -190,7 +195,9 @@ class ModelJudge:
     def _judge(self, path: str) -> ModelAccuracy:
         """Run a model on everything and compare."""
         with load(path, runtime=self._reference) as plain:
-            samples = self._samples(Path(path), plain)
+            file = self._sample_file(Path(path))
+            samples = self._samples(file, plain)
+            expected = ExpectedResults() if file is None else read_expected(file)
             exact, reference = self._exact(plain, samples)
             infos = [value.info for value in plain.graph.outputs]
             names = [value.name for value in plain.graph.inputs]
@@ -208,7 +215,8 @@ class ModelJudge:
                 answers = {engine.name: self._answers(engine, samples) for engine in engines}
                 placement = model.placement
                 for engine in engines:
-                    reports[engine.name] = _report(engine, answers[engine.name], exact, infos)
+                    report = _report(engine, answers[engine.name], exact, infos, expected)
+                    reports[engine.name] = report
                 self._time(engines, samples, reports)
         by_backend = {} if placement is None else placement.layers_by_backend
         num_layers, taken = sum(by_backend.values()), by_backend.get(self._backend_id, 0)
@@ -223,13 +231,20 @@ class ModelJudge:
         backend_id = self._backend_id if is_tried else REFERENCE_BACKEND_ID
         return runtime.registry.get(backend_id).version
 
-    def _samples(self, path: Path, model: Model) -> list[dict[str, Array]]:
-        """Inputs by name: those of a file, or made of chance."""
+    def _sample_file(self, path: Path) -> Path | None:
+        """File with the samples of a model; None where there is none."""
+        inputs = self._settings.inputs
+        file = (Path(inputs) if inputs else path.parent) / f"{path.stem}.npz"
+        return file if file.exists() else None
+
+    def _samples(self, file: Path | None, model: Model) -> list[dict[str, Array]]:
+        """Inputs by name: those of a file, or random ones."""
         names = [value.name for value in model.graph.inputs]
-        found = Path(self._settings.inputs) / f"{path.stem}.npz"
-        if self._settings.inputs and found.exists():
-            return samples_of(found, names, self._settings.num_samples)
-        seeds = range(self._settings.seed, self._settings.seed + self._settings.num_samples)
+        number = self._settings.num_samples
+        if file is not None:
+            return samples_of(file, names, number)
+        first = self._settings.seed
+        seeds = range(first, first + (RANDOM_SAMPLES if number is None else number))
         return [
             dict(zip(names, input_arrays(model.graph, {}, seed), strict=True)) for seed in seeds
         ]
@@ -315,17 +330,20 @@ def _report(
     answers: list[Sequence[Array]] | str,
     exact: Sequence[Sequence[Array]],
     infos: Sequence[object],
+    expected: ExpectedResults,
 ) -> EngineReport:
-    """How far an engine is from the real numbers."""
+    """How far an engine is from the real numbers, and from what a file expects."""
     if isinstance(answers, str):
         return EngineReport(engine.name, engine.version, text=answers)
     right = [array for outputs in exact for array in outputs]
-    given = [array for outputs in answers for array in _real(outputs, infos)]
-    return EngineReport(engine.name, engine.version, errors(right, given))
+    reals = [_real(outputs, infos) for outputs in answers]
+    given = [array for outputs in reals for array in outputs]
+    scores = expected.scores(reals)
+    return EngineReport(engine.name, engine.version, errors(right, given), scores=scores)
 
 
-def samples_of(path: Path, names: Sequence[str], most: int) -> list[dict[str, Array]]:
-    """Inputs that somebody has put down for a model.
+def samples_of(path: Path, names: Sequence[str], most: int | None = None) -> list[dict[str, Array]]:
+    """Inputs that a file has for a model.
 
     Parameters
     ----------
@@ -333,8 +351,8 @@ def samples_of(path: Path, names: Sequence[str], most: int) -> list[dict[str, Ar
         An ``.npz`` file: an array per input by its name, or several samples as ``<sample>/in0``,
         ``<sample>/in1`` in the order of the model's inputs.
     names : sequence of str
-    most : int
-        How many samples are taken.
+    most : int, optional
+        How many samples are taken; all if left out.
 
     Raises
     ------
