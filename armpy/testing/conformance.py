@@ -8,8 +8,10 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
+from typing import Any
 
-from armpy.errors import InvalidArgumentError
+from armpy.errors import BackendError, InvalidArgumentError
 from armpy.execution import RuntimeOptions
 from armpy.testing.backend_under_test import BackendUnderTest
 from armpy.testing.cases import operation_cases
@@ -20,7 +22,7 @@ from armpy.testing.judge import judge
 from armpy.testing.known_failures import apply_known_failures, read_known_failures
 from armpy.testing.patterns import judge_declared, judge_pattern
 from armpy.testing.result import CONTRACT, CaseResult, ConformanceResult, Outcome, is_selected
-from armpy.testing.workers import LostItem, judge_in_workers
+from armpy.testing.workers import Judge, JudgingWorker, LostItem, judge_in_workers
 from armpy.types import BackendId
 
 Progress = Callable[[CaseResult], None]
@@ -28,6 +30,12 @@ Progress = Callable[[CaseResult], None]
 
 _BATCH = 64
 """Cases that a process takes at a time."""
+
+_LIST = "list:"
+"""Beginning of a request for ids in the place of one for a case."""
+
+_PAGE = 2000
+"""Ids in one answer of a process."""
 
 CASE_TIMEOUT_S = 300.0
 """How long one case may take in a process of its own."""
@@ -89,7 +97,7 @@ def cases_of(
         As of `run_conformance`, which raises the same.
     """
     subject = BackendUnderTest(backend_id, runtime_options)
-    return tuple(case.id for case in _selected(list(cases_for(subject)), filter))
+    return tuple(_selected([case.id for case in cases_for(subject)], filter))
 
 
 def run_conformance(
@@ -143,24 +151,24 @@ def run_conformance(
     True
     """
     subject = BackendUnderTest(backend_id, runtime_options)
-    everything = list(cases_for(subject))
-    chosen = _selected(everything, filter)
-    known = {}
-    if known_failures is not None:
-        known = read_known_failures(os.fspath(known_failures), {case.id for case in everything})
     started = time.perf_counter()
-    results: dict[str, CaseResult] = {}
-    judged_here = (case.judge(subject) for case in chosen)
     options = runtime_options or RuntimeOptions()
-    coming = judged_here if jobs is None else _judged_in_processes(chosen, subject, options, jobs)
-    with closing(coming):
-        for result in coming:
-            results[result.case] = result
-            if progress is not None:
-                progress(result)
-            if fail_fast and result.outcome.is_bad and result.case not in known:
-                break
-    in_order = [results[case.id] for case in chosen if case.id in results]
+    results: dict[str, CaseResult] = {}
+    made = _CasesHere(subject) if jobs is None else _CasesElsewhere(subject, options, jobs)
+    with closing(made) as cases:
+        everything = cases.ids()
+        chosen = _selected(everything, filter)
+        known = {}
+        if known_failures is not None:
+            known = read_known_failures(os.fspath(known_failures), set(everything))
+        with closing(cases.judged(chosen)) as coming:
+            for result in coming:
+                results[result.case] = result
+                if progress is not None:
+                    progress(result)
+                if fail_fast and result.outcome.is_bad and result.case not in known:
+                    break
+    in_order = [results[case] for case in chosen if case in results]
     judged, unused = apply_known_failures(in_order, known)
     backend = subject.backend
     return ConformanceResult(
@@ -173,32 +181,101 @@ def run_conformance(
     )
 
 
-def _selected(everything: Sequence[NamedCase], filter: str | Sequence[str]) -> list[NamedCase]:
-    """The cases whose ids have one of some texts; raises InvalidArgumentError if none has."""
-    chosen = [case for case in everything if is_selected(filter, case.id)]
+def _selected(everything: Sequence[str], filter: str | Sequence[str]) -> list[str]:
+    """The ids that have one of some texts; raises InvalidArgumentError if none has."""
+    chosen = [case for case in everything if is_selected(filter, case)]
     if not chosen:
         raise InvalidArgumentError("no case is selected", where="filter", actual=repr(filter))
     return chosen
 
 
-def _judged_in_processes(
-    chosen: Sequence[NamedCase], subject: BackendUnderTest, options: RuntimeOptions, jobs: int
-) -> Generator[CaseResult, None, None]:
-    """Results as they come; of the contract's cases each process makes what they share anew."""
-    if options.registry is not None:
-        raise InvalidArgumentError(
-            "backends of a registry cannot be tried in other processes",
-            where="jobs",
-            fix="Leave jobs out, or give the folder or distribution that the backend is found in",
+class _CasesHere:
+    """The cases for a backend, judged in this process.
+
+    Parameters
+    ----------
+    subject : BackendUnderTest
+    """
+
+    def __init__(self, subject: BackendUnderTest) -> None:
+        self._subject = subject
+        self._cases = {case.id: case for case in cases_for(subject)}
+
+    def ids(self) -> list[str]:
+        """Ids of all cases, in their order."""
+        return list(self._cases)
+
+    def judged(self, chosen: Sequence[str]) -> Generator[CaseResult, None, None]:
+        """Results of some cases, as they come."""
+        for case in chosen:
+            yield self._cases[case].judge(self._subject)
+
+    def close(self) -> None:
+        """Release nothing: the cases stay for later runs."""
+
+
+class _CasesElsewhere:
+    """The cases for a backend, made and judged in other processes.
+
+    Parameters
+    ----------
+    subject : BackendUnderTest
+    options : RuntimeOptions
+        Without a registry.
+    jobs : int
+        Number of processes.
+
+    Notes
+    -----
+    Making all cases takes seconds, so this process makes none: the first worker lists their ids.
+    """
+
+    def __init__(self, subject: BackendUnderTest, options: RuntimeOptions, jobs: int) -> None:
+        if options.registry is not None:
+            raise InvalidArgumentError(
+                "backends of a registry cannot be tried in other processes",
+                where="jobs",
+                fix="Leave jobs out, or give the folder or distribution that the backend is found "
+                "in",
+            )
+        self._jobs = jobs
+        self._backend_id = subject.backend_id
+        # Any: a `CaseResult` or `CaseIds`, as asked for
+        self._make_judge: Callable[[], Judge[str, Any]] = partial(
+            JudgeById, subject.backend_id, options
         )
-    # Neighbours have samples and sizes in common, which a process then finds once.
-    ids = [case.id for case in chosen]
-    size = max(1, min(_BATCH, -(-len(ids) // jobs)))
-    batches = [ids[i : i + size] for i in range(0, len(ids), size)]
-    make_judge = partial(JudgeById, subject.backend_id, options)
-    found = judge_in_workers(batches, make_judge, CaseResult, jobs=jobs, timeout_s=CASE_TIMEOUT_S)
-    for result in found:
-        yield crashed(result) if isinstance(result, LostItem) else result
+        self._first: JudgingWorker[str] = JudgingWorker(self._make_judge, CASE_TIMEOUT_S)
+
+    def ids(self) -> list[str]:
+        """Ids of all cases, in their order."""
+        found: list[str] = []
+        while True:
+            page = self._first.judge(f"{_LIST}{len(found)}", CaseIds)
+            if isinstance(page, LostItem):
+                raise BackendError(f"no case can be tried: {page.reason}", where=self._backend_id)
+            found += page.ids
+            if len(page.ids) < _PAGE:
+                return found
+
+    def judged(self, chosen: Sequence[str]) -> Generator[CaseResult, None, None]:
+        """Results of some cases, as they come."""
+        # Neighbours have samples and sizes in common, which a process then finds once.
+        size = max(1, min(_BATCH, -(-len(chosen) // self._jobs)))
+        batches = [chosen[i : i + size] for i in range(0, len(chosen), size)]
+        found = judge_in_workers(
+            batches,
+            self._make_judge,
+            CaseResult,
+            jobs=self._jobs,
+            timeout_s=CASE_TIMEOUT_S,
+            first=self._first,
+        )
+        for result in found:
+            yield crashed(result) if isinstance(result, LostItem) else result
+
+    def close(self) -> None:
+        """End the first process; the others end with their results."""
+        self._first.stop()
 
 
 def crashed(lost: LostItem[str]) -> CaseResult:
@@ -206,6 +283,18 @@ def crashed(lost: LostItem[str]) -> CaseResult:
     operation = CONTRACT if lost.item.startswith("contract/") else lost.item
     name = operation.partition("/")[0]
     return CaseResult(lost.item, name, "", Outcome.CRASHED, lost.reason)
+
+
+@dataclass(frozen=True, slots=True)
+class CaseIds:
+    """Ids of some of the cases for a backend.
+
+    Parameters
+    ----------
+    ids : tuple of str
+    """
+
+    ids: tuple[str, ...]
 
 
 class JudgeById:
@@ -222,6 +311,9 @@ class JudgeById:
         self._subject = BackendUnderTest(backend_id, options)
         self._cases = {case.id: case for case in cases_for(self._subject)}
 
-    def __call__(self, case_id: str) -> CaseResult:
-        """Judge the case of an id."""
-        return self._cases[case_id].judge(self._subject)
+    def __call__(self, item: str) -> CaseResult | CaseIds:
+        """Judge the case of an id, or list ids: ``list:`` and a number begin the list there."""
+        if item.startswith(_LIST):
+            start = int(item.removeprefix(_LIST))
+            return CaseIds(tuple(islice(self._cases, start, start + _PAGE)))
+        return self._cases[item].judge(self._subject)

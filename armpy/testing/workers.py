@@ -56,6 +56,7 @@ def judge_in_workers(
     *,
     jobs: int,
     timeout_s: float = 60.0,
+    first: JudgingWorker[ItemT] | None = None,
 ) -> Iterator[ResultT | LostItem[ItemT]]:
     """Judge every item, batch by batch, in `jobs` processes.
 
@@ -72,6 +73,8 @@ def judge_in_workers(
         Number of workers.
     timeout_s : float
         How long one item may take.
+    first : JudgingWorker, optional
+        A worker with such a judge, which is used as one of the workers and ended with them.
 
     Yields
     ------
@@ -82,7 +85,7 @@ def judge_in_workers(
     waiting: queue.SimpleQueue[Sequence[ItemT]] = queue.SimpleQueue()
     for batch in filter(None, batches):
         waiting.put(batch)
-    crew = _Crew(waiting, make_judge, kind, timeout_s)
+    crew = _Crew(waiting, make_judge, kind, timeout_s, first)
     threads = [
         threading.Thread(target=crew.work, name="armpy-judge", daemon=True)
         for _ in range(min(jobs, waiting.qsize()))
@@ -167,18 +170,20 @@ class _Crew(Generic[ItemT]):
         make_judge: Callable[[], Judge[ItemT, Any]],
         kind: type[Any],
         timeout_s: float,
+        first: JudgingWorker[ItemT] | None,
     ) -> None:
         self._waiting = waiting
         self._make_worker = partial(JudgingWorker[ItemT], make_judge, timeout_s)
         self._kind = kind
         self._is_stopped = False
         self._workers: list[JudgingWorker[ItemT]] = []
+        self._ready = [] if first is None else [first]
         # Any: results, and errors; None where a thread has come to its end
         self.results: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
     def work(self) -> None:
         """Judge batches until there are no more."""
-        worker = self._make_worker()
+        worker = self._ready.pop() if self._ready else self._make_worker()
         self._workers.append(worker)
         try:
             while not self._is_stopped:

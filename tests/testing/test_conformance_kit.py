@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NoReturn
 
 import numpy as np
 import pytest
@@ -405,6 +406,17 @@ def test_a_memory_manager_that_cannot_be_acquired_again_breaks_the_contract() ->
 def test_a_filter_that_selects_nothing_is_an_error() -> None:
     with pytest.raises(InvalidArgumentError, match="no case is selected"):
         run_conformance("CpuRef", filter="no such case")
+
+
+def test_cases_for_other_processes_are_not_made_in_this_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def not_here() -> NoReturn:
+        raise AssertionError("making all cases takes seconds")
+
+    monkeypatch.setattr("armpy.testing.conformance.all_cases", not_here)
+    result = run_conformance("CpuRef", filter="Rank/", jobs=1)
+    assert {r.outcome for r in result.results} == {Outcome.ELSEWHERE}
 
 
 def test_a_backend_that_is_not_there_is_an_error() -> None:
