@@ -79,10 +79,12 @@ class TypeRule:
 
 def _all_in(allowed: tuple[frozenset[DataType], ...], infos: OperandInfos) -> bool:
     """Whether each present operand has a type of its column."""
+    # Plain loops, as every layer of every graph comes here several times.
     last = len(allowed) - 1
-    return all(
-        info is None or info.data_type in allowed[min(i, last)] for i, info in enumerate(infos)
-    )
+    for i, info in enumerate(infos):
+        if info is not None and info.data_type not in allowed[i if i < last else last]:
+            return False
+    return True
 
 
 TypeSpec: TypeAlias = DataType | Sequence[DataType]
@@ -320,8 +322,11 @@ class Operation(ABC):
         LayerValidationError
             If no rule allows the combination.
         """
-        if not self.type_rules or any(r.accepts(inputs, outputs) for r in self.type_rules):
+        if not self.type_rules:
             return
+        for type_rule in self.type_rules:
+            if type_rule.accepts(inputs, outputs):
+                return
         raise LayerValidationError(
             "this combination of data types is not allowed",
             where=self.name,

@@ -33,18 +33,18 @@ def call_backend(
     BackendError
         If it raises; its own ArmpyErrors are raised as they are, with the backend's name.
     """
-    where = f"{backend_id} / {_name(method)}"
-    # Every call of a backend comes here: without a log it costs one look.
+    # Every call of a backend comes here: without a log or an error it costs one look.
     if is_on.driver:
-        vlog("driver", "%s", where)
+        vlog("driver", "%s", _where(backend_id, method))
     try:
         return method(*args, **kwargs)
     except ArmpyError as error:
         # Its own cause stays the cause; the error that it is a copy of would tell nothing more.
-        raise named_error(where, error) from error.__cause__
+        raise named_error(_where(backend_id, method), error) from error.__cause__
     except BaseException as error:
         let_user_interrupt(error)
         # A backend's SystemExit is no reason for the application to end.
+        where = _where(backend_id, method)
         raise BackendError(f"the backend raised {describe(error)}", where=where) from error
 
 
@@ -71,20 +71,20 @@ def ask_backend(
     answer = call_backend(backend_id, method, *args, **kwargs)
     if is_a(answer, kind):
         if problem := why_misnamed(type(answer)):
-            raise BackendError(problem, where=f"{backend_id} / {_name(method)}")
+            raise BackendError(problem, where=_where(backend_id, method))
         return exact(answer)  # type: ignore[return-value]  # just checked
     kinds = kind if isinstance(kind, tuple) else (kind,)
     raise BackendError(
         "the answer has the wrong type",
-        where=f"{backend_id} / {_name(method)}",
+        where=_where(backend_id, method),
         expected=" or ".join(k.__name__.replace("NoneType", "None") for k in kinds),
         actual=describe(answer),
     )
 
 
-def _name(method: Callable[..., object]) -> object:
-    """What a method is called in messages."""
-    return getattr(method, "__name__", method)
+def _where(backend_id: BackendId, method: Callable[..., object]) -> str:
+    """Name of a method with its backend's, for messages."""
+    return f"{backend_id} / {getattr(method, '__name__', method)}"
 
 
 def call_method(backend_id: BackendId, owner: object, name: str, *args: object) -> object:
