@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from armpy.backend import HostTensorHandle, ITensorHandle, IWorkload, NetworkResources, WorkloadInfo
-from armpy.compiler import specialize
 from armpy.compiler.assign import SupportOracle
 from armpy.graph import Graph, Layer, Value
 from armpy.ops.operation import Array
@@ -36,14 +35,13 @@ class Answers:
     def of(
         self, graph: Graph, feeds: Sequence[Mapping[str, Array]]
     ) -> list[dict[str, Array]] | None:
-        """Outputs of each execution; None if it takes a runtime to tell them."""
-        whole = specialize(graph)
-        if graph.variables or not all(_fits(whole, feed) for feed in feeds):
+        """Outputs of each execution of a specialised graph; None if it takes a runtime."""
+        if graph.variables or not all(_fits(graph, feed) for feed in feeds):
             return None
-        if not all(self._is_plain(layer) for layer in whole.layers):
+        if not all(self._is_plain(layer) for layer in graph.layers):
             return None
-        steps = [(layer, self._workload(layer)) for layer in whole.layers]
-        return [_outputs(whole, steps, feed) for feed in feeds]
+        steps = [(layer, self._workload(layer)) for layer in graph.layers]
+        return [_outputs(graph, steps, feed) for feed in feeds]
 
     def _is_plain(self, layer: Layer) -> bool:
         """Whether CpuRef takes a layer, and its outputs' shapes are known."""

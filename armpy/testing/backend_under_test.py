@@ -136,16 +136,29 @@ class BackendUnderTest:
         reasons = [views.reasons.get(view, "no reason given") for view in views.failed]
         return reasons[0] if reasons else None
 
-    def expected(self, graph: Graph, feeds: Mapping[str, Array]) -> dict[str, Array]:
-        """CpuRef's outputs."""
-        (outputs,) = self.expected_each(graph, [feeds])
+    def expected(
+        self, graph: Graph, feeds: Mapping[str, Array], specialized: Graph | None = None
+    ) -> dict[str, Array]:
+        """CpuRef's outputs of one execution; parameters as for `expected_each`."""
+        (outputs,) = self.expected_each(graph, [feeds], specialized)
         return outputs
 
     def expected_each(
-        self, graph: Graph, feeds: Sequence[Mapping[str, Array]]
+        self,
+        graph: Graph,
+        feeds: Sequence[Mapping[str, Array]],
+        specialized: Graph | None = None,
     ) -> list[dict[str, Array]]:
-        """CpuRef's outputs of one execution after the other."""
-        answers = self._answers.of(graph, feeds)
+        """CpuRef's outputs of one execution after the other.
+
+        Parameters
+        ----------
+        graph : Graph
+        feeds : sequence of mappings of str to ndarray
+        specialized : Graph, optional
+            What `specialize` makes of the graph, if it is there already.
+        """
+        answers = self._answers.of(specialized or specialize(graph), feeds)
         if answers is not None:
             return answers
         network_id = self.reference.load_network(graph)
@@ -155,16 +168,21 @@ class BackendUnderTest:
             self.reference.unload_network(network_id)
 
 
-@cache
 def layers_of(case: Case) -> tuple[Layer, ...]:
-    """`BackendUnderTest.layers` of one of the kit's own cases, which stay as long as the process.
+    """`BackendUnderTest.layers` of one of the kit's own cases."""
+    return specialized(case).layers
+
+
+@cache
+def specialized(case: Case) -> Graph:
+    """The specialised network of one of the kit's own cases, kept for the process's lifetime.
 
     Notes
     -----
     Looking for samples, and every rule about answers, asks about thousands of cases of which the
     backend refuses most: their networks need not be built and shaped again each time.
     """
-    return specialize(case.graph()).layers
+    return specialize(case.graph())
 
 
 def refusal(supports: Iterable[Support]) -> str:

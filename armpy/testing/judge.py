@@ -10,7 +10,7 @@ from armpy.compiler import Placement
 from armpy.errors import ArmpyError, BackendCapabilityError
 from armpy.graph import Graph, Layer
 from armpy.ops.operation import Array
-from armpy.testing.backend_under_test import BackendUnderTest, layers_of, refusal
+from armpy.testing.backend_under_test import BackendUnderTest, layers_of, refusal, specialized
 from armpy.testing.case import LAYER, Case
 from armpy.testing.differential_run import DifferentialRun, FailureError, other_feeds, run_trial
 from armpy.testing.executed_layers import kind_of, kinds_run, layers_run
@@ -156,7 +156,9 @@ def trial_of(subject: BackendUnderTest, case: Case, graph: Graph) -> Differentia
     first = None
     if case.expected is not None:
         first = dict(zip(graph.output_names, case.expected, strict=True))
-    both, expected = expected_of(subject, graph, case.feeds(), first, case.feeds_again())
+    # A case with neighbours is made for one trial.
+    whole = None if case.neighbours else specialized(case)
+    both, expected = expected_of(subject, graph, case.feeds(), first, case.feeds_again(), whole)
     labels = [_label(case, number) for number in range(len(graph.outputs))]
     num_layers = 1 + (case.front is not None) + (case.behind is not None)
     is_exact = num_layers == 1 and is_move(graph.layers[0])
@@ -180,6 +182,7 @@ def expected_of(
     feeds: Feeds,
     first: Feeds | None = None,
     second: Feeds | None = None,
+    whole: Graph | None = None,
 ) -> tuple[tuple[Feeds, Feeds], tuple[Feeds, Feeds]]:
     """Inputs of two executions, and their outputs.
 
@@ -191,6 +194,8 @@ def expected_of(
         Its outputs if they are known; CpuRef says all others.
     second : dict of str to ndarray, optional
         Inputs of the second one; those of the first in another order if left out.
+    whole : Graph, optional
+        The specialised graph, if it is there already.
 
     Notes
     -----
@@ -201,10 +206,10 @@ def expected_of(
     if not is_same:
         try:
             wanted = [second] if first is not None else [feeds, second]
-            *given, other = subject.expected_each(graph, wanted)
+            *given, other = subject.expected_each(graph, wanted, whole)
             return (feeds, second), (first if first is not None else given[0], other)
         except ArmpyError:
             pass  # the other inputs mean nothing to the operation
     if first is None:
-        first = subject.expected(graph, feeds)
+        first = subject.expected(graph, feeds, whole)
     return (feeds, feeds), (first, first)

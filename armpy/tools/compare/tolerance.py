@@ -108,6 +108,8 @@ def compare(
         return Difference(f"the dtype differs. Expected {expected.dtype}; got {actual.dtype}")
     if actual.shape != expected.shape:
         return Difference(f"the shape differs. Expected {expected.shape}; got {actual.shape}")
+    if are_same(expected, actual):
+        return None
     tolerance = tolerance or TOLERANCES[info.data_type]
     excess = _excess(expected, actual, tolerance)
     count = int(np.count_nonzero(excess > 0))
@@ -120,6 +122,15 @@ def compare(
         f"Expected {_shown(wanted)} {tolerance}; got {_shown(given)}"
     )
     return Difference(text, index, float(wanted), float(given), count, excess.size)
+
+
+def are_same(expected: Array, actual: Array) -> bool:
+    """Whether two arrays have the same type, shape and bytes: right at any tolerance."""
+    return (
+        actual.dtype == expected.dtype
+        and actual.shape == expected.shape
+        and actual.tobytes() == expected.tobytes()
+    )
 
 
 def _biased(expected: Array, actual: Array, tolerance: Tolerance) -> Difference | None:
