@@ -14,8 +14,30 @@ from armpy.errors import InvalidArgumentError, did_you_mean
 
 Array = npt.NDArray[np.generic]
 
+_MODEL_SUFFIXES = (".tflite", ".onnx", ".armpy")
 _NPY_MAGIC = b"\x93NUMPY"
 _LONGEST_NAME = 100
+
+
+def model_files(paths: Iterable[str]) -> list[str]:
+    """Models by their paths; of a folder, those in it, by name.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If a folder has no models.
+    """
+    models: list[str] = []
+    for path in paths:
+        if not Path(path).is_dir():
+            models.append(path)
+            continue
+        files = sorted(f for f in Path(path).iterdir() if f.suffix.lower() in _MODEL_SUFFIXES)
+        if not files:
+            expected = f"files ending in {', '.join(_MODEL_SUFFIXES)}"
+            raise InvalidArgumentError("the folder has no models", where=path, expected=expected)
+        models += map(str, files)
+    return models
 
 
 def split_input(option: str, names: Sequence[str]) -> tuple[str, str]:

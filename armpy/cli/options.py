@@ -22,6 +22,8 @@ from armpy.model.load_options import OPTIONS, LoadOptions
 Command = TypeVar("Command", bound=Callable[..., object])
 
 MODEL_FILE = click.Path(exists=True, dir_okay=False, readable=True)
+MODEL_OR_FOLDER = click.Path(exists=True, readable=True)
+"""Model, or a folder with models, for `armpy.cli.files.model_files`."""
 
 
 class _OutputFile(click.Path):

@@ -34,10 +34,13 @@ from armpy.compiler.devices import (
 )
 from armpy.errors import BackendUnavailableError
 from armpy.execution import Runtime, RuntimeOptions
-from armpy.ops import BinaryOperation, Convolution2d, ElementwiseBinary
+from armpy.graph.network import Network
+from armpy.model import Model
+from armpy.ops import BinaryOperation, Convolution2d, ElementwiseBinary, Softmax
 from armpy.ops.operation import Operation
 from armpy.plugins import BackendRegistry
 from armpy.plugins.proxy.guard import BackendProxy
+from armpy.tensor import TensorInfo
 from armpy.tools.calibrate import calibrate
 from armpy.tools.calibrate.workloads import random_inputs, reference_workloads, scalar_workloads
 from armpy.types import DataType
@@ -167,6 +170,56 @@ def test_figures_are_times_against_the_reference(time: FakeTime, store: FiguresS
     reference = store.read("CpuRef")
     assert reference is not None
     assert {pair.exec_time for pair in reference.figures.tensors.values()} == {1.0}
+
+
+def test_models_of_the_user_are_measured_and_count_in_the_figures(
+    time: FakeTime, store: FiguresStore, tmp_path: Path
+) -> None:
+    def rates(_: Operation, info: WorkloadInfo) -> Rate:
+        is_model = info.name == "of a model"
+        return REFERENCE.scaled(0.5) if is_model else REFERENCE
+
+    path = tmp_path / "sum.armpy"
+    net = Network("sum")
+    x = net.input("x", TensorInfo((2, 3), DataType.FLOAT16))
+    add = ElementwiseBinary(BinaryOperation.ADD)
+    net.output("y", net.add(add, x, x, name="of a model"))
+    Model(net, Runtime(RuntimeOptions(["CpuRef"]))).save(path)
+    backends = registry(time, Timed("Fast", time, rates))
+    # CpuRef was measured without the model, so it is measured again.
+    calibrate(backends, ["CpuRef"], store=store, clock=time.clock)
+    reports = calibrate(backends, ["Fast"], store=store, clock=time.clock, models=[path])
+    assert [report.backend for report in reports] == ["CpuRef", "Fast"]
+    ((plain,), (fast,)) = (report.models for report in reports)
+    assert (plain.title, plain.ratio, fast.title) == ("sum.armpy", 1.0, "sum.armpy")
+    assert fast.ratio == pytest.approx(0.5, rel=1e-3)
+    record = store.read("Fast")
+    assert record is not None
+    (name,) = (name for name in record.samples if name.startswith("model sum "))
+    assert name.endswith("/FLOAT16/0")
+    halves = [name for name in record.samples if "/FLOAT16/" in name and name[:6] != "scalar"]
+    expected = 0.5 ** (1 / len(halves))  # the geometric mean with others, which take as long
+    assert record.figures.tensors[DataType.FLOAT16].exec_time == pytest.approx(expected, rel=1e-3)
+    # Models take no time of the workloads'.
+    without = calibrate(backends, ["Fast"], store=store, clock=time.clock)[0].num_measured
+    assert reports[1].num_measured == without + 1
+    # The reference has it now.
+    reports = calibrate(backends, ["Fast"], store=store, clock=time.clock, models=[path])
+    assert [report.backend for report in reports] == ["Fast"]
+
+
+def test_a_model_that_the_backend_cannot_run_is_left_out_with_the_reason(
+    time: FakeTime, store: FiguresStore, tmp_path: Path
+) -> None:
+    net = Network("softmax")
+    net.output("y", net.add(Softmax(), net.input("x", TensorInfo((2, 3), DataType.FLOAT32))))
+    path = tmp_path / "softmax.armpy"
+    Model(net, Runtime(RuntimeOptions(["CpuRef"]))).save(path)
+    backends = registry(time, Timed("Fast", time, operations=[ElementwiseBinary]))
+    _, report = calibrate(backends, ["Fast"], store=store, clock=time.clock, models=[path])
+    assert report.models == ()
+    (reason,) = (why for name, why in report.left_out.items() if name.startswith("model softmax"))
+    assert "Softmax" in reason
 
 
 def test_what_is_not_supported_is_left_out_with_the_reason(

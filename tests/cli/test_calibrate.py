@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +19,7 @@ from armpy.execution import Runtime, RuntimeOptions
 from armpy.plugins.modules import forget_module
 from armpy.types import DataType
 from tests.support.dynamic_modules import module_source, private_modules, write_module
+from tests.support.example_backends import DIGITS
 
 for library in ("click", "rich"):
     pytest.importorskip(library)
@@ -68,6 +71,27 @@ def test_a_calibration_is_kept_and_shown(capsys: pytest.CaptureFixture[str]) -> 
     assert "figures, declared" in shown
     assert "type CPU_REFERENCE" in shown
     assert "feature level 30" in shown
+
+
+def test_models_are_measured_before_the_workloads(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    shutil.copy(DIGITS, tmp_path)
+    command = ["calibrate", str(tmp_path), "--backend", "CpuRef", "--seconds", "0.5"]
+    assert main([*command, "--json"]) == 0
+    (backend,) = json.loads(capsys.readouterr().out)["backends"]
+    (model,) = backend["models"]
+    assert (model["title"], model["ratio"]) == (DIGITS.name, 1.0)
+    assert model["seconds"] > 0
+    assert main(command) == 0
+    assert re.search(rf"{DIGITS.name} +[\d.]+ +1\b", capsys.readouterr().out)
+
+
+def test_a_folder_without_models_is_an_error(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert main(["calibrate", str(tmp_path)]) != 0
+    assert "the folder has no models" in capsys.readouterr().err
 
 
 def test_without_figures_the_command_that_measures_them_is_named(

@@ -310,7 +310,7 @@ def test_the_command_and_its_page_show_scores_of_expected_results(
 
     path = recorded(tmp_path, {"a": {"in0": HEARD, "in1": NOTHING, "class": 1}})
     page = tmp_path / "page.html"
-    command = ["conformance", "accuracy", str(path), "--backend", "CpuRef", "--seconds", "0"]
+    command = ["conformance", "accuracy", str(path.parent), "--backend", "CpuRef", "--seconds", "0"]
     assert main([*command, "--html", str(page)]) == 0
     assert re.search(r"CpuRef +top-1 accuracy +1\b", capsys.readouterr().out)
     assert "Against expected results" in page.read_text("utf-8")

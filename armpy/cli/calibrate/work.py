@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import asdict
 
 import click
 
 from armpy.cli.devices.device_tables import figure_rows
+from armpy.cli.files import model_files
 from armpy.cli.options import EXIT_PROBLEMS
 from armpy.cli.printer import Printer, print_json
 from armpy.cli.progress import progress_shown
 from armpy.compiler.devices import FiguresStore, describe_machine
 from armpy.compiler.devices.records import costs_fields, figures_fields
 from armpy.plugins import BackendRegistry, PluginOptions
-from armpy.tools.calibrate import OUT_OF_TIME, CalibrationReport
+from armpy.tools.calibrate import OUT_OF_TIME, CalibrationReport, ModelTime
 from armpy.tools.calibrate import calibrate as measure_backends
+from armpy.tools.calibrate.user_models import MODEL
 
 _MOST_BUSY = 0.5
 
 
 def calibrate(
     context: click.Context,
+    models: tuple[str, ...],
     backends: tuple[str, ...] | None,
     seconds: float,
     dynamic_backends_path: tuple[str, ...],
@@ -37,8 +41,9 @@ def calibrate(
             "figures too high",
             err=True,
         )
+    files = model_files(models)
     with progress_shown():
-        reports = measure_backends(registry, backends, store=store, seconds=seconds)
+        reports = measure_backends(registry, backends, store=store, seconds=seconds, models=files)
     if as_json:
         print_json(calibration_document(reports, store))
     else:
@@ -71,10 +76,21 @@ def print_calibration(reports: Sequence[CalibrationReport], store: FiguresStore)
         if report.is_declared:
             printer.line("the backend declares these figures; they go before measured ones")
         printer.table(["operands", "time>", "power>"], figure_rows(report.figures))
+        if report.models:
+            printer.table(["model", "ms>", "time>"], [_model_row(time) for time in report.models])
+        for name, reason in report.left_out.items():
+            if name.startswith(MODEL):
+                printer.line(f"not measured: {name.rpartition(' ')[0]}: {reason}")
         if not report.is_kept:
             printer.line("problem: they could not be kept")
     if any(report.is_kept for report in reports):
         printer.line(f"kept in {store.directory}")
+
+
+def _model_row(time: ModelTime) -> tuple[str, str, str]:
+    """Milliseconds of a model, and the time against CpuRef."""
+    ratio = "-" if time.ratio is None else f"{time.ratio:.3g}"
+    return time.title, f"{1e3 * time.seconds:.3g}", ratio
 
 
 def _left_out(report: CalibrationReport) -> str:
@@ -99,6 +115,7 @@ def calibration_document(
             "num_measured": report.num_measured,
             "seconds": report.seconds,
             "left_out": dict(report.left_out),
+            "models": [{"ratio": time.ratio, **asdict(time)} for time in report.models],
             "figures": report.figures and figures_fields(report.figures),
             "costs": report.costs and costs_fields(report.costs),
         }

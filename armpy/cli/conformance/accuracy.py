@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from armpy.cli.conformance.trials import runtime_options
+from armpy.cli.files import model_files
 from armpy.cli.printer import Printer, print_json
 from armpy.testing.accuracy import AccuracyRun, run_accuracy
 from armpy.testing.accuracy.runner import AccuracySettings
@@ -31,7 +32,7 @@ def accuracy(
 ) -> None:
     """Run MODELS on a backend, and compare with their float twins, CpuRef and LiteRT."""
     result = run_accuracy(
-        models,
+        model_files(models),
         backend,
         runtime_options=runtime_options(dynamic_backends_path, backend_options),
         settings=AccuracySettings(samples, seed, inputs or "", seconds, num_threads, tolerance),

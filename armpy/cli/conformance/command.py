@@ -13,6 +13,7 @@ from armpy.cli.conformance.options import (
 )
 from armpy.cli.options import (
     MODEL_FILE,
+    MODEL_OR_FOLDER,
     OUTPUT,
     SECONDS,
     THREADS,
@@ -161,7 +162,7 @@ def crash() -> None:
 
 
 @command.command(short_help="Latency and accuracy on models, beside real numbers and a peer.")
-@click.argument("models", nargs=-1, required=True, type=MODEL_FILE)
+@click.argument("models", nargs=-1, required=True, type=MODEL_OR_FOLDER)
 @backend_option
 @click.option(
     "--samples",
@@ -206,6 +207,7 @@ def crash() -> None:
 def accuracy() -> None:
     """Run MODELS on a backend, and compare with their float twins, CpuRef and LiteRT.
 
+    MODELS are files, or folders with models and the samples of each.
     A float twin has the same layers on real numbers. Exit code 1 unless the backend runs layers
     of every model and is about as near to the twin as CpuRef is; measures against expected
     results are shown beside that. Every model has a process of its

@@ -4,5 +4,6 @@ from armpy.tools.calibrate.calibrating import (
     calibrate as calibrate,
 )
 from armpy.tools.calibrate.clocks import Clock as Clock
+from armpy.tools.calibrate.user_models import ModelTime as ModelTime
 
 __all__: list[str]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from armpy.backend import DeviceFigures, Progress, report_progress
 from armpy.compiler.devices import (
@@ -27,6 +29,7 @@ from armpy.tools.calibrate.clocks import Clock, measure
 from armpy.tools.calibrate.copies import Copies, measure_copies
 from armpy.tools.calibrate.figures import RELAXED, RELAXED_SCALAR, SCALAR, figures_from
 from armpy.tools.calibrate.fitting import fit_rates
+from armpy.tools.calibrate.user_models import ModelTime, UserModel, read_user_models
 from armpy.tools.calibrate.workloads import (
     CalibrationWorkload,
     chain,
@@ -76,6 +79,8 @@ class CalibrationReport:
         Whether it could be written down.
     problem : str
         Why nothing was measured; empty if something was.
+    models : tuple of ModelTime
+        Of the user's models.
     """
 
     backend: BackendId
@@ -88,6 +93,7 @@ class CalibrationReport:
     is_declared: bool = False
     is_kept: bool = False
     problem: str = ""
+    models: tuple[ModelTime, ...] = ()
 
 
 def calibrate(
@@ -97,6 +103,7 @@ def calibrate(
     store: FiguresStore | None = None,
     seconds: float = DEFAULT_SECONDS,
     clock: Clock | None = None,
+    models: Iterable[str | os.PathLike[str]] = (),
 ) -> list[CalibrationReport]:
     """Measure backends on this machine and keep their figures.
 
@@ -110,9 +117,12 @@ def calibrate(
         This machine's if left out.
     seconds : float
         How long each backend is measured at most. What has to be compiled for it comes on top, up
-        to twice as long.
+        to twice as long, and so do models.
     clock : Clock, optional
         The system's if left out.
+    models : iterable of path
+        Models that are measured before the reference workloads, with random inputs, and count in
+        the figures as one workload each. CpuRef is measured besides if it has not run them.
 
     Returns
     -------
@@ -123,6 +133,8 @@ def calibrate(
     ------
     BackendUnavailableError
         If a backend that is named cannot be used.
+    ParserError, OSError
+        If a model cannot be read.
 
     Notes
     -----
@@ -133,12 +145,15 @@ def calibrate(
     store, clock = store or FiguresStore(), clock or Clock()
     wanted = [backend.get_id() for backend in preferred_backends(registry, backend_ids)]
     reference = _reference_samples(registry, store)
-    if REFERENCE_BACKEND_ID not in wanted and reference is None:
+    user_models = read_user_models(models, registry)
+    is_measured = reference is not None and all(m.name in reference for m in user_models)
+    if REFERENCE_BACKEND_ID not in wanted and not is_measured:
         wanted.append(REFERENCE_BACKEND_ID)
     wanted.sort(key=lambda backend_id: backend_id != REFERENCE_BACKEND_ID)
     reports = []
     for backend_id in wanted:
-        report, samples = _calibrated(registry, backend_id, store, seconds, clock, reference or {})
+        session = partial(_Session, clock=clock, seconds=seconds, models=user_models)
+        report, samples = _calibrated(registry, backend_id, store, session, reference or {})
         if backend_id == REFERENCE_BACKEND_ID and samples:
             reference = samples
         reports.append(report)
@@ -163,15 +178,13 @@ def _calibrated(
     registry: BackendRegistry,
     backend_id: BackendId,
     store: FiguresStore,
-    seconds: float,
-    clock: Clock,
+    make_session: Callable[[BackendRegistry, BackendProxy], _Session],
     reference: Mapping[str, Sample],
 ) -> tuple[CalibrationReport, Mapping[str, Sample]]:
     """Measure one backend, keep the outcome, and say what became of it."""
-    begin = clock.now()
     try:
         backend = BackendProxy(registry.get(backend_id))
-        session = _Session(registry, backend, clock, seconds)
+        session = make_session(registry, backend)
         session.run()
         if not session.samples:
             reasons = dict.fromkeys(session.left_out.values())
@@ -195,9 +208,10 @@ def _calibrated(
         costs,
         len(samples),
         dict(session.left_out),
-        clock.now() - begin,
+        session.elapsed_s,
         declared is not None,
         store.write(record),
+        models=session.model_times(against),
     )
     return report, samples
 
@@ -206,8 +220,15 @@ class _Session:
     """One backend while it is measured."""
 
     def __init__(
-        self, registry: BackendRegistry, backend: BackendProxy, clock: Clock, seconds: float
+        self,
+        registry: BackendRegistry,
+        backend: BackendProxy,
+        clock: Clock,
+        seconds: float,
+        models: Sequence[UserModel] = (),
     ) -> None:
+        self._begin_s = clock.now()
+        self._models = models
         self._registry = registry
         self._backend = backend
         self._clock = clock
@@ -227,10 +248,14 @@ class _Session:
         relaxed = [w for w in workloads if has_fast_math and _is_large_float(w)]
         relaxed_scalars = [w for w in scalars if has_fast_math and w.data_type is DataType.FLOAT32]
         num_relaxed = len(relaxed) + len(relaxed_scalars)
-        steps = _Steps(self._backend.get_id(), len(workloads) + len(scalars) + num_relaxed + 1)
+        num_plain = len(self._models) + len(workloads) + len(scalars)
+        steps = _Steps(self._backend.get_id(), num_plain + num_relaxed + 1)
         with self._runtime({}) as runtime:
             steps.next()
             self._measure_frame(runtime)
+            for model in self._models:
+                steps.next()
+                self._measure_model(runtime, model)
             for workload in scalars:
                 steps.next()
                 self._keep_other(runtime, SCALAR + workload.name, workload.graph)
@@ -267,6 +292,21 @@ class _Session:
         named = {workload.name: sample for workload, sample in self.samples.items()}
         return {**named, **self._others}
 
+    def model_times(self, reference: Mapping[str, Sample]) -> tuple[ModelTime, ...]:
+        """Times of the user's models that could be measured, beside CpuRef's."""
+        times = []
+        for model in self._models:
+            if (sample := self._others.get(model.name)) is not None:
+                other = reference.get(model.name)
+                seconds = None if other is None else other.seconds
+                times.append(ModelTime(model.title, sample.seconds, seconds))
+        return tuple(times)
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds since it was made."""
+        return self._clock.now() - self._begin_s
+
     def _runtime(self, options: Mapping[str, object]) -> Runtime:
         """A runtime that has this backend alone."""
         backend_id = self._backend.get_id()
@@ -288,9 +328,18 @@ class _Session:
             whole = self._without_copies(chain(1), one).seconds
             self._part_s = max(whole - layer_s, 0.0)
 
-    def _keep_other(self, runtime: Runtime, name: str, graph: Graph) -> None:
+    def _measure_model(self, runtime: Runtime, model: UserModel) -> None:
+        """Measure a model, which takes no time of the workloads'."""
+        begin_s, left_s = self._clock.now(), self._left_s
+        self._keep_other(runtime, model.name, model.graph, model.inputs)
+        self._left_s = left_s
+        self._end_s += self._clock.now() - begin_s
+
+    def _keep_other(
+        self, runtime: Runtime, name: str, graph: Graph, inputs: Sequence[Array] | None = None
+    ) -> None:
         """Measure what has a part in the figures, but none in the cost model."""
-        sample = self._sample(runtime, name, graph)
+        sample = self._sample(runtime, name, graph, inputs)
         if sample is not None:
             self._others[name] = sample
 
@@ -302,7 +351,9 @@ class _Session:
         copied += sum(self._copies.out.seconds(v.info.size_bytes) for v in graph.outputs)
         return Sample(max(sample.seconds - copied, 0.0), sample.power)
 
-    def _sample(self, runtime: Runtime, name: str, graph: Graph) -> Sample | None:
+    def _sample(
+        self, runtime: Runtime, name: str, graph: Graph, inputs: Sequence[Array] | None = None
+    ) -> Sample | None:
         """Measure one network; None if there is no time left or the backend cannot run it."""
         if self._left_s <= 0 or self._clock.now() >= self._end_s:
             self.left_out[name] = OUT_OF_TIME
@@ -310,7 +361,7 @@ class _Session:
         network_id = None
         try:
             network_id = runtime.load_network(graph)
-            return self._measured(runtime.get_network(network_id), random_inputs(graph))
+            return self._measured(runtime.get_network(network_id), inputs or random_inputs(graph))
         except BackendCapabilityError as error:
             self.left_out[name] = str(error)
         except ArmpyError as error:
