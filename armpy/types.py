@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 REFERENCE_BACKEND_ID = "CpuRef"
 """Id of the backend that defines right answers and supports every operation."""
@@ -35,6 +38,9 @@ class DataType(enum.Enum):
     Integers of 4 and 2 bits are stored one per byte. Of the small floats, E4M3 has four bits
     for the exponent and three for the mantissa; FN has no infinities, FNUZ no negative zero
     either, so that its bit pattern is the only NaN; E8M0 are powers of two.
+
+    Elements of STRING are ``str`` objects. They have no fixed size: such tensors are not placed
+    in arenas, and `size_bytes` is that of the reference to an element.
 
     References
     ----------
@@ -70,6 +76,7 @@ class DataType(enum.Enum):
     FLOAT8_E5M2FNUZ = 25
     FLOAT8_E8M0 = 26
     FLOAT4_E2M1 = 27
+    STRING = 28
 
     # Cached, as every layer asks for these and members are never many.
     @cached_property
@@ -109,6 +116,11 @@ class DataType(enum.Enum):
         return self.name in _NARROW_RANGES
 
     @cached_property
+    def is_string(self) -> bool:
+        """Whether elements are strings, which are Python objects in memory."""
+        return self.name == "STRING"
+
+    @cached_property
     def is_symmetric(self) -> bool:
         """Whether a quantised type's zero point is always 0."""
         return self.name.startswith("QSYMM")
@@ -120,6 +132,13 @@ class DataType(enum.Enum):
             return _NARROW_RANGES[self.name]
         info = np.iinfo(self.dtype)  # type: ignore[type-var]  # floats raise ValueError here
         return int(info.min), int(info.max)
+
+    def zeros(self, shape: Sequence[int]) -> npt.NDArray[Any]:
+        """An array of stored zeros; of empty strings for STRING."""
+        if self.is_string:
+            return np.full(shape, "", object)
+        # Zeros are not touched until they are read, however large the array is.
+        return np.zeros(shape, self.dtype)
 
     __hash__ = object.__hash__  # members are singletons; Enum's own hash is a slow call
 
@@ -155,6 +174,7 @@ _DTYPES = {
     "FLOAT8_E5M2FNUZ": "uint8",
     "FLOAT8_E8M0": "uint8",
     "FLOAT4_E2M1": "uint8",
+    "STRING": "object",
 }
 
 _BITS = {"SIGNED4": 4, "UNSIGNED4": 4, "SIGNED2": 2, "UNSIGNED2": 2, "FLOAT4_E2M1": 4}

@@ -36,6 +36,10 @@ class Capability(enum.StrEnum):
     ``OwnCache``: it keeps what it has compiled for the next process itself, and tells of it by
     `IBackendInternal.get_caches`. The core caches nothing for it.
 
+    ``Strings``: it can be asked about layers with tensors of `DataType.STRING`, whose arrays are
+    arrays of ``str`` objects in host memory, outside of arenas. Other backends are not asked about
+    such layers.
+
     References
     ----------
     Arm NN BackendCapabilities.
@@ -51,6 +55,7 @@ class Capability(enum.StrEnum):
     TRACED_SIZES = "TracedSizes"
     LOOP_TIMEOUT = "LoopTimeout"
     OWN_CACHE = "OwnCache"
+    STRINGS = "Strings"
 
 
 Capabilities: TypeAlias = Mapping[str, OptionValue]

@@ -240,12 +240,23 @@ def _missing_capability(backend: IBackendInternal, layer: Layer) -> Support | No
     if missing:
         text = f"it does not have the vendor extension {' and '.join(missing)}"
         return Support.no(ReasonCode.EXTENSION, text)
+    if has_strings(layer):
+        capability = Capability.STRINGS
+        if not has_matching_capability(capability, True, backend.get_capabilities()):
+            text = f"it reads or writes tensors of strings; the backend lacks {capability}"
+            return Support.no(ReasonCode.DATA_TYPE, text)
     if is_dynamic(layer):
         capability = Capability.DYNAMIC_OUTPUT_SHAPES
         if not has_matching_capability(capability, True, backend.get_capabilities()):
             text = f"the outputs' shapes depend on values; it lacks {capability}"
             return Support.no(ReasonCode.SHAPE, text)
     return _missing_weights_capability(backend, layer)
+
+
+def has_strings(layer: Layer) -> bool:
+    """Whether a layer reads or writes tensors of strings."""
+    infos = (*layer.input_infos, *layer.output_infos)
+    return any(info is not None and info.data_type.is_string for info in infos)
 
 
 def is_dynamic(layer: Layer) -> bool:

@@ -52,8 +52,8 @@ class HostBackend(IBackendInternal):
         return BACKEND_API_VERSION
 
     def get_capabilities(self) -> Capabilities:
-        """Whatever shapes turn up."""
-        return {Capability.DYNAMIC_OUTPUT_SHAPES: True}
+        """Whatever shapes turn up, and strings."""
+        return {Capability.DYNAMIC_OUTPUT_SHAPES: True, Capability.STRINGS: True}
 
     def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
         """Support for control flow."""

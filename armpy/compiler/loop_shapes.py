@@ -82,9 +82,11 @@ def _has_composites(*graphs: Graph) -> bool:
 
 
 def bindable(value: Value | None) -> Array | None:
-    """The elements of an input of a loop, if they are constant and few."""
+    """The elements of an input of a loop, if they are constant, few, and numbers."""
     data = None if value is None else value.data
-    return data if data is not None and data.nbytes <= LARGEST_BOUND_BYTES else None
+    if data is None or data.dtype.hasobject:  # the bytes of an object are its address
+        return None
+    return data if data.nbytes <= LARGEST_BOUND_BYTES else None
 
 
 def _stays(body: Graph, number: int) -> bool:

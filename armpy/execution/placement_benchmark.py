@@ -351,7 +351,7 @@ def sample_inputs(infos: Sequence[TensorInfo]) -> list[Array]:
             size_bytes = info.num_elements * dtype.itemsize
             made.append(np.frombuffer(numbers.bytes(size_bytes), dtype).reshape(shape))
         else:
-            made.append(np.zeros(shape, dtype))
+            made.append(info.data_type.zeros(shape))
     return made
 
 

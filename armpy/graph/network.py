@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from armpy.core import late
 from armpy.core.arguments import check_instance
 from armpy.core.symbolic import is_traced
 from armpy.errors import ArmpyError, GraphValidationError, InvalidArgumentError
@@ -29,8 +30,11 @@ from armpy.types import DataType
 _PLAIN_TYPES: dict[str, DataType] = {
     t.dtype.name: t
     for t in reversed(DataType)
-    if not (t.is_quantized or t.is_bit_pattern or t.is_narrow)
+    if not (t.is_quantized or t.is_bit_pattern or t.is_narrow or t.is_string)
 }
+
+_TEXT = "SUTO"
+"""Kinds of dtypes that hold strings: objects are only known by their elements."""
 
 
 class Network:
@@ -122,7 +126,7 @@ class Network:
             in native byte order; it must not be changed afterwards.
         data_type : DataType, optional
             Needed for quantised types; otherwise it follows from the array's dtype. Traced sizes,
-            in an array of objects, are int64.
+            in an array of objects, are int64. Arrays of ``str`` or ``bytes`` are STRING.
 
         Raises
         ------
@@ -135,6 +139,9 @@ class Network:
         if array.dtype == object and size_type in SIZE_TYPES and is_traced(*array.flat):
             info = TensorInfo(array.shape, size_type, is_constant=True)
             return self._counted(SizesValue(self._num_values, info, label, array))
+        if data_type is DataType.STRING or (data_type is None and array.dtype.kind in _TEXT):
+            info = TensorInfo(array.shape, DataType.STRING, is_constant=True)
+            return self._new_value(info, label, _strings(array, f"constant '{name}'"))
         chosen = data_type or _PLAIN_TYPES.get(array.dtype.name)
         if chosen is None or chosen.dtype != array.dtype:
             raise InvalidArgumentError(
@@ -173,11 +180,12 @@ class Network:
         where = f"variable '{name}'"
         check_instance(info, where, TensorInfo)
         if initial is None:
-            # Zeros are not touched until they are read, however large the variable is.
-            initial = np.zeros(info.known_shape, info.data_type.dtype)
+            initial = info.data_type.zeros(info.known_shape)
             if info.zero_point:
                 initial.fill(info.zero_point)
         initial = _native(initial, where)
+        if info.data_type.is_string:
+            initial = _strings(initial, where)
         if initial.shape != info.known_shape or initial.dtype != info.data_type.dtype:
             raise InvalidArgumentError(
                 "the initial elements do not fit",
@@ -386,6 +394,14 @@ def _native(data: object, where: str) -> Array:
             f"the elements cannot be made an array: {error}", where=where
         ) from error
     return np.ascontiguousarray(array, array.dtype.newbyteorder("=")).reshape(array.shape)
+
+
+def _strings(array: Array, where: str) -> Array:
+    """An array of canonical strings; `array` itself if it is one."""
+    try:
+        return late.as_strings(array)
+    except ArmpyError as error:
+        raise located(lambda: where, error) from error.__cause__
 
 
 def chosen_shape(name: str, declared: Shape | None, given: Iterable[int]) -> tuple[int, ...]:

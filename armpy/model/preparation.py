@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from armpy.errors import InvalidArgumentError
 from armpy.graph import Graph
 from armpy.graph.network import chosen_shape
@@ -93,4 +91,4 @@ def warm_up(
             network.plan(tuple(chosen)).make_ready()
             continue
         pairs = zip(network.graph.inputs, chosen, strict=True)
-        network.run([np.zeros(shape, value.info.data_type.dtype) for value, shape in pairs])
+        network.run([value.info.data_type.zeros(shape) for value, shape in pairs])

@@ -293,7 +293,7 @@ class Comparison(Operation):
     -----
     lhs (...); rhs (...); output boolean, as both broadcast. Quantised inputs are compared
     after rescaling each to a common fixed-point scale, as TFLite does. NNAPI compares the real
-    numbers, which is a Dequantize in front of each input.
+    numbers, which is a Dequantize in front of each input. Strings are EQUAL or NOT_EQUAL.
 
     References
     ----------
@@ -305,7 +305,8 @@ class Comparison(Operation):
 
     inputs: ClassVar[tuple[Operand, ...]] = _PAIR
     type_rules: ClassVar[tuple[TypeRule, ...]] = tuple(
-        rule((t, t), (DataType.BOOLEAN,)) for t in (*_NUMERIC_TYPES, DataType.BOOLEAN)
+        rule((t, t), (DataType.BOOLEAN,))
+        for t in (*_NUMERIC_TYPES, DataType.BOOLEAN, DataType.STRING)
     )
 
     def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
@@ -315,6 +316,18 @@ class Comparison(Operation):
     def infer_types(self, inputs: Sequence[TensorInfo]) -> tuple[DataType, ...]:
         """BOOLEAN."""
         return (DataType.BOOLEAN,)
+
+    def validate(self, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> None:
+        """Strings have no order."""
+        is_order = self.operation not in (ComparisonOperation.EQUAL, ComparisonOperation.NOT_EQUAL)
+        data_type = inputs[0].data_type
+        is_computed = not (is_order and data_type.is_string)
+        require(
+            is_computed,
+            f"{self.operation.name} does not compare {data_type.name}",
+            expected="EQUAL or NOT_EQUAL for strings",
+            actual=self.operation.name,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from armpy.ops.data_movement import require_same_elements
 from armpy.ops.operand_checks import bind_sizes
-from armpy.ops.operation import Operand, Operation, TypeRule, require, rule
+from armpy.ops.operation import NUMBER_TYPES, Operand, Operation, TypeRule, require, rule
 from armpy.ops.shapes import product
 from armpy.tensor import Shape, TensorInfo
 from armpy.types import DataType
@@ -27,7 +27,7 @@ class HashtableLookup(Operation):
     -----
     lookups int32 (k); keys int32 (n), ascending; values (n, ...); output (k, ...), quantised like
     the values; hits, uint8 (k), 1 where the key was found. A slice that is not found has
-    stored elements of 0, whatever the zero point.
+    stored elements of 0, whatever the zero point, or empty strings.
 
     References
     ----------
@@ -104,7 +104,7 @@ class LshProjection(Operation):
         Operand("weight", optional=True, ranks=(1,)),
     )
     type_rules: ClassVar[tuple[TypeRule, ...]] = tuple(
-        rule((t, tuple(DataType), t), (DataType.SIGNED32,))
+        rule((t, NUMBER_TYPES, t), (DataType.SIGNED32,))
         for t in (DataType.FLOAT32, DataType.FLOAT16)
     )
 

@@ -21,6 +21,10 @@ OperandInfos: TypeAlias = Sequence[TensorInfo | None]
 """One TensorInfo per operand; None for an optional operand that is left out."""
 
 
+NUMBER_TYPES = tuple(t for t in DataType if not t.is_string)
+"""Every type whose elements are stored numbers."""
+
+
 @dataclass(frozen=True, slots=True)
 class Operand:
     """One input or output of an operation.

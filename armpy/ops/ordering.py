@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from armpy.ops.data_movement import require_operand, require_same_elements, unwrap_single
 from armpy.ops.elementwise import FLOAT_TYPES, INTEGER_TYPES, QUANTIZED_TYPES
-from armpy.ops.operation import Operand, Operation, TypeRule, require, rule
+from armpy.ops.operation import NUMBER_TYPES, Operand, Operation, TypeRule, require, rule
 from armpy.tensor import Shape, TensorInfo
 from armpy.types import DataType
 
@@ -51,7 +51,7 @@ class TopkV2(Operation):
     )
     outputs: ClassVar[tuple[Operand, ...]] = (Operand("values"), Operand("indices"))
     type_rules: ClassVar[tuple[TypeRule, ...]] = tuple(
-        rule((t, tuple(DataType)), (t, _INDICES))
+        rule((t, NUMBER_TYPES), (t, _INDICES))
         for t in (DataType.FLOAT64, *FLOAT_TYPES, *INTEGER_TYPES, *QUANTIZED_TYPES)
     )
 

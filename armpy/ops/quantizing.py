@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from armpy.ops.elementwise import FLOAT_TYPES
-from armpy.ops.operation import Operation, TypeRule, require, rule
+from armpy.ops.operation import NUMBER_TYPES, Operation, TypeRule, require, rule
 from armpy.tensor import Shape, TensorInfo, format_shape
 from armpy.types import DataType
 
@@ -131,7 +131,9 @@ class Cast(Operation):
     input (...); output as input, of the type that its info says. Floats lose their fraction
     and saturate, NaN becomes the highest integer; integers wrap in a plain integer type and
     saturate in a quantised one; integers of 4 and 2 bits wrap whatever they come from; BOOLEAN is
-    whether a number is not 0. Small floats get the nearest number, ties to even.
+    whether a number is not 0. Small floats get the nearest number, ties to even. Strings are
+    numbers as Python reads and writes them; as integers, they lose their fraction. BOOLEAN is 0 or
+    1 in a string.
 
     References
     ----------
@@ -152,7 +154,16 @@ class Cast(Operation):
         return _unchanged(inputs, outputs)
 
     def validate(self, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> None:
-        """A way of rounding that there is."""
+        """A way of rounding that there is; no text for stored numbers of other meanings."""
+        for info in (inputs[0], outputs[0]):
+            other = info.data_type
+            is_pair = inputs[0].data_type.is_string is not outputs[0].data_type.is_string
+            require(
+                not (is_pair and (other.is_quantized or other.is_narrow)),
+                "a quantised or small integer is not converted from or to a string",
+                expected="a float, an integer of at least 8 bits, or BOOLEAN",
+                actual=other.name,
+            )
         require(
             self.rounding in ("nearest", "up", "down"),
             "there is no such rounding",
@@ -183,7 +194,7 @@ class BitCast(Operation):
 
     output_type: DataType = DataType.UNSIGNED8
 
-    type_rules: ClassVar[tuple[TypeRule, ...]] = (rule((tuple(DataType),), (tuple(DataType),)),)
+    type_rules: ClassVar[tuple[TypeRule, ...]] = (rule((NUMBER_TYPES,), (NUMBER_TYPES,)),)
 
     def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
         """An axis more or less where elements are smaller or larger."""

@@ -15,7 +15,6 @@ SKIPS: Mapping[str, str] = {
     "test_training_dropout_default_mask_cpu": "what is expected are NumPy's random numbers",
     "test_training_dropout_default_cpu": "what is expected are NumPy's random numbers",
     # Strings, classical machine learning, training
-    "test_equal_string*_cpu": _STRINGS,
     "test_regex_full_match_*_cpu": _STRINGS,
     "test_string_*_cpu": _STRINGS,
     "test_strnorm*_cpu": _STRINGS,

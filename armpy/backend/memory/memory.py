@@ -125,6 +125,8 @@ def empty_tensor(info: TensorInfo, alignment_bytes: int = 1, padding_bytes: int 
     ndarray, dtype and shape of `info`, C-contiguous
         The padding is behind it.
     """
+    if info.data_type.is_string:
+        return info.data_type.zeros(info.known_shape)
     if alignment_bytes == padding_bytes == 1:
         return np.empty(info.known_shape, info.data_type.dtype)
     # NumPy's own alignment suits every element.

@@ -326,9 +326,11 @@ def _random_shapes(model: Model, size: tuple[int, int] | None) -> list[tuple[int
 def _random(generator: np.random.Generator, info: TensorInfo, shape: Sequence[int]) -> Array:
     """Random elements that any model can take.
 
-    Integers that are no quantised numbers are 0 or 1: they may be indexes.
+    Integers that are no quantised numbers are 0 or 1: they may be indexes. Strings are empty.
     """
     data_type = info.data_type
+    if data_type.is_string:
+        return data_type.zeros(shape)
     if data_type.is_float and not data_type.is_bit_pattern:
         return generator.uniform(-1.0, 1.0, shape).astype(data_type.dtype)
     if data_type.is_quantized or data_type in (DataType.UNSIGNED8, DataType.SIGNED8):

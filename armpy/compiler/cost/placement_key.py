@@ -114,6 +114,8 @@ def _number(numbers: dict[Value, int], value: Value) -> int:
 def _text(attribute: object) -> str | bytes:
     """An attribute or constant."""
     # The text of a large array leaves its middle out and takes long.
-    if isinstance(attribute, np.ndarray):
+    if isinstance(attribute, np.ndarray) and not attribute.dtype.hasobject:
         return attribute.reshape(-1)[: _MOST_BYTES // max(attribute.itemsize, 1)].tobytes()
+    if isinstance(attribute, np.ndarray):  # of strings, whose bytes are addresses
+        return repr(attribute.reshape(-1)[:_MOST_BYTES].tolist())
     return repr(attribute)

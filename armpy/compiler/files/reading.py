@@ -22,6 +22,7 @@ from armpy.compiler.files.layout import (
 from armpy.compiler.files.plain import PlainReader, read_key
 from armpy.compiler.memory.memory_copies import PlannedImport
 from armpy.compiler.memory.plan import ArenaId, MemoryPlan, PlannedTensor
+from armpy.core import late
 from armpy.core.records import declared_types
 from armpy.errors import ArmpyError, ParserError
 from armpy.graph import Graph, Layer, Value, Variable, verify_graph
@@ -201,7 +202,8 @@ class _GraphReader(Generic[NetworkT]):
         if record.view is not None:
             return _viewed(record.view, data, info, where)
         begin, size = record.begin, record.size
-        fits = info.is_fully_shaped and info.size_bytes == size
+        is_strings = info.data_type.is_string
+        fits = info.is_fully_shaped and (is_strings or info.size_bytes == size)
         # Python's integers do not wrap around, so no hostile place gets past the sum.
         if not fits or begin < 0 or begin % ALIGNMENT_BYTES or begin + size > data.size:
             raise ParserError(
@@ -211,6 +213,8 @@ class _GraphReader(Generic[NetworkT]):
                 actual=f"{size} bytes at {begin}",
             )
         stored = data[begin : begin + size]
+        if is_strings:
+            return late.unpacked(stored, info.num_elements).reshape(info.known_shape)
         # NumPy relies on it that truth values have no other bytes.
         if info.data_type is DataType.BOOLEAN and size and stored.max() > 1:
             raise ParserError("a truth value is neither 0 nor 1", where=where)

@@ -26,6 +26,7 @@ from armpy.compiler.files.layout import (
     VariableRecord,
 )
 from armpy.compiler.files.plain import plain
+from armpy.core import late
 from armpy.errors import ArmpyError, UnimplementedError
 from armpy.graph import Graph, Layer, Value, Variable, nested_graphs
 from armpy.ops.backend_internal import PreCompiled
@@ -110,7 +111,7 @@ class ArrayStore:
 
     @property
     def arrays(self) -> Sequence[Array]:
-        """The arrays, by their numbers."""
+        """The arrays, by their numbers; packed bytes of strings."""
         return self._arrays
 
     def number(self, array: Array) -> int:
@@ -118,9 +119,13 @@ class ArrayStore:
         if id(array) not in self._numbers:
             self._kept.append(array)
             # By contents: graphs of one model have equal constants in different objects.
-            number = self._by_contents.setdefault(_contents(array), len(self._arrays))
+            is_strings = array.dtype.hasobject
+            stored = late.packed(array) if is_strings else array
+            kind, digest = _contents(stored)
+            contents = ("strings" if is_strings else kind, digest)
+            number = self._by_contents.setdefault(contents, len(self._arrays))
             if number == len(self._arrays):
-                self._arrays.append(array)
+                self._arrays.append(stored)
             self._numbers[id(array)] = number
         return self._numbers[id(array)]
 

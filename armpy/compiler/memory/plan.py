@@ -60,7 +60,7 @@ class MemoryPlan:
     Parameters
     ----------
     tensors : dict of Value to PlannedTensor
-        Every value that a layer writes and the caller does not get.
+        Every value that a layer writes and the caller does not get, except strings.
     arenas : dict of ArenaId to int
         Size of each in bytes; their sum is the working memory of one execution.
     """
@@ -103,7 +103,7 @@ def plan_memory(
     Notes
     -----
     Graph inputs, results and constants are not placed: they live in the caller's memory,
-    in the loaded network's, or in the model file's.
+    in the loaded network's, or in the model file's. Neither are strings.
     """
     last_use = {
         value: index
@@ -117,7 +117,8 @@ def plan_memory(
     blocks: dict[ArenaId, dict[Value, MemBlock]] = {}
     for index, layer in enumerate(graph.layers):
         for value in layer.outputs:
-            if value not in results:
+            # Strings are Python objects: they have no fixed size, and an arena's bytes hold none.
+            if value not in results and not value.info.data_type.is_string:
                 factory_id = factory_ids.get(value, HOST_FACTORY_ID)
                 # One arena for each factory, as only that one makes handles over its memory.
                 arena = ArenaId(backend_ids[layer.id], factory_id)

@@ -1,3 +1,9 @@
+from armpy.core.strings import (
+    as_strings as as_strings,
+    is_text as is_text,
+    packed as packed,
+    unpacked as unpacked,
+)
 from armpy.core.symbolic import Size as Size
 from dataclasses import (
     FrozenInstanceError as FrozenInstanceError,

@@ -1,4 +1,5 @@
 from armpy.execution.arrays import conversion as conversion
 from armpy.execution.arrays import imported_tensor as imported_tensor
+from armpy.execution.arrays import strings as strings
 
 __all__: list[str]

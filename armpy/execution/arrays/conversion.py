@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from armpy.errors import ArmpyError, InvalidArgumentError, MemoryLimitError
+from armpy.execution import arrays  # few models have strings: imported when one has
 from armpy.execution.arrays.dlpack import as_view
 from armpy.tensor import Quantization, TensorInfo, check_shape_fits, format_shape, shapes_agree
 
@@ -58,7 +59,10 @@ def as_input(
         If a copy would take too much.
     """
     dtype = info.data_type.dtype
-    array = given if type(given) is np.ndarray else _as_array(name, info, given)
+    if info.data_type.is_string:
+        array = arrays.strings.as_string_array(name, given)
+    else:
+        array = given if type(given) is np.ndarray else _as_array(name, info, given)
     # Elements may stand for one another: a few bytes can be an array of any size.
     if array.size * dtype.itemsize > limit_bytes:
         raise MemoryLimitError(

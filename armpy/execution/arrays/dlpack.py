@@ -80,6 +80,10 @@ def _buffer(given: object) -> memoryview | None:
 
 def _of_bytes(info: TensorInfo, given: Array) -> Array:
     """Bytes as the elements that they are; a dimension that is open follows from their number."""
+    if info.data_type.is_string:
+        raise InvalidArgumentError(
+            "bytes cannot stand for a tensor of strings", fix="Give an array of objects"
+        )
     dtype, shape = info.data_type.dtype, info.shape or ()
     open_dimensions = [size for size in shape if size is None]
     known_bytes = math.prod(size for size in shape if size is not None) * dtype.itemsize

@@ -22,7 +22,8 @@ class InputSlot:
     info : TensorInfo
         What the network takes; dimensions may be open.
     shape : tuple of int, optional
-        The one that is prepared for; without one, no array fits and all are converted.
+        The one that is prepared for; without one, and of strings, no array fits and all are
+        converted.
     limit_bytes : int
         The most that a copy may take.
 
@@ -40,8 +41,14 @@ class InputSlot:
         self.name = name
         self._info = info
         self._dtype = info.data_type.dtype
-        self._shape = shape
+        # Elements of an array of objects may be anything, so that each array is converted.
+        self._shape = None if info.data_type.is_string else shape
         self._limit_bytes = limit_bytes
+
+    @property
+    def takes_strings(self) -> bool:
+        """Whether the elements are strings."""
+        return self._info.data_type.is_string
 
     def fits(self, given: object) -> TypeGuard[Array]:
         """Whether `given` is an array that can be read in place."""

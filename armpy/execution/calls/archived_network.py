@@ -8,8 +8,6 @@ from operator import index
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Protocol
 
-from numpy import zeros
-
 from armpy.core.records import record
 from armpy.execution.arrays.slots import InputSlot, OutputSlot
 from armpy.execution.programs.program import BoundProgram
@@ -164,7 +162,7 @@ class ArchivedNetwork:
         if prepared is None:
             return False
         pairs = zip(self.graph.inputs, prepared.shapes, strict=True)
-        prepared.run([zeros(shape, value.info.data_type.dtype) for value, shape in pairs])
+        prepared.run([value.info.data_type.zeros(shape) for value, shape in pairs])
         return True
 
     def choose(self, named: Mapping[str, Sequence[int]]) -> BoundProgram | None:

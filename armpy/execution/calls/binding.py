@@ -76,6 +76,8 @@ class Binding:
         self._prepared: BoundProgram = call.prepared
         self._sources = call.sources
         self._copies = call.copies
+        pairs = zip(network.inputs, arrays, strict=True)
+        self._strings = [(slot, array) for slot, array in pairs if slot.takes_strings]
         self.stops_in_place: bool = call.prepared.stops_in_place or call.writes_imported
         self._names = call.names
         self._targets: list[Array | None] = []
@@ -105,6 +107,8 @@ class Binding:
             call = self._prepared.bind(self._sources, results)
         if self._copies:
             call = _after_copies(call, self._copies)
+        if self._strings:
+            call = _after_checks(call, self._strings)
         if is_private:
             return _PrivateCall(call, results, self)
         if any(array is None for array in results):
@@ -197,6 +201,19 @@ def _owners(arrays: Sequence[Array]) -> list[Array]:
     # NumPy's views know the owner of their memory itself, so that one step is enough.
     bases = (array if array.base is None else array.base for array in plain)
     return [base for base in bases if isinstance(base, np.ndarray)]
+
+
+def _after_checks(
+    call: Callable[[], Sequence[Array] | None], strings: Sequence[tuple[InputSlot, Array]]
+) -> Callable[[], Sequence[Array] | None]:
+    """Check the strings of inputs first: the caller can put any object into their arrays."""
+
+    def execute() -> Sequence[Array] | None:
+        for slot, array in strings:
+            _in_place(slot, array)
+        return call()
+
+    return execute
 
 
 def _after_copies(

@@ -21,6 +21,7 @@ _NOT_ACROSS = (
     Capability.SINGLE_AXIS_PACKING,
     Capability.TRACED_SIZES,
     Capability.LOOP_TIMEOUT,
+    Capability.STRINGS,
 )
 """Capabilities that concern what is in the application's process, where the backend is not."""
 

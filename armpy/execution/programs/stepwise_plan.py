@@ -299,6 +299,8 @@ class StepwisePlan:
                 expected=f"at most {LARGEST_KEY_ELEMENTS} elements",
                 actual=str(array.size),
             )
+        if array.dtype.hasobject:  # whose bytes are addresses
+            return tuple(array.reshape(-1).tolist())
         # All elements, and no digest: a plan for other values would give wrong answers.
         return array.tobytes()
 

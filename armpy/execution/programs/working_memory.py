@@ -27,7 +27,7 @@ from armpy.execution.programs.program import StepMemory
 from armpy.execution.steps.session import BackendSession
 from armpy.execution.steps.step import Step, raise_for_step
 from armpy.execution.steps.watched_steps import WatchedSteps, queueing_of
-from armpy.graph import Value
+from armpy.graph import Graph, Value
 from armpy.ops.operation import Array
 from armpy.plugins.proxy.guarded_call import ask_method
 from armpy.types import BackendId
@@ -95,6 +95,7 @@ class WorkingMemory(StepMemory):
             self.free()
             raise
         handles.update(zip(graph.sources, self.sources, strict=True))
+        handles.update(_string_handles(graph))
         copies: list[tuple[HostTensorHandle, Value]] = []
         written = {value for layer in graph.layers for value in layer.outputs}
         for value, handle in zip(graph.results, self.results, strict=True):
@@ -247,6 +248,17 @@ class WorkingMemory(StepMemory):
     def _raise(self, step: int, error: BaseException) -> NoReturn:
         """Raise what a step raised, with the names of its backend and layer."""
         raise_for_step(self._network, step, error)
+
+
+def _string_handles(graph: Graph) -> dict[Value, ITensorHandle]:
+    """Handles of the tensors of strings between layers, which lie in no arena."""
+    results = set(graph.results)
+    return {
+        value: HostTensorHandle(value.info, value.info.data_type.zeros(value.info.known_shape))
+        for layer in graph.layers
+        for value in layer.outputs
+        if value.info.data_type.is_string and value not in results
+    }
 
 
 def _make_imports(

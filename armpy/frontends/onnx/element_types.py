@@ -9,6 +9,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, numpy_helper
 
+from armpy.core.strings import as_strings
 from armpy.errors import ParserError
 from armpy.ops.operation import Array
 from armpy.types import DataType
@@ -38,6 +39,7 @@ DATA_TYPES: Mapping[int, DataType] = MappingProxyType(
         TensorProto.FLOAT4E2M1: DataType.FLOAT4_E2M1,
         TensorProto.INT2: DataType.SIGNED2,
         TensorProto.UINT2: DataType.UNSIGNED2,
+        TensorProto.STRING: DataType.STRING,
     }
 )
 """Data types by the numbers of ``TensorProto.DataType``."""
@@ -91,6 +93,8 @@ def read_tensor(tensor: onnx.TensorProto, where: str) -> tuple[Array, DataType]:
 
 def stored(array: Array, data_type: DataType) -> Array:
     """An array as armpy stores its elements: small floats as their bits, one per byte."""
+    if data_type.is_string:
+        return as_strings(array)
     if array.dtype == data_type.dtype:
         return array
     if data_type.is_bit_pattern and array.dtype.itemsize == data_type.size_bytes:

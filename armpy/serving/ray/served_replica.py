@@ -170,7 +170,7 @@ class ServedReplica:
             return
         sizes = zip(self._model.inputs, self._model.default_shapes, strict=True)
         zeros = {
-            spec.name: np.zeros(known or [n or 1 for n in spec.shape or ()], spec.data_type.dtype)
+            spec.name: spec.data_type.zeros(known or [n or 1 for n in spec.shape or ()])
             for spec, known in sizes
         }
         try:

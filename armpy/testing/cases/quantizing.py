@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from armpy.ops import BitCast, Cast, Dequantize, Quantize
-from armpy.ops.operation import Array
+from armpy.ops.operation import NUMBER_TYPES, Array
 from armpy.tensor import Quantization, TensorInfo
 from armpy.testing.sampling.case_template import CaseTemplate, Scale, Types, every, of
 from armpy.tools.compare.seeded_values import anything, between
@@ -17,7 +17,7 @@ from armpy.types import DataType
 _QUANTIZED = tuple(t for t in DataType if t.is_quantized)
 _FLOATS = (DataType.FLOAT32, DataType.FLOAT16)
 _SMALL = tuple(t for t in DataType if t.is_bit_pattern or t.is_narrow)
-_CAST_TYPES = tuple(t for t in DataType if t not in _SMALL)
+_CAST_TYPES = tuple(t for t in NUMBER_TYPES if t not in _SMALL)
 _HUBS = (DataType.FLOAT32, DataType.SIGNED32)
 """Types that every type is cast from and to."""
 
@@ -73,7 +73,7 @@ def case_templates() -> Iterator[CaseTemplate]:
 def _bit_casts() -> Iterator[CaseTemplate]:
     """BitCast of every type to integers that are as large; hand-worked cases change the size."""
     whole = {t.bits: t for t in DataType if t.name.startswith("UNSIGNED")}
-    for source in DataType:
+    for source in NUMBER_TYPES:
         target = whole[source.bits]
         if source is target:
             target = DataType[source.name.removeprefix("UN")]

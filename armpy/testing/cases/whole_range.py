@@ -24,6 +24,7 @@ from armpy.ops import (
     Softmax,
     UnaryOperation,
 )
+from armpy.ops.operation import NUMBER_TYPES
 from armpy.testing.cases import functions
 from armpy.testing.sampling.case_template import CaseTemplate, Scale, Types, every, of
 from armpy.tools.compare.seeded_values import (
@@ -289,7 +290,7 @@ def _conversions() -> Iterator[CaseTemplate]:
         )
     integers = tuple(
         t
-        for t in DataType
+        for t in NUMBER_TYPES
         if not (t.is_float or t.is_quantized or t.is_narrow) and t is not DataType.BOOLEAN
     )
     for target in (*integers, *_FLOATS, DataType.BOOLEAN):

@@ -111,10 +111,12 @@ def random_array(info: TensorInfo, shape: Sequence[int], generator: np.random.Ge
     -------
     ndarray, dtype of `info`, shape `shape`
         Numbers from -1 to 1, any quantised numbers, and 0 or 1 for other integers, as these may
-        be indexes.
+        be indexes. Empty strings.
     """
     data_type = info.data_type
     dtype = data_type.dtype
+    if data_type.is_string:
+        return data_type.zeros(shape)
     if data_type.is_float and not data_type.is_bit_pattern:
         return generator.uniform(-1.0, 1.0, shape).astype(dtype)
     low, high = data_type.integer_range if data_type.is_quantized else (0, 1)

@@ -320,7 +320,7 @@ def _bias(net: Network, shape: Shape, data_type: DataType) -> Value:
     """A bias of zeros."""
     constant = partial(net.constant, name="bias")
     if not data_type.is_quantized:
-        return constant(np.zeros(shape, data_type.dtype), data_type=data_type)
+        return constant(data_type.zeros(shape), data_type=data_type)
     quantization = Quantization.per_tensor(0.05 * 0.01)
     return constant(
         np.zeros(shape, np.int32), data_type=DataType.SIGNED32, quantization=quantization

@@ -68,6 +68,7 @@ class ReferenceBackend(IBackendInternal):
             Capability.SINGLE_AXIS_PACKING: True,
             Capability.MULTI_AXIS_PACKING: True,
             Capability.DYNAMIC_OUTPUT_SHAPES: True,
+            Capability.STRINGS: True,
         }
 
     def use_custom_memory_allocator(self, allocator: ICustomAllocator) -> bool:

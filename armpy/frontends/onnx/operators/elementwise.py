@@ -135,7 +135,7 @@ def _prelu(node: Node) -> Value:
     if node.version < 7 and node.rank(1) == 1 and rank > 2 and node.shape(1) != (1,):
         slope = node.layer(Reshape((*node.shape(1), *(1,) * (rank - 2))), slope)
     if value.info.data_type in INTEGER_TYPES:
-        zero = node.like(value, np.zeros((), value.info.data_type.dtype))
+        zero = node.like(value, value.info.data_type.zeros(()))
         is_above = node.layer(Comparison(ComparisonOperation.GREATER_OR_EQUAL), value, zero)
         scaled = node.layer(ElementwiseBinary(BinaryOperation.MUL), value, slope)
         return node.layer(Select(), is_above, value, scaled)

@@ -465,7 +465,7 @@ class Walker:
                 expected=f"at most {LARGEST_ZEROS_BYTES} bytes",
                 actual=str(shape),
             )
-        return self.constant(np.zeros(shape, data_type.dtype), data_type)
+        return self.constant(data_type.zeros(shape), data_type)
 
     def call(
         self,

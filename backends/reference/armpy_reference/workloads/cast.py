@@ -11,6 +11,7 @@ from armpy.ops import Cast
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
+from armpy_reference.strings import as_numbers, as_texts
 from armpy_reference.workload import ReferenceWorkload
 
 
@@ -24,9 +25,18 @@ class CastWorkload(ReferenceWorkload[Cast]):
         if source.data_type is target.data_type:
             out[...] = values
             return
+        if source.data_type.is_string:
+            where = f"CpuRef / '{self.info.name}'"
+            dtype = target.data_type.dtype
+            values = as_numbers(values, dtype, where)
+            if dtype.kind in "iu":
+                out[...] = values
+                return
         if source.data_type.is_bit_pattern:
             values = float_values(values, source.data_type.name)
-        if target.data_type.is_bit_pattern:
+        if target.data_type.is_string:
+            out.reshape(-1)[:] = as_texts(values)
+        elif target.data_type.is_bit_pattern:
             out[...] = float_bits(
                 values,
                 target.data_type.name,

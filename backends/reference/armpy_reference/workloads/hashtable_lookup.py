@@ -18,7 +18,7 @@ class HashtableLookupWorkload(ReferenceWorkload[HashtableLookup]):
         """Copy; any data type."""
         lookups, keys, values = inputs
         out, hits = outputs
-        out[...] = 0
+        out[...] = "" if out.dtype.hasobject else 0
         at = np.searchsorted(keys, lookups)
         found = np.zeros(len(lookups), bool)
         inside = at < len(keys)

@@ -40,9 +40,11 @@ class PadWorkload(ReferenceWorkload[Pad]):
                 )
             )
 
-    def _stored_value(self) -> float:
-        """The attribute ``pad_value`` as it is stored."""
+    def _stored_value(self) -> float | str:
+        """The attribute ``pad_value`` as it is stored; an empty string in a tensor of strings."""
         info, value = self.info.outputs[0], self.operation.pad_value
+        if info.data_type.is_string:
+            return ""
         if not info.data_type.is_quantized:
             return value
         stored = info.zero_point + int(round_half_away(value / info.scale))

@@ -21,7 +21,9 @@ class SpaceToBatchNdWorkload(ReferenceWorkload[SpaceToBatchNd]):
         spatial = range(first, first + len(pads))
         around = [(0, 0)] * inputs[0].ndim
         around[first : first + len(pads)] = pads
-        padded = np.pad(inputs[0], around, constant_values=self.info.outputs[0].zero_point)
+        info = self.info.outputs[0]
+        stored_zero = "" if info.data_type.is_string else info.zero_point
+        padded = np.pad(inputs[0], around, constant_values=stored_zero)
 
         split: list[int] = []
         block_axes: list[int] = []

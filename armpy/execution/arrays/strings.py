@@ -1,0 +1,56 @@
+"""Conversion of what a caller passes into arrays of strings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from armpy.core.strings import as_strings, is_text
+from armpy.errors import ArmpyError, InvalidArgumentError
+from armpy.ops.operation import located
+from armpy.tensor import format_shape
+
+if TYPE_CHECKING:
+    from armpy.ops.operation import Array
+
+
+def as_string_array(name: str, given: object) -> Array:
+    """Make an array of strings.
+
+    Parameters
+    ----------
+    name : str
+        The input's name, for messages.
+    given : array_like of str or bytes
+
+    Returns
+    -------
+    ndarray of object, C-contiguous
+        `given` itself if its elements are canonical strings; see `armpy.core.strings`.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If an element is not a string.
+    """
+    try:
+        # Of objects, as NumPy's other types remove zeros from the ends of strings.
+        is_plain = isinstance(given, (str, bytes, list, tuple))
+        array = np.array(given, object) if is_plain else np.asarray(given)
+        if not is_text(array) and array.size:
+            raise InvalidArgumentError(
+                "the array has the wrong type",
+                expected="an array of str or bytes",
+                actual=f"{array.dtype}{format_shape(array.shape)}",
+                fix="Convert it with array.astype(str)",
+            )
+        return as_strings(array)
+    except ArmpyError as error:
+        raise located(lambda: f"input '{name}'", error) from error.__cause__
+    except Exception as error:  # foreign objects raise what they like when they are converted
+        raise InvalidArgumentError(
+            f"the value cannot be made an array of strings: {error}",
+            where=f"input '{name}'",
+            actual=type(given).__name__,
+        ) from error

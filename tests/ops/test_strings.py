@@ -1,0 +1,177 @@
+"""Operations on strings, on CpuRef: expected elements are worked by hand."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import armpy
+from armpy import DataType, Network, TensorInfo, ops
+from armpy.errors import LayerValidationError
+
+WORDS = [["a", "b", "c"], ["d", "", "ü"]]
+FLAGS = np.array([[True, False, True], [False, True, False]])
+
+
+def results(
+    operation: ops.Operation, *inputs: npt.ArrayLike, output: DataType | None = None
+) -> Sequence[object]:
+    """What a layer makes of arrays that are given when the network runs."""
+    arrays = [np.asarray(given) for given in inputs]
+    arrays = [a.astype(object) if a.dtype.kind == "U" else a for a in arrays]
+    net = Network("one layer")
+    values = [
+        net.input(f"input{number}", net.constant(array).info.with_shape(array.shape))
+        for number, array in enumerate(arrays)
+    ]
+    outputs = (None if output is None else TensorInfo(None, output),)
+    layer = net.add_layer(operation, values, outputs=outputs)
+    for number, value in enumerate(layer.outputs):
+        net.output(str(number), value)
+    feeds = {f"input{number}": array for number, array in enumerate(arrays)}
+    with armpy.Runtime(armpy.RuntimeOptions(backends=("CpuRef",))) as runtime:
+        return [array.tolist() for array in armpy.Model(net, runtime).run(feeds).values()]
+
+
+_Layer: TypeAlias = tuple[ops.Operation, tuple[npt.ArrayLike, ...], list[object]]
+
+LAYERS: dict[str, _Layer] = {
+    "equal": (
+        ops.Comparison(),
+        (WORDS, [["a"], ["d"]]),
+        [[[True, False, False], [True, False, False]]],
+    ),
+    "not-equal": (
+        ops.Comparison(ops.ComparisonOperation.NOT_EQUAL),
+        (["x", "ü"], "ü"),
+        [[True, False]],
+    ),
+    "select": (ops.Select(), (FLAGS, WORDS, "-"), [[["a", "-", "c"], ["-", "", "-"]]]),
+    "shape": (ops.Shape(), (WORDS,), [[2, 3]]),
+    "rank": (ops.Rank(), (WORDS,), [2]),
+    "one-hot": (
+        ops.OneHot(2),
+        (np.array([1, 5], np.int32), "yes", "no"),
+        [[["no", "yes"], ["no", "no"]]],
+    ),
+    "lookup": (
+        ops.HashtableLookup(),
+        (np.array([7, 1], np.int32), np.array([1, 2], np.int32), ["one", "two"]),
+        [["", "one"], [0, 1]],
+    ),
+    "reshape": (ops.Reshape((3, 2)), (WORDS,), [[["a", "b"], ["c", "d"], ["", "ü"]]]),
+    "transpose": (ops.Transpose((1, 0)), (WORDS,), [[["a", "d"], ["b", ""], ["c", "ü"]]]),
+    "concat": (
+        ops.Concat(1),
+        (WORDS, [["x"], ["y"]]),
+        [[["a", "b", "c", "x"], ["d", "", "ü", "y"]]],
+    ),
+    "stack": (ops.Stack(), (["a", "b"], ["c", "d"]), [[["a", "b"], ["c", "d"]]]),
+    "slice": (ops.Slice((0, 1), (2, 1)), (WORDS,), [[["b"], [""]]]),
+    "split": (ops.Splitter(3, 1), (WORDS,), [[["a"], ["d"]], [["b"], [""]], [["c"], ["ü"]]]),
+    "gather": (
+        ops.Gather(1),
+        (WORDS, np.array([2, 0], np.int32)),
+        [[["c", "a"], ["ü", "d"]]],
+    ),
+    "gather-nd": (
+        ops.GatherNd(),
+        (WORDS, np.array([[1, 2], [0, 0]], np.int32)),
+        [["ü", "a"]],
+    ),
+    "gather-elements": (
+        ops.GatherElements(1),
+        (WORDS, np.array([[2], [0]], np.int32)),
+        [[["c"], ["d"]]],
+    ),
+    "scatter-elements": (
+        ops.ScatterElements(),
+        (["a", "b"], np.array([1], np.int32), ["z"]),
+        [["a", "z"]],
+    ),
+    "scatter-nd": (
+        ops.ScatterNd(),
+        (["a", "b"], np.array([[1]], np.int32), ["z"]),
+        [["a", "z"]],
+    ),
+    "tile": (ops.Tile((2,)), (["a", "b"],), [["a", "b", "a", "b"]]),
+    "broadcast": (ops.BroadcastTo((2, 2)), (["a", "b"],), [[["a", "b"], ["a", "b"]]]),
+    "reverse": (ops.ReverseV2((0,)), (["a", "b"],), [["b", "a"]]),
+    "pad": (ops.Pad(((0, 0), (1, 0))), ([["a"]],), [[["", "a"]]]),
+    "pad-edge": (
+        ops.Pad(((2, 0),), padding_mode=ops.PaddingMode.EDGE),
+        (["a", "b"],),
+        [["a", "a", "a", "b"]],
+    ),
+    "fill": (ops.Fill((2,)), ("z",), [["z", "z"]]),
+    "expand": (ops.ExpandDims(0), (["a"],), [[["a"]]]),
+    "squeeze": (ops.Squeeze((0,)), ([["a"]],), [["a"]]),
+    "strided": (ops.StridedSlice((0,), (3,), (2,)), (["a", "b", "c"],), [["a", "c"]]),
+}
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_a_layer_moves_and_compares_strings(name: str) -> None:
+    operation, inputs, expected = LAYERS[name]
+    assert results(operation, *inputs) == expected
+
+
+def test_every_operation_with_a_rule_of_strings_has_a_layer_here() -> None:
+    kinds = [kind for _, kind in inspect.getmembers(ops, inspect.isclass)]
+    with_strings = {
+        kind
+        for kind in kinds
+        if issubclass(kind, ops.Operation)
+        and any(DataType.STRING in t for r in kind.type_rules for t in (*r.inputs, *r.outputs))
+    }
+    assert with_strings <= {type(operation) for operation, _, _ in LAYERS.values()}
+
+
+@pytest.mark.parametrize(
+    ("text", "data_type", "number"),
+    [
+        ("1.5", DataType.FLOAT32, 1.5),
+        ("-INF", DataType.FLOAT64, -np.inf),
+        ("1e3", DataType.SIGNED32, 1000),
+        ("9007199254740993", DataType.SIGNED64, 9007199254740993),
+        ("0", DataType.BOOLEAN, False),
+        ("2", DataType.BOOLEAN, True),
+    ],
+)
+def test_a_string_is_cast_to_the_number_that_it_reads(
+    text: str, data_type: DataType, number: object
+) -> None:
+    assert results(ops.Cast(), [text], output=data_type) == [[number]]
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (np.float32(1.5), "1.5"),
+        (np.float32(0.1), "0.1"),
+        (np.float32(3), "3.0"),
+        (np.float32(np.nan), "NaN"),
+        (np.float32(-np.inf), "-INF"),
+        (np.int64(-(2**63)), "-9223372036854775808"),
+        (np.True_, "1"),
+    ],
+)
+def test_a_number_is_cast_to_a_string_that_reads_as_it(number: object, text: str) -> None:
+    assert results(ops.Cast(), np.array([number]), output=DataType.STRING) == [[text]]
+
+
+def test_a_string_that_is_not_a_number_is_refused_when_it_is_cast() -> None:
+    with pytest.raises(armpy.ArmpyError, match=r"not a number.*'one'"):
+        results(ops.Cast(), ["one"], output=DataType.FLOAT32)
+
+
+def test_a_quantised_number_is_not_cast_to_a_string() -> None:
+    net = Network("quantised")
+    info = TensorInfo((1,), DataType.QASYMM_U8, armpy.Quantization.per_tensor(1.0))
+    with pytest.raises(LayerValidationError, match="quantised"):
+        net.add(ops.Cast(), net.input("x", info), output=TensorInfo((1,), DataType.STRING))
