@@ -65,16 +65,20 @@ so.
   folder only, links followed; a size that does not fit is an error. Such models are loaded by
   path.
 - **Quantised models**: pairs of QuantizeLinear and DequantizeLinear, and the QOperator form.
-- **Classical models** (`ai.onnx.ml`) of numbers: ensembles of trees, linear models, support vector
-  regression, preparation of features. Trees run on CpuRef. Labels of classes that are strings are
-  numbers from 0, and `model.metadata.outputs[name].labels` has their names. The list of maps that a
-  `ZipMap` makes is given as the tensor of its values, columns in the order of the keys.
+- **Classical models** (`ai.onnx.ml`): ensembles of trees, linear models, support vector
+  regression, preparation of features. Trees run on CpuRef. Labels of classes are numbers or
+  strings, as in the file. The list of maps that a `ZipMap` makes is given as the tensor of its
+  values, columns in the order of the keys, which `model.metadata.outputs[name].labels` has.
+- **Strings** run on CpuRef, as arrays of `str` objects. Letters change case by Unicode's rules,
+  whatever the attribute `locale` of StringNormalizer says. RegexFullMatch takes the syntax that RE2
+  and Python's `re` share, and runs the latter: some patterns take exponential time, and no
+  deadline stops a match.
 
 What cannot be converted gives one error that lists every such node with its reason: operators
 that are missing with their counts (`UnsupportedOperatorError.operators`), also inside of graphs
 and functions, then other nodes. What depends on shapes is found when these are known.
 
-Not supported: tensors of strings, other maps, sparse initializers, training, custom operators of
+Not supported: other maps, sparse initializers, training, custom operators of
 other domains without a function body. Of models that ONNX Runtime has optimised and saved, those
 of the level ORT_ENABLE_EXTENDED are supported; at ORT_ENABLE_ALL it writes layouts of a processor.
 

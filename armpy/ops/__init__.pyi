@@ -45,6 +45,7 @@ from armpy.ops.spectral import *
 from armpy.ops.stand_in import *
 from armpy.ops.strided_slicing import *
 from armpy.ops.suppression import *
+from armpy.ops.text import *
 from armpy.ops.text_features import *
 from armpy.ops.transpose_convolution import *
 from armpy.ops.trees import *

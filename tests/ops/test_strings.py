@@ -64,6 +64,46 @@ LAYERS: dict[str, _Layer] = {
         (np.array([7, 1], np.int32), np.array([1, 2], np.int32), ["one", "two"]),
         [["", "one"], [0, 1]],
     ),
+    "table-of-numbers": (
+        ops.TableLookup(),
+        (["b", "x", "a"], ["a", "b", "a"], np.array([1, 2, 3]), np.array([-1])),
+        [[2, -1, 3]],
+    ),
+    "table-of-strings": (
+        ops.TableLookup(),
+        (np.array([np.nan, 1], np.float32), np.array([1, np.nan], np.float32), ["1", "nan"], ""),
+        [["nan", "1"]],
+    ),
+    "string-concat": (
+        ops.StringConcat(),
+        ([["a"], ["ü"]], ["", "b"]),
+        [[["a", "ab"], ["ü", "üb"]]],
+    ),
+    "string-split": (
+        ops.StringSplit(","),
+        ([["a,b"], [""], [",,"]],),
+        [[[["a", "b", ""]], [["", "", ""]], [["", "", ""]]], [[2], [1], [3]]],
+    ),
+    "string-split-at-spaces": (
+        ops.StringSplit(max_splits=1),
+        (["  a b  c ", ""],),
+        [[["a", "b  c "], ["", ""]], [2, 0]],
+    ),
+    "string-normalizer": (
+        ops.StringNormalizer(ops.CaseChange.UPPER, False, ("The",)),
+        ([["the", "Straße", ""]],),
+        [[["STRASSE", ""]]],
+    ),
+    "string-normalizer-of-nothing": (
+        ops.StringNormalizer(ops.CaseChange.LOWER, True, ("The",)),
+        (["The", "The"],),
+        [[""]],
+    ),
+    "regex": (
+        ops.RegexFullMatch(r"[a-z]+(\d|é)"),
+        (["ab1", "ab", "ab12", "\nab1", "é", "aé"],),
+        [[True, False, False, False, False, True]],
+    ),
     "reshape": (ops.Reshape((3, 2)), (WORDS,), [[["a", "b"], ["c", "d"], ["", "ü"]]]),
     "transpose": (ops.Transpose((1, 0)), (WORDS,), [[["a", "d"], ["b", ""], ["c", "ü"]]]),
     "concat": (
@@ -175,3 +215,26 @@ def test_a_quantised_number_is_not_cast_to_a_string() -> None:
     info = TensorInfo((1,), DataType.QASYMM_U8, armpy.Quantization.per_tensor(1.0))
     with pytest.raises(LayerValidationError, match="quantised"):
         net.add(ops.Cast(), net.input("x", info), output=TensorInfo((1,), DataType.STRING))
+
+
+@pytest.mark.parametrize("pattern", ["(", r"(a)\1", "(?=a)a", "(?<!a)b", "(?>a)", r"\pL", "a{2,1}"])
+def test_a_pattern_that_re2_does_not_have_is_refused(pattern: str) -> None:
+    net = Network("pattern")
+    words = net.input("words", TensorInfo((1,), DataType.STRING))
+    with pytest.raises(LayerValidationError, match="pattern"):
+        net.add(ops.RegexFullMatch(pattern), words)
+
+
+def test_a_table_without_a_value_for_each_key_is_refused() -> None:
+    net = Network("table")
+    words = net.input("words", TensorInfo((1,), DataType.STRING))
+    keys, values = net.constant(["a", "b"]), net.constant(["c"])
+    with pytest.raises(LayerValidationError, match="one value for each key"):
+        net.add(ops.TableLookup(), words, keys, values, net.constant(""))
+
+
+def test_rows_of_words_are_normalised_one_at_a_time() -> None:
+    net = Network("rows")
+    words = net.input("words", TensorInfo((2, 2), DataType.STRING))
+    with pytest.raises(LayerValidationError, match="not one row of strings"):
+        net.add(ops.StringNormalizer(), words)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-_STRINGS = "there are no tensors of strings yet"
 _TRAINING = "training is not inference"
 
 SKIPS: Mapping[str, str] = {
@@ -14,11 +13,7 @@ SKIPS: Mapping[str, str] = {
     "test_training_dropout_mask_cpu": "what is expected are NumPy's random numbers",
     "test_training_dropout_default_mask_cpu": "what is expected are NumPy's random numbers",
     "test_training_dropout_default_cpu": "what is expected are NumPy's random numbers",
-    # Strings, classical machine learning, training
-    "test_regex_full_match_*_cpu": _STRINGS,
-    "test_string_*_cpu": _STRINGS,
-    "test_strnorm*_cpu": _STRINGS,
-    "test_ai_onnx_ml_label_encoder_*_cpu": _STRINGS,
+    # Training
     "test_adagrad*_cpu": _TRAINING,
     "test_adam*_cpu": _TRAINING,
     "test_momentum*_cpu": _TRAINING,

@@ -47,7 +47,7 @@ def has_strings(rule: TypeRule) -> bool:
 @pytest.mark.parametrize("kind", OPERATIONS, ids=lambda kind: kind.__name__)
 def test_every_type_rule_of_every_operation_has_a_case(kind: type[Operation]) -> None:
     cases = cases_of(kind)
-    assert cases
+    assert cases or (kind.type_rules and all(map(has_strings, kind.type_rules)))
     missing = [
         r
         for r in kind.type_rules
@@ -60,8 +60,8 @@ def test_every_type_rule_of_every_operation_has_a_case(kind: type[Operation]) ->
 def test_every_type_that_a_first_input_may_have_has_a_case(kind: type[Operation]) -> None:
     firsts = [case.inputs[0] for case in cases_of(kind) if case.inputs]
     given = {item.info.data_type for item in firsts if item is not None}
-    allowed = {t for rule in kind.type_rules if kind.inputs for t in rule.inputs[0]}
-    allowed -= {DataType.STRING}
+    rules = [rule for rule in kind.type_rules if kind.inputs and not has_strings(rule)]
+    allowed = {t for rule in rules for t in rule.inputs[0]} - {DataType.STRING}
     if not (kind.inputs and kind.inputs[0].becomes):  # else it has no elements in the end
         assert allowed <= given
 

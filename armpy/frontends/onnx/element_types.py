@@ -85,7 +85,10 @@ def read_tensor(tensor: onnx.TensorProto, where: str) -> tuple[Array, DataType]:
     if tensor.data_location == TensorProto.EXTERNAL:
         raise ParserError("elements in another file cannot be used here", where=where)
     try:
-        array = numpy_helper.to_array(tensor)
+        if data_type.is_string:  # onnx decodes them, and fails at bytes that are not UTF-8
+            array = np.array([*tensor.string_data], object).reshape(tuple(tensor.dims))
+        else:
+            array = numpy_helper.to_array(tensor)
     except Exception as error:  # whatever the library raises, the file is the cause
         raise ParserError(f"the tensor cannot be read: {error}", where=where) from error
     return stored(array, data_type), data_type

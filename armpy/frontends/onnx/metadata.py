@@ -73,26 +73,20 @@ def read_metadata(file: ModelFile, signature: str | None) -> ModelMetadata:
 
 
 def _labels(graph: onnx.GraphProto) -> dict[str, dict[str, Any]]:
-    """Names of classes, as fields of `TensorMetadata`, for outputs that classifiers write.
-
-    Notes
-    -----
-    There are no tensors of strings: labels that are strings are numbers in the network.
-    """
+    """Names of columns, as fields of `TensorMetadata`, for outputs that a ZipMap writes."""
     outputs = {value.name for value in graph.output}
     found: dict[str, dict[str, Any]] = {}
     for node in graph.node:
-        if node.domain != _CLASSICAL or not node.output or node.output[0] not in outputs:
+        is_map = node.domain == _CLASSICAL and node.op_type == "ZipMap"
+        if not is_map or not node.output or node.output[0] not in outputs:
             continue
         listed = {each.name: each for each in node.attribute}
         strings, numbers = (listed.get(f"classlabels_{kind}") for kind in ("strings", "int64s"))
         names = [] if strings is None else [t.decode("utf-8", "replace") for t in strings.strings]
-        is_map = node.op_type == "ZipMap"
-        if is_map and not names and numbers is not None:
+        if not names and numbers is not None:
             names = [str(number) for number in numbers.ints]
         if names:
-            kind = "axis" if is_map else "value"
-            found[node.output[0]] = {"labels": tuple(names), "label_kind": kind}
+            found[node.output[0]] = {"labels": tuple(names), "label_kind": "axis"}
     return found
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import onnx
 
 from armpy.core.numerics import bfloat16_values
+from armpy.core.strings import decoded
 from armpy.errors import LayerValidationError
 from armpy.frontends.building import Layers
 from armpy.frontends.onnx.element_types import read_tensor
@@ -75,6 +76,11 @@ class NodeData:
         if isinstance(value, onnx.TensorProto | onnx.GraphProto | int | float):
             return value
         return [v.decode("utf-8", "replace") if isinstance(v, bytes) else v for v in value]
+
+    def strings(self, name: str) -> tuple[str, ...]:
+        """An attribute that is several strings, as elements of tensors are; empty if left out."""
+        found = self.attributes.get(name)
+        return () if found is None else tuple(decoded(each) for each in found.strings)
 
     def error(
         self, failed: str, *, expected: str = "", actual: object = ""
@@ -165,6 +171,10 @@ class Node(Layers):
         """An attribute that is several integers."""
         found = self._typed(name, default, (list, tuple))
         return tuple(int(item) for item in found)
+
+    def strings(self, name: str) -> tuple[str, ...]:
+        """See `NodeData.strings`."""
+        return self.data.strings(name)
 
     def tensor(self, name: str) -> tuple[Array, DataType]:
         """An attribute that is a tensor: its stored elements, and their type."""

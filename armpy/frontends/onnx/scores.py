@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-
-import numpy as np
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 from armpy.frontends.onnx.blocks import binary, gathered, joined, reduced, unary
-from armpy.frontends.onnx.node import Node
+from armpy.frontends.onnx.node import Node, NodeData
 from armpy.graph import Value
 from armpy.ops.activation_layers import Activation, ActivationFunction, Softmax
 from armpy.ops.elementwise import (
@@ -84,21 +84,25 @@ def _probit(node: Node, scores: Value) -> Value:
     return binary(node, BinaryOperation.MUL, signed, 1.41421356)
 
 
-def class_labels(node: Node, integers: str, strings: str) -> tuple[int, ...]:
-    """The labels of classes; numbers from 0 where the file has strings, which metadata tell."""
-    labels = node.integers(integers, ()) or tuple(range(len(node.attribute(strings, ()))))
+Labels: TypeAlias = "tuple[int, ...] | tuple[str, ...]"
+"""Labels of classes."""
+
+
+def class_labels(node: Node, integers: str, strings: str) -> Labels:
+    """The labels of classes."""
+    labels = node.integers(integers, ()) or node.strings(strings)
     if not labels:
         raise node.error(f"the attribute '{integers}' is missing")
     return labels
 
 
-def best_labels(node: Node, scores: Value, labels: tuple[int, ...]) -> Value:
+def best_labels(node: Node, scores: Value, labels: Labels) -> Value:
     """The label of each row's greatest score, (n,)."""
     best = node.layer(ArgMinMax(ArgMinMaxFunction.MAX, 1, DataType.SIGNED64), scores)
     return _looked_up(node, best, labels)
 
 
-def labels_above(node: Node, scores: Value, limit: float, labels: tuple[int, ...]) -> Value:
+def labels_above(node: Node, scores: Value, limit: float, labels: Labels) -> Value:
     """The second label where the only score is above a limit, else the first, (n,)."""
     is_above = node.layer(Comparison(ComparisonOperation.GREATER), scores, node.like(scores, limit))
     numbers = reduced(
@@ -107,9 +111,20 @@ def labels_above(node: Node, scores: Value, limit: float, labels: tuple[int, ...
     return _looked_up(node, numbers, labels)
 
 
-def _looked_up(node: Node, numbers: Value, labels: tuple[int, ...]) -> Value:
+def label_type(integers: str) -> Callable[[NodeData, Sequence[DataType | None]], DataType]:
+    """A rule for the type of a classifier's labels, whose integers are in an attribute."""
+
+    def chosen(data: NodeData, types: Sequence[DataType | None]) -> DataType:
+        return DataType.SIGNED64 if data.attribute(integers) else DataType.STRING
+
+    return chosen
+
+
+def _looked_up(node: Node, numbers: Value, labels: Labels) -> Value:
     """Labels by their numbers."""
-    return gathered(node, node.constant(np.array(labels, np.int64), DataType.SIGNED64), numbers)
+    is_text = isinstance(labels[0], str)
+    constant = node.constant([*labels], DataType.STRING if is_text else DataType.SIGNED64)
+    return gathered(node, constant, numbers)
 
 
 def with_other_class(node: Node, scores: Value, is_share: bool) -> Value:

@@ -32,6 +32,7 @@ from armpy.ops.elementwise import (
     UnaryOperation,
 )
 from armpy.ops.reduction import ArgMinMax, ArgMinMaxFunction, ReduceOperation
+from armpy.ops.text import TableLookup
 from armpy.types import DataType
 
 
@@ -150,10 +151,12 @@ def _listed(node: Node, role: str) -> tuple[Value, DataType]:
         array, data_type = node.tensor(f"{role}_tensor")
         return node.constant(array.reshape(-1), data_type), data_type
     for name, data_type in _LISTS.items():
-        found = node.attribute(f"{role}_{name}")
+        attribute = f"{role}_{name}"
+        is_strings = data_type is DataType.STRING
+        found = node.strings(attribute) if is_strings else node.attribute(attribute)
         if found:
-            return node.constant(found, data_type), data_type
-    raise node.error(f"its {role} are missing, or strings", expected=", ".join(_LISTS))
+            return node.constant([*found], data_type), data_type
+    raise node.error(f"its {role} are missing", expected=", ".join(_LISTS))
 
 
 def _label_encoder(node: Node) -> Value:
@@ -167,6 +170,8 @@ def _label_encoder(node: Node) -> Value:
     else:
         name, usual = _DEFAULTS[data_type]
         default = node.constant([node.attribute(name, usual)], data_type)
+    if DataType.STRING in (keys.info.data_type, data_type):
+        return _table_lookup(node, keys, values, default)
     is_key = _equals(node, node.cast(node.value(0), keys.info.data_type), keys)
     rank = len(is_key.info.known_shape) - 1
     number = node.layer(
@@ -178,11 +183,38 @@ def _label_encoder(node: Node) -> Value:
     return node.layer(Select(), is_known, found, default)
 
 
+def _table_lookup(node: Node, keys: Value, values: Value, default: Value) -> Value:
+    """The value of each key, of which one or the other is a string."""
+    key_type = keys.info.data_type
+    value = node.value(0) if key_type.is_string else node.cast(node.value(0), key_type)
+    return node.layer(TableLookup(), value, keys, values, default)
+
+
+def _category_mapper(node: Node) -> Value:
+    numbers, strings = node.integers("cats_int64s"), node.strings("cats_strings")
+    if len(numbers) != len(strings):
+        raise node.error("there is not one number for each string", expected=str(len(strings)))
+    names = node.constant([*strings], DataType.STRING)
+    codes = node.constant([*numbers], DataType.SIGNED64)
+    if node.type(0).is_string:
+        default = node.constant([node.integer("default_int64", -1)], DataType.SIGNED64)
+        return _table_lookup(node, names, codes, default)
+    default = node.constant([node.text("default_string", _UNUSED)], DataType.STRING)
+    return _table_lookup(node, codes, names, default)
+
+
+def _mapped_type(data: NodeData, types: Sequence[DataType | None]) -> DataType:
+    """The type of a CategoryMapper's values."""
+    return DataType.SIGNED64 if types[0] is DataType.STRING else DataType.STRING
+
+
 def _one_hot_encoder(node: Node) -> Value:
-    if node.attribute("cats_strings"):
-        raise node.error("categories that are strings are not supported", expected="cats_int64s")
-    keys = node.constant(np.array(node.integers("cats_int64s"), np.int64), DataType.SIGNED64)
-    is_key = _equals(node, node.cast(node.value(0), DataType.SIGNED64), keys)
+    if node.type(0).is_string:
+        keys = node.constant([*node.strings("cats_strings")], DataType.STRING)
+        is_key = _equals(node, node.value(0), keys)
+    else:
+        keys = node.constant(np.array(node.integers("cats_int64s"), np.int64), DataType.SIGNED64)
+        is_key = _equals(node, node.cast(node.value(0), DataType.SIGNED64), keys)
     if not node.flag("zeros", True):
         raise node.error("categories that are not listed cannot be refused", expected="zeros 1")
     return node.cast(is_key, DataType.FLOAT32)
@@ -193,11 +225,18 @@ def _zip_map(node: Node) -> Value:
     return node.value(0)
 
 
-_LISTS = {"int64s": DataType.SIGNED64, "floats": DataType.FLOAT32}
+_LISTS = {
+    "int64s": DataType.SIGNED64,
+    "floats": DataType.FLOAT32,
+    "strings": DataType.STRING,
+}
+
+_UNUSED = "_Unused"
 
 _DEFAULTS = {
     DataType.SIGNED64: ("default_int64", -1),
     DataType.FLOAT32: ("default_float", -0.0),
+    DataType.STRING: ("default_string", _UNUSED),
 }
 
 
@@ -214,6 +253,7 @@ def _values_type(data: NodeData, types: Sequence[DataType | None]) -> DataType:
 OPERATORS: OperatorTable = {
     "ai.onnx.ml.ArrayFeatureExtractor": Operator(_array_feature_extractor),
     "ai.onnx.ml.Binarizer": Operator(_binarizer),
+    "ai.onnx.ml.CategoryMapper": Operator(_category_mapper, types=(_mapped_type,)),
     "ai.onnx.ml.FeatureVectorizer": Operator(_feature_vectorizer, types=(DataType.FLOAT32,)),
     "ai.onnx.ml.Imputer": Operator(_imputer),
     "ai.onnx.ml.LabelEncoder": Operator(_label_encoder, types=(_values_type,)),

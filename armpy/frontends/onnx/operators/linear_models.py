@@ -10,6 +10,7 @@ from armpy.frontends.onnx.operators.matrices import matrix_product
 from armpy.frontends.onnx.scores import (
     best_labels,
     class_labels,
+    label_type,
     labels_above,
     transformed,
     with_other_class,
@@ -119,7 +120,7 @@ def _svm_regressor(node: Node) -> Value:
     return transformed(node, scores)
 
 
-_CLASSES = (DataType.SIGNED64, DataType.FLOAT32)
+_CLASSES = (label_type("classlabels_ints"), DataType.FLOAT32)
 
 OPERATORS: OperatorTable = {
     "ai.onnx.ml.LinearRegressor": Operator(_linear_regressor, types=(DataType.FLOAT32,)),

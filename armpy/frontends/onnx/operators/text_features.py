@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from armpy.frontends.onnx.node import Node, Operator, OperatorTable
 from armpy.graph import Value
+from armpy.ops.text import TableLookup
 from armpy.ops.text_features import TermWeighting, TfIdfVectorizer
 from armpy.types import DataType
 
 
 def _tf_idf_vectorizer(node: Node) -> Value:
-    if node.attribute("pool_strings"):
-        raise node.error("n-grams of strings are not supported")
-    pool, starts = node.integers("pool_int64s"), node.integers("ngram_counts")
+    words, value = node.strings("pool_strings"), node.value(0)
+    if words:
+        pool, value = _numbered(node, words)
+    else:
+        pool = node.integers("pool_int64s")
+    starts = node.integers("ngram_counts")
     indexes = node.integers("ngram_indexes")
     shortest, longest = node.integer("min_gram_length"), node.integer("max_gram_length")
     ends = (*starts[1:], len(pool))
@@ -47,8 +53,18 @@ def _tf_idf_vectorizer(node: Node) -> Value:
             max(indexes, default=-1) + 1,
             node.integer("max_skip_count"),
         ),
-        node.value(0),
+        value,
     )
+
+
+def _numbered(node: Node, words: Sequence[str]) -> tuple[tuple[int, ...], Value]:
+    """The numbers of a pool's words, and of the input's, which are -1 for others."""
+    numbers = {word: number for number, word in enumerate(dict.fromkeys(words))}
+    keys = node.constant([*numbers], DataType.STRING)
+    values = node.constant([*numbers.values()], DataType.SIGNED64)
+    default = node.constant([-1], DataType.SIGNED64)
+    value = node.layer(TableLookup(), node.value(0), keys, values, default)
+    return tuple(numbers[word] for word in words), value
 
 
 OPERATORS: OperatorTable = {

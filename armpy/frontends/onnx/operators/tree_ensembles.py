@@ -7,8 +7,10 @@ import numpy as np
 from armpy.frontends.onnx.blocks import binary, reshaped, taken
 from armpy.frontends.onnx.node import Node, Operator, OperatorTable
 from armpy.frontends.onnx.scores import (
+    Labels,
     best_labels,
     class_labels,
+    label_type,
     labels_above,
     transformed,
     with_other_class,
@@ -107,7 +109,7 @@ def _limit(amounts: Numbers) -> float:
 
 
 def _two_classes(
-    node: Node, scores: Value, labels: tuple[int, ...], amounts: Numbers
+    node: Node, scores: Value, labels: Labels, amounts: Numbers
 ) -> tuple[Value, Value]:
     """Labels and scores where the trees tell that of the first class, which means the second.
 
@@ -216,6 +218,6 @@ OPERATORS: OperatorTable = {
     "ai.onnx.ml.TreeEnsemble": Operator(_ensemble),
     "ai.onnx.ml.TreeEnsembleRegressor": Operator(_regressor, types=(DataType.FLOAT32,)),
     "ai.onnx.ml.TreeEnsembleClassifier": Operator(
-        _classifier, types=(DataType.SIGNED64, DataType.FLOAT32)
+        _classifier, types=(label_type("classlabels_int64s"), DataType.FLOAT32)
     ),
 }

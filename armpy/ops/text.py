@@ -1,0 +1,247 @@
+"""Operations on strings."""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from armpy.ops.operation import NUMBER_TYPES, Operand, Operation, TypeRule, require, rule
+from armpy.ops.shapes import broadcast_shapes
+from armpy.tensor import Shape, TensorInfo
+from armpy.types import DataType
+
+__all__ = [
+    "CaseChange",
+    "RegexFullMatch",
+    "StringConcat",
+    "StringNormalizer",
+    "StringSplit",
+    "TableLookup",
+]
+
+_STRING = DataType.STRING
+
+_KEYS = (DataType.SIGNED64, DataType.SIGNED32, DataType.FLOAT32)
+"""Types of numbers that strings are looked up by."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableLookup(Operation):
+    """Replace each element that equals a key with the key's value, others with a default.
+
+    Notes
+    -----
+    input (...); keys (n), of the input's type; values (n); default, of the values' type, one
+    element; output as input, of the values' type. The keys or the values, or both, are strings.
+    The last of equal keys counts; NaN equals NaN.
+
+    References
+    ----------
+    TFLite HASHTABLE_FIND; ONNX LabelEncoder, CategoryMapper.
+    """
+
+    requantizes: ClassVar[bool] = False
+    inputs: ClassVar[tuple[Operand, ...]] = (
+        Operand("input"),
+        Operand("keys", ranks=(1,)),
+        Operand("values", ranks=(1,)),
+        Operand("default", ranks=(0, 1)),
+    )
+    type_rules: ClassVar[tuple[TypeRule, ...]] = (
+        *(rule((_STRING, _STRING, t, t), (t,)) for t in (_STRING, *NUMBER_TYPES)),
+        *(rule((t, t, _STRING, _STRING), (_STRING,)) for t in _KEYS),
+    )
+
+    def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
+        """As the input."""
+        (num_keys,), (num_values,) = inputs[1].shape or (None,), inputs[2].shape or (None,)
+        require(
+            num_keys is None or num_values is None or num_keys == num_values,
+            "there is not one value for each key",
+            expected=f"{num_keys} values",
+            actual=num_values,
+        )
+        require(
+            inputs[3].shape in ((), (1,), (None,)),
+            "the default is not one element",
+            expected="a shape of () or (1,)",
+            actual=inputs[3].shape,
+        )
+        return (inputs[0].shape,)
+
+    def infer_types(self, inputs: Sequence[TensorInfo]) -> tuple[DataType, ...]:
+        """As the values."""
+        return (inputs[2].data_type,)
+
+
+@dataclass(frozen=True, slots=True)
+class StringConcat(Operation):
+    """Append strings to strings, element by element.
+
+    Notes
+    -----
+    lhs (...); rhs (...); output as both broadcast.
+
+    References
+    ----------
+    ONNX StringConcat.
+    """
+
+    inputs: ClassVar[tuple[Operand, ...]] = (Operand("lhs"), Operand("rhs"))
+    type_rules: ClassVar[tuple[TypeRule, ...]] = (rule((_STRING, _STRING), (_STRING,)),)
+
+    def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
+        """The shape that both inputs broadcast to."""
+        return (broadcast_shapes(*(info.shape for info in inputs)),)
+
+
+@dataclass(frozen=True, slots=True)
+class StringSplit(Operation):
+    """Split each string at a delimiter.
+
+    Attributes
+    ----------
+    delimiter : str
+        Empty for runs of white space, of which those at both ends are left out.
+    max_splits : int
+        Most splits of a string, from its beginning; -1 for any number.
+
+    Notes
+    -----
+    input (...); parts (..., most parts of a string), with empty strings behind the parts; counts
+    int64, as input, the number of parts of each.
+
+    References
+    ----------
+    ONNX StringSplit; Python ``str.split``.
+    """
+
+    delimiter: str = ""
+    max_splits: int = -1
+
+    has_data_dependent_outputs: ClassVar[bool] = True
+    outputs: ClassVar[tuple[Operand, ...]] = (Operand("parts"), Operand("counts"))
+    type_rules: ClassVar[tuple[TypeRule, ...]] = (rule((_STRING,), (_STRING, DataType.SIGNED64)),)
+
+    def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
+        """An axis more, of unknown size; as the input."""
+        shape = inputs[0].shape or ()
+        return (*shape, None), shape
+
+    def infer_types(self, inputs: Sequence[TensorInfo]) -> tuple[DataType, ...]:
+        """STRING and SIGNED64."""
+        return _STRING, DataType.SIGNED64
+
+    def validate(self, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> None:
+        """A number of splits that there can be."""
+        require(self.max_splits >= -1, "the number of splits is negative", actual=self.max_splits)
+
+
+class CaseChange(enum.Enum):
+    """Change of letters in `StringNormalizer`."""
+
+    NONE = "NONE"
+    LOWER = "LOWER"
+    UPPER = "UPPER"
+
+
+@dataclass(frozen=True, slots=True)
+class StringNormalizer(Operation):
+    """Remove stop words, and make letters lower or upper case.
+
+    Attributes
+    ----------
+    case_change : CaseChange
+        Of the strings that are left, by Unicode's rules, whatever the locale.
+    is_case_sensitive : bool
+        Whether a string in other letters is another word.
+    stop_words : tuple of str
+
+    Notes
+    -----
+    input (n) or (1, n); output as input, with fewer strings: one empty string if none is left.
+
+    References
+    ----------
+    ONNX StringNormalizer.
+    """
+
+    case_change: CaseChange = CaseChange.NONE
+    is_case_sensitive: bool = False
+    stop_words: tuple[str, ...] = ()
+
+    has_data_dependent_outputs: ClassVar[bool] = True
+    inputs: ClassVar[tuple[Operand, ...]] = (Operand("input", ranks=(1, 2)),)
+    type_rules: ClassVar[tuple[TypeRule, ...]] = (rule((_STRING,), (_STRING,)),)
+
+    def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
+        """An unknown number of strings."""
+        shape = inputs[0].shape or ()
+        require(
+            len(shape) == 1 or shape[0] in (None, 1),
+            "the input is not one row of strings",
+            expected="a shape of (n) or (1, n)",
+            actual=shape,
+        )
+        return ((None,) if len(shape) == 1 else (1, None),)
+
+
+@dataclass(frozen=True, slots=True)
+class RegexFullMatch(Operation):
+    """Say whether a regular expression matches each string as a whole.
+
+    Attributes
+    ----------
+    pattern : str
+        In the syntax that RE2 and Python's ``re`` share. Classes of letters, digits and spaces are
+        those of ASCII.
+
+    Notes
+    -----
+    input (...); output boolean, as input.
+
+    References
+    ----------
+    ONNX RegexFullMatch.
+    """
+
+    pattern: str = ""
+
+    type_rules: ClassVar[tuple[TypeRule, ...]] = (rule((_STRING,), (DataType.BOOLEAN,)),)
+
+    def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
+        """As the input."""
+        return (inputs[0].shape,)
+
+    def infer_types(self, inputs: Sequence[TensorInfo]) -> tuple[DataType, ...]:
+        """BOOLEAN."""
+        return (DataType.BOOLEAN,)
+
+    def validate(self, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> None:
+        """A pattern that can be compiled, and has nothing that RE2 does not have."""
+        found = _BEYOND_RE2.search(self.pattern)
+        require(
+            found is None,
+            "the pattern has a part that RE2 does not have",
+            expected="no backreference, no looking ahead or behind",
+            actual="" if found is None else found.group(),
+        )
+        problem = ""
+        try:
+            re.compile(self.pattern, re.ASCII)
+        except (re.error, RecursionError, OverflowError) as error:
+            problem = str(error)
+        require(
+            not problem,
+            f"the pattern is not a regular expression: {problem}",
+            actual=ascii(self.pattern)[:_MOST_CHARACTERS],
+        )
+
+
+_MOST_CHARACTERS = 80
+
+_BEYOND_RE2 = re.compile(r"\(\?(?:P=|<?[=!]|>|\()|(?<!\\)(?:\\\\)*\\[1-9]")
+"""Backreferences, assertions, conditions, and groups that give nothing back."""

@@ -1,0 +1,19 @@
+"""CpuRef's StringConcat."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from armpy.ops import StringConcat
+from armpy.ops.operation import Array
+from armpy_reference.workload import ReferenceWorkload
+
+
+class StringConcatWorkload(ReferenceWorkload[StringConcat]):
+    """Add ``str`` objects."""
+
+    def compute(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        """Append with broadcasting."""
+        np.add(inputs[0], inputs[1], out=outputs[0])

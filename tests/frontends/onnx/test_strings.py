@@ -1,0 +1,201 @@
+"""Operators on strings, and of ai.onnx.ml with strings, against ONNX Runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from onnx import TensorProto, helper
+
+import armpy
+from armpy.errors import ParserError
+
+ML = "ai.onnx.ml"
+WORDS = np.array(["a", "b", "zwölf", "", "a"], object)
+NUMBERS = np.array([3, 1, 7, 3], np.int64)
+FLOATS = np.array([1.5, np.nan, 2.0], np.float32)
+INT64, FLOAT, STRING = TensorProto.INT64, TensorProto.FLOAT, TensorProto.STRING
+
+
+def model_of(
+    kind: str, inputs: Sequence[npt.NDArray[Any]], outputs: Sequence[int], **attributes: Any
+) -> bytes:
+    """A model of one node; the domain is before its kind."""
+    domain, _, name = kind.rpartition("/")
+    names = [f"x{number}" for number in range(len(inputs))]
+    results = [f"y{number}" for number in range(len(outputs))]
+    types = [
+        STRING if a.dtype == object else helper.np_dtype_to_tensor_dtype(a.dtype) for a in inputs
+    ]
+    graph = helper.make_graph(
+        [helper.make_node(name, names, results, domain=domain, **attributes)],
+        "one",
+        [
+            helper.make_tensor_value_info(name, kind, array.shape)
+            for name, kind, array in zip(names, types, inputs, strict=True)
+        ],
+        [
+            helper.make_tensor_value_info(name, t, None)
+            for name, t in zip(results, outputs, strict=True)
+        ],
+    )
+    opsets = [helper.make_opsetid("", 20), helper.make_opsetid(ML, 4)]
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=9)
+    return bytes(model.SerializeToString())
+
+
+def check(
+    kind: str, inputs: Sequence[npt.NDArray[Any]], outputs: Sequence[int], **attributes: Any
+) -> None:
+    """Compare with ONNX Runtime: types, shapes, elements."""
+    runtime = pytest.importorskip("onnxruntime")
+    content = model_of(kind, inputs, outputs, **attributes)
+    session = runtime.InferenceSession(content, providers=["CPUExecutionProvider"])
+    feeds = {f"x{number}": array for number, array in enumerate(inputs)}
+    expected = session.run(None, feeds)
+    with armpy.load(content, backends=["CpuRef"]) as model:
+        actual = list(model.run(feeds).values())
+    for ours, theirs in zip(actual, expected, strict=True):
+        assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape)
+        np.testing.assert_array_equal(ours, theirs)
+
+
+TABLES: dict[str, tuple[npt.NDArray[Any], int, dict[str, Any]]] = {
+    "strings-ints": (
+        WORDS,
+        INT64,
+        {"keys_strings": ["a", "zwölf"], "values_int64s": [5, 6], "default_int64": -3},
+    ),
+    "strings-floats": (WORDS, FLOAT, {"keys_strings": ["a", ""], "values_floats": [0.5, 2.0]}),
+    "strings-strings": (WORDS, STRING, {"keys_strings": ["a", "b"], "values_strings": ["x", "ü"]}),
+    "ints-strings": (
+        NUMBERS,
+        STRING,
+        {"keys_int64s": [3, 1], "values_strings": ["three", "one"], "default_string": "-"},
+    ),
+    "floats-strings": (
+        FLOATS,
+        STRING,
+        {"keys_floats": [1.5, np.nan], "values_strings": ["half", "nan"]},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_label_encoders_with_strings(name: str) -> None:
+    given, kind, attributes = TABLES[name]
+    check(f"{ML}/LabelEncoder", [given], [kind], **attributes)
+
+
+@pytest.mark.parametrize(("given", "kind"), [(WORDS, INT64), (NUMBERS, STRING)])
+def test_category_mappers(given: npt.NDArray[Any], kind: int) -> None:
+    attributes = {"cats_strings": ["a", "b", "zwölf"], "cats_int64s": [1, 2, 3]}
+    check(f"{ML}/CategoryMapper", [given], [kind], **attributes)
+
+
+def test_one_hot_encoders_of_strings() -> None:
+    check(f"{ML}/OneHotEncoder", [WORDS], [FLOAT], cats_strings=["a", "zwölf"], zeros=1)
+
+
+@pytest.mark.parametrize("labels", [["no", "jä"], ["x", "y", "z"]])
+def test_linear_classifiers_with_labels_that_are_strings(labels: list[str]) -> None:
+    rows = np.random.default_rng(5).normal(size=(20, 4)).astype(np.float32)
+    weights = np.random.default_rng(6).normal(size=(len(labels), 4)).reshape(-1)
+    check(
+        f"{ML}/LinearClassifier",
+        [rows],
+        [STRING, FLOAT],
+        coefficients=np.round(weights).tolist(),
+        intercepts=[0.0] * len(labels),
+        classlabels_strings=labels,
+    )
+
+
+@pytest.mark.parametrize("mode", ["TF", "IDF", "TFIDF"])
+def test_ngrams_of_strings(mode: str) -> None:
+    check(
+        "TfIdfVectorizer",
+        [np.array([["a", "b", "a", "b"], ["b", "x", "ü", "a"]], object)],
+        [FLOAT],
+        mode=mode,
+        min_gram_length=1,
+        max_gram_length=2,
+        max_skip_count=1,
+        ngram_counts=[0, 3],
+        ngram_indexes=[0, 1, 2, 3, 4],
+        weights=[1.0, 2.0, 3.0, 4.0, 5.0],
+        pool_strings=["a", "b", "ü", "a", "b", "b", "a"],
+    )
+
+
+def test_strings_are_joined_with_broadcasting() -> None:
+    check("StringConcat", [WORDS[:, None], WORDS[:2]], [STRING])
+
+
+@pytest.mark.parametrize("attributes", [{}, {"delimiter": "."}, {"delimiter": "ö", "maxsplit": 1}])
+def test_strings_are_split(attributes: dict[str, Any]) -> None:
+    # Of an empty string, ONNX Runtime makes no part, and ONNX's definition an empty one.
+    texts = np.array([["a.b..c", " x  y "], [".", " öaöbö"]], object)
+    check("StringSplit", [texts], [STRING, INT64], **attributes)
+
+
+@pytest.mark.parametrize("case", ["NONE", "LOWER", "UPPER"])
+@pytest.mark.parametrize("is_sensitive", [0, 1])
+def test_strings_are_normalised(case: str, is_sensitive: int) -> None:
+    check(
+        "StringNormalizer",
+        [np.array([["Monday", "TUESDAY", "monday", "Mon"]], object)],
+        [STRING],
+        case_change_action=case,
+        is_case_sensitive=is_sensitive,
+        stopwords=["monday"],
+        locale="C",  # ONNX Runtime fails without the system's files of others
+    )
+
+
+def test_strings_are_matched_by_a_regular_expression() -> None:
+    texts = np.array([["a@gmail.com", "a@gmail.com x"], ["ü@yahoo.com", "12"]], object)
+    pattern = r"[\w.-]{1,25}@(yahoo|gmail)\.com|\d+"
+    check("RegexFullMatch", [texts], [TensorProto.BOOL], pattern=pattern)
+
+
+@pytest.mark.parametrize(
+    ("kind", "attributes"),
+    [("Gather", {"axis": 0}), ("Equal", {}), ("Concat", {"axis": 0}), ("Expand", {})],
+)
+def test_layers_that_move_strings(kind: str, attributes: dict[str, Any]) -> None:
+    second = {
+        "Gather": np.array([[1, -1]], np.int64),
+        "Expand": np.array([2, 5], np.int64),
+    }.get(kind, WORDS[::-1].copy())
+    check(kind, [WORDS, second], [TensorProto.BOOL if kind == "Equal" else STRING], **attributes)
+
+
+def test_constants_of_strings_keep_bytes_that_are_not_utf8() -> None:
+    tensor = helper.make_tensor("c", STRING, (2,), [b"\xff", "ü".encode()])
+    graph = helper.make_graph(
+        [helper.make_node("Concat", ["x", "c"], ["y"], axis=0)],
+        "constants",
+        [helper.make_tensor_value_info("x", STRING, (1,))],
+        [helper.make_tensor_value_info("y", STRING, (3,))],
+        [tensor],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
+    with armpy.load(model.SerializeToString(), backends=["CpuRef"]) as loaded:
+        joined = loaded.run({"x": ["a"]})["y"].tolist()
+    assert [text.encode("utf-8", "surrogateescape") for text in joined] == [
+        b"a",
+        b"\xff",
+        b"\xc3\xbc",
+    ]
+
+
+def test_a_table_without_a_number_for_each_string_is_refused() -> None:
+    content = model_of(
+        f"{ML}/CategoryMapper", [WORDS], [INT64], cats_strings=["a"], cats_int64s=[1, 2]
+    )
+    with pytest.raises(ParserError, match="one number for each string"):
+        armpy.load(content, backends=["CpuRef"])
