@@ -31,6 +31,8 @@ class BackendUnderTest:
     backend_id : str
     options : RuntimeOptions, optional
         Say where backends are found, and the backend's own options.
+    soak : int
+        Executions of each network in the rule about many executions, which 0 leaves out.
 
     Attributes
     ----------
@@ -47,9 +49,12 @@ class BackendUnderTest:
         If there is no such backend, or it cannot be loaded or used on this machine.
     """
 
-    def __init__(self, backend_id: BackendId, options: RuntimeOptions | None = None) -> None:
+    def __init__(
+        self, backend_id: BackendId, options: RuntimeOptions | None = None, soak: int = 0
+    ) -> None:
         options = options or RuntimeOptions()
         self.backend_id = backend_id
+        self.soak = soak
         before = ProcessState.current()
         self.registry = options.registry or BackendRegistry.discover(options.plugin_options())
         self._given = options

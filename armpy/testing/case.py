@@ -67,6 +67,8 @@ class Case:
         says them where this is None.
     again : tuple of ndarray, optional
         Inputs of the second execution, where the first ones in reverse order would not do.
+    is_exact : bool
+        Whether elements have to be equal: each step of the definition is exact for these inputs.
     front, behind : Neighbour, optional
         Stand in front of the first input that is given at run time, and behind the first output.
     """
@@ -77,6 +79,7 @@ class Case:
     outputs: tuple[TensorInfo, ...]
     expected: tuple[Array, ...] | None = None
     again: tuple[Array, ...] | None = None
+    is_exact: bool = False
     front: Neighbour | None = None
     behind: Neighbour | None = None
 

@@ -109,6 +109,7 @@ def run_conformance(
     progress: Progress | None = None,
     fail_fast: bool = False,
     jobs: int | None = None,
+    soak: int = 0,
 ) -> ConformanceResult:
     """Find out whether a backend keeps its contract and gives right answers.
 
@@ -128,6 +129,9 @@ def run_conformance(
     jobs : int, optional
         Judge the cases in so many processes: one that the backend ends, or a case that takes
         longer than five minutes, has crashed, and the others go on. In this process if left out.
+    soak : int
+        Executions of each of a few networks in ``contract/lifecycle/executions-go-on-for-long``,
+        which a backend passes unseen without any.
 
     Returns
     -------
@@ -150,7 +154,7 @@ def run_conformance(
     >>> run_conformance("CpuRef", filter="Rank/").is_passed
     True
     """
-    subject = BackendUnderTest(backend_id, runtime_options)
+    subject = BackendUnderTest(backend_id, runtime_options, soak)
     started = time.perf_counter()
     options = runtime_options or RuntimeOptions()
     results: dict[str, CaseResult] = {}
@@ -242,7 +246,7 @@ class _CasesElsewhere:
         self._backend_id = subject.backend_id
         # Any: a `CaseResult` or `CaseIds`, as asked for
         self._make_judge: Callable[[], Judge[str, Any]] = partial(
-            JudgeById, subject.backend_id, options
+            JudgeById, subject.backend_id, options, subject.soak
         )
         self._first: JudgingWorker[str] = JudgingWorker(self._make_judge, CASE_TIMEOUT_S)
 
@@ -305,10 +309,12 @@ class JudgeById:
     backend_id : str
     options : RuntimeOptions
         Without a registry.
+    soak : int
+        As of `run_conformance`.
     """
 
-    def __init__(self, backend_id: BackendId, options: RuntimeOptions) -> None:
-        self._subject = BackendUnderTest(backend_id, options)
+    def __init__(self, backend_id: BackendId, options: RuntimeOptions, soak: int = 0) -> None:
+        self._subject = BackendUnderTest(backend_id, options, soak)
         self._cases = {case.id: case for case in cases_for(self._subject)}
 
     def __call__(self, item: str) -> CaseResult | CaseIds:

@@ -161,7 +161,7 @@ def trial_of(subject: BackendUnderTest, case: Case, graph: Graph) -> Differentia
     both, expected = expected_of(subject, graph, case.feeds(), first, case.feeds_again(), whole)
     labels = [_label(case, number) for number in range(len(graph.outputs))]
     num_layers = 1 + (case.front is not None) + (case.behind is not None)
-    is_exact = num_layers == 1 and is_move(graph.layers[0])
+    is_exact = num_layers == 1 and (case.is_exact or is_move(graph.layers[0]))
     numerics = subject.backend.device.numerics
     return DifferentialRun(graph, both, expected, labels, is_exact, num_layers, numerics)
 

@@ -34,6 +34,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="Directory with modules named <vendor>_<name>_backend.",
     )
     group.addoption(
+        "--armpy-soak",
+        type=int,
+        default=0,
+        metavar="N",
+        help="Execute a few networks N times each, as armpy conformance --soak does.",
+    )
+    group.addoption(
         "--armpy-in-process",
         action="store_true",
         help="Run the cases in pytest's own process, for debuggers and coverage.",

@@ -48,7 +48,7 @@ def _subject(config: pytest.Config) -> BackendUnderTest:
         backend_id = config.getoption("armpy_backend")
         if backend_id is None:
             raise InvalidArgumentError("armpy.testing needs --armpy-backend ID")
-        subject = BackendUnderTest(backend_id, _options(config))
+        subject = BackendUnderTest(backend_id, _options(config), config.getoption("armpy_soak"))
         list(cases_for(subject))
         config.stash[_SUBJECT] = subject
     return config.stash[_SUBJECT]
@@ -73,7 +73,9 @@ def armpy_judge(
     if pytestconfig.getoption("armpy_in_process"):
         yield lambda case: case.judge(armpy_subject)
         return
-    make_judge = partial(JudgeById, armpy_subject.backend_id, _options(pytestconfig))
+    make_judge = partial(
+        JudgeById, armpy_subject.backend_id, _options(pytestconfig), armpy_subject.soak
+    )
     worker: JudgingWorker[str] = JudgingWorker(make_judge, CASE_TIMEOUT_S)
 
     def judge(case: NamedCase) -> CaseResult:

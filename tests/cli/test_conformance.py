@@ -60,6 +60,14 @@ def test_the_result_can_be_had_as_a_page(tmp_path: Path) -> None:
     assert "Conformance of CpuRef" in page.read_text("utf-8")
 
 
+def test_a_soak_executes_networks_so_often(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--filter", "executions-go-on-for-long", "--json"]
+    for soak, text in (([], "the run does not ask for it (--soak N)"), (["--soak", "20"], "")):
+        assert main(["conformance", "CpuRef", *options, *soak]) == 0
+        (result,) = json.loads(capsys.readouterr().out)["results"]
+        assert (result["outcome"], result["text"]) == ("passed", text)
+
+
 def test_an_unused_known_failure_exits_with_1(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

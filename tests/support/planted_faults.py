@@ -889,11 +889,14 @@ class Planted:
     make : callable
     said : str
         What of the failure's text tells how.
+    soak : int
+        Executions in the rule about many executions.
     """
 
     area: str
     make: Callable[[], IBackendInternal]
     said: str = ""
+    soak: int = 0
 
 
 THREADS = "contract/threads/threads-"

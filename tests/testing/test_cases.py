@@ -127,12 +127,23 @@ def test_float_sums_are_exact_in_whatever_order_they_are_added_up(kind: type[Ope
     for case in cases_of(kind):
         infos = [item.info for item in case.inputs if item is not None]
         has_nan = case.id.endswith("+not-a-number") or "no-numbers" in case.id
-        if all(info.data_type.is_float for info in infos) and not has_nan:
+        rounds = "half-precision-sums" in case.id  # of float16 products, in float32
+        if all(info.data_type.is_float for info in infos) and not (has_nan or rounds):
             for item in case.inputs:
                 assert item is None or np.array_equal(item.data * 2, np.rint(item.data * 2))
             for output in subject.expected(case.graph(), case.feeds()).values():
                 assert np.array_equal(output * 4, np.rint(output * 4))
                 assert np.abs(output).max(initial=0) <= 512
+
+
+@pytest.mark.parametrize("kind", SUMMING, ids=lambda kind: kind.__name__)
+def test_sums_of_float16_products_are_exact_in_float32(kind: type[Operation]) -> None:
+    for case in (case for case in cases_of(kind) if "half-precision-sums" in case.id):
+        for item in case.inputs:
+            assert item is not None
+            steps = item.data.astype(np.float64) * 2**11
+            assert np.array_equal(steps, np.rint(steps))
+            assert np.abs(steps).sum(axis=-1).max() < 2**24
 
 
 def test_a_message_shows_the_attributes_that_are_not_at_their_defaults() -> None:

@@ -14,6 +14,7 @@ from armpy.testing.backend_under_test import BackendUnderTest
 from armpy.testing.conformance import cases_for
 from armpy.testing.contract.every_operation import one_of_each
 from armpy.testing.contract.networks import samples, with_constants
+from armpy.testing.contract.telling import telling_cases
 from tests.support.lying_backends import options_for
 from tests.support.planted_faults import (
     FAULTS,
@@ -26,6 +27,7 @@ from tests.support.planted_faults import (
 from tests.support.planted_growth import BOUNDED, GROWTH_AREAS, GROWTH_FAULTS
 from tests.support.planted_manners import HANGING_IN_A_CHILD, MANNERS_FAULTS, restored_settings
 from tests.support.planted_sharing import SHARING_FAULTS
+from tests.support.planted_values import VALUE_FAULTS
 
 
 @cache
@@ -39,9 +41,11 @@ def honest(shape: type[IBackendInternal]) -> BackendUnderTest:
     return subject
 
 
-def judged(backend: IBackendInternal, area: str, *, stops: bool) -> Sequence[CaseResult]:
+def judged(
+    backend: IBackendInternal, area: str, *, stops: bool, soak: int = 0
+) -> Sequence[CaseResult]:
     """What becomes of an area's cases, as far as the first that is bad."""
-    subject = BackendUnderTest(backend.get_id(), options_for(backend))
+    subject = BackendUnderTest(backend.get_id(), options_for(backend), soak)
     shape = next((shape for shape in (Fused, Flow, Plain) if isinstance(backend, shape)), None)
     takes_all = getattr(backend, "_operations", None) is None  # others have other samples
     if shape is not None and takes_all:
@@ -55,18 +59,25 @@ def judged(backend: IBackendInternal, area: str, *, stops: bool) -> Sequence[Cas
     return found
 
 
-EVERY_FAULT = FAULTS | GROWTH_FAULTS | MANNERS_FAULTS | SHARING_FAULTS
+EVERY_FAULT = FAULTS | GROWTH_FAULTS | MANNERS_FAULTS | SHARING_FAULTS | VALUE_FAULTS
 
 
 @pytest.mark.parametrize("name", EVERY_FAULT)
 def test_a_planted_fault_is_found(name: str) -> None:
     planted = EVERY_FAULT[name]
     with restored_settings():
-        results = judged(planted.make(), planted.area, stops=True)
+        results = judged(planted.make(), planted.area, stops=True, soak=planted.soak)
     assert results
     last = results[-1]
     assert last.outcome.is_bad, [(r.case, r.outcome, r.text) for r in results][:5]
     assert planted.said in last.text
+
+
+def test_almost_every_operation_has_a_case_with_answers_that_tell_inputs_apart() -> None:
+    names = {case.operation.name for case in one_of_each(honest(Plain))}
+    # Random numbers, constants of the core, and strings of integers have none.
+    missing = {"RandomBits", "Rank", "Shape", "Range", "TfIdfVectorizer"}
+    assert set(telling_cases()) - names <= missing
 
 
 def test_a_forked_child_that_hangs_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,7 +98,11 @@ def test_memory_that_was_freed_before_does_not_hide_growth() -> None:
     assert last.all()
 
 
-AREAS = (*dict.fromkeys(planted.area for planted in FAULTS.values()), "contract/process/")
+AREAS = (
+    *dict.fromkeys(planted.area for planted in FAULTS.values()),
+    "contract/process/",
+    "contract/alike/",
+)
 
 
 @pytest.mark.parametrize("shape", HONEST)

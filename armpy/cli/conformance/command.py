@@ -60,6 +60,13 @@ def command() -> None:
     "--in-process", is_flag=True, help="Run the cases in the command's own process, for debuggers."
 )
 @click.option(
+    "--soak",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Execute a few networks N times each: every answer must be right, and no execution may "
+    "take a hundred times as long as the others. 2000 find what happens once in a while.",
+)
+@click.option(
     "--known-failures",
     type=MODEL_FILE,
     help="Cases that may fail, one 'case id  # reason' per line; they must go on failing.",

@@ -37,6 +37,7 @@ def cases(
     fail_fast: bool,
     jobs: int | None,
     in_process: bool,
+    soak: int | None,
     known_failures: str | None,
     html: str | None,
     backend_options: tuple[str, ...],
@@ -62,6 +63,7 @@ def cases(
             known_failures=known_failures,
             fail_fast=fail_fast,
             jobs=None if in_process else jobs or 1,
+            soak=soak or 0,
         )
         results.append(result)
         if not as_json or not every:

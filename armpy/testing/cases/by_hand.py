@@ -505,4 +505,5 @@ def cases() -> Iterator[Case]:
             ),
             tuple(item.info for item in line.outputs),
             tuple(item.array() for item in line.outputs),
+            is_exact=isinstance(line.operation, Quantize),
         )

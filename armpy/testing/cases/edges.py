@@ -180,6 +180,7 @@ def _halves() -> Iterator[CaseTemplate]:
             (reals(_HALVES),),
             output=output,
             output_types=(DataType.QASYMM_S8, DataType.QASYMM_U8, DataType.QSYMM_S16),
+            is_exact=True,
         )
     stored = exactly(np.arange(-20, 20))
     lines: tuple[tuple[Operation, int], ...] = (
@@ -199,6 +200,7 @@ def _halves() -> Iterator[CaseTemplate]:
             _EIGHTHS,
             Scale(1 / 4),
             (DataType.QASYMM_S8,) if isinstance(operation, Quantize) else None,
+            is_exact=isinstance(operation, Quantize),
         )
     for kind, shape in ((ReduceOperation.MEAN, (12, 2)), (ReduceOperation.MEAN, (6, 4))):
         yield CaseTemplate(

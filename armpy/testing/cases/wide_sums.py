@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from armpy.ops import (
     ArgMinMax,
     ArgMinMaxFunction,
@@ -23,6 +25,7 @@ from armpy.ops import (
     ResizeMethod,
     TransposeConvolution2d,
 )
+from armpy.ops.operation import Array
 from armpy.tensor import Quantization, TensorInfo
 from armpy.testing.cases import weighted
 from armpy.testing.sampling.case_template import CaseTemplate, OutputScale, Scale, Types, every, of
@@ -54,6 +57,7 @@ def case_templates() -> Iterator[CaseTemplate]:
     yield from _large()
     yield from _pooling()
     yield from _reductions()
+    yield from _half_precision_sums()
     yield from _resizing()
 
 
@@ -206,6 +210,38 @@ def _reductions() -> Iterator[CaseTemplate]:
         yield CaseTemplate(
             f"{name}-many-ties", ArgMinMax(function, 1), ((5, 40, 3),), every, (few,)
         )
+
+
+def _half_precision_sums() -> Iterator[CaseTemplate]:
+    """Sums of float16 that are a hundredth too small where each step is rounded to float16."""
+    for operation, shapes in (
+        (FullyConnected(), ((4, 300), (3, 300))),
+        (Convolution2d(), ((4, 3, 3, 32), (3, 3, 3, 32))),
+        (BatchMatMul(), ((2, 4, 300), (2, 300, 3))),
+        (Reduce(ReduceOperation.SUM, (1,)), ((4, 300),)),
+    ):
+        yield CaseTemplate(
+            "half-precision-sums",
+            operation,
+            shapes,
+            lambda types: set(types) == {DataType.FLOAT16},
+            (_slightly_above_quarters, _ones),
+            constants=(1,) if isinstance(operation, FullyConnected | Convolution2d) else (),
+        )
+
+
+def _slightly_above_quarters(rng: np.random.Generator, info: TensorInfo) -> Array:
+    """Elements that each row repeats: adding one to a large float16 drops what is above."""
+    rows = info.known_shape[0]
+    first = ((np.arange(rows) % 4 + 3) / 4 + 0.02).reshape(
+        rows, *(1,) * (len(info.known_shape) - 1)
+    )
+    return np.broadcast_to(first, info.known_shape).astype(info.data_type.dtype)
+
+
+def _ones(rng: np.random.Generator, info: TensorInfo) -> Array:
+    """Elements that are all one."""
+    return np.ones(info.known_shape, info.data_type.dtype)
 
 
 def _integers(types: Types) -> bool:

@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
 
+from armpy.errors import ArmpyError
 from armpy.tensor import TensorInfo
 from armpy.testing.backend_under_test import BackendUnderTest
+from armpy.testing.case import Case
 from armpy.testing.contract.case import NothingToKeepError, check
+from armpy.testing.contract.demanding import enlarged
 from armpy.testing.contract.driven import Driven, backend_of_runtime, poison
 from armpy.testing.contract.growth import Repetition, check_growth
-from armpy.testing.contract.networks import bench, chain, sample_bench, samples
+from armpy.testing.contract.networks import (
+    Bench,
+    ChainBuilder,
+    bench,
+    chain,
+    link_of,
+    sample_bench,
+    samples,
+)
 from armpy.testing.differential_run import other_feeds
 
 _LAYERS = 6
+_ROWS = 64
+"""Times the rows of a small case: the sizes of tensors become multiples of any alignment."""
+
 _TIMES = 256
 _ARENA_BYTES = 1 << 20
 _GUARD_BYTES = 256
@@ -31,13 +46,34 @@ def _chained(subject: BackendUnderTest) -> Driven:
     return Driven(backend_of_runtime(subject), made.bench(subject))
 
 
+def _without_gaps(subject: BackendUnderTest) -> Driven:
+    """A chain of larger tensors that are all outputs: each begins where another one ends."""
+    for case in samples(subject):
+        with suppress(ArmpyError):  # it does not take more rows
+            larger = enlarged(case, _ROWS)
+            link = link_of(larger)
+            if link is not None:
+                return Driven(backend_of_runtime(subject), _all_as_outputs(subject, larger, link))
+    return _chained(subject)
+
+
+def _all_as_outputs(subject: BackendUnderTest, case: Case, link: int) -> Bench:
+    """A chain of layers, each of which gives an output."""
+    made = ChainBuilder(case, link)
+    value = made.source
+    for number in range(_LAYERS):
+        value = made.layer(value)
+        made.net.output(f"y{number}", value)
+    return made.bench(subject)
+
+
 def tensors_share_what_others_have_left(subject: BackendUnderTest) -> None:
     """Tensors lie where others lay before that are not needed any more; none that is changes."""
-    driven = _chained(subject)
-    memory = driven.memory()
-    for number in range(3):
-        driven.run(memory, f"in execution {number + 1} in memory that tensors share")
-    memory.release()
+    for driven in (_chained(subject), _without_gaps(subject)):
+        memory = driven.memory()
+        for number in range(3):
+            driven.run(memory, f"in execution {number + 1} in memory that tensors share")
+        memory.release()
 
 
 def executions_have_memory_of_their_own(subject: BackendUnderTest) -> None:

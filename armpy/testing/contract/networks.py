@@ -133,12 +133,12 @@ def tells_feeds_apart(subject: BackendUnderTest, case: Case) -> bool:
         wanted.ndim > 0
         and wanted.shape == other[name].shape
         and wanted.size > 0
-        and all(_is_apart(wanted[row], other[name][row]) for row in (0, -1))
+        and all(is_apart(wanted[row], other[name][row]) for row in (0, -1))
         for name, wanted in one.items()
     )
 
 
-def _is_apart(one: Array, other: Array) -> bool:
+def is_apart(one: Array, other: Array) -> bool:
     """Whether two arrays differ by more than any tolerance."""
     with np.errstate(all="ignore"):
         away = np.abs(one.astype(np.complex128) - other.astype(np.complex128))

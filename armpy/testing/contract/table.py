@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from armpy.testing.contract import (
+    alike,
     arenas,
     buffers,
     compiled,
@@ -18,6 +19,7 @@ from armpy.testing.contract import (
     profiles,
     runtimes,
     sizes,
+    soak,
     support,
     tensors,
     threads,
@@ -42,6 +44,7 @@ _RULES: dict[str, tuple[Check, ...]] = {
         lifecycle.several_networks_at_once,
         lifecycle.many_networks_at_once,
         lifecycle.executions_after_a_rest_are_right,
+        soak.executions_go_on_for_long,
         lifecycle.several_runtimes,
     ),
     "support": (
@@ -72,6 +75,10 @@ _RULES: dict[str, tuple[Check, ...]] = {
         graphs.output_twice,
         graphs.no_layers,
         graphs.another_shape_at_the_call,
+    ),
+    "alike": (
+        alike.layers_differ_in_one_attribute,
+        alike.runtimes_differ_in_one_option,
     ),
     "loops": (
         loops.state_goes_through_loops_and_choices,

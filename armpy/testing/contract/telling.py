@@ -31,12 +31,12 @@ def telling_cases() -> dict[str, tuple[Case, ...]]:
     """
     found: dict[str, list[Case]] = {}
     for case in operation_cases():
-        if _is_small(case) and not case.operation.is_random:  # of which no program is kept
+        if is_small(case) and not case.operation.is_random:  # of which no program is kept
             found.setdefault(case.operation.name, []).append(case)
     return {name: tuple(_chosen(cases)) for name, cases in found.items()}
 
 
-def _is_small(case: Case) -> bool:
+def is_small(case: Case) -> bool:
     """Whether a case has elements, and not too many to have it in company."""
     infos = [x.info for x in case.inputs if x is not None] + [
         info for info in case.outputs if info.is_fully_shaped

@@ -17,17 +17,16 @@ from armpy.graph import Graph
 from armpy.ops.operation import Array
 from armpy.testing.backend_under_test import BackendUnderTest
 from armpy.testing.case import Case
-from armpy.testing.contract.every_operation import one_of_each
+from armpy.testing.contract.every_operation import one_of_each, unlike_benches
 from armpy.testing.contract.loops import flow_feeds, taken_cases
 from armpy.testing.contract.networks import (
     Bench,
-    bench,
     chain,
     sample_bench,
     samples,
     with_constants,
 )
-from armpy.testing.differential_run import is_value, other_feeds
+from armpy.testing.differential_run import is_value
 
 _THREADS = 4
 _RUNS_PER_THREAD = 16
@@ -170,11 +169,11 @@ def threads_race_every_operation(subject: BackendUnderTest) -> None:
     """Each operation that the backend takes is right in several threads with unlike inputs."""
     runtime = subject.runtime
     for case in one_of_each(subject):
-        graph, feeds = case.graph(), case.feeds()
-        shared = _SharedNetwork(
-            tuple(bench(subject, graph, given) for given in (feeds, other_feeds(graph, feeds)))
-        )
-        network_id = runtime.load_network(graph)
+        benches = unlike_benches(subject, case)
+        if benches is None:
+            continue
+        shared = _SharedNetwork(benches)
+        network_id = runtime.load_network(benches[0].graph)
 
         def work(
             thread: int, shared: _SharedNetwork = shared, network_id: int = network_id

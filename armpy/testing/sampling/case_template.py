@@ -114,6 +114,8 @@ class CaseTemplate:
     gives_sums : bool
         Whether products of bytes are the output as they are, in SIGNED32; a line is for
         that or for all else.
+    is_exact : bool
+        As of `Case`.
     """
 
     label: str
@@ -128,6 +130,7 @@ class CaseTemplate:
     infos: Infos | None = None
     output_scale: OutputScale | None = None
     gives_sums: bool = False
+    is_exact: bool = False
 
     def cases(self, seed: int = 0) -> Iterator[Case]:
         """One case per selected combination of types.
@@ -184,7 +187,7 @@ class CaseTemplate:
             else CaseInput(info, self._fill(index, rng, info), index in self.constants)
             for index, info in enumerate(inputs)
         )
-        return Case(label, self.operation, tensors, outputs)
+        return Case(label, self.operation, tensors, outputs, is_exact=self.is_exact)
 
     def _declared(
         self, inputs: Sequence[TensorInfo | None], data_type: DataType | None
