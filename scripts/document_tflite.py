@@ -26,6 +26,7 @@ from documenting import write_or_check
 
 from armpy.frontends.tflite.operators import CONVERTERS
 from armpy.frontends.tflite.reader import enumerators
+from armpy.frontends.tflite.resources import HASHTABLE_OPERATORS
 from armpy.frontends.tflite.resources import OPERATORS as RESOURCE_OPERATORS
 from tests.differential.litert_samples import by_litert
 from tests.support.tflite_samples import FACTS, all_samples, facts
@@ -78,7 +79,7 @@ def rows() -> Iterator[str]:
         if name in ("CUSTOM", "DELEGATE", "PLACEHOLDER_FOR_GREATER_OP_CODES"):
             continue
         kinds = list(runs.get(name, {}))
-        has = name in CONVERTERS or name in RESOURCE_OPERATORS
+        has = name in (*CONVERTERS, *RESOURCE_OPERATORS, *HASHTABLE_OPERATORS)
         other_kinds, test = HELD_ELSEWHERE.get(name, ((), ""))
         kinds += [kind for kind in other_kinds if kind not in kinds]
         if not kinds:

@@ -29,7 +29,16 @@ def by_armpy(sample: Sample) -> list[Array]:
     """Armpy's outputs."""
     with armpy.load(sample.file, backends=["CpuRef"]) as model:
         found = model(*map(in_pairs, sample.inputs))
-    return [np.asarray(array) for array in (found if isinstance(found, tuple) else (found,))]
+    return [_bytes(np.asarray(x)) for x in (found if isinstance(found, tuple) else (found,))]
+
+
+def _bytes(array: Array) -> Array:
+    """Strings as the bytes that LiteRT gives; others as they are."""
+    if array.dtype != object:
+        return array
+    found = np.empty(array.shape, object)
+    found.reshape(-1)[:] = [text.encode() for text in array.reshape(-1).tolist()]
+    return found
 
 
 def in_pairs(array: Array) -> Array:

@@ -12,8 +12,8 @@ from armpy.frontends.tflite.edges import Edge, signature_edge, tensor_edge
 from armpy.frontends.tflite.node import BoundOperator, Converter
 from armpy.frontends.tflite.operators import CONVERTERS
 from armpy.frontends.tflite.reader import TableReader, read_model
+from armpy.frontends.tflite.resources import HASHTABLE_OPERATORS, Hashtables, Resources, two_inputs
 from armpy.frontends.tflite.resources import OPERATORS as RESOURCE_OPERATORS
-from armpy.frontends.tflite.resources import Resources, two_inputs
 from armpy.frontends.tflite.signatures import (
     TfliteSignature,
     choose_signature,
@@ -157,7 +157,8 @@ class _ModelParser:
     def parse(self, name: str, signature: TfliteSignature | None) -> Network:
         """Build the network."""
         index = signature.subgraph if signature else 0
-        self.subgraphs.check(index, CONVERTERS, self.custom, RESOURCE_OPERATORS, self.stands_in)
+        outside = (*RESOURCE_OPERATORS, *HASHTABLE_OPERATORS)
+        self.subgraphs.check(index, CONVERTERS, self.custom, outside, self.stands_in)
         return _SubgraphParser(self, index, name, signature=signature).parse()
 
     def graph(self, index: int, shapes: Sequence[Shape | None]) -> Graph:
@@ -213,7 +214,9 @@ class _SubgraphParser:
         self._values: dict[int, Value] = {}
         self._variables: dict[int, Value] = {}
         self._variable_bytes = 0
-        self._resources = Resources(self._network, model.subgraphs, model.memory_limit_bytes)
+        built_for = self._network, model.subgraphs, model.memory_limit_bytes
+        self._resources = Resources(*built_for)
+        self._hashtables = Hashtables(*built_for)
         model.subgraphs.charge(index)
 
     def parse(self) -> Network:
@@ -314,6 +317,9 @@ class _SubgraphParser:
         if operator.name in RESOURCE_OPERATORS:
             self._use_resource(operator, inputs, outputs)
             return
+        if operator.name in HASHTABLE_OPERATORS:
+            self._use_hashtable(operator, inputs, outputs)
+            return
         converter = self._converter(operator, inputs, outputs)
         tensors = [self._tensors[index] for index in outputs]
         name = tensors[0].name if tensors else ""
@@ -369,6 +375,7 @@ class _SubgraphParser:
         if operator.name == "CALL_ONCE":
             for index in operator.subgraphs:
                 resources.initialize(index)
+                self._hashtables.initialize(index)
         elif operator.name == "VAR_HANDLE":
             resources.make_handle(table)
         elif operator.name == "ASSIGN_VARIABLE":
@@ -382,6 +389,30 @@ class _SubgraphParser:
             self._check_output(table, outputs[0], self._tensors[outputs[0]])
             _refuse_complex_state(self._tensors[outputs[0]])
             self._values[outputs[0]] = resources.read(table, inputs[0])
+
+    def _use_hashtable(
+        self, operator: SubgraphOperator, inputs: Sequence[int], outputs: Sequence[int]
+    ) -> None:
+        """Make, fill or use a table that has a handle."""
+        table, hashtables = operator.table, self._hashtables
+        if operator.name == "HASHTABLE":
+            hashtables.make_handle(table, hashtables.handles)
+        elif operator.name == "HASHTABLE_IMPORT":
+            hashtables.fill(table, self._tensors, hashtables.handles)
+        else:
+            is_find = operator.name == "HASHTABLE_FIND"
+            expected = 3 if is_find else 1
+            if len(inputs) != expected or len(outputs) != 1:
+                raise table.error(
+                    "the number of inputs or outputs is wrong", expected=f"{expected} and 1"
+                )
+            self._check_output(table, outputs[0], self._tensors[outputs[0]])
+            with _parser_errors(table):
+                if is_find:
+                    value = hashtables.find(table, inputs[0], *map(self._value, inputs[1:]))
+                else:
+                    value = hashtables.size(table, inputs[0])
+            self._values[outputs[0]] = value
 
     def _convert(
         self, node: BoundOperator, inputs: Sequence[int], converter: Converter | None

@@ -24,6 +24,7 @@ _PLAIN_TYPES = {
     "UINT32": DataType.UNSIGNED32,
     "UINT64": DataType.UNSIGNED64,
     "INT4": DataType.SIGNED8,
+    "STRING": DataType.STRING,
     "COMPLEX64": DataType.UNSIGNED64,
 }
 """Types without a scale; what is special about the last two, a `Tensor` says."""

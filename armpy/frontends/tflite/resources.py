@@ -1,12 +1,16 @@
-"""Variables that operators read and assign by a handle."""
+"""Variables and tables that operators use by a handle."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from armpy.frontends.tflite.reader import TableReader
+import numpy as np
+
+from armpy import ops
+from armpy.frontends.tflite.reader import TableReader, enumerators
 from armpy.frontends.tflite.subgraphs import SubgraphOperator, Subgraphs
+from armpy.frontends.tflite.tensors import Tensors
 from armpy.graph import Value
 from armpy.graph.network import Network
 from armpy.ops.operation import Array
@@ -15,8 +19,14 @@ from armpy.tensor import TensorInfo
 OPERATORS = ("ASSIGN_VARIABLE", "CALL_ONCE", "READ_VARIABLE", "VAR_HANDLE")
 """What handles are made and used by, where control flow does not run it."""
 
+HASHTABLE_OPERATORS = ("HASHTABLE", "HASHTABLE_FIND", "HASHTABLE_IMPORT", "HASHTABLE_SIZE")
+"""Operators that make, fill and use tables, where control flow does not run them."""
+
 Key: TypeAlias = tuple[str, str]
 """Container and name of a variable."""
+
+_TableContents: TypeAlias = tuple[Array, Array]
+"""Keys and values of a table."""
 
 
 @dataclass(slots=True)
@@ -111,10 +121,10 @@ class Resources:
                 _add_handle(operator.table, handles)
             elif operator.name == "ASSIGN_VARIABLE":
                 self._initialize_one(index, operator, handles)
-            else:
+            elif operator.name not in HASHTABLE_OPERATORS:  # which `Hashtables` takes in
                 raise operator.table.error(
-                    "an initialisation subgraph can only assign constants to variables",
-                    expected="VAR_HANDLE or ASSIGN_VARIABLE",
+                    "an initialisation subgraph can only assign constants to variables and tables",
+                    expected="VAR_HANDLE, ASSIGN_VARIABLE, HASHTABLE or HASHTABLE_IMPORT",
                     actual=operator.name,
                 )
 
@@ -165,4 +175,144 @@ def _key_of(table: TableReader, handle: int, handles: dict[int, Key]) -> Key:
     """The variable that a handle stands for."""
     if handle not in handles:
         raise table.error(f"tensor {handle} is no handle of a variable")
+    return handles[handle]
+
+
+@dataclass(slots=True)
+class Hashtables:
+    """The tables of a network under construction.
+
+    Parameters
+    ----------
+    network : Network
+    subgraphs : Subgraphs
+    limit_bytes : int
+        Limit of what all tables together may take up.
+
+    Attributes
+    ----------
+    handles : dict of int to int
+        Numbers of tables, by the tensors that stand for them.
+    """
+
+    network: Network
+    subgraphs: Subgraphs
+    limit_bytes: int
+    handles: dict[int, int] = field(default_factory=dict)
+    _contents: dict[int, _TableContents] = field(default_factory=dict)
+    _constants: dict[int, tuple[Value, Value]] = field(default_factory=dict)
+    _size_bytes: int = 0
+
+    def make_handle(self, table: TableReader, handles: dict[int, int]) -> None:
+        """Take in a HASHTABLE: its output stands for the table with a number."""
+        (output,) = _numbers(table, "Outputs", 1)
+        options = table.union("BuiltinOptions", "HashtableOptions")
+        names = enumerators("TensorType")
+        types = [names.get(options.integer(f), "") for f in ("KeyDtype", "ValueDtype")]
+        if sorted(types) != ["INT64", "STRING"]:
+            raise table.error(
+                "the types of the table are not supported",
+                expected="STRING to INT64 or INT64 to STRING",
+                actual=" to ".join(types),
+            )
+        handles[output] = options.integer("TableId")
+
+    def fill(self, table: TableReader, tensors: Tensors, handles: dict[int, int]) -> None:
+        """Take in a HASHTABLE_IMPORT of constants; a table that has been filled stays as it is."""
+        handle, *sources = _numbers(table, "Inputs", 3)
+        number = _table_of(table, handle, handles)
+        if number in self._contents:
+            return
+        arrays = [tensors.constant(tensors[source]) for source in sources]
+        if arrays[0] is None or arrays[1] is None:
+            raise table.error("a table is filled with tensors that are not constants")
+        keys, values = (array.reshape(-1) for array in arrays if array is not None)
+        if keys.size != values.size:
+            raise table.error(
+                "a table has not one value for each key",
+                expected=f"{keys.size} values",
+                actual=str(values.size),
+            )
+        self._size_bytes += keys.nbytes + values.nbytes
+        if self._size_bytes > self.limit_bytes:
+            raise table.error(
+                "the tables are larger than the memory limit",
+                expected=f"at most {self.limit_bytes} bytes",
+                actual=str(self._size_bytes),
+            )
+        self._contents[number] = _without_repeats(keys, values)
+
+    def find(self, table: TableReader, handle: int, keys: Value, default: Value) -> Value:
+        """The values of keys, by a HASHTABLE_FIND."""
+        return self.network.add(ops.TableLookup(), keys, *self._constant(table, handle), default)
+
+    def size(self, table: TableReader, handle: int) -> Value:
+        """The number of a table's keys, by a HASHTABLE_SIZE."""
+        keys, _ = self._filled(table, handle)
+        return self.network.constant(np.array([len(keys)], np.int64))
+
+    def _constant(self, table: TableReader, handle: int) -> tuple[Value, Value]:
+        """Keys and values as constants, made once."""
+        number = _table_of(table, handle, self.handles)
+        if number not in self._constants:
+            keys, values = self._filled(table, handle)
+            constant = self.network.constant
+            self._constants[number] = constant(keys), constant(values)
+        return self._constants[number]
+
+    def _filled(self, table: TableReader, handle: int) -> _TableContents:
+        """What a table holds.
+
+        Notes
+        -----
+        What another signature fills may be used as well, as all signatures of a model share
+        its tables.
+        """
+        number = _table_of(table, handle, self.handles)
+        if number not in self._contents:
+            for index in self.subgraphs.initial():
+                self.initialize(index)
+        if number not in self._contents:
+            raise table.error(f"table {number} is used before it is filled")
+        return self._contents[number]
+
+    def initialize(self, index: int) -> None:
+        """Take in the tables that a subgraph fills when it is called once."""
+        handles: dict[int, int] = {}
+        for operator in self.subgraphs.operators(index):
+            if operator.name == "HASHTABLE":
+                self.make_handle(operator.table, handles)
+            elif operator.name == "HASHTABLE_IMPORT":
+                self.fill(operator.table, self.subgraphs.tensors(index), handles)
+
+
+def _without_repeats(keys: Array, values: Array) -> _TableContents:
+    """Keys and values without keys that came before: the first of equal keys counts."""
+    firsts: dict[object, int] = {}
+    for place, key in enumerate(keys.tolist()):
+        firsts.setdefault(key, place)
+    places = [*firsts.values()]
+    return keys[places], values[places]
+
+
+def _numbers(table: TableReader, where: str, count: int) -> list[int]:
+    """The tensors that an operator reads or writes.
+
+    Raises
+    ------
+    ParserError
+        If there are more or fewer of them.
+    """
+    found: list[int] = table.numbers(where)
+    if len(found) != count:
+        raise table.error(
+            f"the number of {where.lower()} is wrong", expected=str(count), actual=str(len(found))
+        )
+    return found
+
+
+def _table_of(table: TableReader, handle: int, handles: dict[int, int]) -> int:
+    """The number of the table that a handle stands for."""
+    if handle not in handles:
+        raise table.error(f"tensor {handle} is not a handle of a table")
     return handles[handle]

@@ -228,6 +228,11 @@ TABLES: dict[str, dict[str, tuple[int, str, float]]] = {
         "DiagonalRecurrentTensors": (5, "?", 0),
     },
     "UnpackOptions": {"Num": (0, "i", 0), "Axis": (1, "i", 0)},
+    "HashtableOptions": {
+        "TableId": (0, "i", 0),
+        "KeyDtype": (1, "b", 0),
+        "ValueDtype": (2, "b", 0),
+    },
     "VarHandleOptions": {"Container": (0, "text", 0), "SharedName": (1, "text", 0)},
     "WhileOptions": {"CondSubgraphIndex": (0, "i", 0), "BodySubgraphIndex": (1, "i", 0)},
     "SparsityParameters": {

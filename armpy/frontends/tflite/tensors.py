@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from armpy.core import late
+from armpy.errors import InvalidArgumentError
 from armpy.frontends.tflite.quantization import read_element_type, read_type
 from armpy.frontends.tflite.reader import TableReader, Tables
 from armpy.frontends.tflite.sparsity import densified
@@ -157,6 +159,8 @@ class Tensors:
         stored = stored_bytes(self._buffers, table)
         if not stored.size and tensor.size_bytes:
             return None
+        if tensor.data_type.is_string:
+            return _strings(tensor, stored)
         sparsity = table.table("Sparsity")
         if sparsity is not None:
             return _dense_elements(tensor, sparsity, stored)
@@ -231,6 +235,21 @@ def _as_elements(tensor: Tensor, stored: npt.NDArray[np.uint8]) -> Array:
     copied = elements.astype(tensor.data_type.dtype)
     copied.flags.writeable = False
     return copied
+
+
+def _strings(tensor: Tensor, stored: npt.NDArray[np.uint8]) -> Array:
+    """Strings of a constant, which take more memory than their bytes."""
+    tensor.table.charge(4 * stored.size)
+    count = math.prod(tensor.known_shape)
+    if not count:
+        return np.empty(tensor.known_shape, object)
+    try:
+        strings = late.unpacked(stored, count)
+    except InvalidArgumentError as error:
+        raise tensor.table.error(
+            error.failed, expected=error.expected, actual=error.actual
+        ) from error
+    return strings.reshape(tensor.known_shape)
 
 
 def _dense_elements(tensor: Tensor, sparsity: TableReader, stored: npt.NDArray[np.uint8]) -> Array:

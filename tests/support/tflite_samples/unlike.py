@@ -21,6 +21,8 @@ _WIDTHS = "an output wider or narrower than the input: put a QUANTIZE behind it"
 
 _WITHOUT_DIAGONALS = ("COMPLEX64", "FLOAT16", "FLOAT64", "UINT16", "UINT64")
 
+_MEMORY = "LiteRT fills with bytes of its own memory instead of the string"
+
 _REASONS: Mapping[str, tuple[tuple[str, ...], str]] = {
     "AVERAGE_POOL_2D": (("INT16", "INT8"), _SCALE),
     "MAX_POOL_2D": (("INT16", "INT8", "UINT8"), _PLAIN),
@@ -44,6 +46,7 @@ _REASONS: Mapping[str, tuple[tuple[str, ...], str]] = {
         _AS_FLOATS,
     ),
     "NOT_EQUAL": (("INT16",), _NO_CASE),
+    "FILL": (("STRING",), _MEMORY),
     "PRELU": (("INT16 quantised",), _BYTES),
     "DEPTHWISE_CONV_2D": (("INT16 of INT4", "INT16 of INT4 per channel"), _PACKED),
     " DEPTHWISE_CONV_2D": (("FLOAT32 of sparse FLOAT32", "INT8 of sparse INT8"), _SPARSE),
@@ -69,6 +72,4 @@ UNLIKE: dict[tuple[str, str], str] = {
 
 def reason_for(operator: str, kind: str) -> str:
     """Why a kind is not the same; empty if it has to be."""
-    if "STRING" in kind:
-        return "text is no tensor of armpy's: look words up before the model is called"
     return UNLIKE.get((operator, kind), "")
