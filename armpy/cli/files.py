@@ -79,8 +79,27 @@ def read_inputs(options: Iterable[str], names: Sequence[str]) -> dict[str, Array
         name, path = split_input(option, names)
         if name in arrays:
             raise InvalidArgumentError(f"the input '{name}' is given twice", where="--input")
-        arrays[name] = read_npy(path)
+        arrays[name] = read_lines(path) if path.endswith(".txt") else read_npy(path)
     return arrays
+
+
+def read_lines(path: str) -> Array:
+    """Read the lines of a file as a vector of strings.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there is no such file.
+    """
+    try:
+        lines = Path(path).read_bytes().splitlines()
+    except OSError as error:
+        raise InvalidArgumentError(
+            f"cannot be read: {error.strerror or error}", where=path
+        ) from error
+    strings = np.empty(len(lines), object)
+    strings[:] = lines
+    return strings
 
 
 def read_npy(path: str) -> Array:

@@ -1,4 +1,4 @@
-"""Contents of tensors in requests and answers: numbers in lists, or bytes.
+"""Contents of tensors in requests and answers: numbers or strings in lists, or bytes.
 
 Notes
 -----
@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from armpy.core.strings import encoded
 from armpy.errors import InvalidArgumentError
 from armpy.serving.protocol import dtype_of
 from armpy.tensor import MAX_RANK, TensorInfo, format_shape
@@ -35,10 +36,11 @@ _FIELDS = {
     "UINT64": "uint64_contents",
     "FP32": "fp32_contents",
     "FP64": "fp64_contents",
+    "BYTES": "bytes_contents",
 }
 """Field of gRPC's ``InferTensorContents`` that has a datatype's elements; the rest are sent raw."""
 
-_ALL_FIELDS = (*dict.fromkeys(_FIELDS.values()), "bytes_contents")
+_ALL_FIELDS = tuple(dict.fromkeys(_FIELDS.values()))
 """Every field of that message, once."""
 
 RAW_ONLY = frozenset(("FP16", "BF16"))
@@ -57,7 +59,8 @@ def array_of_bytes(
     datatype : str
     shape : sequence of int
     raw : bytes-like
-        Elements, outermost dimension first, little-endian, without gaps.
+        Elements, outermost dimension first, little-endian, without gaps; those of BYTES behind
+        their lengths, of 4 bytes.
 
     Raises
     ------
@@ -67,6 +70,8 @@ def array_of_bytes(
     where = f"input '{name}'"
     dtype = np.dtype(dtype_of(datatype, where)).newbyteorder("<")
     dims = _checked_shape(where, shape)
+    if datatype == "BYTES":
+        return _strings_of_bytes(where, dims, bytes(raw))
     num_bytes = math.prod(dims) * dtype.itemsize
     if len(raw) != num_bytes:
         raise InvalidArgumentError(
@@ -83,8 +88,32 @@ def array_of_bytes(
     return array if sys.byteorder == "little" else array.astype(dtype.newbyteorder("="))
 
 
+def _strings_of_bytes(where: str, dims: tuple[int, ...], raw: bytes) -> Array:
+    """Elements of BYTES, each behind its length."""
+    count, at = math.prod(dims), 0
+    elements: list[bytes] = []
+    # Each has a length at least, so that no shape makes this long.
+    while len(elements) < count and at + _LENGTH_BYTES <= len(raw):
+        begin = at + _LENGTH_BYTES
+        at = begin + int.from_bytes(raw[at:begin], "little")
+        elements.append(raw[begin:at])
+    if len(elements) != count or at != len(raw):
+        raise InvalidArgumentError(
+            "the bytes are not those of the shape",
+            where=where,
+            expected=f"{count} elements of BYTES, each behind its length of {_LENGTH_BYTES} bytes",
+            actual=f"{len(raw)} bytes, of which {len(elements)} elements take {at}",
+        )
+    strings = np.empty(count, object)
+    strings[:] = elements
+    return strings.reshape(dims)
+
+
+_LENGTH_BYTES = 4
+
+
 def array_of_numbers(name: str, datatype: str, shape: Sequence[int], data: object) -> Array:
-    """The array that numbers in a list are.
+    """The array that numbers, or strings, in a list are.
 
     Parameters
     ----------
@@ -117,7 +146,8 @@ def array_of_numbers(name: str, datatype: str, shape: Sequence[int], data: objec
             actual=format_shape(given.shape),
             fix="Nest them as the shape is, or send them one behind the other",
         )
-    return _exactly(where, datatype, dtype, given).reshape(dims)
+    exact = given if datatype == "BYTES" else _exactly(where, datatype, dtype, given)
+    return exact.reshape(dims)
 
 
 def array_of_contents(
@@ -156,19 +186,22 @@ def array_of_contents(
 
 def bytes_of(array: Array) -> bytes:
     """The raw bytes of an array: little-endian, outermost dimension first, without gaps."""
+    if array.dtype.hasobject:
+        elements = (encoded(text) for text in array.reshape(-1).tolist())
+        return b"".join(len(e).to_bytes(_LENGTH_BYTES, "little") + e for e in elements)
     return array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
 
 
-def numbers_of(name: str, array: Array) -> list[bool | int | float]:
+def numbers_of(name: str, array: Array) -> list[bool | int | float | str]:
     """An array's elements one behind the other, for JSON.
 
     Raises
     ------
     InvalidArgumentError
-        If one is no finite number, which JSON cannot say.
+        If one is no finite number, or no text, which JSON cannot say.
     """
     check_json(name, array)
-    numbers: list[bool | int | float] = array.ravel().tolist()
+    numbers: list[bool | int | float | str] = array.ravel().tolist()
     return numbers
 
 
@@ -178,8 +211,14 @@ def check_json(name: str, array: Array) -> None:
     Raises
     ------
     InvalidArgumentError
-        If one is no finite number.
+        If one is no finite number, or a string that is not UTF-8.
     """
+    if array.dtype.hasobject and any(map(_is_escaped, array.reshape(-1).tolist())):
+        raise InvalidArgumentError(
+            "JSON cannot say bytes that are not UTF-8",
+            where=f"output '{name}'",
+            fix="Ask for binary data (parameter binary_data), or use gRPC",
+        )
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         raise InvalidArgumentError(
             "JSON cannot say infinity or NaN",
@@ -188,7 +227,12 @@ def check_json(name: str, array: Array) -> None:
         )
 
 
-def contents_of(datatype: str, array: Array) -> tuple[str, list[bool | int | float]]:
+def _is_escaped(text: str) -> bool:
+    """Whether a string stands for bytes that are not UTF-8."""
+    return not text.isascii() and any("\udc80" <= letter <= "\udcff" for letter in text)
+
+
+def contents_of(datatype: str, array: Array) -> tuple[str, list[bool | int | float | bytes]]:
     """An array's elements for gRPC, and the field of ``InferTensorContents`` that has them.
 
     Parameters
@@ -197,7 +241,10 @@ def contents_of(datatype: str, array: Array) -> tuple[str, list[bool | int | flo
         None of `RAW_ONLY`.
     array : ndarray
     """
-    return _FIELDS[datatype], array.ravel().tolist()
+    elements: list[Any] = array.ravel().tolist()
+    if datatype == "BYTES":
+        elements = [encoded(text) for text in elements]
+    return _FIELDS[datatype], elements
 
 
 def _checked_shape(where: str, shape: Iterable[object]) -> tuple[int, ...]:
@@ -225,7 +272,9 @@ _KINDS = {
 
 
 def _plain_array(where: str, datatype: str, data: object) -> Array:
-    """Nested or flat numbers, as NumPy reads them."""
+    """Nested or flat numbers or strings, as NumPy reads them."""
+    if datatype == "BYTES":
+        return _plain_strings(where, data)
     # Before NumPy sees them: of one long text among many numbers it makes an array of such texts,
     # which takes more memory than there is.
     allowed = {bool} if datatype == "BOOL" else {int} if "INT" in datatype else {int, float}
@@ -240,6 +289,22 @@ def _plain_array(where: str, datatype: str, data: object) -> Array:
         # objects or floats of these, which would round.
         given = np.asarray(data, dtype=object)
     return given
+
+
+def _plain_strings(where: str, data: object) -> Array:
+    """Nested or flat strings as an array of objects."""
+    # Of objects: of one long text among many, NumPy makes an array of such texts.
+    kinds, strings = _kinds_in(where, data, 0), np.array(data, object)
+    # Lists of different lengths are elements then.
+    kinds |= set(map(type, strings.reshape(-1).tolist()))
+    for kind in kinds - {str, bytes}:
+        raise InvalidArgumentError(
+            "the data are not BYTES",
+            where=where,
+            expected="strings",
+            actual=_KINDS.get(kind, "lists of different lengths"),
+        )
+    return strings
 
 
 def _kinds_in(where: str, data: object, depth: int) -> set[type]:

@@ -76,6 +76,8 @@ class ArmpyRuntime(mlserver.MLModel):
 def _array_of(tensor: Any) -> Array:  # Any: MLServer's
     """An input's array."""
     data = tensor.data.root
+    if tensor.datatype == "BYTES" and isinstance(data, list):  # MLServer has taken them apart
+        return array_of_numbers(tensor.name, tensor.datatype, tensor.shape, data)
     if isinstance(data, list) and len(data) == 1 and isinstance(data[0], bytes):
         data = data[0]  # raw contents of gRPC
     if isinstance(data, bytes):

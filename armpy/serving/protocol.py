@@ -38,6 +38,8 @@ _DTYPES = {
     "FP64": "float64",
     # NumPy has no such type: its bits.
     "BF16": "uint16",
+    # Strings, or bytes of any kind.
+    "BYTES": "object",
 }
 _OF_DTYPE = {dtype: name for name, dtype in _DTYPES.items() if name != "BF16"}
 
@@ -112,7 +114,7 @@ def datatype_of(data_type: DataType) -> str:
     Notes
     -----
     Quantised types are the integers that they are stored as; integers of fewer than 8 bits and
-    floats that NumPy does not have are the bytes that hold them.
+    floats that NumPy does not have are the bytes that hold them. Strings are BYTES.
     """
     return "BF16" if data_type is DataType.BFLOAT16 else _OF_DTYPE[data_type.dtype.name]
 
@@ -127,13 +129,11 @@ def dtype_of(datatype: str, where: str = "datatype") -> npt.DTypeLike:
     """
     if datatype in _DTYPES:
         return np.dtype(_DTYPES[datatype])
-    reason = "tensors hold numbers" if datatype == "BYTES" else "there is no such datatype"
     raise InvalidArgumentError(
-        f"the datatype cannot be used: {reason}",
+        "the datatype cannot be used: there is no such datatype",
         where=where,
         expected=", ".join(_DTYPES),
         actual=repr(datatype),
-        fix="Decode text and pictures before they are sent" if datatype == "BYTES" else "",
     )
 
 

@@ -11,6 +11,7 @@ import armpy
 from armpy import DataType, Network, TensorInfo, ops
 from armpy.core.strings import as_strings, packed, unpacked
 from armpy.errors import BackendCapabilityError, InvalidArgumentError
+from armpy.tools.compare.tolerance import compare
 
 
 def model_of(net: Network, *backends: str) -> armpy.Model:
@@ -160,3 +161,13 @@ def test_damaged_packed_strings_are_refused(words: list[int]) -> None:
     stored = np.frombuffer(np.array(words, "<i4").tobytes() + b"abc", np.uint8)
     with pytest.raises(InvalidArgumentError):
         unpacked(stored, 2)
+
+
+def test_strings_that_differ_are_shown_with_their_place() -> None:
+    info = TensorInfo((2,), DataType.STRING)
+    expected, actual = np.array(["a", "b"], object), np.array(["a", "c"], object)
+    assert compare(expected, expected.copy(), info) is None
+    difference = compare(expected, actual, info)
+    assert difference is not None
+    assert (difference.index, difference.count) == ((1,), 1)
+    assert "Expected 'b'; got 'c'" in str(difference)

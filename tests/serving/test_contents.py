@@ -18,6 +18,7 @@ from armpy.serving.contents import (
     array_of_contents,
     array_of_numbers,
     bytes_of,
+    contents_of,
     numbers_of,
 )
 from armpy.serving.protocol import datatype_of, dtype_of
@@ -71,7 +72,9 @@ def test_every_type_has_a_datatype_of_the_same_size(data_type: DataType) -> None
         ("FP32", [[[[[[[[[[1]]]]]]]]]], "no lists of numbers"),
         ("FP32", [[1], [2, 3]], "inhomogeneous"),
         ("BF16", [1], "Send its bytes"),
-        ("BYTES", ["a"], "tensors hold numbers"),
+        ("BYTES", [1], "Expected strings; got whole numbers"),
+        ("BYTES", [None], "got null"),
+        ("BYTES", [["a"], ["b", "c"]], "lists of different lengths"),
         ("FP31", [1], "there is no such datatype"),
     ],
 )
@@ -167,3 +170,43 @@ def test_a_long_text_among_numbers_takes_no_memory() -> None:
         assert tracemalloc.get_traced_memory()[1] < 1 << 20  # 4 GB, as an array of texts
     finally:
         tracemalloc.stop()
+
+
+WORDS = np.array([["a", "ü", ""], ["\N{GRINNING FACE}", "b\0", "\udcff"]], object)
+RAW = (
+    b"\x01\0\0\0a\x02\0\0\0\xc3\xbc\0\0\0\0"  # behind their lengths, worked by hand
+    b"\x04\0\0\0\xf0\x9f\x98\x80\x02\0\0\0b\0\x01\0\0\0\xff"
+)
+
+
+def test_strings_are_bytes_behind_their_lengths() -> None:
+    assert bytes_of(WORDS) == RAW
+    elements = array_of_bytes("x", "BYTES", (2, 3), RAW)
+    assert elements.shape == (2, 3)
+    assert elements[0].tolist() == [b"a", b"\xc3\xbc", b""]
+    assert elements[1].tolist() == [b"\xf0\x9f\x98\x80", b"b\0", b"\xff"]
+
+
+@pytest.mark.parametrize("raw", [RAW[:-1], RAW + b"\0", RAW[:-5], b"", b"\xff\xff\xff\xff"])
+def test_bytes_that_are_not_the_strings_of_a_shape_are_refused(raw: bytes) -> None:
+    with pytest.raises(InvalidArgumentError, match="6 elements of BYTES"):
+        array_of_bytes("x", "BYTES", (2, 3), raw)
+
+
+def test_a_shape_of_many_strings_takes_no_memory_before_it_is_refused() -> None:
+    with pytest.raises(InvalidArgumentError, match="elements of BYTES"):
+        array_of_bytes("x", "BYTES", (1 << 40,), RAW)
+
+
+def test_strings_in_json_are_strings() -> None:
+    assert numbers_of("y", WORDS[0]) == ["a", "ü", ""]
+    assert array_of_numbers("x", "BYTES", (1, 3), ["a", "ü", ""]).tolist() == [["a", "ü", ""]]
+    assert array_of_numbers("x", "BYTES", (1, 1), [["a"]]).tolist() == [["a"]]
+    with pytest.raises(InvalidArgumentError, match=r"output 'y'.*not UTF-8"):
+        numbers_of("y", WORDS)
+
+
+def test_strings_have_a_field_of_grpc() -> None:
+    assert contents_of("BYTES", WORDS[0]) == ("bytes_contents", [b"a", b"\xc3\xbc", b""])
+    contents = SimpleNamespace(bytes_contents=[b"a", b"\xff"])
+    assert array_of_contents("x", "BYTES", (2,), contents).tolist() == [b"a", b"\xff"]

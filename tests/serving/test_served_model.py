@@ -264,3 +264,42 @@ def test_hostile_requests_are_never_the_servers_fault(
     assert status in (200, 400), answer
     if status == 400:
         assert json.loads(answer)["error"]
+
+
+@pytest.fixture
+def shouting() -> Iterator[ServedModel]:
+    """Strings with another one appended."""
+    net = Network()
+    words = net.input("words", TensorInfo((None,), DataType.STRING))
+    net.output("loud", net.add(ops.StringConcat(), words, net.constant("!")))
+    with Runtime(RuntimeOptions(["CpuRef"])) as runtime, Model(net, runtime) as model:
+        yield ServedModel(model, "shouting", "1")
+
+
+def test_strings_are_served_as_bytes_in_json(shouting: ServedModel) -> None:
+    assert shouting.metadata["inputs"] == [{"name": "words", "datatype": "BYTES", "shape": [-1]}]
+    entry = {"name": "words", "datatype": "BYTES", "shape": [2], "data": ["a", "ü"]}
+    status, body, header = shouting.answer(json.dumps({"inputs": [entry]}).encode())
+    assert (status, header) == (200, None)
+    output = {"name": "loud", "datatype": "BYTES", "shape": [2], "data": ["a!", "ü!"]}
+    assert json.loads(body)["outputs"] == [output]
+
+
+def test_strings_are_served_as_bytes_in_binary_data(shouting: ServedModel) -> None:
+    raw = b"\x01\0\0\0\xff\0\0\0\0"
+    size = {"binary_data_size": len(raw)}
+    entry = {"name": "words", "datatype": "BYTES", "shape": [2], "parameters": size}
+    document = {"inputs": [entry], "parameters": {"binary_data_output": True}}
+    head = json.dumps(document).encode()
+    status, body, header = shouting.answer(head + raw, len(head))
+    assert (status, body[header:]) == (200, b"\x02\0\0\0\xff!\x01\0\0\0!")
+
+
+def test_strings_that_json_cannot_say_are_refused(shouting: ServedModel) -> None:
+    raw = b"\x01\0\0\0\xff"
+    size = {"binary_data_size": len(raw)}
+    entry = {"name": "words", "datatype": "BYTES", "shape": [1], "parameters": size}
+    head = json.dumps({"inputs": [entry]}).encode()
+    status, body, _ = shouting.answer(head + raw, len(head))
+    assert status == 400
+    assert "not UTF-8" in json.loads(body)["error"]

@@ -55,7 +55,9 @@ def write_outputs(folder: str, arrays: Mapping[str, Array], masks: Mapping[str, 
     for (name, array), stem in zip(arrays.items(), file_stems(arrays), strict=True):
         written.append(str(target / f"{stem}.npy"))
         # Files of NumPy's have no small floats: readers get the same bits with any packages.
-        np.save(written[-1], as_stored(array), allow_pickle=False)
+        # Strings are of NumPy's own type, as objects would have to be pickled.
+        stored = array.astype(np.str_) if array.dtype.hasobject else as_stored(array)
+        np.save(written[-1], stored, allow_pickle=False)
         if name in masks:
             written.append(str(target / f"{stem}.png"))
             write_mask(written[-1], masks[name])

@@ -119,6 +119,8 @@ def _print_output(printer: Printer, output: OutputReport) -> None:
     text = f"output: {output.name} {output.type}{format_shape(output.shape)}"
     if output.min is not None:
         text += f" min {output.min:.6g} max {output.max:.6g} mean {output.mean:.6g}"
+    if output.texts:
+        text += " " + ", ".join(map(ascii, output.texts))
     printer.line(text)
     rows: list[tuple[object, ...]]
     if output.classes:

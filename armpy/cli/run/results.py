@@ -79,7 +79,9 @@ class OutputReport:
     shape : tuple of int
     type : str
     min, max, mean : float or None
-        Of the real numbers; None for an output without elements.
+        Of the real numbers; None for an output without elements, or of strings.
+    texts : tuple of str
+        The first elements of an output of strings.
     classes : tuple of ClassScore
         The best ones of a classification, best first.
     regions : tuple of RegionShare
@@ -100,6 +102,7 @@ class OutputReport:
     regions: tuple[RegionShare, ...] = ()
     rows: tuple[tuple[ClassScore, ...], ...] = ()
     has_logits: bool = False
+    texts: tuple[str, ...] = ()
 
 
 def report_output(
@@ -140,6 +143,8 @@ def report_output(
     real = dequantize_array(stored, info)
     figures = _figures(real)
     plain = OutputReport(name, stored.shape, info.data_type.name, *figures)
+    if info.data_type.is_string:
+        return changed(plain, texts=tuple(stored.reshape(-1)[:top].tolist()))
     if mask is not None:
         num_classes = stored.shape[3] if stored.ndim == 4 and stored.shape[3] > 1 else 0
         return changed(plain, regions=largest_regions(mask, labels, top, num_classes=num_classes))
@@ -186,7 +191,7 @@ def softmax_of(scores: Array) -> Array:
 
 def _figures(real: Array) -> tuple[float | None, float | None, float | None]:
     """Minimum, maximum and mean."""
-    if real.size == 0:
+    if real.size == 0 or real.dtype.hasobject:
         return None, None, None
     wide = real.astype(np.float64)
     with np.errstate(all="ignore"):

@@ -165,9 +165,14 @@ def tensor_fields(
     # There are no scalars: `TritonModel` has one dimension less. A dimension of 0 is an open one.
     return {
         "name": spec.name,
-        "data_type": Word(f"TYPE_{datatype}"),
+        "data_type": Word(triton_type(datatype)),
         "dims": [n or -1 for n in row] or [1],
     }
+
+
+def triton_type(datatype: str) -> str:
+    """The word of Triton's configuration for a datatype."""
+    return "TYPE_STRING" if datatype == "BYTES" else f"TYPE_{datatype}"
 
 
 def _batching(options: TritonOptions) -> Fields:

@@ -13,6 +13,7 @@ from armpy.model.load import load
 from armpy.model.load_options import LoadOptions
 from armpy.model.model import Model
 from armpy.serving.protocol import datatype_of
+from armpy.serving.triton.config import triton_type
 from armpy.serving.triton.version_file import VersionFile, unusable
 
 
@@ -112,7 +113,7 @@ def check_config(config: Mapping[str, Any], model: Model, folder: str) -> None: 
     told, found = [f"max_batch_size {rows}"], [f"max_batch_size {most}"]
     for kind, specs in (("input", model.inputs), ("output", model.outputs)):
         told += sorted(f"{kind} {one['name']} {one['data_type']}" for one in config.get(kind, ()))
-        found += sorted(f"{kind} {s.name} TYPE_{datatype_of(s.data_type)}" for s in specs)
+        found += sorted(f"{kind} {s.name} {triton_type(datatype_of(s.data_type))}" for s in specs)
     if told != found:
         raise InvalidArgumentError(
             "config.pbtxt is not the model's",

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import triton_python_backend_utils as pb_utils
 
+from armpy.core.strings import encoded
 from armpy.errors import InvalidArgumentError
 from armpy.execution import TensorSpec
 from armpy.serving.triton.bfloat import bfloat_capsule, bits_of
@@ -55,4 +56,13 @@ def tensor_of(name: str, array: Array, spec: TensorSpec, is_scalar: bool) -> Any
         array = array.reshape((*array.shape, 1))
     if spec.data_type is DataType.BFLOAT16:
         return pb_utils.Tensor.from_dlpack(name, bfloat_capsule(array.view(np.uint16)))
+    if spec.data_type.is_string:
+        return pb_utils.Tensor(name, _encoded(array))
     return pb_utils.Tensor(name, array)
+
+
+def _encoded(array: Array) -> Array:
+    """Strings as the bytes that the server takes."""
+    elements = np.empty(array.size, object)
+    elements[:] = [encoded(text) for text in array.reshape(-1).tolist()]
+    return elements.reshape(array.shape)

@@ -108,6 +108,8 @@ def compare(
         return Difference(f"the dtype differs. Expected {expected.dtype}; got {actual.dtype}")
     if actual.shape != expected.shape:
         return Difference(f"the shape differs. Expected {expected.shape}; got {actual.shape}")
+    if expected.dtype.hasobject:
+        return _other_strings(expected, actual)
     if are_same(expected, actual):
         return None
     tolerance = tolerance or TOLERANCES[info.data_type]
@@ -131,6 +133,20 @@ def are_same(expected: Array, actual: Array) -> bool:
         and actual.shape == expected.shape
         and actual.tobytes() == expected.tobytes()
     )
+
+
+def _other_strings(expected: Array, actual: Array) -> Difference | None:
+    """The first of the strings that differ."""
+    differs = np.asarray(expected != actual)
+    count = int(np.count_nonzero(differs))
+    if not count:
+        return None
+    index = tuple(int(i) for i in np.unravel_index(int(np.argmax(differs)), differs.shape))
+    text = (
+        f"{count} of {differs.size} strings are wrong, the first at index {index}. "
+        f"Expected {expected[index]!r}; got {actual[index]!r}"
+    )
+    return Difference(text, index, count=count, size=differs.size)
 
 
 def _biased(expected: Array, actual: Array, tolerance: Tolerance) -> Difference | None:

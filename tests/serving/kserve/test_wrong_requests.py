@@ -43,7 +43,7 @@ WRONG: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {  # Any: JSO
     "no inputs": (lambda d: d.pop("inputs"), "'inputs'"),
     "another datatype": (entry(0, datatype="FP64"), "the datatype is not the model's"),
     "an unknown datatype": (entry(0, datatype="FP8"), "there is no such datatype"),
-    "text": (entry(0, datatype="BYTES", data=["a", "b"]), "tensors hold numbers"),
+    "text": (entry(0, datatype="BYTES", data=["a", "b"]), "the datatype is not the model's"),
     "another shape": (entry(0, shape=[2, 1]), "x:0"),
     "too few elements": (entry(0, data=[0.1]), "not of the shape"),
     "a negative size": (entry(0, shape=[-1, 2]), "the shape cannot be used"),
@@ -117,7 +117,9 @@ def request_of(document: dict[str, Any]) -> Any:
     for one in document["inputs"]:
         tensor = request.inputs.add(name=one["name"], datatype=one["datatype"], shape=one["shape"])
         field = fields.get(one["datatype"], "int_contents")
-        if one["datatype"] not in ("BYTES", "FP8"):
+        if one["datatype"] == "BYTES":
+            tensor.contents.bytes_contents.extend(text.encode() for text in one["data"])
+        elif one["datatype"] != "FP8":
             getattr(tensor.contents, field).extend(one["data"])
     for one in document.get("outputs", ()):
         request.outputs.add(name=one["name"])

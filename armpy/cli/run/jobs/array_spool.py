@@ -12,6 +12,7 @@ import numpy as np
 
 from armpy.cli.files import file_stems
 from armpy.cli.run.jobs.encoders import named
+from armpy.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     from armpy.cli.run.jobs.table_rows import Layout
@@ -44,6 +45,13 @@ class SpoolEncoder:
         if outcome.outputs is None:
             return b""
         self.types = {name: array.dtype for name, array in outcome.outputs.items()}
+        for output, dtype in self.types.items():
+            if dtype.hasobject:  # whose bytes are addresses
+                raise InvalidArgumentError(
+                    "strings of several pictures cannot be written to an archive",
+                    where=f"output '{output}'",
+                    fix="Write a table or a document: --output results.csv or results.json",
+                )
         name = named(outcome.result.file).encode()
         pieces = [_COUNT.pack(len(name)), name]
         for array in outcome.outputs.values():

@@ -1,0 +1,52 @@
+"""`armpy run` of models with strings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from armpy.cli.__main__ import main
+from tests.support.tflite_writer import TfliteModel
+
+for library in ("click", "rich"):
+    pytest.importorskip(library)
+
+
+@pytest.fixture
+def reshaping(tmp_path: Path) -> Path:
+    """A model that makes a column of words."""
+    model = TfliteModel()
+    graph = model.subgraph()
+    words = graph.tensor("words", (3,), "STRING")
+    column = graph.tensor("column", (3, 1), "STRING")
+    shape = graph.tensor("shape", (2,), "INT32", data=[3, 1])
+    graph.operator("RESHAPE", [words, shape], [column], {"new_shape": [3, 1]})
+    graph.inputs(words)
+    graph.outputs(column)
+    path = tmp_path / "reshaping.tflite"
+    path.write_bytes(model.to_bytes())
+    return path
+
+
+@pytest.mark.parametrize("suffix", ["npy", "txt"])
+def test_strings_are_read_from_files_and_written_to_them(
+    reshaping: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], suffix: str
+) -> None:
+    words = ["dog", "", "zwölf"]
+    path = tmp_path / f"words.{suffix}"
+    if suffix == "npy":
+        np.save(path, np.array(words))
+    else:
+        path.write_text("\n".join(words), "utf-8")
+    assert main(["run", str(reshaping), "--input", str(path), "--output", str(tmp_path)]) == 0
+    out = capsys.readouterr().out
+    assert r"output: column STRING(3, 1) 'dog', '', 'zw\xf6lf'" in out
+    column = np.load(tmp_path / "column.npy", allow_pickle=False)
+    assert column.tolist() == [[word] for word in words]
+
+
+def test_random_strings_are_empty(reshaping: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", str(reshaping)]) == 0
+    assert "output: column STRING(3, 1) '', '', ''" in capsys.readouterr().out
