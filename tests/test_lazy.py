@@ -104,7 +104,7 @@ def test_a_package_exports_what_type_checkers_see(name: str) -> None:
 
 
 def test_dir_tells_public_names_alone_whatever_is_loaded() -> None:
-    importlib.import_module("armpy.core.logs")
+    importlib.import_module("armpy.core.vlog")
     names = dir(importlib.import_module("armpy"))
     assert {"Model", "load", "ops"} <= set(names)
     assert not {"core", "offer", "nnapi"} & set(names)

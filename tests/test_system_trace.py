@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,9 +17,11 @@ import pytest
 import armpy
 from armpy import DataType, Network, TensorInfo
 from armpy.backend import trace_section
+from armpy.core import system_trace
 from armpy.core.system_trace import has_marks, name_code, set_system_trace
 from armpy.execution import NetworkProperties, Runtime, RuntimeOptions
 from armpy.execution.calls.invocation import Invocation
+from tests.support.example_backends import DIGITS
 
 
 @pytest.fixture(autouse=True)
@@ -100,6 +103,12 @@ def test_loading_preparing_and_executing_are_marked(marker: Path, profiling: boo
     assert names.count("armpy prepare workload CpuRef ElementwiseBinary 'twice'") == 1
 
 
+def test_parsing_a_file_is_marked(marker: Path) -> None:
+    armpy.load(DIGITS, backends=["CpuRef"])
+    names = [name for depth, name in sections(marker) if depth == 0]
+    assert names[:2] == [f"armpy parse {DIGITS}", "armpy load"]
+
+
 def test_nothing_is_written_when_it_is_off(marker: Path) -> None:
     set_system_trace("")
     assert not has_marks()
@@ -110,13 +119,15 @@ def test_nothing_is_written_when_it_is_off(marker: Path) -> None:
     assert marks(marker) == []
 
 
-def test_a_child_marks_with_its_own_number(marker: Path) -> None:
-    child = os.fork()
-    if not child:
-        with trace_section("child"):
-            os._exit(0)
-    os.waitpid(child, 0)
-    assert marks(marker) == [f"B|{child}|child"]
+def test_a_forked_child_marks_with_its_own_number(
+    marker: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with trace_section("parent"):
+        pass
+    monkeypatch.setattr(os, "getpid", lambda: 4711)  # as in a child
+    with trace_section("child"):
+        pass
+    assert marks(marker)[-2:] == ["B|4711|child", "E|4711"]
 
 
 def test_a_missing_marker_is_one_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -152,7 +163,7 @@ def test_a_trace_that_is_switched_off_is_no_warning(
         raise OSError(9, "Bad file descriptor")  # as tracefs answers with tracing_on = 0
 
     with monkeypatch.context() as patch:
-        patch.setattr(os, "write", refused)
+        patch.setattr(system_trace, "os", SimpleNamespace(write=refused, getpid=os.getpid))
         with trace_section("unseen"):
             pass
     with trace_section("seen"):

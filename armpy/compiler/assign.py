@@ -20,7 +20,7 @@ from armpy.compiler.core_backend import HostBackend
 from armpy.compiler.options import OptimizerOptions
 from armpy.compiler.placement import Refusal
 from armpy.compiler.specialization import specialize
-from armpy.core.logs import wants_traceback
+from armpy.core.vlog import wants_traceback
 from armpy.errors import ArmpyError, BackendCapabilityError, BackendError
 from armpy.graph import Graph, Layer, graphs_of
 from armpy.ops.control_flow import ControlFlow

@@ -23,7 +23,7 @@ from armpy.backend import (
     report_cache_use,
 )
 from armpy.compiler.substitute import check_answer
-from armpy.core.logs import wants_traceback
+from armpy.core.vlog import wants_traceback
 from armpy.errors import ArmpyError, BackendError
 from armpy.graph import Graph, Layer, SubgraphView
 from armpy.ops.backend_internal import PreCompiled

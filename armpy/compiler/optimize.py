@@ -41,9 +41,8 @@ from armpy.compiler.options import OptimizerOptions
 from armpy.compiler.pass_selection import worthwhile
 from armpy.compiler.placement import LayerPlacement, Placement, Refusal
 from armpy.compiler.substitute import apply_substitutions, backends_after, offer
-from armpy.core.logs import wants_traceback
 from armpy.core.symbolic import is_traced
-from armpy.core.vlog import is_on, vlog
+from armpy.core.vlog import is_on, vlog, wants_traceback
 from armpy.errors import (
     ArmpyError,
     BackendCapabilityError,

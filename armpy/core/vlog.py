@@ -142,6 +142,17 @@ def chosen_tags(
     return frozenset(chosen)
 
 
+def wants_traceback(log: logging.Logger) -> bool:
+    """Whether warnings come with tracebacks: only for those who debug.
+
+    Notes
+    -----
+    An application that has not set up logging sees warnings on its standard error; one line
+    each tells the reason, which the placement report has as well.
+    """
+    return log.isEnabledFor(logging.DEBUG)
+
+
 class _Unheard(logging.Handler):
     """Writes to standard error what an application that has not set up logging would not see."""
 

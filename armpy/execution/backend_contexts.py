@@ -7,7 +7,7 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from armpy.backend import IBackendContext
-from armpy.core.logs import wants_traceback
+from armpy.core.vlog import wants_traceback
 from armpy.errors import ArmpyError
 from armpy.plugins.proxy.guarded_call import call_method
 from armpy.types import BackendId

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from numbers import Integral
 
-from armpy.core.logs import wants_traceback
+from armpy.core.vlog import wants_traceback
 from armpy.errors import ArmpyError, InvalidArgumentError
 from armpy.execution.backend_contexts import BackendContexts, TellOutcome
 from armpy.execution.loaded_network import LoadedNetwork

@@ -14,7 +14,7 @@ from typing import Generic, Protocol, TypeVar
 from armpy.backend import ReasonCode, Support
 from armpy.compiler import Evaluator
 from armpy.compiler.assign import Exclusions, FailedAnswer
-from armpy.core.logs import wants_traceback
+from armpy.core.vlog import wants_traceback
 from armpy.errors import ArmpyError, CompilationPostponedError, InvalidArgumentError
 from armpy.execution.memory.allocators import UnseenAllocator
 from armpy.execution.settings import NetworkSettings

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from armpy.backend.caches import model_named
 from armpy.core.records import changed
+from armpy.core.system_trace import begin_system_trace, trace_section
 from armpy.errors import (
     ArmpyError,
     BackendCapabilityError,
@@ -55,6 +56,7 @@ def load_file(request: LoadRequest, load: Callable[..., object]) -> Model:
     ArmpyError
         As from `armpy.load`.
     """
+    begin_system_trace()
     asked = request.options
     options = asked.runtime_options()
     limit_bytes = options.memory_limit_bytes
@@ -166,7 +168,8 @@ class ModelOrigin:
         """The network of the file, or of one of its signatures."""
         custom = self.custom_operators() if self.front_end.is_own else {}
         settings = ParseSettings(signature, self.memory_limit_bytes, dict(self.options), custom)
-        return self.front_end.parse(file, settings)
+        with trace_section("armpy parse", file.label):
+            return self.front_end.parse(file, settings)
 
     def read_again(self, signature: str | None, state: FileState) -> Graph:
         """The graph of the file, or of one of its signatures, unless the file has changed.

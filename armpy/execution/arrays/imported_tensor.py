@@ -302,7 +302,7 @@ def unimport(imports: tuple[Import, ...]) -> None:
         except ArmpyError as error:
             import logging  # noqa: PLC0415 - seldom needed, and slow to import
 
-            from armpy.core.logs import wants_traceback  # noqa: PLC0415
+            from armpy.core.vlog import wants_traceback  # noqa: PLC0415
 
             log = logging.getLogger("armpy.execution")
             log.warning("%s", error, exc_info=wants_traceback(log))

@@ -8,7 +8,7 @@ from typing import TypeVar
 import numpy as np
 
 from armpy.backend import DefaultAllocator, ExternalMemory, ICustomAllocator, MemorySource
-from armpy.core.logs import wants_traceback
+from armpy.core.vlog import wants_traceback
 from armpy.errors import ArmpyError, BackendCapabilityError, BackendError, MemoryLimitError
 from armpy.execution.error_attribution import blamed
 from armpy.execution.memory.idle_release import reclaim

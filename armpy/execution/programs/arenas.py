@@ -14,7 +14,7 @@ from armpy.backend import (
 )
 from armpy.compiler import OptimizedNetwork
 from armpy.compiler.memory.plan import ArenaId, MemoryPlan, PlannedTensor
-from armpy.core.logs import wants_traceback
+from armpy.core.vlog import wants_traceback
 from armpy.errors import ArmpyError, BackendError, MemoryLimitError
 from armpy.execution.memory.allocators import pooled_source
 from armpy.execution.memory.arena_pool import arena_pool

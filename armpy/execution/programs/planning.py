@@ -16,9 +16,8 @@ from armpy.compiler.compile_timeout import time_per_part
 from armpy.compiler.compiled_parts import given_parts
 from armpy.compiler.memory.memory_copies import ImportRefusals
 from armpy.compiler.optimize import simplified
-from armpy.core.logs import wants_traceback
 from armpy.core.system_trace import has_marks
-from armpy.core.vlog import is_on, vlog
+from armpy.core.vlog import is_on, vlog, wants_traceback
 from armpy.errors import BackendError, MemoryLimitError
 from armpy.execution.arrays.imported_tensor import ImportedTensor
 from armpy.execution.memory_limits import check_layers
@@ -27,10 +26,9 @@ from armpy.execution.programs.dynamic_plan import DynamicPlan
 from armpy.execution.programs.importing_plan import ImportingPlan, importing_plan
 from armpy.execution.programs.static_plan import StaticPlan
 from armpy.execution.programs.working_memory import ImportRefusedError
-from armpy.execution.steps.profiled import measure_for
+from armpy.execution.steps.profiled import measure_for, traced_steps
 from armpy.execution.steps.session import HandleFactories, SessionError
 from armpy.execution.steps.step import PreparationError, PreparationFailure
-from armpy.execution.steps.traced_steps import traced_steps
 from armpy.execution.subgraph_networks import SubgraphNetworks
 from armpy.graph import Graph, graphs_of
 from armpy.ops.operation import Array, located

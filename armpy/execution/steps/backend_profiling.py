@@ -16,7 +16,7 @@ from armpy.backend import (
     Measurement,
     OptionValues,
 )
-from armpy.core.logs import wants_traceback
+from armpy.core.vlog import wants_traceback
 from armpy.errors import ArmpyError, InvalidArgumentError
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.plugins.proxy.guarded_call import ask_backend, call_method, plain_text

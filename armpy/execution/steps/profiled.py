@@ -1,12 +1,14 @@
-"""Measured steps: the layers of a plan with their time taken."""
+"""Measured steps: the layers of a plan with their time taken, or marked in the system's trace."""
 
 from __future__ import annotations
 
 import enum
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TypeAlias
 
+from armpy.core.system_trace import trace_section
 from armpy.execution.steps.step import Inputs, Outputs, Step, waiting
 from armpy.graph import Layer
 from armpy.profiling import (
@@ -66,6 +68,42 @@ def measure_for(profiler: Profiler | None, graph: str) -> Measure | None:
         return Step(timed, bind, step.free_idle, is_bound=step.is_bound)
 
     return measured
+
+
+def traced_steps(measure: Measure | None) -> Measure:
+    """Mark each call of a workload as a section.
+
+    Parameters
+    ----------
+    measure : callable, optional
+        What else is done to steps.
+
+    Notes
+    -----
+    The section of a workload that enqueues ends when its call returns: waiting for the device here
+    would change the order of events that the trace is to show.
+    """
+
+    def traced(step: Step, layer: Layer, backend_id: BackendId) -> Step:
+        inner = step if measure is None else measure(step, layer, backend_id)
+        name = f"armpy execute {backend_id}: {layer.where}"
+
+        def execute(inputs: Inputs, outputs: Outputs) -> object:
+            with trace_section(name):
+                return inner.execute(inputs, outputs)
+
+        def bind(inputs: Inputs, outputs: Outputs) -> Callable[[], object]:
+            call = inner.bind(inputs, outputs)
+
+            def traced_call() -> object:
+                with trace_section(name):
+                    return call()
+
+            return traced_call
+
+        return replace(inner, execute=execute, bind=bind)
+
+    return traced
 
 
 def _described(layer: Layer, backend_id: BackendId, graph: str) -> LayerDetails:

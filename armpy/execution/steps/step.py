@@ -12,7 +12,7 @@ from armpy.backend import ITensorHandle, IWorkload, WorkloadInfo, current_cancel
 from armpy.compiler import OptimizedNetwork
 from armpy.compiler.compile_timeout import in_time, next_deadline
 from armpy.compiler.imported import ImportedNetwork
-from armpy.core.logs import wants_traceback
+from armpy.core.vlog import wants_traceback
 from armpy.errors import ArmpyError, BackendError, CompilationPostponedError
 from armpy.execution.error_attribution import blamed
 from armpy.execution.memory.shared_memory import SharedMemory

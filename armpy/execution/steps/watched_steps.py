@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from armpy.backend import Cancellation, ICompletion
 from armpy.compiler import OptimizedNetwork
-from armpy.core.logs import wants_traceback
+from armpy.core.vlog import wants_traceback
 from armpy.errors import ArmpyError
 from armpy.execution.scheduling.completions import as_completion, stop, wait_for
 from armpy.execution.steps.step import Step, raise_for_step

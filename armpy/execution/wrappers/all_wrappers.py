@@ -22,10 +22,15 @@ from armpy.execution.programs.stepwise_plan import StepwisePlan
 from armpy.execution.settings import NetworkSettings
 from armpy.execution.steps.control_flow import Shapes
 from armpy.execution.wrappers.fallback import PlanSource, falling_back
-from armpy.execution.wrappers.places import ExecutionPlaces, in_places
 from armpy.execution.wrappers.protected import check_plan, protected
-from armpy.execution.wrappers.runs import Runs, observed, with_state
-from armpy.execution.wrappers.traced import traced
+from armpy.execution.wrappers.runs import (
+    ExecutionPlaces,
+    Runs,
+    in_places,
+    observed,
+    traced,
+    with_state,
+)
 from armpy.graph import Graph
 from armpy.ops.backend_internal import MemCopy
 from armpy.plugins.proxy.guard import BackendProxy

@@ -1,11 +1,13 @@
-"""Runs of plans with whatever is to be done around them: variables, profiles."""
+"""Runs of plans with whatever is to be done around them: variables, places, profiles, marks."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from armpy.backend import Cancellation, cancellable, current_cancellation
+from armpy.core.system_trace import trace_section
 from armpy.errors import InvalidArgumentError
 from armpy.execution.programs.protocols import Bind, Run
 from armpy.execution.programs.state import SharedState, VariableState
@@ -155,3 +157,106 @@ def observed(runs: Runs, profiler: Profiler | None, after_run: Callable[[], None
         return execute_observed
 
     return Runs(run_observed, bind_observed)
+
+
+class ExecutionPlaces:
+    """Places for a number of executions, taken like a lock.
+
+    Parameters
+    ----------
+    number : int
+        1 or more.
+    """
+
+    def __init__(self, number: int) -> None:
+        self._free = threading.Semaphore(number)
+
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
+        """Take a place; whether that was possible."""
+        return self._free.acquire(blocking, None if timeout < 0 else timeout)
+
+    def release(self) -> None:
+        """Give the place back."""
+        self._free.release()
+
+
+def in_places(runs: Runs, places: ExecutionPlaces, *, is_profiled: bool) -> Runs:
+    """Let each execution wait for a place, unless it is stopped before.
+
+    Parameters
+    ----------
+    runs : Runs
+    places : ExecutionPlaces
+        Shared by all executions of the network.
+    is_profiled : bool
+        Whether waits are recorded in the profile.
+    """
+    run, bind = runs
+    lock = WatchedLock(places, "a place of the network") if is_profiled else places
+
+    def run_in_place(
+        sources: Sequence[Array],
+        results: Targets | None = None,
+        cancellation: Cancellation | None = None,
+    ) -> list[Array]:
+        acquire(lock, cancellation)
+        try:
+            return run(sources, results, cancellation)
+        finally:
+            lock.release()
+
+    if bind is None:
+        return Runs(run_in_place)
+
+    def bind_in_place(
+        sources: Sequence[Array], results: Targets
+    ) -> Callable[[], Sequence[Array] | None]:
+        execute = bind(sources, results)
+
+        def execute_in_place() -> Sequence[Array] | None:
+            acquire(lock, current_cancellation())
+            try:
+                return execute()
+            finally:
+                lock.release()
+
+        return execute_in_place
+
+    return Runs(run_in_place, bind_in_place)
+
+
+def traced(runs: Runs, number: int) -> Runs:
+    """Mark each execution of a loaded network as a section.
+
+    Parameters
+    ----------
+    runs : Runs
+    number : int
+        Of the loaded network.
+    """
+    run, bind = runs
+    name = f"armpy execute network {number}"
+
+    def run_traced(
+        sources: Sequence[Array],
+        results: Targets | None = None,
+        cancellation: Cancellation | None = None,
+    ) -> list[Array]:
+        with trace_section(name):
+            return run(sources, results, cancellation)
+
+    if bind is None:
+        return Runs(run_traced)
+
+    def bind_traced(
+        sources: Sequence[Array], results: Targets
+    ) -> Callable[[], Sequence[Array] | None]:
+        execute = bind(sources, results)
+
+        def execute_traced() -> Sequence[Array] | None:
+            with trace_section(name):
+                return execute()
+
+        return execute_traced
+
+    return Runs(run_traced, bind_traced)
