@@ -4,6 +4,9 @@
 all of them without a text. Each backend is judged until a case fails: by the rules or operations
 that the fault is about, then by every other rule of the contract. A second table has the faults by
 rule. The script ends with 1 if fewer than 95 % of the faults are caught.
+
+``scripts/planted_faults.py --correct [NAME ...]`` runs the whole kit on correct backends of
+unusual kinds instead, and ends with 1 if it finds anything wrong with one of them.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from armpy.testing import CaseResult  # of this checkout
+from armpy.testing import CaseResult, Outcome, run_conformance  # of this checkout
 from armpy.testing.backend_under_test import BackendUnderTest  # of this checkout
 from armpy.testing.conformance import NamedCase, cases_for  # of this checkout
 from armpy.testing.process_state import captured_output  # of this checkout
@@ -30,6 +33,7 @@ from tests.support.planted_manners import (  # of this checkout
 )
 from tests.support.planted_sharing import SHARING_FAULTS  # of this checkout
 from tests.support.planted_values import VALUE_FAULTS  # of this checkout
+from tests.support.unusual_backends import UNUSUAL  # of this checkout
 
 EVERY_FAULT: Mapping[str, Planted] = {
     **FAULTS,
@@ -65,9 +69,9 @@ def _rule(case: str) -> str:
     return f"`{case}`" if case.startswith("contract/") else f"`{case.partition('/')[0]}/...`"
 
 
-def main(texts: Sequence[str]) -> int:
-    """Print the selected faults, the rules that caught them, and the rate."""
-    chosen = [n for n in EVERY_FAULT if not texts or any(text in n for text in texts)]
+def print_faults(texts: Sequence[str]) -> bool:
+    """Print the selected faults, the rules that caught them, and the rate; whether it is enough."""
+    chosen = _named(EVERY_FAULT, texts)
     by_rule: dict[str, list[str]] = defaultdict(list)
     print("| fault | caught by | seconds |\n|---|---|---:|")
     for name in chosen:
@@ -82,7 +86,40 @@ def main(texts: Sequence[str]) -> int:
         print(f"| {rule} | {', '.join(names)} |")
     num_caught = len(chosen) - len(by_rule["missed"])
     print(f"\n{num_caught} of {len(chosen)} caught: {num_caught / len(chosen):.1%}")
-    return int(num_caught < _LEAST_RATE * len(chosen))
+    return num_caught >= _LEAST_RATE * len(chosen)
+
+
+def print_correct(texts: Sequence[str]) -> bool:
+    """Print a table of the selected correct backends; whether all pass the whole kit."""
+    chosen = _named(UNUSUAL, texts)
+    problems: list[str] = []
+    num_passed = 0
+    print("| correct backend | passed | unsupported | CPU seconds | false alarms |")
+    print("|---|---:|---:|---:|---:|")
+    for name in chosen:
+        started = time.process_time()
+        backend = UNUSUAL[name]()
+        result = run_conformance(backend.get_id(), runtime_options=options_for(backend))
+        counts = [result.counts[outcome.value] for outcome in (Outcome.PASSED, Outcome.UNSUPPORTED)]
+        duration_s = time.process_time() - started
+        row = (name, *counts, f"{duration_s:.1f}", len(result.problems))
+        print(f"| {' | '.join(map(str, row))} |", flush=True)
+        problems += [f"{name}: {problem.case}: {problem.text}" for problem in result.problems]
+        num_passed += not result.problems
+    print(f"\n{num_passed} of {len(chosen)} pass", *problems, sep="\n")
+    return not problems
+
+
+def _named(everything: Mapping[str, object], texts: Sequence[str]) -> list[str]:
+    """The names that contain one of some texts; all without a text."""
+    return [name for name in everything if not texts or any(text in name for text in texts)]
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run what the arguments ask for; 1 if the kit was wrong."""
+    texts = [text for text in arguments if text != "--correct"]
+    is_right = print_faults(texts) if len(texts) == len(arguments) else print_correct(texts)
+    return int(not is_right)
 
 
 if __name__ == "__main__":

@@ -46,7 +46,7 @@ def demanding(subject: BackendUnderTest) -> tuple[Case, ...]:
     """Cases that the backend takes and whose inputs can be repeated, those that take long first."""
     found = subject.notes.get("demanding")
     if found is None:
-        large = [case for case in map(_convolution, _TYPES) if _is_taken(subject, case)]
+        large = [case for case in map(_convolution, _TYPES) if is_taken(subject, case)]
         chosen = [next(_enlargeable(subject, name), None) for name in _OPERATIONS]
         found = (*large, *(c for c in (*chosen, *samples(subject)) if c is not None))
         subject.notes["demanding"] = found
@@ -68,7 +68,7 @@ def _convolution(data_type: DataType) -> Case:
     return Case(name, Convolution2d(padding=Padding.SAME), inputs, (image,))
 
 
-def _is_taken(subject: BackendUnderTest, case: Case) -> bool:
+def is_taken(subject: BackendUnderTest, case: Case) -> bool:
     """Whether the backend says yes to a case's layer."""
     return all(subject.support(layer) for layer in subject.layers(case.graph()))
 
@@ -87,7 +87,7 @@ def weighted_case(subject: BackendUnderTest) -> Case | None:
     found = subject.notes.get("weighted")
     if found is None:
         every = (_weighted(op, data_type) for data_type in _TYPES for op in _WEIGHTED)
-        verdicts = (examine(subject, case) for case in every if _is_taken(subject, case))
+        verdicts = (examine(subject, case) for case in every if is_taken(subject, case))
         passed = (v.case for v in verdicts if v.result.outcome is Outcome.PASSED)
         found = subject.notes["weighted"] = tuple(islice(passed, 1))
     return found[0] if found else None

@@ -65,9 +65,11 @@ def options_of(
     return check_options(subject.backend.options, given, subject.backend_id)[scope]
 
 
-def backend_of_runtime(subject: BackendUnderTest) -> BackendProxy:
-    """The backend as one runtime has it."""
-    made = subject.backend.for_runtime(options_of(subject))
+def backend_of_runtime(
+    subject: BackendUnderTest, others: Mapping[str, object] | None = None
+) -> BackendProxy:
+    """The backend as one runtime has it, with some options otherwise."""
+    made = subject.backend.for_runtime(options_of(subject, others=others))
     return made if isinstance(made, BackendProxy) else BackendProxy(made)
 
 

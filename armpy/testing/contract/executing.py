@@ -27,7 +27,7 @@ from armpy.testing.contract.case import (
     ViolationError,
     check,
 )
-from armpy.testing.contract.demanding import demanding, enlarged, enlarged_bytes
+from armpy.testing.contract.demanding import demanding, enlarged, enlarged_bytes, is_taken
 from armpy.testing.contract.driven import Driven, ExecutionTensors, backend_of_runtime
 from armpy.testing.contract.networks import (
     Bench,
@@ -238,6 +238,8 @@ def _chains(subject: BackendUnderTest, backend: BackendProxy) -> Iterator[tuple[
         if link_of(case) is None or not enlarged_bytes(case, 1):
             continue
         size = max(1, _CHAIN_BYTES // enlarged_bytes(case, 1))
+        if not is_taken(subject, enlarged(case, size)):
+            continue
         num_layers = 8
         while num_layers <= _MOST_LAYERS:
             driven, memory = _fed(backend, case, size, num_layers)
@@ -259,6 +261,8 @@ def _long_cases(
         size = 1
         while 0 < enlarged_bytes(case, size) <= _MOST_BYTES:
             try:
+                if not is_taken(subject, enlarged(case, size)):
+                    break
                 driven, memory = _fed(backend, case, size)
             except ArmpyError:  # the device has less memory than the kit
                 break

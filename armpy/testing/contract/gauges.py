@@ -35,6 +35,7 @@ from armpy.testing.contract.demanding import (
     WEIGHTS_BYTES,
     enlarged,
     enlarged_bytes,
+    is_taken,
     weighted_case,
 )
 from armpy.testing.contract.driven import Driven, backend_of_runtime, options_of
@@ -114,7 +115,7 @@ def nothing_grows_from_execution_to_execution(subject: BackendUnderTest) -> None
     flows = tuple(taken_cases(subject))[:1]
     for case in (*samples(subject), *flows):
         _check_executions(subject, sample_bench(subject, case))
-        larger = _of_bytes(case, _TENSOR_BYTES)
+        larger = _of_bytes(subject, case, _TENSOR_BYTES)
         if larger is not None:
             _check_executions(subject, sample_bench(subject, larger), _TENSOR_BYTES)
 
@@ -185,18 +186,19 @@ def _loaded(subject: BackendUnderTest) -> Iterator[tuple[Bench, int]]:
     weighted = weighted_case(subject)
     if weighted is not None:
         yield Bench(weighted.graph(), weighted.feeds(), {}), WEIGHTS_BYTES
-    larger = _of_bytes(first, _TENSOR_BYTES)
+    larger = _of_bytes(subject, first, _TENSOR_BYTES)
     if larger is not None:
         yield Bench(larger.graph(), larger.feeds(), {}), _TENSOR_BYTES
 
 
-def _of_bytes(case: Case, size_bytes: int) -> Case | None:
-    """A case with its inputs repeated until it has so many bytes; None if they cannot be."""
+def _of_bytes(subject: BackendUnderTest, case: Case, size_bytes: int) -> Case | None:
+    """A case with its inputs repeated to so many bytes; None if it or the backend refuses them."""
     once = enlarged_bytes(case, 1)
     if not once:
         return None
     with suppress(ArmpyError):
-        return enlarged(case, -(-size_bytes // once))
+        larger = enlarged(case, -(-size_bytes // once))
+        return larger if is_taken(subject, larger) else None
     return None
 
 
@@ -295,7 +297,7 @@ def device_times_are_no_longer_than_the_clocks(subject: BackendUnderTest) -> Non
     backend = backend_of_runtime(subject)
     tells = False
     for case in samples(subject):
-        larger = _of_bytes(case, 1 << 20) or case
+        larger = _of_bytes(subject, case, 1 << 20) or case
         driven = Driven(backend, Bench(larger.graph(), larger.feeds(), {}))
         memory = driven.memory()
         shares = []

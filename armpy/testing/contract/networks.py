@@ -103,11 +103,11 @@ def _find_samples(subject: BackendUnderTest, are_shaped: bool, are_telling: bool
     """
     seen: set[str] = set()
     for chained in (True, False):
-        for case in operation_cases():
+        for case in _claimed_cases(subject):
             if len(seen) == _MOST_SAMPLES:
                 return
             name = case.operation.name
-            if name in seen or (chained and link_of(case) is None) or not is_plain(case):
+            if name in seen or (chained and link_of(case) is None):
                 continue
             if all(info.is_fully_shaped for info in case.outputs) is not are_shaped:
                 continue
@@ -117,6 +117,16 @@ def _find_samples(subject: BackendUnderTest, are_shaped: bool, are_telling: bool
             if verdict.result.outcome is Outcome.PASSED:
                 seen.add(name)
                 yield verdict.case
+
+
+def _claimed_cases(subject: BackendUnderTest) -> tuple[Case, ...]:
+    """Plain cases whose layers the backend says yes to, asked once for all searches."""
+    found = subject.notes.get("claimed")
+    if found is None:
+        plain = (case for case in operation_cases() if is_plain(case))
+        found = tuple(case for case in plain if all(map(subject.support, layers_of(case))))
+        subject.notes["claimed"] = found
+    return found
 
 
 def tells_feeds_apart(subject: BackendUnderTest, case: Case) -> bool:
@@ -160,11 +170,11 @@ def with_constants(subject: BackendUnderTest) -> tuple[tuple[Case, Case], ...]:
 def _find_with_constants(subject: BackendUnderTest) -> Iterator[Case]:
     """Passing cases with constants that are computed with, of different operations."""
     seen: set[str] = set()
-    for case in operation_cases():
+    for case in _claimed_cases(subject):
         if len(seen) == _MOST_WITH_CONSTANTS:
             return
         name = case.operation.name
-        if name in seen or not is_plain(case) or _with_other_constants(case) is case:
+        if name in seen or _with_other_constants(case) is case:
             continue
         verdict = examine(subject, case)
         if verdict.result.outcome is Outcome.PASSED:

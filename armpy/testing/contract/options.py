@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 
-from armpy.backend import BackendOption
+from armpy.backend import BackendOption, OptionScope, PreparationRequest
 from armpy.errors import ArmpyError, InvalidArgumentError
 from armpy.execution import Runtime
+from armpy.graph import Graph
 from armpy.testing.backend_under_test import BackendUnderTest
 from armpy.testing.contract.case import NothingToKeepError, ViolationError, check
+from armpy.testing.contract.driven import backend_of_runtime, options_of
 from armpy.testing.contract.networks import sample_bench, samples
 
 
@@ -50,7 +54,10 @@ def defaults_are_accepted(subject: BackendUnderTest) -> None:
 
 
 def choices_are_accepted(subject: BackendUnderTest) -> None:
-    """Every choice and every bound of an option works, or is refused as what the machine lacks."""
+    """Every choice and every bound of an option works, or is refused as what the machine lacks.
+
+    A backend may also take fewer layers with it, as it then says when it is asked about them.
+    """
     bench = sample_bench(subject, samples(subject)[0])
     for option in _declared(subject):
         for value in allowed_values(option):
@@ -58,11 +65,27 @@ def choices_are_accepted(subject: BackendUnderTest) -> None:
                 runtime = _runtime(subject, {option.name: value})
                 network_id = runtime.load_network(bench.graph)
             except ArmpyError as error:
-                named = option.name in str(error) and repr(value) in str(error)
-                check(named, f"{option.name} = {value!r} is refused, and not by name: {error}")
+                is_named = option.name in str(error) and repr(value) in str(error)
+                check(
+                    is_named or _refuses_layers(subject, bench.graph, {option.name: value}),
+                    f"{option.name} = {value!r} is refused, and not by name: {error}",
+                )
                 continue
             bench.run(runtime, network_id, f"with {option.name} = {value!r}")
             runtime.unload_network(network_id)
+
+
+def _refuses_layers(subject: BackendUnderTest, graph: Graph, values: Mapping[str, object]) -> bool:
+    """Whether the backend says no to a layer of a network when its options have some values."""
+    with suppress(ArmpyError):
+        backend = backend_of_runtime(subject, values)
+        request = PreparationRequest(options_of(subject, OptionScope.MODEL, values))
+        support = backend.get_layer_support(request)
+        return not all(
+            support.is_layer_supported(layer.operation, layer.input_infos, layer.output_infos)
+            for layer in subject.layers(graph)
+        )
+    return False
 
 
 def allowed_values(option: BackendOption) -> list[object]:
