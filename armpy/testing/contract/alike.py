@@ -7,6 +7,7 @@ import enum
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from itertools import islice
 
 from armpy.errors import ArmpyError
 from armpy.execution import Runtime, RuntimeOptions
@@ -51,17 +52,38 @@ def layers_differ_in_one_attribute(subject: BackendUnderTest) -> None:
         raise NothingToKeepError("none of its operations has an attribute that it takes two of")
 
 
-def _variants(subject: BackendUnderTest, case: Case) -> Iterator[Case]:
-    """A case with one attribute changed, as far as the backend takes it."""
+def _variants(subject: BackendUnderTest, case: Case) -> list[Case]:
+    """A case with one attribute changed, as far as the backend takes it.
+
+    Notes
+    -----
+    An attribute that excludes another one of the case is changed in a variant without that one.
+    """
+    accepted: list[Case] = []
+    excluded: list[tuple[str, object]] = []
     for name, value in _other_attributes(case.operation):
-        with suppress(ArmpyError):  # the operation's rules forbid this value
-            operation = case.operation.with_attributes(**{name: value})
-            infos = [None if item is None else item.info for item in case.inputs]
-            unshaped = [info.with_shape(None) for info in case.outputs]
-            outputs = tuple(operation.infer(infos, unshaped))
-            variant = replace(case, operation=operation, outputs=outputs, expected=None)
-            if all(map(subject.support, subject.layers(variant.graph()))):
-                yield variant
+        variant = _changed(subject, case, name, value)
+        if variant is None:
+            excluded.append((name, value))
+        else:
+            accepted.append(variant)
+    for name, value in excluded:
+        second = (_changed(subject, variant, name, value) for variant in tuple(accepted))
+        accepted += islice(filter(None, second), 1)
+    return accepted
+
+
+def _changed(subject: BackendUnderTest, case: Case, name: str, value: object) -> Case | None:
+    """A case with an attribute changed; None if the operation or the backend forbids it."""
+    with suppress(ArmpyError):  # the operation's rules forbid this value
+        operation = case.operation.with_attributes(**{name: value})
+        infos = [None if item is None else item.info for item in case.inputs]
+        unshaped = [info.with_shape(None) for info in case.outputs]
+        outputs = tuple(operation.infer(infos, unshaped))
+        variant = replace(case, operation=operation, outputs=outputs, expected=None)
+        if all(map(subject.support, subject.layers(variant.graph()))):
+            return variant
+    return None
 
 
 def _other_attributes(operation: Operation) -> Iterator[tuple[str, object]]:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import faulthandler
+import gc
 import os
 import select
 import signal
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import NoReturn
 
 import numpy as np
 
@@ -23,9 +28,13 @@ from armpy.testing.contract.networks import Bench, sample_bench, samples
 from armpy.testing.contract.protected_memory import protected
 from armpy.testing.process_state import ProcessState, captured_output
 
-_FORK_LIMIT_S = 20.0
+_FORK_LIMIT_S = 30.0
+_MOST_BYTES = 4000
+_END = "\0"
+"""Stands in front of what a child says in the end, and behind where it was before."""
+
 _FORKS = 2
-"""Attempts until a forked child counts as hanging: the machine may have other things to do."""
+"""Children that must fail one after the other: the machine may have other things to do."""
 
 
 def settings_stay(subject: BackendUnderTest) -> None:
@@ -156,11 +165,12 @@ def forked_children_answer_or_refuse(subject: BackendUnderTest) -> None:
     for bench, network_id in loaded:
         bench.run(runtime, network_id, "before a fork")
     for _ in range(_FORKS):
-        problem = _problem_in_child(lambda: _run_all(runtime, loaded))
-        if problem is not None:
+        end = _in_a_forked_child(lambda: _run_all(runtime, loaded))
+        if not end.text and not end.is_late:
             break
-    check(problem is not None, f"a forked child executes for more than {_FORK_LIMIT_S:.0f} s")
-    check(not problem, f"in a forked child: {problem}")
+    limit = f"a forked child executes for more than {_FORK_LIMIT_S:g} s"
+    check(not end.is_late, f"{limit}. {end.text}")
+    check(not end.text, f"in a forked child: {end.text}")
     for bench, network_id in loaded:
         bench.run(runtime, network_id, "after a fork")
         runtime.unload_network(network_id)
@@ -180,26 +190,70 @@ def _run_all(runtime: Runtime, loaded: list[tuple[Bench, int]]) -> str:
     return ""
 
 
-def _problem_in_child(action: Callable[[], str]) -> str | None:
-    """What an action returns in a forked child; None if it does not end in time."""
+@dataclass(frozen=True, slots=True)
+class _ChildEnd:
+    """End of a forked child.
+
+    Parameters
+    ----------
+    text : str
+        What was wrong; where the child was if it is late.
+    is_late : bool
+        Whether it did not end in time.
+    """
+
+    text: str
+    is_late: bool = False
+
+
+def _in_a_forked_child(action: Callable[[], str]) -> _ChildEnd:
+    """Run an action, which says what is wrong, in a forked child with a time limit."""
     reading, writing = os.pipe()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # some Pythons warn of forks beside threads
-        child = os.fork()
+    # Garbage of the parent may have finalizers that wait for threads, which a child has none of.
+    gc.collect()
+    gc.disable()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # some Pythons warn of forks beside threads
+            child = os.fork()
+    finally:
+        gc.enable()
     if child == 0:
-        code = 1
-        try:
-            os.write(writing, action().encode("utf-8", "replace")[:4000])
-            code = 0
-        finally:
-            os._exit(code)  # without what the parent does at its end
+        _be_the_child(action, writing)
     os.close(writing)
     try:
-        if not select.select([reading], [], [], _FORK_LIMIT_S)[0]:
+        text, is_late = _read_in_time(reading)
+        if is_late:
             os.kill(child, signal.SIGKILL)
-            return None
-        text = os.read(reading, 4000).decode("utf-8", "replace")
     finally:
         os.close(reading)
         _, status = os.waitpid(child, 0)
-    return text or ("" if status == 0 else f"it ends with status {status}")
+    where, has_ended, problem = text.partition(_END)
+    if has_ended or is_late:
+        return _ChildEnd(problem if has_ended else where, is_late)
+    return _ChildEnd(f"it ends with status {status}. {where}")
+
+
+def _be_the_child(action: Callable[[], str], writing: int) -> NoReturn:
+    """Write what an action returns, or where it is when half of the time has passed."""
+    code = 1
+    try:
+        gc.disable()
+        faulthandler.dump_traceback_later(_FORK_LIMIT_S / 2, file=writing)
+        text = action()
+        faulthandler.cancel_dump_traceback_later()
+        os.write(writing, (_END + text).encode("utf-8", "replace")[:_MOST_BYTES])
+        code = 0
+    finally:
+        os._exit(code)  # without what the parent does at its end
+
+
+def _read_in_time(reading: int) -> tuple[str, bool]:
+    """What a child writes until it ends, and whether it is late."""
+    found, end_s = b"", time.monotonic() + _FORK_LIMIT_S
+    while select.select([reading], [], [], max(0.0, end_s - time.monotonic()))[0]:
+        part = os.read(reading, _MOST_BYTES)
+        if not part:
+            return found.decode("utf-8", "replace"), False
+        found += part
+    return found.decode("utf-8", "replace"), True
