@@ -28,6 +28,8 @@ _OUTPUT = "contract/process/nothing-is-printed"
 _INPUTS = "contract/process/inputs-are-only-read"
 _FORKS = "contract/process/forked-children"
 _VARIABLE = "PLANTED_THREADS"
+_HAS_CORES = len(os.sched_getaffinity(0)) > 1 if hasattr(os, "sched_getaffinity") else False
+"""Whether a thread can be bound to fewer cores."""
 
 
 @contextmanager
@@ -193,7 +195,7 @@ SETTINGS: dict[str, Callable[[], object]] = {
     "locale": lambda: locale.setlocale(
         locale.LC_NUMERIC, "C.UTF-8" if locale.setlocale(locale.LC_NUMERIC) == "C" else "C"
     ),
-    **({"affinity": _pin, "other-affinity": _pin_others} if (os.cpu_count() or 1) > 1 else {}),
+    **({"affinity": _pin, "other-affinity": _pin_others} if _HAS_CORES else {}),
 }
 """What an execution changes."""
 

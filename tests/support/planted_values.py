@@ -288,7 +288,7 @@ VALUE_FAULTS: dict[str, Planted] = {
         _SOAK, lambda: Plain(Once(600, _spoil)), "in execution 600", soak=1000
     ),
     "soak/stalls-once": Planted(
-        _SOAK, lambda: Plain(Once(400, lambda _: time.sleep(0.5))), "The median", soak=500
+        _SOAK, lambda: Plain(Once(400, lambda _: time.sleep(1.0))), "The median", soak=500
     ),
 }
 """By name."""
