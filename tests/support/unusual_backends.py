@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
+from typing import Any  # handles, as `execute` takes them
 
 import numpy as np
 from armpy_reference.factory import ReferenceWorkloadFactory
@@ -44,7 +45,6 @@ from armpy.ops.operation import Array, OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy.types import DataType, DeviceType
 from tests.support import unusual_arithmetic as arithmetic
-from tests.support.breaking_memory import ExampleDeviceBackend, mappable_device
 from tests.support.fake_backends import (
     CompilingBackend,
     FakeBackend,
@@ -55,12 +55,13 @@ from tests.support.planted_growth import BoundedPool, LazyProgram
 from tests.support.unusual_memory import (
     BigEndianHandle,
     BlockedHandle,
+    MappableDevice,
     PaddedHandle,
+    Vectors,
     with_guarded_arenas,
     with_handles,
 )
 from tests.support.unusual_processes import in_child_process
-from tests.support.vector_backend import StrictVectors
 
 ID = "Unusual"
 
@@ -244,26 +245,6 @@ class Instances(WithManager):
         return Instances()
 
 
-class Vectors(StrictVectors):
-    """Declares alignment and padding of tensors, and uses both."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._operations = (ops.ElementwiseBinary, ops.Softmax)
-        self.seen = deque(maxlen=100)  # type: ignore[assignment]  # so that nothing grows
-
-
-class MappableDevice(ExampleDeviceBackend):
-    """A device whose memory others import and export; it has no options, as it is there already."""
-
-    def __init__(self) -> None:
-        super().__init__(mappable_device())
-
-    @property
-    def options(self) -> Sequence[BackendOption]:
-        return ()
-
-
 Compute = Callable[[Operation, WorkloadInfo, list[Array | None]], Sequence[Array]]
 
 
@@ -360,11 +341,27 @@ class _Logged(IWorkload):
         log.debug("done")
 
 
+class _Queue:
+    """A thread, and another one in a process that is forked, which has none."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._owner = 0
+        self._thread: ThreadPoolExecutor | None = None
+
+    def submit(self, work: Callable[[Handles, Outputs], None], *handles: Any) -> Future[None]:
+        """Let the thread do something after what it has to do already."""
+        with self._lock:
+            if self._thread is None or self._owner != os.getpid():
+                self._owner, self._thread = os.getpid(), ThreadPoolExecutor(1)
+            return self._thread.submit(work, *handles)
+
+
 @dataclass
 class _Queued(IWorkload):
     """Runs on a thread that does one thing after the other."""
 
-    queue: ThreadPoolExecutor
+    queue: _Queue
     right: IWorkload
 
     def execute(self, inputs: Handles, outputs: Outputs) -> None:
@@ -388,7 +385,7 @@ class _Fence(ICompletion):
 
 def _queued() -> IBackendInternal:
     """A device with a queue and fences."""
-    return Wrapping(partial(_Queued, ThreadPoolExecutor(1)), (ops.ElementwiseBinary, ops.Gather))
+    return Wrapping(partial(_Queued, _Queue()), (ops.ElementwiseBinary, ops.Gather))
 
 
 class OneLock(FakeBackend):

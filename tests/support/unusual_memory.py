@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections import deque
 from collections.abc import Sequence
 
 import numpy as np
 
+from armpy import ops
 from armpy.backend import (
+    BackendOption,
     HostTensorHandle,
     HostTensorHandleFactory,
     ITensorArena,
@@ -20,7 +23,9 @@ from armpy.backend import (
 from armpy.errors import BackendError
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
+from tests.support.breaking_memory import ExampleDeviceBackend, mappable_device
 from tests.support.planted_faults import Plain
+from tests.support.vector_backend import StrictVectors
 
 ROW_BYTES = 64
 CHANNELS = 8
@@ -173,3 +178,23 @@ class _GuardedFactory(HostTensorHandleFactory):
 def with_guarded_arenas(operations: Sequence[type]) -> OwnFactory:
     """A backend that finds out who writes beside its tensors."""
     return OwnFactory(_GuardedFactory(), operations)
+
+
+class Vectors(StrictVectors):
+    """Declares alignment and padding of tensors, and uses both."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._operations = (ops.ElementwiseBinary, ops.Softmax)
+        self.seen = deque(maxlen=100)  # type: ignore[assignment]  # so that nothing grows
+
+
+class MappableDevice(ExampleDeviceBackend):
+    """A device whose memory others import and export; it has no options, as it is there already."""
+
+    def __init__(self) -> None:
+        super().__init__(mappable_device())
+
+    @property
+    def options(self) -> Sequence[BackendOption]:
+        return ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from typing import NoReturn
 
@@ -401,6 +402,14 @@ def test_a_memory_manager_that_cannot_be_acquired_again_breaks_the_contract() ->
     backend = FakeBackend("Liar", OPERATIONS, memory_manager=Once())
     (text,) = contract_problems(backend, "memory/manager-can-be-used-again")
     assert "acquired twice" in text
+
+
+def test_answers_that_change_after_many_questions_break_the_contract() -> None:
+    number = itertools.count()
+    no = Support.no(ReasonCode.OPERATION, "the table of layers is full")
+    backend = Answering(lambda _: Support.yes() if next(number) < 100 else no)
+    (text,) = contract_problems(backend, "support/answers-do-not-change")
+    assert "the table of layers is full" in text
 
 
 def test_a_filter_that_selects_nothing_is_an_error() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from armpy.backend import OptionScope, PreparationRequest, ReasonCode, Support
@@ -10,6 +10,7 @@ from armpy.backend.options import default_options
 from armpy.graph import Layer
 from armpy.graph.network import Network
 from armpy.ops.operation import Operation
+from armpy.plugins.proxy.guard import BackendProxy
 from armpy.tensor import Shape, TensorInfo
 from armpy.testing.backend_under_test import BackendUnderTest, layers_of
 from armpy.testing.cases import operation_cases
@@ -44,12 +45,29 @@ def answers_have_reasons(subject: BackendUnderTest) -> None:
 
 
 def answers_do_not_change(subject: BackendUnderTest) -> None:
-    """The same question has the same answer, also from another support object."""
-    for layer in _layers():
-        first, second = subject.raw_support(layer), subject.raw_support(layer)
+    """The same question has the same answer, after other questions and from another instance."""
+    layers = _layers()
+    first = {layer: subject.raw_support(layer) for layer in layers}
+    _check_same(first, {layer: subject.raw_support(layer) for layer in reversed(layers)})
+    another = subject.another_instance()
+    if another is not None:
+        support = BackendProxy(another).get_layer_support(PreparationRequest())
+        answers = {
+            layer: support.is_layer_supported(
+                layer.operation, layer.input_infos, layer.output_infos
+            )
+            for layer in layers
+        }
+        _check_same(first, answers)
+
+
+def _check_same(first: Mapping[Layer, object], second: Mapping[Layer, object]) -> None:
+    """Raise a `ViolationError` unless each layer has the same answer twice."""
+    for layer, answer in first.items():
         check(
-            first == second,
-            f"the answer about {describe(layer.operation)} changes: {first!r}, then {second!r}",
+            answer == second[layer],
+            f"the answer about {describe(layer.operation)} changes: {answer!r}, then "
+            f"{second[layer]!r}",
         )
 
 
