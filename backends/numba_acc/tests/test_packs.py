@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import logging
 import os
+import struct
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -23,7 +25,7 @@ from armpy_numba_acc.machine.processors.targets import (
     runs_on,
 )
 from armpy_numba_acc.native import elf
-from armpy_numba_acc.store import keys, packs
+from armpy_numba_acc.store import keys, objects, packs
 from armpy_numba_acc.store.objects import object_codes
 from armpy_numba_acc.store.packs import about_kernels, packed_code, why_not
 
@@ -253,6 +255,46 @@ def test_code_of_another_architecture_is_compiled_anew(folder: Path, place: int,
     )
     assert (ended.returncode, ended.stdout) == (0, "loaded\n")
     assert ended.stderr.count("1 kernels are compiled anew") == is_foreign
+
+
+def _cut(length: int, code: bytes) -> bytes:
+    return code[:length]
+
+
+def _changed(place: int, form: str, value: int, code: bytes) -> bytes:
+    changed = bytearray(code)
+    struct.pack_into(form, changed, place, value)
+    return bytes(changed)
+
+
+def _with_section_outside(code: bytes) -> bytes:
+    (sections,) = struct.unpack_from("<Q", code, 40)
+    return _changed(sections + 2 * 64 + 24, "<Q", 1 << 40, code)
+
+
+DAMAGE: dict[str, Callable[[bytes], bytes]] = {
+    "header alone": partial(_cut, 64),
+    "half": lambda code: code[: len(code) // 2],
+    "size of sections": partial(_changed, 58, "<H", 0),
+    "place of sections": partial(_changed, 40, "<Q", 1 << 40),
+    "number of sections": partial(_changed, 60, "<H", 60_000),
+    "names of sections": partial(_changed, 62, "<H", 99),
+    "section outside": _with_section_outside,
+}
+
+
+@pytest.mark.skipif(not elf.can_load(), reason="only Linux's object files are checked")
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_damaged_code_of_a_pack_is_compiled_anew(
+    folder: Path, damage: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    kernel = Kernel("reduce", ("sum", "f32", "columns"))
+    code = DAMAGE[damage](build_kernel(kernel, ISA))
+    write_pack(folder / "host.kernels", "NumbaAcc", about(), {kernel.symbol: code})
+    monkeypatch.setattr(llvm, "load_by_llvm", None)  # which damaged code would end with a signal
+    monkeypatch.setattr(objects, "_ADDRESSES", {})
+    assert objects.kernel_addresses([kernel], ISA)[kernel]
+    assert "1 kernels are compiled anew" in caplog.text
 
 
 @pytest.mark.skipif(not elf.can_load(), reason="only Linux's object files are checked")

@@ -18,13 +18,16 @@ _log = logging.getLogger("armpy.NumbaAcc")
 _LOCK = threading.Lock()
 
 
-def load_objects(objects: Mapping[str, bytes]) -> dict[str, int]:
+def load_objects(objects: Mapping[str, bytes], *, are_compiled_here: bool = True) -> dict[str, int]:
     """Load object files.
 
     Parameters
     ----------
     objects : mapping of str to bytes
         By the name of the one function that each defines.
+    are_compiled_here : bool
+        Whether LLVM may load what this package's own loader does not support. Code from files may
+        be damaged, with which LLVM ends the process.
 
     Returns
     -------
@@ -36,6 +39,8 @@ def load_objects(objects: Mapping[str, bytes]) -> dict[str, int]:
     BackendUnavailableError
         If LLVM would have to load them and is not installed, or if an object is for another
         architecture.
+    UnsupportedError
+        If the own loader does not support code that was not compiled here.
     """
     with _LOCK:
         reason = "code of this system is loaded by LLVM"
@@ -43,6 +48,8 @@ def load_objects(objects: Mapping[str, bytes]) -> dict[str, int]:
             try:
                 return elf.load(objects)
             except elf.UnsupportedError as error:
+                if not are_compiled_here:
+                    raise
                 reason = str(error)
                 _check_architectures(objects)
                 _log.info("LLVM has to load the kernels: %s", error)
@@ -70,6 +77,15 @@ def why_foreign(code: bytes) -> str:
     except elf.UnsupportedError as error:
         return str(error)
     return "" if architecture == own else f"it is for {architecture}, and this is {own}"
+
+
+def why_unsupported(name: str, code: bytes) -> str:
+    """Reason why the own loader does not support an object file; empty if it does."""
+    try:
+        elf.link({name: code})
+    except elf.UnsupportedError as error:
+        return str(error)
+    return ""
 
 
 def _check_architectures(objects: Mapping[str, bytes]) -> None:

@@ -61,10 +61,23 @@ def kernel_addresses(
         missing = [k for k in dict.fromkeys(kernels) if (isa.key, k) not in _ADDRESSES]
         if missing:
             codes = _without_foreign(object_codes(missing, isa, num_processes), isa)
-            addresses = native.load_objects({kernel.symbol: code for kernel, code in codes.items()})
+            addresses = _loaded(codes, isa)
             for kernel in missing:
                 _ADDRESSES[isa.key, kernel] = addresses[kernel.symbol]
         return {kernel: _ADDRESSES[isa.key, kernel] for kernel in kernels}
+
+
+def _loaded(codes: Mapping[Kernel, bytes], isa: Isa) -> dict[str, int]:
+    """The addresses by symbol; what the own loader does not support is compiled anew."""
+    objects = {kernel.symbol: code for kernel, code in codes.items()}
+    try:
+        return native.load_objects(objects, are_compiled_here=False)
+    except native.UnsupportedError as error:
+        reasons = {kernel: native.why_unsupported(kernel.symbol, codes[kernel]) for kernel in codes}
+        damaged = [kernel for kernel in codes if reasons[kernel]] or [*codes]
+        reason = f"the code of '{damaged[0].symbol}' cannot be used: {reasons[damaged[0]] or error}"
+    anew = _compiled_anew(damaged, isa, reason)
+    return native.load_objects(objects | {kernel.symbol: code for kernel, code in anew.items()})
 
 
 def _without_foreign(codes: Mapping[Kernel, bytes], isa: Isa) -> dict[Kernel, bytes]:
@@ -74,10 +87,15 @@ def _without_foreign(codes: Mapping[Kernel, bytes], isa: Isa) -> dict[Kernel, by
     if not foreign:
         return {**codes}
     reason = f"the code of '{foreign[0].symbol}' cannot be used: {reasons[foreign[0]]}"
+    return {**codes, **_compiled_anew(foreign, isa, reason)}
+
+
+def _compiled_anew(kernels: Sequence[Kernel], isa: Isa, reason: str) -> dict[Kernel, bytes]:
+    """Object codes in the place of ones that cannot be used for some reason."""
     if missing := missing_compiler():
         raise BackendUnavailableError(missing, where="NumbaAcc", actual=reason)
-    _log.warning("%d kernels are compiled anew: %s", len(foreign), reason)
-    return {**codes, **{kernel: _compiled(kernel, isa) for kernel in foreign}}
+    _log.warning("%d kernels are compiled anew: %s", len(kernels), reason)
+    return {kernel: _compiled(kernel, isa) for kernel in kernels}
 
 
 def object_codes(
