@@ -59,16 +59,24 @@ def check_outputs(outputs: Mapping[str, str | None], inputs: Iterable[str | None
     click.UsageError
         If one does.
     """
-    taken = {os.path.realpath(path): "is read from" for path in inputs if path is not None}
+    taken = {_place(path): "is read from" for path in inputs if path is not None}
     for option, path in outputs.items():
         if path is None or (os.path.exists(path) and not os.path.isfile(path)):
             continue  # such as /dev/null
-        place = os.path.realpath(path)
+        place = _place(path)
         if place in taken:
             raise click.UsageError(
                 f"{option} {path}: this file {taken[place]}; give another name to write to."
             )
         taken[place] = f"is what {option} writes"
+
+
+def _place(path: str) -> str:
+    """Where a path leads; the path itself if the working directory was deleted."""
+    try:
+        return os.path.realpath(path)
+    except FileNotFoundError:  # of the working directory; other missing parts are no error
+        return path
 
 
 EXIT_PROBLEMS = 1

@@ -21,6 +21,7 @@ class NonMaxSuppression(Operation):
     Attributes
     ----------
     max_boxes_per_class : int
+        None are chosen if it is negative.
     iou_threshold : float
         Share of the area of two boxes together, from 0 to 1; boxes that have more of it in
         common with a better one are left out.

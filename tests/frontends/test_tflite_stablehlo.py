@@ -99,6 +99,16 @@ def test_functions_of_windows_that_are_not_one_known_operator_are_refused(
         parse_tflite(file)
 
 
+def test_windows_that_fit_nowhere_give_no_elements_however_large_they_are() -> None:
+    names = ("window_strides", "base_dilations", "window_dilations")
+    options: dict[str, OptionValue] = {name: vector(1) for name in names}
+    options |= {"window_dimensions": vector(1 << 61), "padding": vector(0, 0)}
+    options["body_subgraph_index"] = 1
+    file = model_of("STABLEHLO_REDUCE_WINDOW", options, [(4,), ()], ["FLOAT32"] * 2, ("ADD",))
+    model = armpy.load(file, backends=["CpuRef"])
+    assert model(np.ones(4, np.float32), np.zeros((), np.float32)).shape == (0,)
+
+
 @pytest.mark.parametrize("sizes", [vector(0), vector(2, 2), vector(-1)])
 def test_windows_without_elements_or_of_another_rank_are_refused(
     sizes: npt.NDArray[np.int64],

@@ -134,6 +134,21 @@ def test_a_digest_of_a_pipe_is_refused_without_waiting(tmp_path: Path) -> None:
             content_digest(os.fspath(path))
 
 
+@pytest.mark.parametrize("name", ["a\0b", "\ud800"])
+def test_a_name_that_no_file_can_have_is_not_looked_up(name: str) -> None:
+    assert model_cache.cached_path(LoadRequest(name, LoadOptions())) is None
+
+
+def test_a_model_loads_where_the_working_directory_was_deleted(
+    digits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert armpy.load(digits, backends=["CpuRef"])(image()).shape == (1, 10)
+
+
 def test_a_model_larger_than_any_entry_is_not_read_for_its_name(
     digits: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -200,12 +200,30 @@ def test_a_public_key_may_be_a_file_or_bytes_or_text(key_file: Path, tmp_path: P
         ("ed25519:AAAA", r"32 bytes that are not all zero; got 3 bytes"),
         ("ed25519:é", r"44 characters of 32 bytes in Base64"),
         ("absent.pem", r"absent\.pem: the key cannot be read: No such file"),
+        ("a\0b", r"the key cannot be read: embedded null byte"),
+        ("\ud800", r"the key cannot be read: .*surrogates not allowed"),
+        ("/dev/zero", r"Expected a regular file of at most 65536 bytes; got no regular file"),
         (7, r"PEM file's path, 32 bytes, or the text ed25519:BASE64; got 7"),
     ],
 )
 def test_what_is_no_public_key_is_refused(given: object, message: str) -> None:
     with pytest.raises(InvalidArgumentError, match=message):
         read_public_key(given)  # type: ignore[arg-type]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no FIFOs")
+def test_a_fifo_is_no_public_key(tmp_path: Path) -> None:
+    path = tmp_path / "key.pem"
+    os.mkfifo(path)
+    with pytest.raises(InvalidArgumentError, match="got no regular file"):
+        read_public_key(path)
+
+
+def test_a_long_file_is_no_public_key(tmp_path: Path) -> None:
+    path = tmp_path / "key.pem"
+    path.write_bytes(bytes((1 << 16) + 1))
+    with pytest.raises(InvalidArgumentError, match="got more than 65536 bytes"):
+        read_public_key(path)
 
 
 def test_a_private_key_is_no_trusted_key(key_file: Path) -> None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import base64
 import binascii
 import os
+import stat
 from collections.abc import Iterable
 from types import ModuleType
 from typing import NamedTuple, TypeAlias
@@ -36,6 +37,7 @@ NO_SIGNATURE = bytes(SIGNATURE_BYTES)
 _PURPOSE = b"armpy prepared file 2\0"
 _TEXT = "ed25519:"
 _PUBLIC_SUFFIX = ".pub"
+_MOST_KEY_BYTES = 1 << 16
 _INSTALL = "Run: pip install 'armpy[sign]'"
 
 
@@ -230,12 +232,21 @@ def _read_public_file(path: str) -> bytes:
     fix = f"{_INSTALL}, or give the key as {_TEXT}BASE64"
     ed25519 = _ed25519(f"the key {path} is read", fix)
     try:
-        with open(path, "rb") as file:
+        # A FIFO without a writer would be waited for.
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+        with open(handle, "rb") as file:
             # Of what was opened and is read, not of what the path may lead to a moment later.
-            reason = why_exposed(path, os.fstat(file.fileno()))
-            text = file.read()
-    except OSError as error:
-        raise _bad_key(path, f"the key cannot be read: {error.strerror}") from error
+            info = os.fstat(handle)
+            reason = why_exposed(path, info)
+            is_file = stat.S_ISREG(info.st_mode)
+            text = file.read(_MOST_KEY_BYTES + 1) if is_file else b""
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise _bad_key(path, f"the key cannot be read: {why}") from error
+    if not is_file or len(text) > _MOST_KEY_BYTES:
+        actual = f"more than {_MOST_KEY_BYTES} bytes" if is_file else "no regular file"
+        expected = f"a regular file of at most {_MOST_KEY_BYTES} bytes"
+        raise _bad_key(path, "the key cannot be read", expected, actual)
     if reason:
         raise _bad_key(path, f"the key cannot be trusted, as others can change it: {reason}")
     try:

@@ -41,3 +41,11 @@ def test_many_boxes_are_chosen_as_one_by_one(size: float, limit: int) -> None:
         for box in one_by_one(boxes[0], scores[0, label], limit, 0.3)
     ]
     assert [tuple(row) for row in found.tolist()] == expected
+
+
+@pytest.mark.parametrize("limit", [0, -1, -(1 << 63)])
+def test_a_limit_below_one_chooses_no_boxes(limit: int) -> None:
+    boxes = np.array([[[0, 0, 1, 1], [0, 0, 1, 2]]], np.float32)
+    scores = np.ones((1, 1, 2), np.float32)
+    (found,) = run_operation(NonMaxSuppression(limit, 0.3), [tensor(boxes), tensor(scores)])
+    assert found.shape == (0, 3)

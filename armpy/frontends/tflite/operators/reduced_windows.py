@@ -79,7 +79,9 @@ def _reduced(
         count = max((length - (size - 1) * dilation - 1) // stride + 1, 0)
         if size == 1 and count == length:
             continue
-        places = np.add.outer(np.arange(count) * stride, np.arange(size) * dilation)
+        # Where no window fits, the number of its places, which the model chooses, may be any.
+        num_places = size if count else 1
+        places = np.add.outer(np.arange(count) * stride, np.arange(num_places) * dilation)
         value = parts.layer(Gather(axis), value, parts.constant(places))
         value = parts.layer(Reduce(function, (axis + 1,)), value)
     made = parts.layer(_PAIRS[function], value, initial)

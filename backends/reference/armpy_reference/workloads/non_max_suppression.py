@@ -41,7 +41,7 @@ class NonMaxSuppressionWorkload(ReferenceWorkload[NonMaxSuppression]):
         order = np.argsort(-scores, kind="stable")
         if operation.score_threshold is not None:
             order = order[scores[order] > np.float32(operation.score_threshold)]
-        limit = min(operation.max_boxes_per_class, len(order))
+        limit = max(min(operation.max_boxes_per_class, len(order)), 0)
         corners, chosen = corners[order], np.empty(limit, np.int64)
         areas = np.prod(corners[:, 1] - corners[:, 0], axis=1)
         count = 0
