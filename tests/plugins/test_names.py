@@ -54,6 +54,11 @@ def named(name: str, base: type = FakeBackend, *, as_property: bool = False) -> 
         ("backend_context", "create_backend_context"),
         ("workload_factory", "create_workload_factory"),
         ("optimise_subgraph", "optimize_subgraph_view"),
+        # A plural for a singular, and the reverse
+        ("layer_supports", "get_layer_support"),
+        ("memory_managers", "create_memory_manager"),
+        ("get_capability", "get_capabilities"),
+        ("get_option", "options"),
     ],
 )
 def test_what_was_meant_for_the_contract_is_named(name: str, meant: str) -> None:
@@ -125,7 +130,9 @@ def test_words_of_their_own_are_left_alone(interface: str, name: str) -> None:
     assert why_misnamed(named(name, base, as_property=name.endswith("d"))) == ""
 
 
-@pytest.mark.parametrize("name", ["tune", "kernel_cache", "optimize", "create_context", "queue"])
+@pytest.mark.parametrize(
+    "name", ["tune", "kernel_cache", "optimize", "create_context", "queue", "device", "program"]
+)
 def test_a_vendors_own_methods_are_nobodys_business(name: str) -> None:
     assert why_misnamed(named(name)) == ""
     assert why_misnamed(named(name, as_property=True)) == ""

@@ -114,13 +114,17 @@ def _nearest(name: str, members: Mapping[str, tuple[str, bool]], is_method: bool
 
     Notes
     -----
-    Properties stand for getters, and getters for properties, where their words are equal.
+    Properties stand for getters, and getters for properties, where their words are equal; a plural
+    stands for its singular, and the reverse.
     Misspelt names are compared with members of the same kind: ``closed`` beside ``close`` is a
     name of its own.
     """
     words = _words(name)
     plain = _plain(name)
     for key, (member, _) in members.items():
+        # A single word, such as `device`, may be a name of the vendor's own.
+        if "_" in name and _singular(words) == _singular(_words(member)):
+            return member
         if words == _words(member) or _is_swapped(words, _words(member)) or _is_swapped(plain, key):
             return member
     same_kind = [key for key, (_, is_routine) in members.items() if is_routine == is_method]
@@ -132,6 +136,11 @@ def _nearest(name: str, members: Mapping[str, tuple[str, bool]], is_method: bool
 def _words(name: str) -> str:
     """A name without the prefix of getters, in American spelling and as `_plain`."""
     return _plain(_PREFIX.sub("", name, count=1))
+
+
+def _singular(words: str) -> str:
+    """Words as `_words` gives them without the ending of a plural."""
+    return f"{words[:-3]}y" if words.endswith("ies") else words.removesuffix("s")
 
 
 def _is_swapped(name: str, member: str) -> bool:
