@@ -80,7 +80,10 @@ def cached_path(request: LoadRequest) -> str | None:
             return None
         contents = content_digest(name)
         folder = os.path.join(cache_folder(), FOLDER)
-    except (OSError, RuntimeError):
+        environment = environment_digest(request.installed)
+    except (OSError, RuntimeError, ValueError):
+        # No such file, a name that no file can have, or a deleted working directory: loading
+        # without the cache succeeds, or says what is wrong.
         return None
     affinity = getattr(os, "sched_getaffinity", None)
     cores = sorted(affinity(0)) if affinity is not None else os.cpu_count()
@@ -88,7 +91,7 @@ def cached_path(request: LoadRequest) -> str | None:
     ending = os.path.splitext(name)[1].lower()  # tells the front-end where contents do not
     parts = (contents, ending, asked, __version__, sys.version, machine, choices_state())
     digest = sha256(repr(parts).encode(errors="surrogatepass"))
-    digest.update(environment_digest(request.installed))
+    digest.update(environment)
     return os.path.join(folder, f"{digest.hexdigest()[:32]}{SUFFIX}")
 
 
