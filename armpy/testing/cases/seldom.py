@@ -175,7 +175,7 @@ def _ranges() -> Iterator[CaseTemplate]:
     yield CaseTemplate("mean-of-many", mean, ((3, 600),), of(DataType.QASYMM_S8), (_largest,))
 
 
-def _around_a_thousand(rng: np.random.Generator, info: TensorInfo) -> Array:
+def _around_4096(rng: np.random.Generator, info: TensorInfo) -> Array:
     """Numbers that differ little, for what they are."""
     return stored(4096 + rng.integers(-8, 9, info.known_shape) / 8, info)
 
@@ -183,4 +183,5 @@ def _around_a_thousand(rng: np.random.Generator, info: TensorInfo) -> Array:
 def _far_from_zero() -> Iterator[CaseTemplate]:
     """Means that are large beside how numbers differ from them."""
     normalization = LayerNormalization()
-    yield CaseTemplate("far-from-0", normalization, ((3, 40), None), _FLOAT, (_around_a_thousand,))
+    # The mean of 32 eighths is a float32: to round that of 40 would move all results by 3e-4.
+    yield CaseTemplate("far-from-0", normalization, ((3, 32), None), _FLOAT, (_around_4096,))
