@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 
@@ -35,6 +36,8 @@ _LONG_S, _LIMIT_S, _LATE_S = 1.0, 0.1, 0.6
 """What a loop takes that is to be stopped, after how long, and when that is too late."""
 
 _FEW_TURNS, _MOST_TURNS = 200, 2**30
+_TRIES = 3
+"""Executions of a short loop, of which one has to end in time."""
 
 
 def is_taken(subject: BackendUnderTest, graph: Graph) -> bool:
@@ -116,8 +119,17 @@ def loops_stop_at_their_time_out(subject: BackendUnderTest) -> None:
         feeds = _of_turns(_FEW_TURNS)
         right = subject.expected(graph, feeds)
         when = f"after a loop was stopped {number_of_run + 1} times"
-        Bench(graph, feeds, right).run(strict, network_id, when)
+        _run_short(Bench(graph, feeds, right), strict, network_id, when)
     strict.unload_network(network_id)
+
+
+def _run_short(bench: Bench, runtime: Runtime, network_id: int, when: str) -> None:
+    """Execute a loop that ends in time, unless other programs keep the processor for long."""
+    for _ in range(_TRIES - 1):
+        with suppress(ExecutionTimeoutError):
+            bench.run(runtime, network_id, when)
+            return
+    bench.run(runtime, network_id, when)
 
 
 def _of_turns(count: int) -> dict[str, Array]:
