@@ -29,6 +29,7 @@ ELSEWHERE = {
 NOT_RUN = {
     "installs from a package index, which .ci/run does": 8,
     "is of contract 1.x": 1,
+    "needs tracefs, perf and the rights to use them": 1,
     "needs an engine, with which tests/serving runs the same": 9,
     "runs the tests, as .ci/run does": 2,
     "takes minutes": 2,

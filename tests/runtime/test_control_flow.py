@@ -327,7 +327,7 @@ class TestMemory:
         assert peak - before < 50_000
 
     def test_plans_of_a_growing_loop_are_kept_to_a_number(self) -> None:
-        model = Model(growing(60), runtime_of(plan_cache_size=3))
+        model = Model(growing(60), runtime_of(plan_cache_size=3, loop_timeout_s=None))
         model(ints(0), floats(0))
         inner = loaded(model)._inner_networks("", set())
         # The condition reads the counter only.

@@ -48,14 +48,18 @@ def _less_telling(subject: BackendUnderTest, name: str) -> Iterator[Case]:
     """Passing cases with some answer that changes somewhere."""
     cases = (c for c in operation_cases() if c.operation.name == name and is_small(c))
     for case in islice((c for c in cases if _is_usable(subject, c)), _MOST_TRIES):
-        benches = unlike_benches(subject, case)
-        if benches is None or examine(subject, case).result.outcome is not Outcome.PASSED:
+        if unlike_benches(subject, case) is None:
             continue
-        network_id = subject.runtime.load_network(case.graph())
+        verdict = examine(subject, case)
+        # A backend that takes no single layer passes a case of several.
+        benches = unlike_benches(subject, verdict.case)
+        if benches is None or verdict.result.outcome is not Outcome.PASSED:
+            continue
+        network_id = subject.runtime.load_network(verdict.case.graph())
         try:
             for bench in benches:
                 bench.run(subject.runtime, network_id, "with other inputs")
-            yield case
+            yield verdict.case
         except ViolationError:  # a wrong answer is the operation cases' business
             continue
         finally:
