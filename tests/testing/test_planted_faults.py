@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import mmap
+import os
 from collections.abc import Sequence
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +16,7 @@ from armpy.testing import CaseResult, Outcome
 from armpy.testing.backend_under_test import BackendUnderTest, layers_of
 from armpy.testing.conformance import cases_for
 from armpy.testing.contract.every_operation import one_of_each
+from armpy.testing.contract.growth import resident_bytes
 from armpy.testing.contract.networks import samples, with_constants
 from armpy.testing.contract.telling import telling_cases
 from tests.support.lying_backends import options_for
@@ -91,6 +95,34 @@ def test_a_forked_child_that_hangs_is_found(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr("armpy.testing.contract.process._FORK_LIMIT_S", 0.2)
     planted = HANGING_IN_A_CHILD
     results = judged(planted.make(), planted.area, stops=True)
+    assert planted.said in results[-1].text
+
+
+def test_pages_of_files_are_no_growth(tmp_path: Path) -> None:
+    size = 1 << 24
+    path = tmp_path / "large"
+    path.write_bytes(bytes(size))
+    before = resident_bytes()
+    mapped = np.memmap(path, np.uint8, "r")
+    assert not mapped[:: 1 << 12].any()  # reads all pages
+    assert resident_bytes() - before < size // 4
+    with mmap.mmap(-1, size) as kept:  # new memory, which an array would not need
+        kept[:: 1 << 12] = bytes([1]) * (size >> 12)
+        assert resident_bytes() - before > size // 2
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no forks")
+def test_a_forked_child_is_watched_beside_many_open_files() -> None:
+    resource = pytest.importorskip("resource")
+    if resource.getrlimit(resource.RLIMIT_NOFILE)[0] < 1500:
+        pytest.skip("the system allows fewer files")
+    files = [os.open(os.devnull, os.O_RDONLY) for _ in range(1100)]
+    try:
+        planted = EVERY_FAULT["manners/wrong-in-a-child"]
+        results = judged(planted.make(), planted.area, stops=True)
+    finally:
+        for file in files:
+            os.close(file)
     assert planted.said in results[-1].text
 
 

@@ -26,8 +26,10 @@ _SETTLING_ROUNDS = 3
 _PAUSE_S = 0.1
 """Between the first rounds, and longer each time: other threads may be at work for a while."""
 
-_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 _PROCESS = Path("/proc/self")
+_KINDS = ("RssAnon", "RssShmem", "VmSwap")
+"""Kinds of memory in the process's status, in KiB."""
+
 _NOISE_BYTES = 1 << 19
 """Resident memory that comes and goes without a leak."""
 
@@ -189,7 +191,12 @@ def _num_children() -> int:
 
 
 def resident_bytes() -> int:
-    """Memory of the process; 0 if the system does not say."""
+    """Memory of the process without pages of files; 0 if the system does not say.
+
+    Pages of files, such as those of libraries, come and go as the system likes.
+    """
     with suppress(OSError):
-        return int((_PROCESS / "statm").read_text("ascii").split()[1]) * _PAGE_BYTES
+        lines = (_PROCESS / "status").read_text("ascii", "replace").splitlines()
+        sizes = dict(line.split(":", 1) for line in lines if ":" in line)
+        return sum(int(sizes[name].split()[0]) << 10 for name in _KINDS if name in sizes)
     return 0
