@@ -215,8 +215,8 @@ def _reductions() -> Iterator[CaseTemplate]:
 def _half_precision_sums() -> Iterator[CaseTemplate]:
     """Sums of float16 that are a hundredth too small where each step is rounded to float16."""
     for operation, shapes in (
-        (FullyConnected(), ((4, 300), (3, 300))),
-        (Convolution2d(), ((4, 3, 3, 32), (3, 3, 3, 32))),
+        (FullyConnected(), ((4, 300), (3, 300), None)),
+        (Convolution2d(), ((4, 3, 3, 32), (3, 3, 3, 32), None)),
         (BatchMatMul(), ((2, 4, 300), (2, 300, 3))),
         (Reduce(ReduceOperation.SUM, (1,)), ((4, 300),)),
     ):
