@@ -39,6 +39,7 @@ INTEGERS = [
 """Models of integers, whose outputs both backends agree on."""
 
 UNACCELERATED = {
+    "operators__hashtable",  # of strings
     "operators__op_BITCAST",
     "operators__op_CONV_3D_TRANSPOSE",
     "operators__op_UNIQUE",
