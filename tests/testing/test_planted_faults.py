@@ -16,7 +16,7 @@ from armpy.testing import CaseResult, Outcome
 from armpy.testing.backend_under_test import BackendUnderTest, layers_of
 from armpy.testing.conformance import cases_for
 from armpy.testing.contract.every_operation import one_of_each
-from armpy.testing.contract.growth import resident_bytes
+from armpy.testing.contract.growth import memory_bytes
 from armpy.testing.contract.networks import samples, with_constants
 from armpy.testing.contract.telling import telling_cases
 from tests.support.lying_backends import options_for
@@ -102,13 +102,13 @@ def test_pages_of_files_are_no_growth(tmp_path: Path) -> None:
     size = 1 << 24
     path = tmp_path / "large"
     path.write_bytes(bytes(size))
-    before = resident_bytes()
+    before = memory_bytes()
     mapped = np.memmap(path, np.uint8, "r")
     assert not mapped[:: 1 << 12].any()  # reads all pages
-    assert resident_bytes() - before < size // 4
+    assert memory_bytes() - before < size // 4
     with mmap.mmap(-1, size) as kept:  # new memory, which an array would not need
         kept[:: 1 << 12] = bytes([1]) * (size >> 12)
-        assert resident_bytes() - before > size // 2
+        assert memory_bytes() - before > size // 2
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no forks")

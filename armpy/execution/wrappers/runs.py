@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import NamedTuple
 
 from armpy.backend import Cancellation, cancellable, current_cancellation
@@ -191,38 +192,17 @@ def in_places(runs: Runs, places: ExecutionPlaces, *, is_profiled: bool) -> Runs
     is_profiled : bool
         Whether waits are recorded in the profile.
     """
-    run, bind = runs
     lock = WatchedLock(places, "a place of the network") if is_profiled else places
 
-    def run_in_place(
-        sources: Sequence[Array],
-        results: Targets | None = None,
-        cancellation: Cancellation | None = None,
-    ) -> list[Array]:
+    @contextmanager
+    def place(cancellation: Cancellation | None) -> Iterator[None]:
         acquire(lock, cancellation)
         try:
-            return run(sources, results, cancellation)
+            yield
         finally:
             lock.release()
 
-    if bind is None:
-        return Runs(run_in_place)
-
-    def bind_in_place(
-        sources: Sequence[Array], results: Targets
-    ) -> Callable[[], Sequence[Array] | None]:
-        execute = bind(sources, results)
-
-        def execute_in_place() -> Sequence[Array] | None:
-            acquire(lock, current_cancellation())
-            try:
-                return execute()
-            finally:
-                lock.release()
-
-        return execute_in_place
-
-    return Runs(run_in_place, bind_in_place)
+    return _within(runs, place)
 
 
 def traced(runs: Runs, number: int) -> Runs:
@@ -234,29 +214,36 @@ def traced(runs: Runs, number: int) -> Runs:
     number : int
         Of the loaded network.
     """
-    run, bind = runs
     name = f"armpy execute network {number}"
+    return _within(runs, lambda _: trace_section(name))
 
-    def run_traced(
+
+def _within(
+    runs: Runs, context: Callable[[Cancellation | None], AbstractContextManager[None]]
+) -> Runs:
+    """Execute in a context, which is made for each execution from its cancellation."""
+    run, bind = runs
+
+    def run_within(
         sources: Sequence[Array],
         results: Targets | None = None,
         cancellation: Cancellation | None = None,
     ) -> list[Array]:
-        with trace_section(name):
+        with context(cancellation):
             return run(sources, results, cancellation)
 
     if bind is None:
-        return Runs(run_traced)
+        return Runs(run_within)
 
-    def bind_traced(
+    def bind_within(
         sources: Sequence[Array], results: Targets
     ) -> Callable[[], Sequence[Array] | None]:
         execute = bind(sources, results)
 
-        def execute_traced() -> Sequence[Array] | None:
-            with trace_section(name):
+        def execute_within() -> Sequence[Array] | None:
+            with context(current_cancellation()):
                 return execute()
 
-        return execute_traced
+        return execute_within
 
-    return Runs(run_traced, bind_traced)
+    return Runs(run_within, bind_within)

@@ -165,7 +165,7 @@ def _gauge() -> dict[str, int]:
         "threads": _num_entries("task"),
         "child processes": _num_children(),
         "bytes": tracemalloc.get_traced_memory()[0],
-        "bytes of the process": resident_bytes(),
+        "bytes of the process": memory_bytes(),
     }
 
 
@@ -190,7 +190,7 @@ def _num_children() -> int:
     return found
 
 
-def resident_bytes() -> int:
+def memory_bytes() -> int:
     """Memory of the process without pages of files; 0 if the system does not say.
 
     Pages of files, such as those of libraries, come and go as the system likes.
