@@ -139,7 +139,7 @@ GROWTH_FAULTS: dict[str, Planted] = {
         lambda: KeepsRuntimes(lambda: os.posix_spawn("/bin/true", ["true"], {})),
         "child processes",
     ),
-    "growth/arenas": Planted(_ARENAS, lambda: with_arenas(KeepsHostCopies), "bytes of the process"),
+    "growth/arenas": Planted(_ARENAS, lambda: with_arenas(KeepsHostCopies), "bytes"),
 }
 """By name."""
 

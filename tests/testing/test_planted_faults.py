@@ -16,7 +16,7 @@ from armpy.testing import CaseResult, Outcome
 from armpy.testing.backend_under_test import BackendUnderTest, layers_of
 from armpy.testing.conformance import cases_for
 from armpy.testing.contract.every_operation import one_of_each
-from armpy.testing.contract.growth import memory_bytes
+from armpy.testing.contract.growth import heap_bytes, memory_bytes
 from armpy.testing.contract.networks import samples, with_constants
 from armpy.testing.contract.telling import telling_cases
 from tests.support.lying_backends import options_for
@@ -135,6 +135,17 @@ def test_memory_that_was_freed_before_does_not_hide_growth() -> None:
     results = judged(planted.make(), planted.area, stops=True)
     assert results[-1].outcome.is_bad
     assert last.all()
+
+
+def test_growth_is_found_in_memory_that_was_resident_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if not heap_bytes():
+        pytest.skip("the C library does not say what it handed out")
+    monkeypatch.setattr("armpy.testing.contract.growth.memory_bytes", lambda: 1 << 30)
+    planted = GROWTH_FAULTS["growth/weights-per-load"]
+    results = judged(planted.make(), planted.area, stops=True)
+    assert "bytes of the C library's heap" in results[-1].text
 
 
 AREAS = (

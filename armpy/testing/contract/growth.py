@@ -33,10 +33,27 @@ _KINDS = ("RssAnon", "RssShmem", "VmSwap")
 _NOISE_BYTES = 1 << 19
 """Resident memory that comes and goes without a leak."""
 
-_release_free_memory = (
-    getattr(ctypes.CDLL(None), "malloc_trim", None) if os.name == "posix" else None
-)
+_C_LIBRARY = ctypes.CDLL(None) if os.name == "posix" else None
+_release_free_memory = getattr(_C_LIBRARY, "malloc_trim", None)
 """The C library's `malloc_trim`, where it has one."""
+
+
+class _HeapFigures(ctypes.Structure):
+    """`struct mallinfo2` of the GNU C library."""
+
+    _fields_ = tuple(
+        (name, ctypes.c_size_t)
+        for name in (
+            *("arena", "ordblks", "smblks", "hblks", "hblkhd"),
+            *("usmblks", "fsmblks", "uordblks", "fordblks", "keepcost"),
+        )
+    )
+
+
+_heap_figures = getattr(_C_LIBRARY, "mallinfo2", None)
+"""The C library's `mallinfo2`, where it has one."""
+if _heap_figures is not None:
+    _heap_figures.restype = _HeapFigures
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +163,7 @@ def _grown(
     }
     if repetition.data_bytes:
         data = max(count * repetition.data_bytes // 4, _NOISE_BYTES)
-        limits |= {"bytes of the process": data}
+        limits |= {"bytes of the process": data, "bytes of the C library's heap": data}
     more = {name: after[name] - before[name] for name in limits}
     return " and ".join(f"{more[n]} more {n}" for n, limit in limits.items() if more[n] >= limit)
 
@@ -166,6 +183,7 @@ def _gauge() -> dict[str, int]:
         "child processes": _num_children(),
         "bytes": tracemalloc.get_traced_memory()[0],
         "bytes of the process": memory_bytes(),
+        "bytes of the C library's heap": heap_bytes(),
     }
 
 
@@ -188,6 +206,18 @@ def _num_children() -> int:
         for file in _PROCESS.glob("task/*/children"):
             found += len(file.read_text("ascii").split())
     return found
+
+
+def heap_bytes() -> int:
+    """Memory that the C library has handed out; 0 if it does not say.
+
+    Unlike the process's memory, it does not count what was freed and stays resident, as the end
+    of a thread's heap does.
+    """
+    if _heap_figures is None:
+        return 0
+    figures = _heap_figures()
+    return int(figures.uordblks) + int(figures.hblkhd)
 
 
 def memory_bytes() -> int:
