@@ -72,6 +72,7 @@ def load_file(request: LoadRequest, load: Callable[..., object]) -> Model:
     about = asked.front_end, asked.front_end_options, limit_bytes
     origin = ModelOrigin.find(file, request.settled().source, registry, *about)
     network = origin.parse(file, signature)
+    data_files = tuple(file.others)
     files = {**state, **file.others}
     del file  # the network keeps of it what it needs
     # Without the runtime: the network has it, whose end is the runtime's.
@@ -102,7 +103,7 @@ def load_file(request: LoadRequest, load: Callable[..., object]) -> Model:
             origin.signature_names, partial(origin.open_signature, files), signature
         ),
         read_metadata=partial(origin.metadata, signature),
-        provenance=Provenance(files, are_all=origin.front_end.is_own),
+        provenance=Provenance(files, are_all=origin.front_end.is_own, data_files=data_files),
     )
 
 

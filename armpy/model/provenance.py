@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from armpy.core.records import record
@@ -40,21 +40,25 @@ class Provenance:
         The files that it was made of, and what they were like then.
     are_all : bool
         Whether there can be no others: front-ends of plugins need not tell of theirs.
+    data_files : iterable of str
+        Paths of the files that the model names. The model's own is among them if it names itself.
     derivation : Derivation, optional
         The step that made it of another model.
     """
 
-    __slots__ = ("are_all", "derivation", "files", "load", "request")
+    __slots__ = ("are_all", "data_files", "derivation", "files", "load", "request")
 
     def __init__(
         self,
         files: FileState | None = None,
         *,
         are_all: bool = False,
+        data_files: Iterable[str] = (),
         derivation: Derivation | None = None,
     ) -> None:
         self.files: FileState = files or {}
         self.are_all = are_all
+        self.data_files = tuple(data_files)
         self.derivation = derivation
         self.request: LoadRequest | None = None
         self.load: Callable[..., Any] | None = None  # Any: a model, which has a provenance
@@ -66,8 +70,13 @@ class Provenance:
 
     @property
     def is_one_file(self) -> bool:
-        """Whether the model is known to be made of the file that it was loaded from alone."""
-        return self.are_all and len(self.files) == 1
+        """Whether the model is known to be made of the file that it was loaded from alone.
+
+        Notes
+        -----
+        A model that names its own file is not: under another name it would be another model.
+        """
+        return self.are_all and len(self.files) == 1 and not self.data_files
 
     @property
     def title(self) -> str:

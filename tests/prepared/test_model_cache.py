@@ -24,6 +24,7 @@ from armpy.model.load_request import LoadRequest
 from armpy.plugins.hook_plugins import HookPlugins
 from armpy.store.archive import checksum_cache as verified
 from tests.support.example_backends import DIGITS
+from tests.support.external_data import naming_itself
 
 
 def changed(contents: bytes) -> bytes:
@@ -285,6 +286,21 @@ def test_elements_in_other_files_are_not_taken_for_known(
     made = armpy.load(path)(np.zeros(4096, np.float32))
     np.testing.assert_array_equal(made, weights[::-1])
     assert not files(cache)
+
+
+def test_a_model_whose_tensors_lie_in_its_own_file_is_not_taken_for_known(
+    tmp_path: Path, cache: Path
+) -> None:
+    first = naming_itself(tmp_path / "net.onnx", np.array([[2, 0], [0, 10]], np.float32))
+    ones = np.ones((1, 2), np.float32)
+    np.testing.assert_array_equal(armpy.load(first)(ones), [[2, 10]])
+    assert not files(cache)
+    # The copy reads its tensor from whatever file has the name in its folder.
+    other = tmp_path / "other"
+    other.mkdir()
+    copied = Path(shutil.copy(first, other / "copy.onnx"))
+    naming_itself(other / "net.onnx", np.array([[3, 0], [0, 7]], np.float32))
+    np.testing.assert_array_equal(armpy.load(copied)(ones), [[3, 7]])
 
 
 @pytest.mark.parametrize("name", ["location.onnx", "sum.tflite", "sum"])

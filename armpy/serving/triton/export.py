@@ -244,8 +244,8 @@ def _copy(model: Model, source: Path, folder: Path) -> str:
             actual=repr(source.suffix),
             fix="Rename the file, or give shapes with --shapes",
         )
-    own = source.resolve()
-    data_files = sorted({Path(file).resolve() for file in model.provenance.files} - {own})
+    # The model's own file is one of them if its tensors lie in the file itself.
+    data_files = sorted({Path(file).resolve() for file in model.provenance.data_files})
     if not data_files:
         shutil.copyfile(source, folder / name)
         return name

@@ -15,9 +15,11 @@ from click.testing import CliRunner
 from armpy import Model, UnimplementedError
 from armpy.cli.app import app
 from armpy.model import model_files
+from armpy.model.load_request import FileState
 from armpy.model.provenance import Provenance
 from tests.serving.triton.exports import settings_of
 from tests.serving.triton.instances import arguments, request, values
+from tests.support.external_data import naming_itself
 from tests.support.tflite_writer import TfliteModel
 
 
@@ -105,6 +107,17 @@ def test_files_beside_the_model_go_with_it(
     assert answer_of(adapter, tmp_path / "r", 3, 5) == [[6, 50]]
 
 
+@pytest.mark.parametrize("name", ["net.onnx", "model.onnx"])
+def test_a_model_whose_tensors_lie_in_its_own_file_is_copied(
+    adapter: ModuleType, tmp_path: Path, name: str
+) -> None:
+    path = naming_itself(tmp_path / name, np.array([[2, 0], [0, 10]], np.float32))
+    told = exported(path)
+    assert told.exit_code == 0, told.output
+    path.unlink()
+    assert answer_of(adapter, tmp_path / "r", 3, 5) == [[6, 50]]
+
+
 CODE_NAMES = (
     "scipy.py",
     "model.py",
@@ -166,7 +179,10 @@ def test_a_model_that_python_would_import_is_not_copied(tmp_path: Path) -> None:
 def test_data_files_of_a_plugin_s_front_end_are_not_copied(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(model_files, "Provenance", lambda files, are_all: Provenance(files))
+    def of_a_plugin(files: FileState, *, are_all: bool, data_files: tuple[str, ...]) -> Provenance:
+        return Provenance(files, data_files=data_files)
+
+    monkeypatch.setattr(model_files, "Provenance", of_a_plugin)
     told = exported(external(tmp_path, "w.bin"))
     assert told.exit_code != 0
     assert "a plugin's front-end reads them" in f"{told.output}{told.exception}"
