@@ -97,9 +97,9 @@ def _plugin_commands(taken: frozenset[str]) -> dict[str, click.Command]:
     from armpy.plugins.discovery import entry_point_cache  # not for own commands  # noqa: PLC0415
 
     is_asked_for = any(os.environ.get(name) for name in _PLUGIN_VARIABLES)
-    group = entry_point_cache.PLUGINS_GROUP
     entries = () if is_asked_for else entry_point_cache.installed_entry_points()
-    if not is_asked_for and all(entry.group != group for entry in entries):
+    hooks = {entry_point_cache.HOOK_OF_GROUP.get(entry.group) for entry in entries}
+    if not is_asked_for and not hooks & {"", "armpy_add_cli_commands"}:
         return {}
     from armpy.cli.plugin_commands import plugin_commands  # noqa: PLC0415
 

@@ -32,7 +32,7 @@ def plugin_commands(taken: Set[str]) -> dict[str, click.Command]:
         If there is a trust file that cannot be used.
     """
     registry = BackendRegistry.discover()
-    if not registry.has_plugins:
+    if not registry.has_plugins(_HOOK):
         return {}
     registry.plugins.around_calls = stdout_kept
     return collect_commands(registry.plugins, taken)

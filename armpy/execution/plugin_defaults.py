@@ -48,7 +48,7 @@ def configured_setup(
     -----
     Options with which no setup can be made are the plugin's mistake: they are left out.
     """
-    if not registry.has_plugins:
+    if not registry.has_plugins(_HOOK):
         return options, BackendSetup(options, registry)
     plugins = registry.plugins
     shown = {name: _shown(getattr(options, name)) for name in CONFIGURABLE}

@@ -174,7 +174,7 @@ class HookPlugins:
         list of Answer
             One for each that was given, in the order in which plugins count.
         """
-        self.load()
+        self.load(hook)
         given: list[Answer[object]] = getattr(self._manager.hook, hook)(**arguments)
         # pluggy calls first whoever was registered last.
         given.sort(key=lambda answer: self._position(answer.candidate))
@@ -222,15 +222,22 @@ class HookPlugins:
             return default
         return result
 
-    def load(self) -> None:
-        """Load every plugin that is not yet."""
+    def load(self, hook: str = "") -> None:
+        """Load every plugin that is not yet.
+
+        Parameters
+        ----------
+        hook : str, optional
+            Leave out plugins that implement another hook alone.
+        """
         with self._lock:
             if self._is_loading:  # a plugin that uses armpy while it is imported
                 return
             self._is_loading = True
             try:
-                self._probe_if_asked()
-                for record in self._records:
+                records = [r for r in self._records if r.candidate.hook in ("", hook) or not hook]
+                self._probe_if_asked(records)
+                for record in records:
                     if record.candidate.status is CandidateStatus.FOUND:
                         self._load(record)
             finally:
@@ -238,27 +245,33 @@ class HookPlugins:
 
     def probe(self, *, examine: str = "") -> list[tuple[Candidate, ProbeResult]]:
         """Load every plugin that is not yet in a process of its own, as for backends."""
+        with self._lock:
+            return self._probe(self._records, examine=examine)
+
+    def _probe(
+        self, chosen: Iterable[_PluginRecord], *, examine: str = ""
+    ) -> list[tuple[Candidate, ProbeResult]]:
+        """Load some plugins, as far as they are not yet, in processes of their own."""
         # Few processes probe, and it takes much of the standard library.
         from armpy.plugins.probing.probe import probe_candidates  # noqa: PLC0415
 
-        with self._lock:
-            records = [record for record in self._records if _can_be_probed(record)]
-            candidates = [record.candidate for record in records]
-            timeout_s = self._options.probe_timeout_s
-            results = probe_candidates(candidates, timeout_s=timeout_s, examine=examine)
-            for record, result in zip(records, results, strict=True):
-                record.has_passed_probe = result.passed
-                if not result.passed:
-                    details = result.traceback or result.output
-                    missing = result.missing_module, result.missing_library
-                    failure = Failure(result.reason, details, *missing)
-                    leave_out(record.candidate, result.status, failure)
-            return list(zip(candidates, results, strict=True))
+        records = [record for record in chosen if _can_be_probed(record)]
+        candidates = [record.candidate for record in records]
+        timeout_s = self._options.probe_timeout_s
+        results = probe_candidates(candidates, timeout_s=timeout_s, examine=examine)
+        for record, result in zip(records, results, strict=True):
+            record.has_passed_probe = result.passed
+            if not result.passed:
+                details = result.traceback or result.output
+                missing = result.missing_module, result.missing_library
+                failure = Failure(result.reason, details, *missing)
+                leave_out(record.candidate, result.status, failure)
+        return list(zip(candidates, results, strict=True))
 
-    def _probe_if_asked(self) -> None:
+    def _probe_if_asked(self, records: Iterable[_PluginRecord]) -> None:
         """Probe what is about to be loaded, if the options say so."""
         if self._options.probe:
-            self.probe()
+            self._probe(records)
 
     def _add(self, candidate: Candidate) -> _PluginRecord:
         """Take up one candidate, if it may be loaded and its name is free."""
@@ -296,7 +309,9 @@ class HookPlugins:
                 with self.around_calls():
                     if record.plugin is None:
                         record.plugin = self._import(record)
-                    guarded = _guarded(record.plugin, self._guard(record))
+                    names = check_plugin(record.plugin)
+                    _check_hooks(candidate, names)
+                    guarded = _guarded(record.plugin, names, self._guard(record))
                 # A stand-in, as pluggy ends a hook for all plugins with the first exception of one.
                 self._manager.register(guarded, candidate.backend_id)
             # An interrupt too: half a plugin must not stay in the interpreter.
@@ -354,12 +369,22 @@ class _GuardedPlugin:
         return [*vars(self)]
 
 
+def _check_hooks(candidate: Candidate, names: Iterable[str]) -> None:
+    """Check that a plugin implements no hook but the one that its group of entry points has."""
+    others = sorted({*names} - {candidate.hook}) if candidate.hook else []
+    if others:
+        raise RejectionError(
+            f"it implements {', '.join(others)}, but its entry point is for {candidate.hook} "
+            "alone. Use the group 'armpy.plugins'"
+        )
+
+
 def _guarded(
-    plugin: object, guard: Callable[[str, Callable[..., object]], object]
+    plugin: object, names: Iterable[str], guard: Callable[[str, Callable[..., object]], object]
 ) -> _GuardedPlugin:
-    """A plugin whose implementations are each behind a guard; errors as for `check_plugin`."""
+    """A plugin whose implementations are each behind a guard."""
     shown = _GuardedPlugin()
-    for name in check_plugin(plugin):
+    for name in names:
         setattr(shown, name, guard(name, getattr(plugin, name)))
     return shown
 

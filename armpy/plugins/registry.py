@@ -220,10 +220,11 @@ class BackendRegistry:
         """Every candidate with its status, in the order in which they were found."""
         return tuple(record.candidate for record in self._records)
 
-    @property
-    def has_plugins(self) -> bool:
-        """Whether there are plugins with hooks besides armpy's own."""
-        return bool(self._plugins) or self._hooks is not None
+    def has_plugins(self, hook: str = "") -> bool:
+        """Whether there are plugins besides armpy's own; of a hook, those that may implement it."""
+        return self._hooks is not None or any(
+            not hook or plugin.hook in ("", hook) for plugin in self._plugins
+        )
 
     @property
     def plugins(self) -> HookPlugins:

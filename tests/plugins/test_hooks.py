@@ -205,6 +205,39 @@ def test_of_two_plugins_of_one_name_the_first_distribution_counts(site: FakeSite
     assert second.reason == "another plugin has the name 'toy': one-vendor 1.0"
 
 
+COMMAND = """
+from armpy.plugins.hooks import hookimpl
+
+
+@hookimpl
+def armpy_add_cli_commands():
+    return None
+"""
+
+
+def test_a_plugin_of_one_hook_is_not_imported_for_another(site: FakeSite) -> None:
+    module = site.install("acme", {"acme": "acme"}, source=COMMAND, group="armpy.commands")
+    toy = site.install("toy", {"toy": "toy"}, source=toy_plugin(), group="armpy.front_ends")
+    registry = BackendRegistry.discover()
+    assert not registry.has_plugins("armpy_configure_runtime")
+    with Runtime(RuntimeOptions(registry=registry)) as runtime:
+        np.testing.assert_array_equal(run_toy(runtime=runtime), RELU_X)
+    assert toy in sys.modules
+    assert module not in sys.modules
+    assert registry.plugins.ask("armpy_add_cli_commands", object) == []
+    assert module in sys.modules
+
+
+def test_a_plugin_of_one_hook_must_not_implement_another(site: FakeSite) -> None:
+    site.install("toy", {"toy": "toy"}, source=toy_plugin(), group="armpy.commands")
+    registry = BackendRegistry.discover()
+    registry.plugins.load()
+    (found,) = registry.plugins.candidates
+    assert found.status is CandidateStatus.REJECTED
+    assert "armpy_register_front_end" in found.reason
+    assert "armpy.plugins" in found.reason
+
+
 def test_no_distribution_takes_the_name_of_armpys_own_plugin(site: FakeSite) -> None:
     site.install_plugin("armpy", toy_plugin())
     (found,) = BackendRegistry.discover().plugins.candidates

@@ -115,11 +115,12 @@ def test_what_has_not_changed_is_not_looked_through_again(site: Path, looks: lis
 @pytest.mark.usefixtures("later")
 def test_the_groups_are_those_of_backends_plugins_and_programs(site: Path) -> None:
     info = write_distribution(site, "acme", None)
-    groups = ("armpy.backends", "armpy.plugins", "armpy.programs", "other")
+    hooks = ("armpy.plugins", "armpy.commands", "armpy.front_ends")
+    groups = ("armpy.backends", *hooks, "armpy.programs", "other")
     write(info / "entry_points.txt", "".join(f"[{group}]\nx = {group}:y\n" for group in groups))
     for _ in range(2):
         entries = [entry for entry in installed_entry_points() if entry.distribution == "acme"]
-        assert [entry.group for entry in entries] == [*groups[:3]]
+        assert [entry.group for entry in entries] == [*groups[:5]]
 
 
 def upgrade_in_place(site: Path) -> None:

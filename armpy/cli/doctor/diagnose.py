@@ -127,7 +127,7 @@ def examine(options: PluginOptions) -> Examination:
     registry = BackendRegistry.discover(options)
     results = registry.probe(examine=EXAMINATION)
     candidates: tuple[Candidate, ...] = ()
-    if registry.has_plugins:
+    if registry.has_plugins():
         results += registry.plugins.probe(examine=PLUGIN_EXAMINATION)
         candidates = registry.plugins.candidates
     probed = {id(candidate): result for candidate, result in results}

@@ -310,7 +310,7 @@ def _shortened(text: str) -> str:
 def _sections(model: Model, path: str) -> tuple[SectionReport, ...]:
     """What plugins have to say about a model."""
     registry = model.runtime.registry
-    if not registry.has_plugins:
+    if not registry.has_plugins(_SECTIONS):
         return ()
     placement = model.placement
     answers = registry.plugins.ask(

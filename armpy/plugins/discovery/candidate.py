@@ -69,6 +69,8 @@ class Candidate:
         The Python module or shared library for lack of which it cannot be imported.
     is_plugin : bool
         Whether it implements hooks (`armpy.plugins.hooks`) rather than being a backend.
+    hook : str
+        The one hook that a plugin implements; empty if it may implement any.
     """
 
     backend_id: BackendId
@@ -91,6 +93,7 @@ class Candidate:
     missing_module: str = ""
     missing_library: str = ""
     is_plugin: bool = False
+    hook: str = ""
 
     @property
     def label(self) -> str:

@@ -31,10 +31,21 @@ BACKENDS_GROUP = "armpy.backends"
 PLUGINS_GROUP = "armpy.plugins"
 """And modules or objects that implement hooks here: ``toy = "acme_toy"``."""
 
+HOOK_OF_GROUP = {
+    PLUGINS_GROUP: "",
+    "armpy.commands": "armpy_add_cli_commands",
+    "armpy.front_ends": "armpy_register_front_end",
+}
+"""Groups of plugins with the one hook that they implement; empty if they may implement any.
+
+A plugin of one hook is not imported for others, so that starts which do not ask that hook are as
+fast with it as without it.
+"""
+
 PROGRAMS_GROUP = "armpy.programs"
 """And what loads a backend's saved programs, by the backend's id."""
 
-GROUPS = (BACKENDS_GROUP, PLUGINS_GROUP, PROGRAMS_GROUP)
+GROUPS = (BACKENDS_GROUP, *HOOK_OF_GROUP, PROGRAMS_GROUP)
 
 FOLDER = "installed"
 """Of armpy's cache directory: one file for each set of places that distributions are in."""

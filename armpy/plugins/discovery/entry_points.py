@@ -5,7 +5,7 @@ from __future__ import annotations
 from armpy.plugins.discovery.candidate import Candidate, CandidateKind
 from armpy.plugins.discovery.entry_point_cache import (
     BACKENDS_GROUP,
-    PLUGINS_GROUP,
+    HOOK_OF_GROUP,
     InstalledEntryPoint,
     installed_entry_points,
 )
@@ -23,7 +23,7 @@ def find_entry_points() -> tuple[list[Candidate], list[Candidate]]:
     """
     found = installed_entry_points()
     backends = [_candidate(entry) for entry in found if entry.group == BACKENDS_GROUP]
-    plugins = [_candidate(entry) for entry in found if entry.group == PLUGINS_GROUP]
+    plugins = [_candidate(entry) for entry in found if entry.group in HOOK_OF_GROUP]
     # The order of `sys.path` would make the winner of two equal ids depend on the installation.
     return sorted(backends, key=_order), sorted(plugins, key=_order)
 
@@ -51,7 +51,8 @@ def _candidate(entry: InstalledEntryPoint) -> Candidate:
         name=entry.value,
         distribution=entry.distribution,
         distribution_version=entry.version,
-        is_plugin=entry.group == PLUGINS_GROUP,
+        is_plugin=entry.group in HOOK_OF_GROUP,
+        hook=HOOK_OF_GROUP.get(entry.group, ""),
     )
 
 
