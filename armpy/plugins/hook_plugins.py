@@ -16,7 +16,6 @@ from typing import Any, Generic, TypeVar
 import pluggy
 
 from armpy.errors import InvalidArgumentError
-from armpy.plugins.aftermath import InterpreterState, undo
 from armpy.plugins.discovery.candidate import (
     Candidate,
     CandidateKind,
@@ -299,26 +298,18 @@ class HookPlugins:
         return next(i for i, r in enumerate(self._records) if r.candidate is candidate)
 
     def _load(self, record: _PluginRecord) -> None:
-        """Import a plugin and register its hooks; undo what it has done if that goes wrong."""
+        """Import a plugin and register its hooks."""
         candidate = record.candidate
 
         def step() -> None:
-            # armpy's own has nothing to undo, and the copies would cost time in every registry.
-            before = None if self.is_own(candidate) else InterpreterState()
-            try:
-                with self.around_calls():
-                    if record.plugin is None:
-                        record.plugin = self._import(record)
-                    names = check_plugin(record.plugin)
-                    _check_hooks(candidate, names)
-                    guarded = _guarded(record.plugin, names, self._guard(record))
-                # A stand-in, as pluggy ends a hook for all plugins with the first exception of one.
-                self._manager.register(guarded, candidate.backend_id)
-            # An interrupt too: half a plugin must not stay in the interpreter.
-            except BaseException:
-                if before is not None:
-                    undo([before.changes()])
-                raise
+            with self.around_calls():
+                if record.plugin is None:
+                    record.plugin = self._import(record)
+                names = check_plugin(record.plugin)
+                _check_hooks(candidate, names)
+                guarded = _guarded(record.plugin, names, self._guard(record))
+            # A stand-in, as pluggy ends a hook for all plugins with the first exception of one.
+            self._manager.register(guarded, candidate.backend_id)
 
         failed = attempt(step)
         if failed is None:

@@ -154,7 +154,10 @@ def open_module(
     Afterwards ``sys.path`` is what it was, and if anything was raised, ``sys.modules`` has
     nothing of the module.
     """
-    install_finder()
+    if _FINDER not in sys.meta_path:
+        # For good, as parts may be imported at any time. In front: Python's own finder would find
+        # parts of packages too, with their bytecode.
+        sys.meta_path.insert(0, _FINDER)
     with _forgotten_on_error(name), _kept_sys_path():
         named_library = is_library(os.path.basename(entry or path))
         if named_library and os.path.isfile(path):
@@ -172,19 +175,6 @@ def open_module(
         if reason := why_incompatible(version, core):
             raise RejectionError(reason)
         return DynamicBackend(name, backend_id, version_text(version), factory)
-
-
-def install_finder() -> None:
-    """Let parts of private packages be found, for good: they may be imported at any time.
-
-    Notes
-    -----
-    To be called where what a candidate does to ``sys.meta_path`` is not written down yet: this is
-    not to be undone with it.
-    """
-    if _FINDER not in sys.meta_path:
-        # In front: Python's own finder would find parts of packages too, with their bytecode.
-        sys.meta_path.insert(0, _FINDER)
 
 
 def forget_module(name: str) -> None:

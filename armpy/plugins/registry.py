@@ -6,12 +6,11 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Container, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from armpy.backend import IBackendInternal
 from armpy.errors import BackendUnavailableError, InvalidArgumentError, did_you_mean
-from armpy.plugins.aftermath import Changes, InterpreterState, undo
 from armpy.plugins.checks import CheckedBackend
 from armpy.plugins.discovery import directories
 from armpy.plugins.discovery.candidate import (
@@ -30,7 +29,7 @@ from armpy.plugins.loading import (
     leave_out,
     open_candidate,
 )
-from armpy.plugins.modules import forget_module, group_name, install_finder, private_name
+from armpy.plugins.modules import forget_module, group_name, private_name
 from armpy.plugins.options import PluginOptions
 from armpy.plugins.probing.result import ProbeResult
 from armpy.plugins.proxy.guarded_call import ask_backend
@@ -47,21 +46,14 @@ BackendFactory = Callable[[], IBackendInternal]
 class _CandidateRecord:
     """A candidate, and how far the registry has come with it.
 
-    `opened` is there once its code is imported, `checked` once its backend is made; `changes` is
-    what its code has done to the interpreter.
+    `opened` is there once its code is imported, `checked` once its backend is made.
     """
 
     candidate: Candidate
     private_name: str = ""
     opened: OpenedCandidate | None = None
-    changes: list[Changes] = field(default_factory=list)
     checked: CheckedBackend | None = None
     has_passed_probe: bool = False
-
-    def undo(self, *latest: Changes) -> None:
-        """Take back what its code has done to the interpreter, the latest first."""
-        undo([*latest, *self.changes[::-1]])
-        self.changes.clear()
 
     @property
     def is_open_question(self) -> bool:
@@ -403,9 +395,6 @@ class BackendRegistry:
         if record.opened is not None:
             return True
         record.private_name = self._private_name(record.candidate)
-        if record.private_name:
-            # Before `_run` notes the interpreter's state: undoing a failure would take it out.
-            install_finder()
 
         def step() -> None:
             candidate = record.candidate
@@ -422,7 +411,7 @@ class BackendRegistry:
             candidate.api_version = opened.api_version
             self._claim(record, opened.backend_id)
 
-        return self._run(record, step)
+        return self._attempt(record, step)
 
     def _private_name(self, candidate: Candidate) -> str:
         """A name for a directory's module; those that share common code are in one group."""
@@ -437,7 +426,7 @@ class BackendRegistry:
     def _load(self, record: _CandidateRecord) -> CheckedBackend | None:
         """Make a candidate's backend, if that is not done yet; None if it is left out."""
         if record.is_open_question and self._open(record):
-            self._run(record, lambda: self._create(record))
+            self._attempt(record, lambda: self._create(record))
         return record.checked
 
     def _create(self, record: _CandidateRecord) -> None:
@@ -448,29 +437,7 @@ class BackendRegistry:
         candidate.api_version = checked.api_version
         candidate.device_type = checked.device_type.name
         candidate.status = CandidateStatus.REGISTERED
-        record.changes.clear()
         record.checked = checked  # last: `get` looks at it without the lock
-
-    def _run(self, record: _CandidateRecord, step: Callable[[], None]) -> bool:
-        """Run a candidate's code, and undo what it has done if the candidate is left out."""
-
-        def contained() -> None:
-            before = InterpreterState()
-            try:
-                step()
-            except BaseException:
-                # At once: even to describe what went wrong takes sound builtins.
-                record.undo(before.changes())
-                raise
-            record.changes.append(before.changes())
-
-        self._attempt(record, contained)
-        # A duplicate is left out without an exception. After an interrupt the status is still
-        # FOUND, so that the candidate can be tried again.
-        if record.candidate.status not in (CandidateStatus.FOUND, CandidateStatus.REGISTERED):
-            record.undo()
-            self._forget(record)
-        return record.is_open_question
 
     def _attempt(self, record: _CandidateRecord, step: Callable[[], None]) -> bool:
         """Do something with a candidate; false, and its reason kept, if that went wrong."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 from pathlib import Path
@@ -9,8 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from armpy import InvalidArgumentError, Runtime, RuntimeOptions
+from armpy import InvalidArgumentError, Runtime, RuntimeOptions, backend_registry
 from armpy.store.settings import CompilationCaching
+from tests.support.dynamic_modules import module_source, write_module
 from tests.support.injections import negation
 from tests.support.networks import diamond
 
@@ -64,6 +66,32 @@ def test_confined_worker_keeps_what_it_compiles_where_the_application_says(
         seen.append(sorted(str(path.relative_to(kept)) for path in files))
     assert seen[0]
     assert seen[1] == seen[0]  # found by the same key
+
+
+DAMAGE = """
+import builtins, sys
+builtins.len = None
+sys.modules["json"] = None
+"""
+"""What ruins the process that imports it."""
+
+
+def test_backends_that_damage_the_interpreter_harm_their_own_processes_alone(
+    tmp_path: Path,
+) -> None:
+    at_creation = f"def backend_factory(): exec({DAMAGE!r})"
+    write_module(tmp_path / "plugins", "Acme_A_backend", module_source("A", extra=DAMAGE))
+    write_module(tmp_path / "plugins", "Acme_B_backend", module_source("B", extra=at_creation))
+    registry = backend_registry(dynamic_backends_path=tmp_path / "plugins")
+    registry.deregister("NumbaAcc")
+    with Runtime(RuntimeOptions(registry=registry, isolation="process")) as runtime:
+        network = runtime.load_network(diamond())
+        np.testing.assert_array_equal(runtime.enqueue_workload(network, {"x": X})["y"], Y)
+    states = {c.name: c.status.value for c in registry.candidates if c.path}
+    assert callable(len)
+    assert sys.modules["json"] is json
+    assert states.keys() == {"Acme_A_backend", "Acme_B_backend"}
+    assert "registered" not in states.values()
 
 
 def test_a_backend_that_is_not_there_cannot_be_isolated(folder: Path) -> None:

@@ -100,11 +100,6 @@ LEFT_OUT = {
         "rejected",
         "its armpy_register_front_end is a wrapper",
     ),
-    "breaks the interpreter": (
-        "import builtins; builtins.len = None; raise OSError('x')",
-        "failed",
-        "OSError: x",
-    ),
 }
 """What stands in a plugin that is left out, and as what."""
 
@@ -154,7 +149,6 @@ def test_a_plugin_that_cannot_be_loaded_stops_no_other(
     assert re.search(reason, bad.reason)
     assert [m for m in caplog.messages if m.startswith("plugin 'bad' from bad-plugin 1.0 is left")]
     assert len(caplog.records) == 1
-    assert callable(len)
     assert module not in sys.modules or status == "rejected"
 
 

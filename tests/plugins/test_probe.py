@@ -240,6 +240,19 @@ def test_with_probing_what_does_not_pass_is_never_imported(tmp_path: Path) -> No
     assert registry.options is options
 
 
+def test_damage_to_the_interpreter_stays_in_the_probe(tmp_path: Path) -> None:
+    damage = "import builtins, sys\nbuiltins.len = None\nsys.modules['json'] = None\n1 / 0"
+    write_module(tmp_path / "plugins", "Arm_Bad_backend", damage)
+    registry = BackendRegistry.discover(
+        PluginOptions(tmp_path / "plugins", probe=True, probe_timeout_s=TIMEOUT_S)
+    )
+    assert "CpuRef" in {backend.get_id() for backend in registry.available()}
+    (bad,) = [c for c in registry.candidates if c.name == "Arm_Bad_backend"]
+    assert bad.status in (CandidateStatus.CRASHED, CandidateStatus.FAILED)
+    assert callable(len)
+    assert sys.modules["json"] is json
+
+
 def test_a_module_that_changes_its_id_after_the_probe_is_rejected(tmp_path: Path) -> None:
     extra = f"import os\ndef get_backend_id(): return 'Here' if os.getpid() == {os.getpid()} "
     source = module_source("There", extra=extra + "else 'There'")
