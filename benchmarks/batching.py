@@ -1,4 +1,4 @@
-"""Callers of a batcher and of a plain pool of two threads, in turns; memory, and time until ready.
+"""Callers of batchers of both modes and of a pool of two threads, in turns; memory, start times.
 
 python -m benchmarks.batching                     # the networks below, each in a new process
 python -m benchmarks.batching wide MODEL.tflite   # some of them, or model files
@@ -171,11 +171,11 @@ def measure(given: argparse.Namespace) -> dict[str, object]:
     alone = resident_mib(model)
     began = time.perf_counter()
     about = given.max_batch, given.max_wait_ms
-    batcher = armpy.Batcher(model, *about, workers=given.workers)
-    batcher.run(items[0])
-    ready_s = time.perf_counter() - began
-    with armpy.Batcher(model, *about, workers=given.workers, mode="batch") as batches:
-        batches_ready_s = time.perf_counter() - began - ready_s
+    direct = armpy.Batcher(model, *about, mode="direct")
+    direct.run(items[0])
+    direct_ready_s = time.perf_counter() - began
+    with direct, armpy.Batcher(model, *about, workers=given.workers) as batches:
+        batches_ready_s = time.perf_counter() - began - direct_ready_s
         for item, wanted in zip(items, expected, strict=True):
             for name, array in batches.run(item).items():
                 np.testing.assert_array_equal(array, wanted[name])
@@ -184,37 +184,46 @@ def measure(given: argparse.Namespace) -> dict[str, object]:
             future.result()
         several = batches._sizes.model
         together = resident_mib(*dict.fromkeys((model, several)))
-    with batcher, ThreadPoolExecutor(2) as pool:
-        ways: dict[str, Callable[[Item], object]] = {
-            "pool": lambda item: pool.submit(model.run, item).result(),
-            "batcher": batcher.run,
-        }
-        calls = {way: [partial(run, item) for item in items] for way, run in ways.items()}
-        turns = {way: partial(run_burst, each, given.seconds) for way, each in calls.items()}
-        run_burst(calls["batcher"], 2.0)  # until it has decided
-        found = take_turns(turns, 0.0, least=given.turns)
-        told = batcher.statistics
-    rates = {way: [turn.runs / turn.wall_s for turn in each] for way, each in found.items()}
-    ratios = [b / p for b, p in zip(rates["batcher"], rates["pool"], strict=True)]
+        with ThreadPoolExecutor(2) as pool:
+            ways: dict[str, Callable[[Item], object]] = {
+                "pool": lambda item: pool.submit(model.run, item).result(),
+                "direct": direct.run,
+                "batch": batches.run,
+            }
+            calls = {way: [partial(run, item) for item in items] for way, run in ways.items()}
+            turns = {way: partial(run_burst, each, given.seconds) for way, each in calls.items()}
+            measured = take_turns(turns, 0.0, least=given.turns)
+        mean_batch = batches.statistics.mean_batch
     return {
         "network": Path(given.one).stem,
         "callers": given.callers,
-        **{f"{way}_per_s": statistics.median(each) for way, each in rates.items()},
-        "ratio": statistics.median(ratios),
-        "ratio_from_to": [min(ratios), max(ratios)],
-        "processor_ratio": _per_item(found["pool"]) / _per_item(found["batcher"]),
-        "mode": told.mode,
-        "changes": told.changes,
-        "trials": told.trials,
-        "direct_per_s": told.direct_per_s,
-        "batched_per_s": told.batched_per_s,
-        "mean_batch": told.mean_batch,
+        "pool_per_s": statistics.median(_rates(measured["pool"])),
+        **_compared("direct", measured),
+        **_compared("batch", measured),
+        "mean_batch": mean_batch,
         "loaded_s": loaded_s,
-        "ready_s": ready_s,
+        "direct_ready_s": direct_ready_s,
         "batches_ready_s": batches_ready_s,
         "model_mib": alone - empty,
         "with_batches_by_model": (together - empty) / (alone - empty),
     }
+
+
+def _compared(mode: str, measured: Mapping[str, list[SubjectTurn]]) -> dict[str, object]:
+    """Figures of a mode beside the pool's."""
+    rates = _rates(measured[mode])
+    ratios = [rate / pool for rate, pool in zip(rates, _rates(measured["pool"]), strict=True)]
+    return {
+        f"{mode}_per_s": statistics.median(rates),
+        f"{mode}_ratio": statistics.median(ratios),
+        f"{mode}_ratio_from_to": [min(ratios), max(ratios)],
+        f"{mode}_processor_ratio": _per_item(measured["pool"]) / _per_item(measured[mode]),
+    }
+
+
+def _rates(turns: list[SubjectTurn]) -> list[float]:
+    """Items per second of each turn."""
+    return [turn.runs / turn.wall_s for turn in turns]
 
 
 def _per_item(turns: list[SubjectTurn]) -> float:

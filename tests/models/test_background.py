@@ -282,7 +282,7 @@ def test_memory_is_imported_for_what_is_compiled(compiler: GatedCompiler, path: 
 def test_a_batcher_goes_over_to_what_is_compiled(compiler: GatedCompiler, tmp_path: Path) -> None:
     path = tmp_path / "rows.tflite"
     path.write_bytes(doubled((1, 2), (-1, 2)))
-    with load(path) as model, Batcher(model) as batcher:
+    with load(path) as model, Batcher(model, mode="direct") as batcher:
         assert answer(batcher, X[None]) == [SLOW]
         compiler.open_gate()
         model.warm_up({"x": (1, 2)})

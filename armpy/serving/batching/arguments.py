@@ -11,7 +11,7 @@ from armpy.errors import InvalidArgumentError
 from armpy.model.model import Model
 
 _WHEN_FULL = ("wait", "error")
-_MODES = ("auto", "batch", "direct")
+_MODES = ("batch", "direct")
 
 
 @record

@@ -22,7 +22,6 @@ from armpy.serving.batching.arguments import checked_arguments, checked_seconds
 from armpy.serving.batching.direct_calls import DirectCalls
 from armpy.serving.batching.entrance import Entrance, take_back
 from armpy.serving.batching.item import Answer, AnswerSlot, Item
-from armpy.serving.batching.mode_choice import ModeChoice
 from armpy.serving.batching.rows import has_open_batch
 from armpy.serving.batching.sizes import PreparedSizes
 from armpy.serving.batching.statistics import BatchCounter, BatcherStatistics
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class Batcher:
-    """Runs single items that many callers hand in: as batches where these pay, else directly.
+    """Runs single items of many callers, in batches or directly.
 
     Parameters
     ----------
@@ -45,7 +44,7 @@ class Batcher:
     max_batch : int
         The most items that are run together.
     max_wait_ms : float
-        How long an item of a batch waits for others at most, if a worker is free.
+        How long the first item of a batch waits for others at most.
     max_waiting : int, optional
         So many items wait at most, beside those that are run; eight batches if left out.
     when_full : {"wait", "error"}
@@ -56,10 +55,9 @@ class Batcher:
     sizes : sequence of int, optional
         Numbers of rows that are executed: a batch is filled up to the next one. Powers of two and
         `max_batch` if left out.
-    mode : {"auto", "batch", "direct"}
-        Whether batches are measured against direct calls, and run where they answer more items per
-        second; or one of the two always. Sizes are prepared in the background as soon as they may
-        be of use, for "batch" before the batcher is there.
+    mode : {"batch", "direct"}
+        "batch" runs items together, up to `max_batch` of them; its sizes are prepared by the
+        constructor. "direct" runs each item by itself, calls of `run` in their callers' threads.
 
     Raises
     ------
@@ -69,8 +67,9 @@ class Batcher:
 
     Notes
     -----
-    Direct calls of `run` are made in their callers' threads. What came by `submit` or `run_async`
-    is run by threads of the batcher's, and so are batches that no caller of `run` has filled up.
+    Threads of the batcher run the items of `submit` and `run_async`, and batches that no caller of
+    `run` has filled up. A full batch begins at once, another one `max_wait_ms` after its first item
+    came: a lone caller of mode "batch" waits so long for each answer.
 
     An item is checked, and what is handed in by `submit` or `run_async` copied, before it gets in
     line. If a batch fails, its items are run one by one, so that each gets its own answer or error.
@@ -94,7 +93,7 @@ class Batcher:
         when_full: str = "wait",
         workers: int = 1,
         sizes: Sequence[int] | None = None,
-        mode: str = "auto",
+        mode: str = "batch",
     ) -> None:
         given = checked_arguments(
             model, max_batch, max_wait_ms, max_waiting, when_full, workers, sizes, mode
@@ -104,47 +103,35 @@ class Batcher:
         self._sizes = PreparedSizes(model, given.sizes, is_open=has_open_batch(model, max_batch))
         self._direct = DirectCalls(model)
         self._tally = BatchCounter()
-        self._items = WaitingItems(
-            *(max_batch, given.max_wait_s, given.max_waiting, workers),
-            refuses=given.refuses,
-            is_strict=mode == "batch",
-        )
+        self._is_direct = mode == "direct"
         num_threads = max(workers, default_num_executors())
         self._most_direct = num_threads + given.max_waiting
-        is_ready = partial(_are_prepared, self._sizes, self._direct)
-        is_fixed = mode != "auto" or max_batch == 1
-        self._choice = ModeChoice(is_ready, self._items.set_batching, is_fixed=is_fixed)
-        look = partial(_look, self._choice, self._tally, self._items, self._direct)
-        about = self._direct, self._sizes, self._items, self._tally
-        self._workers = Workers(*about, num_threads, look)
+        self._items = WaitingItems(
+            1 if self._is_direct else max_batch,
+            *(given.max_wait_s, given.max_waiting),
+            num_threads if self._is_direct else workers,
+            refuses=given.refuses,
+        )
+        self._workers = Workers(self._direct, self._sizes, self._items, self._tally, num_threads)
         self._entrance = Entrance(self._items, self._workers, self._tally)
         try:
-            if self._direct.latest is not None:
-                self._sizes.begin(self._direct.latest, waits=mode == "batch")
+            if self._direct.known_rows is not None:
+                self._sizes.begin(self._direct.known_rows, several=not self._is_direct)
         except BaseException:
             self._sizes.close()
             raise
-        self._begin()
         # The workers hold the items and not the batcher, so that one which nobody closes can go;
         # they end then, when what is in line has its answers.
         self._finalizer = weakref.finalize(self, self._items.close, drops=False)
         _batchers.add(self)
 
-    def _begin(self) -> None:
-        """Begin in the way that was asked for."""
-        if self._arguments.mode == "batch":
-            self._choice.chosen = True
-            self._items.set_batching(True)
-
     def _begin_again(self) -> None:
         """Begin without items and workers, in a process that was forked."""
         for part in (self._items, self._tally, self._workers, self._direct, self._sizes):
             part.reset()
-        self._choice.reset()
-        self._begin()
 
     def run(self, inputs: Mapping[str, object], *, deadline_s: float | None = None) -> Answer:
-        """Run one item, in a batch with others where that pays, and wait for its answer.
+        """Run one item, in a batch or directly, and wait for its answer.
 
         Parameters
         ----------
@@ -169,11 +156,13 @@ class Batcher:
         ExecutionCancelledError
             If the batcher was closed without waiting for it.
         """
-        if not self._items.is_batching and not self._is_crowded():
+        if self._is_direct and not self._is_crowded():
             return self._run_directly(inputs, deadline_s)
         item = self._read(inputs, deadline_s, AnswerSlot())
-        # Signals interrupt the main thread, which is not to have others' items then.
-        leads = threading.get_ident() != threading.main_thread().ident
+        # Signals interrupt the main thread, which is not to have others' items then. Direct calls
+        # beyond their number wait for a worker.
+        is_main = threading.get_ident() == threading.main_thread().ident
+        leads = not self._is_direct and not is_main
         self._entrance.enter(item, leads=leads)
         return self._entrance.answer(item)
 
@@ -189,14 +178,11 @@ class Batcher:
     def _run_directly(self, inputs: Mapping[str, object], deadline_s: float | None) -> Answer:
         """Run an item in its caller's thread."""
         direct, items = self._direct, self._items
-        running = direct.running
         if deadline_s is not None:
             deadline_s = min(checked_seconds(deadline_s), threading.TIMEOUT_MAX)
         given, keeps_axis = direct.single(inputs)
         begin = time.perf_counter()
-        if not running and not items.num_under_way:
-            self._choice.resume(begin)
-        running.append(None)
+        direct.running.append(None)
         try:
             if items.is_closed:
                 raise closed_error()
@@ -206,11 +192,8 @@ class Batcher:
             self._tally.count("expired" if is_late else "failed")
             raise
         finally:
-            now = self._choice.last_s = time.perf_counter()
-            self._tally.ran_directly(now - begin)
-            if now >= self._choice.next_look_s:
-                _look(self._choice, self._tally, items, direct)
-            running.pop()
+            self._tally.ran_directly(time.perf_counter() - begin)
+            direct.running.pop()
             if items.is_closed:
                 direct.tell_drained()
 
@@ -276,15 +259,13 @@ class Batcher:
         item = Item(*self._direct.read(inputs), deadline_s, future)
         if isinstance(future, Future):
             future.add_done_callback(partial(take_back, self._items, item))
-        if not self._items.num_under_way and not self._direct.running:
-            self._choice.resume(time.perf_counter())
         return item
 
     @property
     def statistics(self) -> BatcherStatistics:
         """What it has done so far."""
         sizes, problem = self._sizes.prepared, self._sizes.problem
-        return self._tally.statistics(len(self._items), self._choice, sizes, problem)
+        return self._tally.statistics(len(self._items), sizes, problem)
 
     @property
     def model(self) -> Model:
@@ -347,17 +328,3 @@ def _begin_again() -> None:
 # Threads do not live on in a forked child, and locks may be held by some that it has not got.
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_begin_again)
-
-
-def _are_prepared(sizes: PreparedSizes, direct: DirectCalls) -> bool:
-    """Whether batches of what came last can be run; they are prepared otherwise."""
-    return direct.latest is not None and sizes.ask(direct.latest)
-
-
-def _look(
-    choice: ModeChoice, tally: BatchCounter, items: WaitingItems, direct: DirectCalls
-) -> None:
-    """Let the choice see what there is to decide, if it is time to."""
-    now = choice.last_s = time.perf_counter()
-    if now >= choice.next_look_s:
-        choice.look(now, tally.items, len(direct.running) + items.num_under_way)

@@ -29,8 +29,8 @@ class DirectCalls:
     ----------
     running : deque
         As long as there are items under way; changed in one step, and so without a lock.
-    latest : tuple, optional
-        Rows of an item that came lately; None until they are known.
+    known_rows : tuple, optional
+        Shapes of an item's rows; None where the model leaves them open.
     """
 
     def __init__(self, model: Model) -> None:
@@ -43,7 +43,7 @@ class DirectCalls:
         self._only = self._slots[0] if len(self._slots) == 1 else None
         rows = tuple([row for _, row, *_ in self._slots])
         is_known = all(None not in row for row in rows)
-        self.latest: Rows | None = cast("Rows", rows) if is_known else None
+        self.known_rows: Rows | None = cast("Rows", rows) if is_known else None
         # What shapes do not tell is looked at when it is there.
         self._has_rows = all(spec.shape for spec in model.outputs)
         self.reset()
@@ -76,9 +76,7 @@ class DirectCalls:
 
     def _converted(self, inputs: Mapping[str, object]) -> tuple[dict[str, Array], bool]:
         """`read` of whatever is given."""
-        rows, keeps_axis = read_item(self._specs, inputs, self._model.quantize_inputs)
-        self.latest = tuple([row.shape for row in rows.values()])
-        return rows, keeps_axis
+        return read_item(self._specs, inputs, self._model.quantize_inputs)
 
     def single(self, inputs: Mapping[str, object]) -> tuple[Mapping[str, object], bool]:
         """Inputs as the model takes a single item, and whether outputs keep the batch dimension."""

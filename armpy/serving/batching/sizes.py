@@ -35,7 +35,7 @@ class PreparedSizes:
 
     Notes
     -----
-    All sizes are prepared together, by a thread of its own, when batches may be of use. They share
+    All sizes are prepared together; for rows of new shapes, by a thread of its own. They share
     packed weights: where sizes could be traced, and this network's cannot, the largest is the only
     one.
     """
@@ -53,8 +53,8 @@ class PreparedSizes:
         self._thread: threading.Thread | None = None
         self.reset()
 
-    def begin(self, rows: Rows, *, waits: bool) -> None:
-        """Prepare single rows, and all sizes if they are to be waited for.
+    def begin(self, rows: Rows, *, several: bool) -> None:
+        """Prepare single rows, and with `several` all other sizes too.
 
         Raises
         ------
@@ -64,7 +64,7 @@ class PreparedSizes:
         if self._is_open:
             names = [spec.name for spec in self.given.inputs]
             self.given.prepare({n: (1, *row) for n, row in zip(names, rows, strict=True)})
-        if waits and self._sizes:
+        if several and self._sizes:
             self._prepare(rows)
 
     def reset(self) -> None:
@@ -95,16 +95,14 @@ class PreparedSizes:
         sizes = self._prepared.get(rows, ())
         return next((size for size in sizes if size >= count), sizes[-1] if sizes else 1)
 
-    def ask(self, rows: Rows) -> bool:
-        """Whether batches of some rows can be run; if not, they are prepared from now on."""
-        if rows in self._prepared:
-            return True
-        if not self.problem and self._sizes:
-            with self._lock:
-                if rows not in self._wanted:
-                    self._wanted.append(rows)
-                self._have_thread()
-        return False
+    def ask(self, rows: Rows) -> None:
+        """Prepare batches of some rows in the background, unless they are prepared."""
+        if rows in self._prepared or self.problem or not self._sizes:
+            return
+        with self._lock:
+            if rows not in self._wanted:
+                self._wanted.append(rows)
+            self._have_thread()
 
     def _have_thread(self) -> None:
         """Start a thread for what is wanted, if there is none."""
@@ -131,7 +129,7 @@ class PreparedSizes:
             try:
                 self._prepare(rows)
             except ArmpyError as error:
-                # Direct calls answer all items; `Batcher.statistics` tells why.
+                # Items run one by one then; `Batcher.statistics` has the reason.
                 self.problem = str(error)
                 _log.warning("items are run one by one, batches cannot be prepared: %s", error)
             except BaseException as error:

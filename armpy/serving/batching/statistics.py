@@ -6,10 +6,6 @@ import threading
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from armpy.serving.batching.mode_choice import ModeChoice
 
 _LATEST = 1000
 """So many waits and executions are remembered."""
@@ -39,13 +35,6 @@ class BatcherStatistics:
         How long the latest items waited for their batch to begin.
     execution_ms_median, execution_ms_p99 : float
         How long the latest executions took.
-    mode : {"direct", "batch"}
-        What was found to answer more items, as things are now.
-    changes, trials : int
-        How often that has changed, and how often the other way was tried.
-    direct_per_s, batched_per_s : float
-        Items per second as last measured of each way, with the callers of that time; 0 where it
-        was not tried.
     sizes : tuple of int
         Numbers of rows that are prepared.
     problem : str
@@ -65,11 +54,6 @@ class BatcherStatistics:
     wait_ms_p99: float
     execution_ms_median: float
     execution_ms_p99: float
-    mode: str
-    changes: int
-    trials: int
-    direct_per_s: float
-    batched_per_s: float
     sizes: tuple[int, ...]
     problem: str
 
@@ -119,16 +103,13 @@ class BatchCounter:
             self._padded_rows += size - num_items
             self._executions_ms.append(1e3 * duration_s)
 
-    def statistics(
-        self, waiting: int, choice: ModeChoice, sizes: tuple[int, ...], problem: str
-    ) -> BatcherStatistics:
+    def statistics(self, waiting: int, sizes: tuple[int, ...], problem: str) -> BatcherStatistics:
         """All of it, as it is now."""
         with self._lock:
             waits, executions = sorted(self._waits_ms), sorted(self._executions_ms)
             counts = dict(self._counts)
             items, direct = self.items, self._direct
             batches, padded_rows = self._direct + self._batches, self._padded_rows
-        direct_per_s, batched_per_s = choice.rates
         return BatcherStatistics(
             **counts,
             items=items,
@@ -141,11 +122,6 @@ class BatchCounter:
             wait_ms_p99=_quantile(waits, 0.99),
             execution_ms_median=_quantile(executions, 0.5),
             execution_ms_p99=_quantile(executions, 0.99),
-            mode="batch" if choice.chosen else "direct",
-            changes=choice.changes,
-            trials=choice.trials,
-            direct_per_s=direct_per_s,
-            batched_per_s=batched_per_s,
             sizes=sizes,
             problem=problem,
         )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Sequence
 from concurrent.futures import Future
 
 from armpy.errors import InvalidArgumentError, QueueFullError
@@ -15,32 +14,24 @@ _LONGEST_S = 3600.0
 """How long a worker sleeps at most: locks cannot wait for any number of seconds."""
 
 
-_WORTH_WAITING = 2.0
-"""How much of an execution's time items wait for others, where that is less than they may."""
-
-
 class WaitingItems:
     """Items in the order in which they came, handed out as batches.
 
     Parameters
     ----------
     max_batch : int
-        The most items of one batch.
+        The most items of one batch; 1 hands out single items.
     max_wait_s : float
         How long the first item of a batch waits for others.
     max_waiting : int
         So many items find room.
     workers : int
-        Batches that are run side by side; single items are run by as many as ask for them.
+        Batches that are run side by side.
     refuses : bool
         Whether one that finds no room is refused; else its caller waits.
-    is_strict : bool
-        Whether `max_batch` items are waited for, and `max_wait_s`, whatever has come lately.
 
     Attributes
     ----------
-    is_batching : bool
-        Whether items are handed out together; see `set_batching`.
     is_closed : bool
         Whether it takes nothing more.
     """
@@ -53,11 +44,9 @@ class WaitingItems:
         workers: int,
         *,
         refuses: bool,
-        is_strict: bool = False,
     ) -> None:
         self._max_batch = max_batch
         self._workers = workers
-        self._is_strict = is_strict
         self._max_wait_s = max_wait_s
         self._max_waiting = max_waiting
         self.refuses = refuses
@@ -72,35 +61,10 @@ class WaitingItems:
         self._items: deque[Item] = deque()
         self._outside: deque[tuple[Item, Future[None]]] = deque()
         self._counts: Counter[object] = Counter()
-        self.is_batching = False
-        self._num_running = self._num_executing = 0
-        # Callers that wait for an answer come again, as a rule: a batch is full with as many.
-        self._expected = float(self._max_batch)
-        self._most_seen = 0
-        self._longest_s = self._max_wait_s
+        self._num_running = 0
 
     def __len__(self) -> int:
         return len(self._items)
-
-    @property
-    def num_under_way(self) -> int:
-        """Items that have no answer yet."""
-        return len(self._items) + len(self._outside) + self._num_executing
-
-    def set_batching(self, is_batching: bool) -> None:
-        """Hand out items together from now on, or one by one."""
-        with self._changed:
-            self.is_batching = is_batching
-            self._changed.notify_all()
-
-    @property
-    def _enough(self) -> int:
-        """So many items are not waited with for more."""
-        if not self.is_batching:
-            return 1
-        if self._is_strict:
-            return self._max_batch
-        return max(1, min(self._max_batch, int(self._expected + 0.5)))
 
     def add(self, item: Item, *, leads: bool = False) -> Future[None] | list[Item]:
         """Let an item in.
@@ -167,15 +131,14 @@ class WaitingItems:
         item.is_waiting = True
         self._items.append(item)
         self._counts[item.key] += 1
-        self._most_seen = max(self._most_seen, len(self._items) + self._num_executing)
 
     def _is_full(self, key: object) -> bool:
         """Whether a batch of some shapes is not to be waited with."""
-        return self.is_batching and self._counts[key] >= self._enough
+        return self._counts[key] >= self._max_batch
 
     def _wake_for(self, item: Item) -> None:
         """Wake whoever waits for the first item, or for a full batch."""
-        if len(self._items) == 1 or not self.is_batching or self._is_full(item.key):
+        if len(self._items) == 1 or self._is_full(item.key):
             self._changed.notify()
 
     def remove(self, item: Item) -> bool:
@@ -221,7 +184,7 @@ class WaitingItems:
                     # In a loop, as a condition may wake who has nothing to do.
                     self._changed.wait()
                     continue
-                if self.is_batching and self._num_running >= self._workers:
+                if self._num_running >= self._workers:
                     self._changed.wait()  # `done` wakes
                     continue
                 key, wait_s = self._ready()
@@ -234,36 +197,26 @@ class WaitingItems:
                 if batch:
                     return batch
 
-    def done(self, batch: Sequence[Item], duration_s: float) -> None:
-        """Note that a batch has been run, and how long that took."""
+    def done(self) -> None:
+        """Note that a batch has been run."""
         with self._changed:
-            if not self._is_strict and len(batch) > 1:
-                # Longer than that, nobody's coming would make up for.
-                wanted_s = min(_WORTH_WAITING * duration_s, self._max_wait_s)
-                self._longest_s += 0.25 * (wanted_s - self._longest_s)
             self._num_running -= 1
-            self._num_executing -= len(batch)
             if self._items:
                 self._changed.notify()
 
     def _ready(self) -> tuple[object, float]:
         """Which items come next, and how long they wait for others."""
         first = self._items[0]
-        wait_s = first.arrived_s + self._longest_s - time.perf_counter()
+        wait_s = first.arrived_s + self._max_wait_s - time.perf_counter()
         if wait_s <= 0 or self.is_closed:
             return first.key, 0.0
         # A full batch gains nothing by waiting, whoever is first in line.
-        enough = self._enough
-        full = next((k for k, n in self._counts.items() if n >= enough), None)
+        full = next((key for key in self._counts if self._is_full(key)), None)
         return (first.key, wait_s) if full is None else (full, 0.0)
 
     def _take(self, key: object) -> list[Item]:
         """Take the oldest items of some shapes; those that were cancelled are left out."""
-        most = self._max_batch if self.is_batching else 1
-        taken = [item for item in self._items if item.key == key][:most]
-        # Slowly less, as callers may come late once.
-        self._expected = max(float(self._most_seen), 0.9 * self._expected)
-        self._most_seen = 0
+        taken = [item for item in self._items if item.key == key][: self._max_batch]
         for item in taken:
             self._leave(item)
         # From here on they cannot be cancelled: their rows are being executed.
@@ -271,7 +224,6 @@ class WaitingItems:
         self._let_in()
         if batch:
             self._num_running += 1
-            self._num_executing += len(batch)
         return batch
 
     def close(self, *, drops: bool) -> list[Item]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from armpy.errors import QueueFullError
 from armpy.serving.batching.direct_calls import DirectCalls
@@ -27,8 +27,6 @@ class Workers:
     items : WaitingItems
     tally : BatchCounter
     num_threads : int
-    look : callable
-        Called behind every execution, before its callers know.
     """
 
     def __init__(
@@ -38,14 +36,12 @@ class Workers:
         items: WaitingItems,
         tally: BatchCounter,
         num_threads: int,
-        look: Callable[[], None],
     ) -> None:
         self._direct = direct
         self._sizes = sizes
         self._items = items
         self._tally = tally
         self._num_threads = num_threads
-        self._look = look
         self.reset()
 
     def reset(self) -> None:
@@ -105,9 +101,8 @@ class Workers:
             part, left = left[:size], left[size:]
             outcome = self._executed(part, size)
             if not left:
-                self._look()
-                # Before there are answers: who gets one comes again and is another item then.
-                self._items.done(batch, time.perf_counter() - now)
+                # Before there are answers: a caller that gets one may hand in its next item.
+                self._items.done()
             self._tell(part, outcome)
 
     def _executed(self, items: Sequence[Item], size: int) -> list[Answer] | BaseException:

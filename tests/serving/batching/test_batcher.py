@@ -42,11 +42,6 @@ def on_reference(network: Network) -> Model:
     return Model(network, armpy.Runtime(armpy.RuntimeOptions(backends=["CpuRef"])))
 
 
-def always(model: Model, *about: Any, **options: Any) -> Batcher:
-    """A batcher that makes batches whether they pay or not."""
-    return Batcher(model, *about, mode="batch", **options)
-
-
 @pytest.fixture
 def model() -> Iterator[Model]:
     with on_reference(plus_one(None, 3)) as made:
@@ -93,7 +88,7 @@ def test_every_caller_gets_the_answer_to_its_own_item(model: Model) -> None:
                 return False
         return True
 
-    with always(model, 5, 1) as batcher, ThreadPoolExecutor(8) as callers:
+    with Batcher(model, 5, 1) as batcher, ThreadPoolExecutor(8) as callers:
         assert all(callers.map(caller, range(8)))
         told = batcher.statistics
     assert told.items == 8 * 60
@@ -102,7 +97,7 @@ def test_every_caller_gets_the_answer_to_its_own_item(model: Model) -> None:
 
 
 def test_items_are_what_they_were_when_they_were_submitted(model: Model, gate: Gate) -> None:
-    with always(model, 4, 0) as batcher:
+    with Batcher(model, 4, 0) as batcher:
         hold(batcher, gate)
         x, futures = np.empty(3, np.float32), []
         for number in range(4):
@@ -116,7 +111,7 @@ def test_items_are_what_they_were_when_they_were_submitted(model: Model, gate: G
 
 
 def test_an_answer_has_memory_of_its_own(model: Model) -> None:
-    with always(model, 2, LONG_MS) as batcher:
+    with Batcher(model, 2, LONG_MS) as batcher:
         first, second = (batcher.submit({"x": floats(i, i, i)}) for i in (1, 2))
         first.result(30)["y"][...] = 99
         assert second.result(30)["y"].tolist() == [3, 3, 3]
@@ -124,27 +119,27 @@ def test_an_answer_has_memory_of_its_own(model: Model) -> None:
 
 
 def test_an_item_with_a_batch_dimension_gets_an_answer_with_one(model: Model) -> None:
-    with always(model, 2, 0) as batcher:
+    with Batcher(model, 2, 0) as batcher:
         assert batcher.run({"x": floats(1, 2, 3)[None]})["y"].tolist() == [[2, 3, 4]]
         assert batcher.run({"x": floats(1, 2, 3)})["y"].tolist() == [2, 3, 4]
         assert batcher(floats(1, 2, 3)).tolist() == [2, 3, 4]  # type: ignore[union-attr]
 
 
 def test_a_full_batch_does_not_wait_for_more(model: Model) -> None:
-    with always(model, 3, LONG_MS) as batcher:
+    with Batcher(model, 3, LONG_MS) as batcher:
         futures = [batcher.submit({"x": floats(i, 0, 0)}) for i in range(3)]
         assert [future.result(30)["y"][0] for future in futures] == [1, 2, 3]
         assert batcher.statistics.batches == 1
 
 
 def test_an_item_is_run_alone_when_it_has_waited_for_others(model: Model) -> None:
-    with always(model, 8, 1) as batcher:
+    with Batcher(model, 8, 1) as batcher:
         assert batcher.run({"x": floats(1, 2, 3)})["y"].tolist() == [2, 3, 4]
         assert batcher.statistics.padded_rows == 0
 
 
 def test_batches_are_filled_up_to_the_sizes_that_are_prepared(model: Model, gate: Gate) -> None:
-    with always(model, 8, 0, sizes=(1, 6, 8)) as batcher:
+    with Batcher(model, 8, 0, sizes=(1, 6, 8)) as batcher:
         hold(batcher, gate)
         futures = [batcher.submit({"x": floats(i, i, i)}) for i in (3, 4, 5)]
         gate.opened.set()
@@ -168,7 +163,7 @@ def test_a_wrong_item_is_refused_before_it_is_in_a_batch(
     model: Model, gate: Gate, inputs: Any, message: str
 ) -> None:
     gate.opened.set()
-    with always(model, 2, 0) as batcher:
+    with Batcher(model, 2, 0) as batcher:
         with pytest.raises(InvalidArgumentError, match=f"(?i){message}"):
             batcher.run(inputs)
         assert not gate.batches
@@ -176,7 +171,7 @@ def test_a_wrong_item_is_refused_before_it_is_in_a_batch(
 
 
 def test_an_error_reaches_the_item_that_causes_it_and_no_other(model: Model, gate: Gate) -> None:
-    with always(model, 4, 0) as batcher:
+    with Batcher(model, 4, 0) as batcher:
         hold(batcher, gate)
         futures = [batcher.submit({"x": floats(i, i, i)}) for i in (1, 666, 2, 667)]
         gate.opened.set()
@@ -187,7 +182,7 @@ def test_an_error_reaches_the_item_that_causes_it_and_no_other(model: Model, gat
 
 
 def test_callers_of_a_failed_batch_get_errors_of_their_own(model: Model, gate: Gate) -> None:
-    with always(model, 2, 0) as batcher:
+    with Batcher(model, 2, 0) as batcher:
         hold(batcher, gate)
         futures = [batcher.submit({"x": floats(666, i, i)}) for i in (1, 2)]
         gate.opened.set()
@@ -197,8 +192,8 @@ def test_callers_of_a_failed_batch_get_errors_of_their_own(model: Model, gate: G
 
 
 def test_an_item_without_room_is_refused_where_that_is_asked_for(model: Model, gate: Gate) -> None:
-    with always(model, 2, LONG_MS, max_waiting=1, when_full="error") as batcher:
-        with always(model, 1, 0, max_waiting=1, when_full="error") as small:
+    with Batcher(model, 2, LONG_MS, max_waiting=1, when_full="error") as batcher:
+        with Batcher(model, 1, 0, max_waiting=1, when_full="error") as small:
             hold(small, gate)
             small.submit({"x": floats(1, 1, 1)})
             with pytest.raises(QueueFullError, match="fewer than 1"):
@@ -209,7 +204,7 @@ def test_an_item_without_room_is_refused_where_that_is_asked_for(model: Model, g
 
 
 def test_a_caller_waits_for_room_and_no_longer_than_its_deadline(model: Model, gate: Gate) -> None:
-    with always(model, 1, 0, max_waiting=1) as batcher, ThreadPoolExecutor(1) as callers:
+    with Batcher(model, 1, 0, max_waiting=1) as batcher, ThreadPoolExecutor(1) as callers:
         hold(batcher, gate)
         inside = batcher.submit({"x": floats(1, 1, 1)})
         with pytest.raises(ExecutionTimeoutError, match="deadline"):
@@ -224,7 +219,7 @@ def test_a_caller_waits_for_room_and_no_longer_than_its_deadline(model: Model, g
 def test_an_item_ends_at_its_deadline_while_it_waits_and_while_it_runs(
     model: Model, gate: Gate
 ) -> None:
-    with always(model, 1, 0) as batcher:
+    with Batcher(model, 1, 0) as batcher:
         running = batcher.submit({"x": floats(0, 0, 0)}, deadline_s=0.05)
         assert gate.entered.wait(30)
         with pytest.raises(ExecutionTimeoutError, match="deadline"):
@@ -238,7 +233,7 @@ def test_an_item_ends_at_its_deadline_while_it_waits_and_while_it_runs(
 
 
 def test_a_cancelled_item_is_not_run_and_gives_its_room_back(model: Model, gate: Gate) -> None:
-    with always(model, 1, 0, max_waiting=1, when_full="error") as batcher:
+    with Batcher(model, 1, 0, max_waiting=1, when_full="error") as batcher:
         hold(batcher, gate)
         given_up = batcher.submit({"x": floats(1, 1, 1)})
         assert given_up.cancel()
@@ -249,7 +244,7 @@ def test_a_cancelled_item_is_not_run_and_gives_its_room_back(model: Model, gate:
 
 
 def test_items_of_other_shapes_are_batches_of_their_own() -> None:
-    with on_reference(plus_one(None, None)) as model, always(model, 4, 5) as batcher:
+    with on_reference(plus_one(None, None)) as model, Batcher(model, 4, 5) as batcher:
         futures = [
             batcher.submit({"x": np.full(length, length, np.float32)})
             for length in (2, 3, 2, 3, 5, 2)
@@ -259,7 +254,7 @@ def test_items_of_other_shapes_are_batches_of_their_own() -> None:
 
 
 def test_an_item_of_several_inputs_gives_all_of_them_with_a_batch_or_without() -> None:
-    with on_reference(plus_one(None, 2, is_two=True)) as model, always(model, 2, 0) as batcher:
+    with on_reference(plus_one(None, 2, is_two=True)) as model, Batcher(model, 2, 0) as batcher:
         assert batcher.run({"x": floats(1, 2), "other": floats(3, 4)})["y"].tolist() == [4, 6]
         with pytest.raises(InvalidArgumentError, match="others none"):
             batcher.run({"x": floats(1, 2), "other": floats(3, 4)[None]})
@@ -268,7 +263,7 @@ def test_an_item_of_several_inputs_gives_all_of_them_with_a_batch_or_without() -
 
 
 def test_closing_waits_for_what_is_there_and_takes_nothing_more(model: Model, gate: Gate) -> None:
-    batcher = always(model, 4, LONG_MS)
+    batcher = Batcher(model, 4, LONG_MS)
     futures = [batcher.submit({"x": floats(i, i, i)}) for i in range(2)]
     gate.opened.set()
     batcher.close()
@@ -280,7 +275,7 @@ def test_closing_waits_for_what_is_there_and_takes_nothing_more(model: Model, ga
 
 
 def test_closing_can_give_up_what_has_not_begun(model: Model, gate: Gate) -> None:
-    batcher = always(model, 1, 0, max_waiting=1)
+    batcher = Batcher(model, 1, 0, max_waiting=1)
     running = hold(batcher, gate)
     waiting = batcher.submit({"x": floats(1, 1, 1)})
     with ThreadPoolExecutor(1) as callers:
@@ -301,7 +296,7 @@ def test_closing_can_give_up_what_has_not_begun(model: Model, gate: Gate) -> Non
 
 def test_items_of_an_event_loop_are_run_together(model: Model) -> None:
     async def several() -> list[float]:
-        async with always(model, 4, LONG_MS) as batcher:
+        async with Batcher(model, 4, LONG_MS) as batcher:
             made = await asyncio.gather(
                 *(batcher.run_async({"x": floats(i, i, i)}) for i in range(8))
             )
@@ -313,7 +308,7 @@ def test_items_of_an_event_loop_are_run_together(model: Model) -> None:
 
 def test_an_event_loop_goes_on_while_an_item_waits_for_room(model: Model, gate: Gate) -> None:
     async def several() -> None:
-        async with always(model, 1, 0, max_waiting=1) as batcher:
+        async with Batcher(model, 1, 0, max_waiting=1) as batcher:
             tasks = [
                 asyncio.create_task(batcher.run_async({"x": floats(i, i, i)})) for i in range(5)
             ]
@@ -338,7 +333,7 @@ def test_a_batch_that_the_file_has_fixed_is_opened() -> None:
     net.output("y", net.add(FullyConnected(), flat, weights))
     items = np.random.default_rng(1).normal(size=(3, 2, 2)).astype(np.float32)
     with on_reference(net) as model:
-        with always(model, 3, LONG_MS) as batcher:
+        with Batcher(model, 3, LONG_MS) as batcher:
             futures = [batcher.submit({"x": item}) for item in items]
             made = np.stack([future.result(60)["y"] for future in futures])
         np.testing.assert_allclose(made, items.reshape(3, 4) @ np.arange(8).reshape(2, 4).T, 1e-5)
@@ -397,7 +392,7 @@ def test_a_model_whose_items_cannot_be_run_together_is_refused(network: Any, mes
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"mode": "both"}, "'auto' or 'batch' or 'direct'"),
+        ({"mode": "auto"}, "'batch' or 'direct'"),
         ({"max_batch": 0}, "max_batch cannot be used"),
         ({"max_batch": True}, "max_batch"),
         ({"max_wait_ms": -1}, "max_wait_ms"),
@@ -421,7 +416,7 @@ def test_a_path_is_no_model() -> None:
 
 
 def test_threads_end_with_a_batcher_that_was_not_closed(model: Model) -> None:
-    batcher = always(model, 2, 0)
+    batcher = Batcher(model, 2, 0)
     threads = batcher._workers._threads
     del batcher
     for thread in threads:
@@ -430,7 +425,7 @@ def test_threads_end_with_a_batcher_that_was_not_closed(model: Model) -> None:
 
 
 def test_what_a_batcher_has_done_is_told(model: Model) -> None:
-    with always(model, 2, LONG_MS) as batcher:
+    with Batcher(model, 2, LONG_MS) as batcher:
         for future in [batcher.submit({"x": floats(1, 1, 1)}) for _ in range(4)]:
             future.result(30)
         told = batcher.statistics
@@ -444,7 +439,7 @@ def test_what_a_batcher_has_done_is_told(model: Model) -> None:
 def test_a_deadline_that_never_comes_costs_others_not_theirs(
     model: Model, gate: Gate, deadline_s: float
 ) -> None:
-    with always(model, 1, 0, max_waiting=1) as batcher, ThreadPoolExecutor(1) as callers:
+    with Batcher(model, 1, 0, max_waiting=1) as batcher, ThreadPoolExecutor(1) as callers:
         running = batcher.submit({"x": floats(0, 0, 0)}, deadline_s=deadline_s)
         assert gate.entered.wait(30)
         inside = batcher.submit({"x": floats(1, 1, 1)})
@@ -456,7 +451,7 @@ def test_a_deadline_that_never_comes_costs_others_not_theirs(
 
 
 def test_items_that_wait_for_ages_run_when_a_batch_is_full(model: Model) -> None:
-    with always(model, 2, 1e300) as batcher:
+    with Batcher(model, 2, 1e300) as batcher:
         futures = [batcher.submit({"x": floats(i, i, i)}) for i in range(4)]
         assert [f.result(30)["y"][0] for f in futures] == [1, 2, 3, 4]
 
@@ -464,7 +459,7 @@ def test_items_that_wait_for_ages_run_when_a_batch_is_full(model: Model) -> None
 def test_a_callback_that_ends_its_thread_costs_no_other_item_its_answer(
     model: Model, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with always(model, 3, LONG_MS) as batcher, caplog.at_level(logging.ERROR, "armpy"):
+    with Batcher(model, 3, LONG_MS) as batcher, caplog.at_level(logging.ERROR, "armpy"):
         ending = batcher.submit({"x": floats(0, 0, 0)})
         ending.add_done_callback(lambda _: sys.exit(3))
         others = [batcher.submit({"x": floats(i, i, i)}) for i in (1, 2)]
@@ -480,7 +475,7 @@ def test_a_callback_that_ends_its_thread_costs_no_other_item_its_answer(
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing is forked")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_child_that_was_forked_has_workers_of_its_own(model: Model, gate: Gate) -> None:
-    with always(model, 1, 0) as batcher:
+    with Batcher(model, 1, 0) as batcher:
         running = hold(batcher, gate)
         waiting = batcher.submit({"x": floats(1, 1, 1)})
         child = os.fork()

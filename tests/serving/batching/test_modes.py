@@ -1,4 +1,4 @@
-"""Batcher that steps aside: direct calls, what is prepared when, and changes between the modes."""
+"""Modes of a batcher: direct calls, and which sizes are prepared when."""
 
 from __future__ import annotations
 
@@ -54,32 +54,39 @@ def watched(model: Model, monkeypatch: pytest.MonkeyPatch) -> Watched:
     return Watched(model, monkeypatch)
 
 
-def test_an_item_runs_in_its_caller_s_thread_until_batches_pay(
-    model: Model, watched: Watched
-) -> None:
+def direct(model: Model, **options: Any) -> Batcher:
+    """A batcher that runs each item by itself."""
+    return Batcher(model, mode="direct", **options)
+
+
+def test_a_batcher_makes_batches_unless_told_otherwise(model: Model) -> None:
+    with Batcher(model, 2, 60_000.0) as batcher:
+        assert batcher.statistics.sizes == (1, 2)
+        futures = [batcher.submit({"x": floats(i, i, i)}) for i in range(2)]
+        assert [future.result(30)["y"][0] for future in futures] == [1, 2]
+        assert batcher.statistics.direct == 0
+
+
+def test_a_direct_item_runs_in_its_caller_s_thread(model: Model, watched: Watched) -> None:
     watched.may_run.set()
-    with Batcher(model) as batcher:
+    with direct(model) as batcher:
         assert batcher.run({"x": floats(1, 2, 3)})["y"].tolist() == [2, 3, 4]
         assert batcher.run({"x": floats(1, 2, 3)[None]})["y"].tolist() == [[2, 3, 4]]
         assert watched.threads == [threading.get_ident()] * 2
         batcher.submit({"x": floats(1, 2, 3)}).result(30)
         assert watched.threads[2] != threading.get_ident()
         told = batcher.statistics
-    assert (told.mode, told.items, told.direct, told.mean_batch) == ("direct", 3, 3, 1.0)
+    assert (told.items, told.direct, told.mean_batch) == (3, 3, 1.0)
 
 
-def test_nothing_is_prepared_before_it_may_be_of_use(
-    model: Model, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_direct_items_prepare_no_batches(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(LoadedNetwork, "prepare_together", lambda *_: pytest.fail("prepared"))
-    with Batcher(model) as batcher:
+    with direct(model) as batcher:
         batcher.run({"x": floats(1, 2, 3)})
         assert batcher.statistics.sizes == (1,)
 
 
-def test_items_are_answered_while_sizes_are_prepared(
-    model: Model, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_items_are_answered_while_sizes_are_prepared(monkeypatch: pytest.MonkeyPatch) -> None:
     prepare, may_end = LoadedNetwork.prepare_together, threading.Event()
 
     def slowly(network: LoadedNetwork, several: Any) -> int:
@@ -87,9 +94,7 @@ def test_items_are_answered_while_sizes_are_prepared(
         return prepare(network, several)
 
     monkeypatch.setattr(LoadedNetwork, "prepare_together", slowly)
-    with Batcher(model, 4, 60_000.0) as batcher:
-        assert not batcher._sizes.ask(((3,),))
-        batcher._items.set_batching(True)
+    with plus_one(None, None) as model, Batcher(model, 4, 60_000.0) as batcher:
         futures = [batcher.submit({"x": floats(i, i, i)}) for i in range(4)]
         assert [future.result(30)["y"][0] for future in futures] == [1, 2, 3, 4]
         assert batcher.statistics.direct == 4
@@ -108,43 +113,19 @@ def test_what_cannot_be_prepared_is_told_and_runs_directly(
         raise BackendError("the compiler is on strike")
 
     monkeypatch.setattr(LoadedNetwork, "prepare_together", fail)
-    with Batcher(model) as batcher:
-        batcher._sizes.ask(((3,),))
-        batcher._sizes.wait()
+    with plus_one(None, None) as any_rows, Batcher(any_rows, 2, 60_000.0) as batcher:
+        for _ in range(2):
+            futures = [batcher.submit({"x": floats(i, i, i)}) for i in range(2)]
+            assert [future.result(30)["y"][0] for future in futures] == [1, 2]
+            batcher._sizes.wait()
         assert "on strike" in batcher.statistics.problem
-        assert not batcher._sizes.ask(((3,),))
-        assert batcher.run({"x": floats(1, 2, 3)})["y"].tolist() == [2, 3, 4]
+        assert batcher.statistics.direct == 4
     with pytest.raises(BackendError, match="on strike"):
-        Batcher(model, mode="batch")
-
-
-def test_every_item_gets_its_answer_while_the_mode_changes_all_the_time(model: Model) -> None:
-    def caller(number: int) -> bool:
-        random = np.random.default_rng(number)
-        for count in range(150):
-            x = random.normal(size=3).astype(np.float32)
-            told = batcher.run({"x": x}) if count % 3 else batcher.submit({"x": x}).result(30)
-            if not np.array_equal(told["y"], x + np.float32(1)):
-                return False
-        return True
-
-    with Batcher(model, 4, 1) as batcher, ThreadPoolExecutor(8) as callers:
-        batcher._sizes.ask(((3,),))
-        batcher._sizes.wait()
-        done = [callers.submit(caller, number) for number in range(8)]
-        is_batching = False
-        while not all(future.done() for future in done):
-            is_batching = not is_batching
-            batcher._items.set_batching(is_batching)
-            threading.Event().wait(0.002)
-        assert all(future.result() for future in done)
-        told = batcher.statistics
-    assert told.items == 8 * 150
-    assert 0 < told.direct < told.items
+        Batcher(model)
 
 
 def test_a_direct_call_has_a_deadline(model: Model) -> None:
-    with Batcher(model) as batcher:
+    with direct(model) as batcher:
         assert batcher.run({"x": floats(1, 2, 3)}, deadline_s=30)["y"][0] == 2
         assert batcher.run({"x": floats(1, 2, 3)}, deadline_s=float("inf"))["y"][0] == 2
         with pytest.raises(ExecutionTimeoutError):
@@ -154,7 +135,7 @@ def test_a_direct_call_has_a_deadline(model: Model) -> None:
 
 def test_direct_calls_are_refused_where_too_many_wait(model: Model, watched: Watched) -> None:
     with (
-        Batcher(model, max_waiting=1, when_full="error") as batcher,
+        direct(model, max_waiting=1, when_full="error") as batcher,
         ThreadPoolExecutor(8) as callers,
     ):
         inside = [
@@ -172,7 +153,7 @@ def test_direct_calls_are_refused_where_too_many_wait(model: Model, watched: Wat
 
 
 def test_closing_waits_for_direct_calls(model: Model, watched: Watched) -> None:
-    batcher = Batcher(model)
+    batcher = direct(model)
     with ThreadPoolExecutor(2) as callers:
         running = callers.submit(batcher.run, {"x": floats(1, 1, 1)})
         assert watched.entered.wait(30)
@@ -190,7 +171,7 @@ def test_an_error_of_the_model_is_counted(model: Model, monkeypatch: pytest.Monk
         raise BackendError("it burns")
 
     monkeypatch.setattr(model, "run", fail)
-    with Batcher(model) as batcher:
+    with direct(model) as batcher:
         with pytest.raises(BackendError, match="it burns"):
             batcher.run({"x": floats(1, 1, 1)})
         assert batcher.statistics.failed == 1
@@ -215,7 +196,7 @@ def test_direct_and_batched_answers_are_those_of_the_model_alone() -> None:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing is forked")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_child_forked_while_sizes_are_prepared_runs_directly(
-    model: Model, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     may_end = threading.Event()
 
@@ -224,15 +205,17 @@ def test_a_child_forked_while_sizes_are_prepared_runs_directly(
         return len(several)
 
     monkeypatch.setattr(LoadedNetwork, "prepare_together", slowly)
-    with Batcher(model) as batcher:
-        batcher._sizes.ask(((3,),))
+    with plus_one(None, None) as model, Batcher(model, 2, 60_000.0) as batcher:
+        for future in [batcher.submit({"x": floats(1, 2, 3)}) for _ in range(2)]:
+            future.result(30)
         child = os.fork()
         if child == 0:
             outcome = 1
             try:
-                made = batcher.run({"x": floats(1, 2, 3)})["y"].tolist()
-                is_told = "forked" in batcher.statistics.problem
-                outcome = 0 if made == [2, 3, 4] and is_told else 2
+                futures = [batcher.submit({"x": floats(1, 2, 3)}) for _ in range(2)]
+                is_answered = [future.result(30)["y"][0] for future in futures] == [2, 2]
+                is_reported = "forked" in batcher.statistics.problem
+                outcome = 0 if is_answered and is_reported else 2
                 batcher.close()
             finally:
                 os._exit(outcome)
