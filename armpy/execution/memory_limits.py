@@ -31,6 +31,7 @@ def check_layers(graph: Graph, limit_bytes: int) -> None:
             raise MemoryLimitError(
                 "a tensor has dimensions that no array can have",
                 where=f"'{value.name}'",
+                expected="as many bytes as the system's addresses reach",
                 actual=str(value.info),
             )
     for layer in graph.layers:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from armpy.ops.operation import Operand, Operation, TypeRule, require, rule
-from armpy.ops.shapes import broadcast_shapes
+from armpy.ops.shapes import MAX_STEP, broadcast_shapes
 from armpy.tensor import Dimension, Shape, TensorInfo
 from armpy.types import DataType
 
@@ -146,9 +146,9 @@ class Attention(Operation):
         for name, least in (("left_window", -1), ("right_window", -1), ("num_past", 0)):
             number = getattr(self, name)
             require(
-                number >= least,
-                f"{name} is too small",
-                expected=f"{least} or more",
+                least <= number <= MAX_STEP,
+                f"{name} cannot be used",
+                expected=f"{least} to {MAX_STEP}",
                 actual=number,
             )
 

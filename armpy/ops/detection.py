@@ -327,6 +327,7 @@ class DetectionPostProcess(Operation):
 
     def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
         """(b, d, 4), (b, d), (b, d) and (b)."""
+        self._check_counts()
         require_length(inputs[2], 1, _BOX_LENGTH, "anchors")
         sizes = bind_sizes(self, inputs, ("bnk", "bnc", "n4"))
         length = sizes["k"]
@@ -338,6 +339,14 @@ class DetectionPostProcess(Operation):
         )
         batch, rows = sizes["b"], self.num_rows
         return (batch, rows, _BOX_LENGTH), (batch, rows), (batch, rows), (batch,)
+
+    def _check_counts(self) -> None:
+        """Check that numbers of detections are positive."""
+        regular = self.use_regular_nms
+        per_class = "detections_per_class" if regular else "max_classes_per_detection"
+        for name in ("max_detections", per_class):
+            number = getattr(self, name)
+            require(number >= 1, f"{name} is too small", expected="1 or more", actual=number)
 
     @property
     def num_rows(self) -> int:
@@ -353,12 +362,7 @@ class DetectionPostProcess(Operation):
         return real, DataType.SIGNED32, real, DataType.SIGNED32
 
     def validate(self, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> None:
-        """Positive counts and scales, and as many classes as there are columns for."""
-        regular = self.use_regular_nms
-        per_class = "detections_per_class" if regular else "max_classes_per_detection"
-        for name in ("max_detections", per_class):
-            number = getattr(self, name)
-            require(number >= 1, f"{name} is too small", expected="1 or more", actual=number)
+        """Positive scales, and as many classes as there are columns for."""
         for name in ("scale_y", "scale_x", "scale_h", "scale_w"):
             scale = getattr(self, name)
             require(scale > 0, f"{name} is not positive", expected="above 0", actual=scale)

@@ -260,7 +260,12 @@ class OneHot(Operation):
         if self.depth is None:
             require_operand(inputs, 3, "depth")
         else:
-            require(self.depth >= 0, "the depth is negative", actual=self.depth)
+            require(
+                self.depth >= 0,
+                "the depth is negative",
+                expected="0 or more",
+                actual=self.depth,
+            )
         return ((*shape[:axis], self.depth, *shape[axis:]),)
 
     def infer_types(self, inputs: Sequence[TensorInfo]) -> tuple[DataType, ...]:

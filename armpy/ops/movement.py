@@ -16,7 +16,7 @@ from armpy.ops.data_movement import (
     unknown_dims,
 )
 from armpy.ops.operation import Operand, require
-from armpy.ops.shapes import broadcast_shapes, normalize_axes, normalize_axis
+from armpy.ops.shapes import broadcast_shapes, distinct_axes, normalize_axes, normalize_axis
 from armpy.tensor import Dimension, Shape, TensorInfo, format_shape
 
 __all__ = [
@@ -271,6 +271,12 @@ class BroadcastTo(DataMovement):
         if target is None:
             length = length_of(require_operand(inputs, 1, "broadcast_to_shape"))
             return (None if length is None else unknown_dims(length),)
+        require(
+            min(target, default=0) >= 0,
+            "the shape to broadcast to has a negative size",
+            expected="sizes of 0 or more",
+            actual=target,
+        )
         result = broadcast_shapes(inputs[0].shape, target)
         require(
             result is not None and all(map(_fits, result, target)) and len(result) == len(target),
@@ -323,7 +329,7 @@ class ReverseV2(DataMovement):
         if self.axes is None:
             require_operand(inputs, 1, "axes")
         else:
-            normalize_axes(self.axes, len(shape))
+            distinct_axes(self.axes, len(shape))
         return (shape,)
 
     def identity_of(

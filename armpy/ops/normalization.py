@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from armpy.ops.elementwise import FLOAT_TYPES, QUANTIZED_TYPES
 from armpy.ops.operation import Operand, Operation, TypeRule, require, same
-from armpy.ops.shapes import broadcast_shapes, normalize_axes
+from armpy.ops.shapes import MAX_STEP, broadcast_shapes, distinct_axes
 from armpy.tensor import Shape, TensorInfo, format_shape
 from armpy.types import DataLayout, DataType
 
@@ -62,9 +62,16 @@ class Normalization(Operation):
     def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
         """As the input."""
         shape = inputs[0].shape or ()
-        normalize_axes(self.axes, len(shape))
+        distinct_axes(self.axes, len(shape))
         require(
             self.radius >= 0, "the radius is negative", expected="0 or more", actual=self.radius
+        )
+        require(
+            self.radius <= MAX_STEP,
+            "the radius is too large",
+            expected=f"at most {MAX_STEP}",
+            actual=self.radius,
+            fix="Give a smaller radius",
         )
         return (shape,)
 
@@ -190,7 +197,7 @@ def _normalized_shape(
 ) -> tuple[Shape | None, ...]:
     """The first input's shape, after checks that the axes are there and the others fit it."""
     (shape, *others) = (info.shape for info in inputs if info is not None)
-    normalize_axes(axes, len(shape or ()))
+    distinct_axes(axes, len(shape or ()))
     for other in others:
         found = broadcast_shapes(shape, other) or ()
         fits = len(found) == len(shape or ()) and all(

@@ -28,6 +28,12 @@ class Padding(enum.Enum):
     VALID = 2
 
 
+MAX_STEP = 2**31 - 1
+"""Largest stride, dilation or position: TFLite's and NNAPI's are int32.
+
+Backends multiply them by sizes and bytes, which would not fit into int64 otherwise.
+"""
+
 PaddingSpec: TypeAlias = Padding | tuple[tuple[int, int], ...]
 """A `Padding`, or explicit (before, after) pairs per spatial axis, outermost first."""
 
@@ -63,10 +69,12 @@ def window_output(
     Raises
     ------
     LayerValidationError
-        If stride, kernel or dilation is below 1, or the window does not fit.
+        If stride, kernel or dilation is below 1, stride or dilation above `MAX_STEP`, or the
+        window does not fit.
     """
-    for what, number in (("stride", stride), ("kernel size", kernel), ("dilation", dilation)):
-        require(number >= 1, f"the {what} is too small", expected="1 or more", actual=number)
+    check_step("stride", stride)
+    check_step("dilation", dilation)
+    require(kernel >= 1, "the kernel size is too small", expected="1 or more", actual=kernel)
     if size is None:
         return None
     before, after = resolve_padding(padding, size, kernel, stride, dilation, axis)
@@ -78,6 +86,18 @@ def window_output(
         actual=size + before + after,
     )
     return room // stride + 1
+
+
+def check_step(what: str, step: int) -> None:
+    """Check that a stride or dilation is between 1 and `MAX_STEP`."""
+    require(step >= 1, f"the {what} is too small", expected="1 or more", actual=step)
+    require(
+        step <= MAX_STEP,
+        f"the {what} is too large",
+        expected=f"at most {MAX_STEP}",
+        actual=step,
+        fix=f"Give a smaller {what}",
+    )
 
 
 def padded_bytes(
@@ -144,6 +164,25 @@ def normalize_axis(axis: int, rank: int) -> int:
 def normalize_axes(axes: Sequence[int], rank: int) -> tuple[int, ...]:
     """Axes counted from the front, sorted, each once."""
     return tuple(sorted({normalize_axis(axis, rank) for axis in axes}))
+
+
+def distinct_axes(axes: Sequence[int], rank: int) -> tuple[int, ...]:
+    """Axes counted from the front, sorted.
+
+    Raises
+    ------
+    LayerValidationError
+        If there is no such axis, or one is given twice.
+    """
+    distinct = normalize_axes(axes, rank)
+    require(
+        len(distinct) == len(axes),
+        "an axis is repeated",
+        expected="each axis once; negative ones count from the last",
+        actual=str(tuple(axes)),
+        fix="Remove the repeated axis",
+    )
+    return distinct
 
 
 def broadcast_shapes(*shapes: Shape | None) -> Shape | None:

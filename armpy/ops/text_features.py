@@ -66,6 +66,12 @@ class TfIdfVectorizer(Operation):
 
     def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
         """The batch, and a place for each feature."""
+        require(
+            self.num_features >= 0,
+            "the number of features is negative",
+            expected="0 or more",
+            actual=self.num_features,
+        )
         return ((*(inputs[0].shape or ())[:-1], self.num_features),)
 
     def infer_types(self, inputs: Sequence[TensorInfo]) -> tuple[DataType, ...]:
@@ -90,5 +96,6 @@ class TfIdfVectorizer(Operation):
         require(
             self.max_skips >= 0 and all(self.ngrams),
             "n-grams without words, or a negative number of skips, cannot be used",
-            actual=self.max_skips,
+            expected="n-grams of 1 word or more, 0 skips or more",
+            actual=f"{min(map(len, self.ngrams), default=1)} words, {self.max_skips} skips",
         )

@@ -15,7 +15,14 @@ from armpy.ops.convolution import (
     check_weight_quantization,
 )
 from armpy.ops.operation import Operand, Operation, TypeRule, require
-from armpy.ops.shapes import Padding, PaddingSpec, check_padding, image_shape, spatial
+from armpy.ops.shapes import (
+    Padding,
+    PaddingSpec,
+    check_padding,
+    check_step,
+    image_shape,
+    spatial,
+)
 from armpy.tensor import Dimension, Shape, TensorInfo
 from armpy.types import DataLayout, DataType
 
@@ -82,7 +89,7 @@ class TransposeConvolution2d(Operation):
         )
         check_padding(self.padding, 2)
         for step in self.stride:
-            require(step >= 1, "the stride is too small", expected="1 or more", actual=step)
+            check_step("stride", step)
         sizes = self._sizes(inputs, image, weights)
         return (image_shape(self.data_layout, image[0], sizes, weights[0]),)
 

@@ -21,6 +21,7 @@ from armpy.ops.shapes import (
     Padding,
     PaddingSpec,
     check_padding,
+    check_step,
     image_shape,
     padded_bytes,
     spatial,
@@ -231,6 +232,8 @@ def _check_axes(operation: Convolution3d | TransposeConvolution3d) -> None:
             expected=f"{_NUM_AXES} numbers of 1 or more",
             actual=steps,
         )
+        for step in steps:
+            check_step(what, step)
 
 
 def _check_groups(channels: Dimension, weights: Shape) -> None:

@@ -10,7 +10,6 @@ import hashlib
 import importlib
 import importlib.util
 import itertools
-import mmap
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -28,6 +27,7 @@ from types import ModuleType
 from armpy.backend import BACKEND_API_VERSION
 from armpy.plugins.discovery.candidate import RejectionError
 from armpy.plugins.discovery.directories import init_file, is_common, is_library, module_name
+from armpy.plugins.library_check import check_library
 from armpy.plugins.proxy.guarded_call import describe, exact
 from armpy.plugins.trust.pinned_code import (
     NOT_PINNED,
@@ -161,7 +161,7 @@ def open_module(
     with _forgotten_on_error(name), _kept_sys_path():
         named_library = is_library(os.path.basename(entry or path))
         if named_library and os.path.isfile(path):
-            _refuse_c_library(path)
+            check_library(path, name.rpartition(".")[2])
         # First, as a module inside a package is only imported once the package is there.
         _open_group(name, common, pinned)
         module = _import(path, name, pinned, named_library)
@@ -310,32 +310,6 @@ def _import(path: str, name: str, pinned: PinnedCode, is_library: bool) -> Modul
     sys.modules[name] = module
     spec.loader.exec_module(module)
     return module
-
-
-_C_ENTRY_POINTS = (b"GetBackendId", b"GetVersion", b"BackendFactory")
-"""What Arm NN's loader looks for in a shared object; names of functions lie in it as they are."""
-
-
-def _refuse_c_library(path: str) -> None:
-    """Check that a library is a Python module, before the system runs any of its code.
-
-    Raises
-    ------
-    RejectionError
-        If it has the entry points of Arm NN's dynamic backends instead of Python's.
-    """
-    with open(path, "rb") as file:
-        if not os.fstat(file.fileno()).st_size:
-            return
-        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as contents:
-            names = [name for name in _C_ENTRY_POINTS if contents.find(name + b"\0") >= 0]
-            is_module = contents.find(b"PyInit_") >= 0
-    if len(names) == len(_C_ENTRY_POINTS) and not is_module:
-        listed = ", ".join(name.decode() for name in names)
-        raise RejectionError(
-            f"it is a C or C++ library ({listed}), and armpy has no C interface for backends yet. "
-            "Write a Python module <vendor>_<name>_backend.py that calls it, for example by ctypes"
-        )
 
 
 def _spec(path: str, name: str, *, is_extension: bool) -> ModuleSpec | None:

@@ -179,13 +179,72 @@ def test_what_is_no_library_stops_no_other(folder: Path, case: str) -> None:
         registry.get("Bad")
 
 
-def test_a_library_without_the_entry_point_of_python_is_left_out(folder: Path) -> None:
-    source = 'const char* GetBackendId(void) { return "Npu"; }'
-    compile_library(folder / "Acme_Npu_backend.so", source)
+NO_MODULES = {
+    "one of the functions": (
+        'const char* GetBackendId(void) { return "Npu"; }',
+        "the C functions GetBackendId without GetVersion, BackendFactory. armpy has no C interface "
+        "for backends: write a Python module Acme_Npu_backend.py that calls the library, for "
+        "example by ctypes",
+    ),
+    "names of C++": (
+        'const char* _Z12GetBackendIdv(void) { return "Npu"; }\n'
+        "void* _ZN4acme14BackendFactoryEv(void) { return (void*)1; }",
+        "the C++ functions _Z12GetBackendIdv, _ZN4acme14BackendFactoryEv. Declare them as extern "
+        '"C", and write a Python module Acme_Npu_backend.py that calls the library, for example by '
+        "ctypes, as armpy has no C interface for backends",
+    ),
+    "another module": (
+        "void* PyInit_other(void) { return (void*)0; }",
+        "PyInit_other. Name the file as the module that it was compiled as",
+    ),
+    "none of them": (
+        "int answer(void) { return 42; }",
+        "a library without entry points. Give it that function, or write a Python module "
+        "Acme_Npu_backend.py that calls the library, for example by ctypes",
+    ),
+}
+"""Sources of libraries without a module's entry point, and what the reason says of them."""
+
+
+@pytest.mark.parametrize("case", NO_MODULES)
+def test_a_library_without_the_entry_point_of_python_is_left_out(folder: Path, case: str) -> None:
+    source, found = NO_MODULES[case]
+    library = folder / "Acme_Npu_backend.so"
+    compile_library(library, source)
     (candidate,) = from_directory(discover(folder))
-    assert candidate.status is CandidateStatus.FAILED
-    assert "does not define module export function (PyInit_Acme_Npu_backend)" in candidate.reason
+    assert candidate.status is CandidateStatus.REJECTED
+    assert candidate.reason == (
+        f"its library {library} is not the Python module Acme_Npu_backend. Expected "
+        f"PyInit_Acme_Npu_backend(); got {found}"
+    )
     assert private_modules() == set()
+
+
+MACHINES = {
+    (1, 3): "x86, 32 bits",
+    (1, 40): "Arm, 32 bits",
+    (2, 243): "RISC-V, 64 bits",
+    (2, 4096): "machine 4096, 64 bits",
+}
+"""What the reason calls a machine, by the class and the machine in the header."""
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_a_library_for_another_machine_is_left_out(folder: Path, machine: tuple[int, int]) -> None:
+    own = Path(sys.executable).read_bytes()[:20]
+    if not own.startswith(b"\x7fELF"):
+        pytest.skip("executables of this system are not in ELF")
+    bits, number = machine
+    library = compile_backend(folder, "Acme_Npu_backend", "Npu")
+    contents = bytearray(library.read_bytes())
+    contents[4] = bits
+    contents[18:20] = number.to_bytes(2, sys.byteorder)
+    library.write_bytes(contents)
+    (candidate,) = from_directory(discover(folder))
+    assert candidate.status is CandidateStatus.REJECTED
+    begin, end = candidate.reason.split(". Expected ")
+    assert begin == f"its library {library} is compiled for another machine"
+    assert end.endswith(f"; got {MACHINES[machine]}. Compile it for this machine")
 
 
 def test_a_library_for_a_newer_contract_is_rejected(folder: Path) -> None:
@@ -325,12 +384,13 @@ def test_a_library_with_arm_nns_c_functions_is_told_from_a_module(folder: Path) 
     """Nothing of it runs: its constructor would end the process."""
     compile_library(folder / "Acme_CBackend_backend.so", C_BACKEND)
     registry = discover(folder)
-    with pytest.raises(BackendUnavailableError, match=r"it is a C or C\+\+ library"):
+    with pytest.raises(BackendUnavailableError, match=r"the C functions GetBackendId"):
         registry.get("CBackend")
     (candidate,) = [c for c in registry.candidates if c.kind is CandidateKind.DIRECTORY]
     assert candidate.status is CandidateStatus.REJECTED
     assert candidate.reason == (
-        "it is a C or C++ library (GetBackendId, GetVersion, BackendFactory), and armpy has no C "
-        "interface for backends yet. Write a Python module <vendor>_<name>_backend.py that calls "
-        "it, for example by ctypes"
+        f"its library {folder}/Acme_CBackend_backend.so is not the Python module "
+        "Acme_CBackend_backend. Expected PyInit_Acme_CBackend_backend(); got the C functions "
+        "GetBackendId, GetVersion, BackendFactory. armpy has no C interface for backends: write a "
+        "Python module Acme_CBackend_backend.py that calls the library, for example by ctypes"
     )

@@ -1,0 +1,115 @@
+"""Checks that a shared library is a Python extension module, before its code runs."""
+
+from __future__ import annotations
+
+import mmap
+import re
+import struct
+import sys
+
+from armpy.plugins.discovery.candidate import RejectionError
+
+_C_FUNCTIONS = (b"GetBackendId", b"GetVersion", b"BackendFactory")
+"""Functions that Arm NN's loader looks for in a shared library."""
+
+_ELF = b"\x7fELF"
+_HEADER_BYTES = 20
+_BITS = {1: 32, 2: 64}
+_BYTE_ORDERS = {1: "<", 2: ">"}
+_MACHINES = {
+    3: "x86",
+    8: "MIPS",
+    20: "PowerPC",
+    21: "PowerPC 64",
+    22: "S/390",
+    40: "Arm",
+    62: "x86-64",
+    183: "Arm 64 (AArch64)",
+    243: "RISC-V",
+    258: "LoongArch",
+}
+"""Names of the field ``e_machine``."""
+
+
+def check_library(path: str, module: str) -> None:
+    """Check that a library is for this machine, and an extension module of a name.
+
+    Parameters
+    ----------
+    path : str
+    module : str
+
+    Raises
+    ------
+    RejectionError
+        If it is not. The reason has the file, expected and actual values, and the fix.
+
+    Notes
+    -----
+    Files that are not in ELF are left to the system's loader. Names of exported functions lie in
+    the file as they are.
+
+    References
+    ----------
+    System V ABI, "ELF Header"; Itanium C++ ABI, "Mangling"; Python, "PyInit_modulename".
+    """
+    with open(path, "rb") as file:
+        machine = _machine(file.read(_HEADER_BYTES))
+        if not machine:
+            return
+        expected = _own_machine()
+        if expected and machine != expected:
+            raise RejectionError(
+                f"its library {path} is compiled for another machine. Expected {expected}; got "
+                f"{machine}. Compile it for this machine"
+            )
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as contents:
+            if contents.find(f"PyInit_{module}\0".encode()) < 0:
+                raise RejectionError(_why_no_module(path, module, contents))
+
+
+def _machine(header: bytes) -> str:
+    """The machine that an ELF file is for; empty for other files."""
+    bits = _BITS.get(header[4]) if len(header) == _HEADER_BYTES else None
+    if not header.startswith(_ELF) or bits is None or header[5] not in _BYTE_ORDERS:
+        return ""
+    (number,) = struct.unpack_from(f"{_BYTE_ORDERS[header[5]]}H", header, 18)
+    return f"{_MACHINES.get(number, f'machine {number}')}, {bits} bits"
+
+
+def _own_machine() -> str:
+    """The machine that this Python is compiled for; empty if its file cannot be read."""
+    try:
+        with open(sys.executable, "rb") as file:
+            return _machine(file.read(_HEADER_BYTES))
+    except OSError:
+        return ""  # Python in another program may not know its file
+
+
+def _why_no_module(path: str, module: str, contents: mmap.mmap) -> str:
+    """The reason for a library without the entry point of a module."""
+    text = f"its library {path} is not the Python module {module}. Expected PyInit_{module}(); got "
+    if others := re.findall(rb"(?<!\w)(PyInit_\w+)\0", contents):
+        listed = ", ".join(sorted({name.decode() for name in others}))
+        return f"{text}{listed}. Name the file as the module that it was compiled as"
+    source = f"write a Python module {module}.py that calls the library, for example by ctypes"
+    plain = [n.decode() for n in _C_FUNCTIONS if re.search(rb"(?<!\w)%b\0" % n, contents)]
+    mangled = [
+        match[0].decode()
+        for name in _C_FUNCTIONS
+        # In C++ a name follows its length.
+        if (match := re.search(rb"(?<!\w)_Z\w*%d%b\w*(?=\0)" % (len(name), name), contents))
+    ]
+    if mangled:
+        return (
+            f"{text}the C++ functions {', '.join([*plain, *mangled])}. Declare them as "
+            f'extern "C", and {source}, as armpy has no C interface for backends'
+        )
+    if plain:
+        missing = [name.decode() for name in _C_FUNCTIONS if name.decode() not in plain]
+        without = f" without {', '.join(missing)}" if missing else ""
+        return (
+            f"{text}the C functions {', '.join(plain)}{without}. armpy has no C interface for "
+            f"backends: {source}"
+        )
+    return f"{text}a library without entry points. Give it that function, or {source}"
