@@ -35,8 +35,8 @@ CHANGES_OF_SITES: dict[str, Callable[[FakeSite], object]] = {
     "install programs": lambda site: site.install("new", {"New": "x:y"}, group="armpy.programs"),
     "install something that a backend may import": lambda site: site.install("numby", {}),
     "remove": lambda site: shutil.rmtree(site.path / "acme-1.0.dist-info"),
-    "upgrade in place": lambda site: write(
-        site.path / "acme-1.0.dist-info" / "METADATA", "Name: acme\nVersion: 2.0\n"
+    "upgrade": lambda site: (site.path / "acme-1.0.dist-info").rename(
+        site.path / "acme-2.0.dist-info"
     ),
     "announce another": lambda site: write(
         site.path / "acme-1.0.dist-info" / "entry_points.txt", "[armpy.backends]\nOther = acme:B\n"
