@@ -4,7 +4,7 @@ Usage::
 
     python scripts/new_user.py [--float-model FILE] [--model FILE] [--pictures DIR] [--keep DIR]
 
-An empty environment, the wheel, the demo, a folder of pictures into a CSV file, a benchmark of two
+An empty environment, the wheel, a picture, a folder of pictures into a CSV file, a benchmark of two
 backends, a report, and a float model made one of small integers. Nothing is taken from earlier
 runs: neither what armpy keeps on disk nor what pip does. Where Chromium is installed, it opens the
 report. Needs the package ``build`` and a package index; without a float model, six commands run.
@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-DIGITS = ROOT / "armpy" / "cli" / "demo" / "digits_int8.tflite"
+DIGITS = ROOT / "examples" / "digits" / "digits_int8.tflite"
 PICTURES = ROOT / "examples" / "digits" / "pictures"
 LIMIT_S = 300.0
 """What all of it may take on two cores."""
@@ -96,12 +96,13 @@ def steps_of(place: Path, wheel: Path, *, has_float_model: bool) -> list[Step]:
     """The commands, in order."""
     armpy = str(Path("user", "bin", "armpy"))
     (model,) = (path.name for path in place.glob("model.*"))
+    picture = sorted((place / "pictures").iterdir())[0].relative_to(place)
     pip = [str(Path("user", "bin", "pip")), "install", "--quiet", "--no-cache-dir"]
     compared = ["--backends", "NumbaAcc", "--backends", "CpuRef"]
     steps = [
         Step([sys.executable, "-m", "venv", "user"]),
         Step([*pip, f"{wheel}[cli]"]),
-        Step([armpy, "demo"]),
+        Step([armpy, "run", model, str(picture)]),
         Step(
             [armpy, "run", model, "pictures", "--output", "results.csv"],
             lambda: wrong_rows(place / "results.csv", place / "pictures"),

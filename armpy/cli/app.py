@@ -15,7 +15,6 @@ _SHORT_HELPS = {
     "calibrate": "Measure how fast backends are on this machine, and keep it.",
     "compile": "Prepare a model ahead of time: one file that starts at once.",
     "conformance": "Try out whether a backend keeps its contract and computes right.",
-    "demo": "See a small network read a digit that is drawn for it.",
     "devices": "List the devices that backends run on.",
     "diff": "Find the first layer that two backends, or two files, differ in.",
     "doctor": "Find out what is wrong with backends or a file, and what to do.",

@@ -1,7 +1,7 @@
-"""Write ``pictures/zero.png`` to ``pictures/nine.png``, drawn by ``armpy.cli.demo.drawing``.
+"""Write ``pictures/zero.png`` to ``pictures/nine.png``, drawn by ``drawing.py``.
 
-Run ``python examples/digits/draw.py``. Needs armpy with its extra ``cli``; the pictures in the
-repository were drawn with Pillow 13.0.0 on Python 3.11.
+Run ``python examples/digits/draw.py``. Needs Pillow; the pictures in the repository were
+drawn with Pillow 13.0.0 on Python 3.11.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from armpy.cli.demo.drawing import LABELS, draw_digit
+from drawing import LABELS, draw_digit
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ The model in the repository was made on Python 3.11 with TensorFlow 2.21.0 (Kera
 scikit-learn 1.9.1, NumPy 2.4.6 and Pillow 13.0.0. They are needed for training only.
 
 It learns from two sources: handwritten digits (scikit-learn's `load_digits`), and the strokes in
-``armpy.cli.demo.drawing``, drawn many times with a random pen, place, size, slant and bend. All
+``drawing.py``, drawn many times with a random pen, place, size, slant and bend. All
 pictures have light ink on a dark ground.
 """
 
@@ -23,11 +23,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
+from drawing import DRAWINGS, LABELS, Point, draw_digit, draw_lines, stroke_points
 from PIL import Image
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
-
-from armpy.cli.demo.drawing import DRAWINGS, LABELS, Point, draw_digit, draw_lines, stroke_points
 
 SEED = 20
 INPUT_SIZE = 16

@@ -187,8 +187,3 @@ def draw_digit(label: str) -> Image.Image:
     """
     lines = [stroke_points(stroke) for stroke in DRAWINGS[label][0]]
     return draw_lines(lines, PICTURE_SIZE, PEN_WIDTH)
-
-
-def label_of(digit: int) -> str:
-    """What a digit is called: ``seven``."""
-    return LABELS[digit]
