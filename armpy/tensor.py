@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from armpy.core import late
-from armpy.core.records import record, set_field
 from armpy.errors import InvalidArgumentError
 from armpy.types import DataType
 
@@ -31,7 +31,7 @@ _LARGEST_COUNT = 2**59
 """NumPy counts the bytes of an empty array as if its dimensions of 0 were 1."""
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class Quantization:
     """Quantisation of stored integers: ``scale * (stored - zero_point)`` is the real number.
 
@@ -51,21 +51,12 @@ class Quantization:
         per-axis scale may be 0: converters write that for channels without a weight.
     """
 
-    __slots__ = ("axis", "scales", "zero_points")
-
     scales: tuple[float, ...]
-    zero_points: tuple[int, ...]
-    axis: int | None
+    zero_points: tuple[int, ...] = (0,)
+    axis: int | None = None
 
-    def __init__(
-        self,
-        scales: tuple[float, ...],
-        zero_points: tuple[int, ...] = (0,),
-        axis: int | None = None,
-    ) -> None:
-        set_field(self, "scales", scales)
-        set_field(self, "zero_points", zero_points)
-        set_field(self, "axis", axis)
+    def __post_init__(self) -> None:
+        scales, zero_points, axis = self.scales, self.zero_points, self.axis
         # Tuples only: a list could change under a frozen object, and has no hash.
         if not isinstance(scales, tuple) or not isinstance(zero_points, tuple):
             raise InvalidArgumentError(
@@ -185,7 +176,7 @@ class Quantization:
         return self.zero_points[0]
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class TensorInfo:
     """All that is known about a tensor without its elements.
 
@@ -210,37 +201,26 @@ class TensorInfo:
     Arm NN ``TensorInfo``; NNAPI operand types, whose dimension 0 is None here.
     """
 
-    __slots__ = ("data_type", "is_constant", "quantization", "shape")
-
     shape: Shape | None
     data_type: DataType
-    quantization: Quantization | None
-    is_constant: bool
+    quantization: Quantization | None = None
+    is_constant: bool = False
 
-    def __init__(
-        self,
-        shape: Shape | None,
-        data_type: DataType,
-        quantization: Quantization | None = None,
-        is_constant: bool = False,
-    ) -> None:
-        set_field(self, "shape", shape)
-        set_field(self, "data_type", data_type)
-        set_field(self, "quantization", quantization)
-        set_field(self, "is_constant", is_constant)
-        if not isinstance(data_type, DataType):
+    def __post_init__(self) -> None:
+        if not isinstance(self.data_type, DataType):
             raise InvalidArgumentError(
                 "the data type is not a DataType",
                 where="TensorInfo",
                 expected="for example DataType.FLOAT32",
-                actual=repr(data_type),
+                actual=repr(self.data_type),
             )
+        shape = self.shape
         if shape is None:
             return
         # By exact type, which is quick, as there are many of these; what else fits is converted.
         if type(shape) is not tuple or any(type(dim) not in _DIMENSION_TYPES for dim in shape):
             shape = _as_shape(shape)
-            set_field(self, "shape", shape)
+            object.__setattr__(self, "shape", shape)
         if len(shape) > MAX_RANK:
             raise InvalidArgumentError(
                 "the rank is too high",

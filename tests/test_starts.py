@@ -37,7 +37,6 @@ HEAVY = COMPILERS | LIBRARIES | BACKENDS | SELDOM
 
 LIGHT = HEAVY - {"armpy_numba_acc"} | {
     "armpy_numba_acc.backend",
-    "dataclasses",
     "logging",
     "tempfile",
 }

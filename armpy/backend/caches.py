@@ -6,12 +6,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 
-from armpy.core.records import record, set_field
 from armpy.types import BackendId
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class CacheEntry:
     """One thing that is kept.
 
@@ -28,30 +28,14 @@ class CacheEntry:
         Why it cannot be used; empty if nothing is wrong with it, or it was not checked.
     """
 
-    __slots__ = ("description", "last_used_s", "name", "problem", "size_bytes")
-
     name: str
     size_bytes: int
     last_used_s: float
-    description: str
-    problem: str
-
-    def __init__(
-        self,
-        name: str,
-        size_bytes: int,
-        last_used_s: float,
-        description: str = "",
-        problem: str = "",
-    ) -> None:
-        set_field(self, "name", name)
-        set_field(self, "size_bytes", size_bytes)
-        set_field(self, "last_used_s", last_used_s)
-        set_field(self, "description", description)
-        set_field(self, "problem", problem)
+    description: str = ""
+    problem: str = ""
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class GroupedCacheEntry(CacheEntry):
     """One thing that is kept, of several that are summed up for people.
 
@@ -61,24 +45,10 @@ class GroupedCacheEntry(CacheEntry):
         What it is a part of: the name of a model, as a rule; see `model_name`.
     """
 
-    __slots__ = ("group",)
-
-    group: str
-
-    def __init__(
-        self,
-        name: str,
-        size_bytes: int,
-        last_used_s: float,
-        description: str = "",
-        problem: str = "",
-        group: str = "",
-    ) -> None:
-        super().__init__(name, size_bytes, last_used_s, description, problem)
-        set_field(self, "group", group)
+    group: str = ""
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class CacheUse:
     """Hit or miss of a cache lookup, with the reason of a miss.
 
@@ -93,18 +63,10 @@ class CacheUse:
         Why it was not there, or is not kept; empty for a hit that needs no words.
     """
 
-    __slots__ = ("backend_id", "is_hit", "reason", "what")
-
     backend_id: BackendId
     what: str
     is_hit: bool
-    reason: str
-
-    def __init__(self, backend_id: BackendId, what: str, is_hit: bool, reason: str = "") -> None:
-        set_field(self, "backend_id", backend_id)
-        set_field(self, "what", what)
-        set_field(self, "is_hit", is_hit)
-        set_field(self, "reason", reason)
+    reason: str = ""
 
     def __str__(self) -> str:
         reason = f" ({self.reason})" if self.reason else ""

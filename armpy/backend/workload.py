@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 from armpy.backend.memory.tensor_handle import ITensorHandle
-from armpy.core.records import record, set_field
 from armpy.tensor import TensorInfo
 
 if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepared model
     from armpy.ops.operation import Array, Operation
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class WorkloadInfo:
     """Description of the layer that a workload is made for.
 
@@ -31,24 +31,10 @@ class WorkloadInfo:
         Per input, the elements of a constant; None for all others. Not to be written to.
     """
 
-    __slots__ = ("constants", "inputs", "name", "outputs")
-
     name: str
     inputs: tuple[TensorInfo | None, ...]
     outputs: tuple[TensorInfo, ...]
     constants: tuple[Array | None, ...]
-
-    def __init__(
-        self,
-        name: str,
-        inputs: tuple[TensorInfo | None, ...],
-        outputs: tuple[TensorInfo, ...],
-        constants: tuple[Array | None, ...],
-    ) -> None:
-        set_field(self, "name", name)
-        set_field(self, "inputs", inputs)
-        set_field(self, "outputs", outputs)
-        set_field(self, "constants", constants)
 
 
 class IWorkload(ABC):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from armpy.cli.load_request import CliLoadRequest
-from armpy.core.records import changed
 from armpy.errors import InvalidArgumentError
 from armpy.model import archive
 from armpy.model.load_request import LoadRequest, begins_prepared
@@ -36,7 +36,7 @@ def load_model(
     InvalidArgumentError
         If the model has no such signature, or a backend or front-end no such option.
     """
-    options = changed(request.options, quantize_inputs=quantize_inputs)
+    options = replace(request.options, quantize_inputs=quantize_inputs)
     is_prepared = begins_prepared(request.model)
     if is_prepared:
         _check_no_front_end(request)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from armpy.core.records import changed
 from armpy.model.load_options import OPTIONS, LoadOptions
 
 COMMAND_OPTIONS = {name: info for name, info in OPTIONS.items() if info.flags}
@@ -38,4 +37,4 @@ class CliLoadRequest:
 
     def with_options(self, **options: Any) -> CliLoadRequest:  # Any: as `LoadOptions` takes them
         """The same with other options of loading."""
-        return replace(self, options=changed(self.options, **options))
+        return replace(self, options=replace(self.options, **options))

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
-
-from armpy.core.records import record
 
 if TYPE_CHECKING:
     from armpy.compiler import Placement
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class RefusedLayers:
     """Layers of one operation that a backend did not take.
 
@@ -37,7 +36,7 @@ def refused_layers(placement: Placement) -> tuple[RefusedLayers, ...]:
     )
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class PlacementReport:
     """Placement of a model's layers.
 

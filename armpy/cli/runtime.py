@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import armpy
 from armpy import DataType, Model, Network, TensorInfo, ops
 from armpy.cli.load_request import CliLoadRequest
 from armpy.cli.registry import find_origin, parse_backend_options, registry_of, split_option
-from armpy.core.records import changed
 from armpy.errors import InvalidArgumentError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.execution.settings import DEFAULT_PLAN_CACHE_SIZE
@@ -36,7 +37,7 @@ def load_on_runtime(
     if not is_prepared:
         origin = find_origin(request, registry)
         _check_signature(origin, options.signature)
-        options = changed(options, front_end_options=origin.options)
+        options = replace(options, front_end_options=origin.options)
     runtime = make_runtime(request, registry, profiling=profiling, num_plans=num_plans)
     return armpy.load(request.model, **options.on(runtime).given())
 

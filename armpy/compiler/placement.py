@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import dataclass, replace
 
 from armpy.backend import CacheUse
 from armpy.core import late
-from armpy.core.records import changed, record
 from armpy.core.units import counted
 from armpy.types import BackendId, Preference
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class Refusal:
     """A backend that did not take a layer.
 
@@ -36,7 +36,7 @@ class Refusal:
     text: str
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class LayerPlacement:
     """Placement of one layer of the optimised network.
 
@@ -63,7 +63,7 @@ class LayerPlacement:
     inside: str = ""
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class Alternative:
     """A way to place the layers that was weighed against others.
 
@@ -90,7 +90,7 @@ class Alternative:
     failure: str = ""
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class LateCompilation:
     """Compilation in the background, and what runs until it is done.
 
@@ -128,7 +128,7 @@ class LateCompilation:
         return f"{names} is compiling {self.where} and takes over then, so far {before}"
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class Placement:
     """The placement report of an optimised network.
 
@@ -184,7 +184,7 @@ class Placement:
         first = self.num_partitions
         moved = (
             # Copies are -1, in no partition of either report.
-            changed(layer, partition=layer.partition + first) if layer.partition >= 0 else layer
+            replace(layer, partition=layer.partition + first) if layer.partition >= 0 else layer
             for layer in other.layers
         )
         return Placement(
@@ -205,10 +205,10 @@ class Placement:
     def inside(self, where: str) -> Placement:
         """The same for layers of a graph that a control flow layer runs."""
         layers = (
-            changed(layer, inside=f"{where}/{layer.inside}" if layer.inside else where)
+            replace(layer, inside=f"{where}/{layer.inside}" if layer.inside else where)
             for layer in self.layers
         )
-        return changed(self, layers=tuple(layers))
+        return replace(self, layers=tuple(layers))
 
     def __str__(self) -> str:
         total = sum(self.layers_by_backend.values())

@@ -1,17 +1,17 @@
 """Options of loading: one list, which all that treats them is derived from.
 
-The class `LoadOptions` has in a field's place what there is to know of the option. From it come the
-key of the model cache, what a compiled model can honour, what is refused beside a runtime, how a
-model is pickled, the options of the command line, and the table of docs/reference/load_options.md.
+Each field of `LoadOptions` has its `OptionInfo` in the field's metadata. From it come the key of
+the model cache, what a compiled model can honour, what is refused beside a runtime, how a model is
+pickled, the options of the command line, and the table of docs/reference/load_options.md.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from armpy.core.records import changed, record
 from armpy.errors import InvalidArgumentError
 from armpy.model import late
 
@@ -21,8 +21,11 @@ if TYPE_CHECKING:
     from armpy.execution.runtime import Runtime
     from armpy.store.archive.signing import KeySource
 
+_INFO = "info"
+"""Key of the properties in a field's metadata."""
 
-class OptionInfo:
+
+class OptionInfo(NamedTuple):
     """Properties of an option of loading.
 
     Parameters
@@ -52,63 +55,20 @@ class OptionInfo:
         The smallest number.
     many : bool
         Whether it may be repeated there.
-
-    Attributes
-    ----------
-    default : object
-        The value of options that leave it out.
     """
 
-    __slots__ = (
-        "beside_runtime",
-        "cache",
-        "choices",
-        "default",
-        "flags",
-        "help",
-        "is_saved",
-        "least",
-        "many",
-        "metavar",
-        "needs_network",
-        "of_runtime",
-        "usual",
-    )
-
-    # By hand: a generated class takes a third of a millisecond of every start.
-    def __init__(
-        self,
-        help: str,
-        *,
-        cache: Literal["key", "any", "never"],
-        needs_network: str = "",
-        usual: object = None,
-        is_saved: bool = False,
-        of_runtime: bool = False,
-        beside_runtime: bool = True,
-        flags: tuple[str, ...] = (),
-        metavar: str | None = None,
-        choices: tuple[str, ...] = (),
-        least: int | None = None,
-        many: bool = False,
-    ) -> None:
-        self.help = help
-        self.cache = cache
-        self.needs_network = needs_network
-        self.usual = usual
-        self.is_saved = is_saved
-        self.of_runtime = of_runtime
-        self.beside_runtime = beside_runtime
-        self.flags = flags
-        self.metavar = metavar
-        self.choices = choices
-        self.least = least
-        self.many = many
-        self.default: object = None
-
-    def __get__(self, options: object, kind: type) -> object:
-        """The value of options that leave it out; for the class, the properties."""
-        return self if options is None else self.default
+    help: str
+    cache: Literal["key", "any", "never"]
+    needs_network: str = ""
+    usual: object = None
+    is_saved: bool = False
+    of_runtime: bool = False
+    beside_runtime: bool = True
+    flags: tuple[str, ...] = ()
+    metavar: str | None = None
+    choices: tuple[str, ...] = ()
+    least: int | None = None
+    many: bool = False
 
     def is_usual(self, value: object) -> bool:
         """Whether a value asks for nothing that would not be done without it."""
@@ -116,12 +76,11 @@ class OptionInfo:
 
 
 def _option(info: OptionInfo, default: object = None) -> Any:  # Any: of the field's type
-    """A field with its properties, which are what the class has of that name."""
-    info.default = default
-    return info
+    """Dataclass field whose metadata holds the option's properties."""
+    return field(default=default, metadata={_INFO: info})
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class LoadOptions:
     """Options of `armpy.load`, which documents them; None for what is left out."""
 
@@ -291,7 +250,7 @@ class LoadOptions:
         """The same on a runtime that was made with those of them that are the runtime's."""
         ignored = [name for name, info in OPTIONS.items() if not info.beside_runtime]
         values: dict[str, Any] = {**dict.fromkeys(ignored), "runtime": runtime}  # Any: by name
-        return changed(self, **values)
+        return replace(self, **values)
 
     def cache_key(self) -> tuple[object, ...] | None:
         """The values that decide what is compiled; None for a model that is not to be kept."""
@@ -370,6 +329,6 @@ def _plain(value: object) -> object:
 
 
 OPTIONS: Mapping[str, OptionInfo] = {
-    name: one for name, one in vars(LoadOptions).items() if isinstance(one, OptionInfo)
+    option.name: option.metadata[_INFO] for option in fields(LoadOptions)
 }
 """Properties of the options, by name, in the order in which the command line lists them."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from armpy.core.file_ownership import FileStamp
-from armpy.core.records import record
 from armpy.errors import InvalidArgumentError, ParserError
 from armpy.model.load_options import LoadOptions
 from armpy.plugins.discovery.entry_point_cache import InstalledEntryPoints, installed
@@ -25,7 +25,7 @@ FileState: TypeAlias = Mapping[str, FileStamp | None]
 """What the files of a model were like, by their paths; None for what cannot be found."""
 
 
-@record
+@dataclass(frozen=True)
 class LoadRequest:
     """A model to load, and how.
 

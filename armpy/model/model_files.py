@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from armpy.backend.caches import model_named
-from armpy.core.records import changed
 from armpy.core.system_trace import begin_system_trace, trace_section
 from armpy.errors import (
     ArmpyError,
@@ -76,7 +75,7 @@ def load_file(request: LoadRequest, load: Callable[..., object]) -> Model:
     files = {**state, **file.others}
     del file  # the network keeps of it what it needs
     # Without the runtime: the network has it, whose end is the runtime's.
-    settled = changed(request.settled(), options=changed(asked, runtime=None))
+    settled = replace(request.settled(), options=replace(asked, runtime=None))
     given = None if is_own else options
 
     def again() -> object:

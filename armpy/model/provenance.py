@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
-
-from armpy.core.records import record
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from armpy.model.load_request import FileState, LoadRequest
 
 
-@record
-class Derivation:
+class Derivation(NamedTuple):
     """A step that made a model of another one.
 
     Parameters

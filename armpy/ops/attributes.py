@@ -7,7 +7,7 @@ import typing
 from numbers import Integral, Real
 from typing import Any
 
-from armpy.core.records import declared_types
+from armpy.core.field_types import field_types
 from armpy.core.symbolic import Size
 from armpy.errors import LayerValidationError
 from armpy.ops.operation import Operation
@@ -28,7 +28,7 @@ def check_attributes(operation: Operation) -> None:
         If an attribute is not of its declared type. Integers are taken for floats, and
         NumPy's numbers for Python's; truth values are not taken for numbers.
     """
-    for name, declared in declared_types(type(operation)).items():
+    for name, declared in field_types(type(operation)).items():
         value = getattr(operation, name)
         if not _fits(value, declared):
             raise LayerValidationError(

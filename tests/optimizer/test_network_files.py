@@ -21,7 +21,7 @@ from armpy_reference import ReferenceBackend
 import armpy
 from armpy import DataType, Network, OptimizedNetwork, Quantization, TensorInfo
 from armpy.compiler.files.plain import PlainReader, plain
-from armpy.core.records import declared_types
+from armpy.core.field_types import field_types
 from armpy.errors import ArmpyError, InvalidArgumentError, ParserError, UnimplementedError
 from armpy.graph import Graph
 from armpy.model import Model
@@ -165,7 +165,7 @@ def test_every_operations_attributes_are_read_as_they_were_written() -> None:
     reader = PlainReader()
     for operation in operations().values():
         text = json.loads(json.dumps(plain(operation.attributes()), allow_nan=False))
-        kinds = declared_types(type(operation))
+        kinds = field_types(type(operation))
         read = {name: reader.value(kinds[name], text[name], name) for name in kinds}
         again = type(operation)(**read)
         assert again == operation
@@ -444,7 +444,7 @@ _ODD: tuple[object, ...] = (
 )
 
 
-def changed(record: Any, number: int) -> Any:
+def replace(record: Any, number: int) -> Any:
     """A copy of a record with a few places changed; the same number gives the same."""
     chance = random.Random(number)
     record = copy.deepcopy(record)
@@ -471,7 +471,7 @@ def test_whatever_is_in_a_file_is_a_network_or_a_parser_error(name: str, path: P
     runtime = runtime_of(memory_limit_bytes=1 << 20)
     outcomes = {"read": 0, "refused": 0}
     for number in range(FUZZED):
-        write(path, changed(record, number), data)
+        write(path, replace(record, number), data)
         try:
             network = OptimizedNetwork.load(path)
             outcomes["read"] += 1

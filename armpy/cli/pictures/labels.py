@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
-from armpy.core.records import record
 from armpy.errors import InvalidArgumentError
 
 BACKGROUND = "background"
@@ -17,7 +17,7 @@ _NUMBERED = r"(\d{1,9})(?:\s*[:,]\s*|\s+)(\S.*)"
 _LARGEST_FILE_BYTES = 64 << 20
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class Labels:
     """Names by class.
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from armpy.core.records import record
+from dataclasses import dataclass
+
 from armpy.errors import InvalidArgumentError
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class PictureOptions:
     """Options by which pictures become an input: size, resizing, normalisation.
 

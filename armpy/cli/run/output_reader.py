@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from armpy.cli.run.results import Array, Mask, OutputReport, as_mask, report_output
-from armpy.core.records import record
 
 if TYPE_CHECKING:
     from armpy.cli.pictures.file_metadata import FileMetadata
@@ -20,7 +20,7 @@ LOGITS_HINT = (
 )
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class ReadOutputs:
     """Outputs of one run, read: reports, masks, labels.
 

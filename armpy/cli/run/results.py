@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from armpy.cli.pictures.labels import Labels
-from armpy.core.records import changed, record
 from armpy.execution.arrays.conversion import dequantize_array
 from armpy.tensor import TensorInfo
 
@@ -31,7 +31,7 @@ _SUM_TOLERANCE = 0.05
 """How far quantised probabilities of all classes may be from 1 together."""
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class ClassScore:
     """One class of a classification.
 
@@ -49,7 +49,7 @@ class ClassScore:
     label: str
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class RegionShare:
     """One label of a mask.
 
@@ -69,7 +69,7 @@ class RegionShare:
     label: str
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class OutputReport:
     """One output.
 
@@ -144,10 +144,10 @@ def report_output(
     figures = _figures(real)
     plain = OutputReport(name, stored.shape, info.data_type.name, *figures)
     if info.data_type.is_string:
-        return changed(plain, texts=tuple(stored.reshape(-1)[:top].tolist()))
+        return replace(plain, texts=tuple(stored.reshape(-1)[:top].tolist()))
     if mask is not None:
         num_classes = stored.shape[3] if stored.ndim == 4 and stored.shape[3] > 1 else 0
-        return changed(plain, regions=largest_regions(mask, labels, top, num_classes=num_classes))
+        return replace(plain, regions=largest_regions(mask, labels, top, num_classes=num_classes))
     is_batch = real.ndim == _BATCH_NDIM and batch == len(real) > 1 and real.shape[1] > 1
     if not may_classify or not (is_batch or is_classification(real)):
         return plain
@@ -155,8 +155,8 @@ def report_output(
     scores = softmax_of(real) if softmax else real
     if is_batch:
         rows = tuple(top_classes(row, labels, top) for row in scores)
-        return changed(plain, rows=rows, has_logits=has_logits)
-    return changed(plain, classes=top_classes(scores, labels, top), has_logits=has_logits)
+        return replace(plain, rows=rows, has_logits=has_logits)
+    return replace(plain, classes=top_classes(scores, labels, top), has_logits=has_logits)
 
 
 def are_logits(real: Array) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,6 @@ from armpy.cli.pictures.options import PictureOptions
 from armpy.cli.placement_table import PlacementReport
 from armpy.cli.run.output_reader import OutputReader
 from armpy.cli.run.results import Array, OutputReport
-from armpy.core.records import record
 from armpy.errors import InvalidArgumentError, LayerValidationError
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 # ruff: noqa: PLC0415
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class RunRequest:
     """Request to run a model: inputs, and what to tell about the run.
 
@@ -70,7 +70,7 @@ class RunRequest:
     top: int = 5
     output: str | None = None
     repeat: int | None = None
-    picture: PictureOptions = PictureOptions()
+    picture: PictureOptions = field(default_factory=PictureOptions)
     seed: int = 0
     trace: str | None = None
     softmax: bool = False
@@ -88,7 +88,7 @@ class RunRequest:
             raise InvalidArgumentError("--range, --mean and --std need --image")
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class RunTiming:
     """Duration of executions after a first one that does not count.
 
@@ -104,7 +104,7 @@ class RunTiming:
     mean_ms: float
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class RunReport:
     """Report of a run.
 

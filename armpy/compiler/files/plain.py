@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Mapping
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
-from armpy.core.records import declared_types
+from armpy.core.field_types import field_types
 from armpy.errors import ArmpyError, ParserError
 
 T = TypeVar("T")
@@ -49,8 +49,8 @@ def plain(value: object) -> object:
         return [plain(item) for item in value]
     if isinstance(value, Mapping):
         return {str(name): plain(item) for name, item in value.items()}
-    kind: Any = type(value)  # Any: as `declared_types` takes it
-    if fields := declared_types(kind):
+    kind: Any = type(value)  # Any: as `field_types` takes it
+    if fields := field_types(kind):
         return {name: plain(getattr(value, name)) for name in fields}
     raise TypeError(type(value).__name__)
 
@@ -93,7 +93,7 @@ class PlainReader:
         if origin in (dict, Mapping):
             items = _expect(dict, value, where).items()
             return {name: self.value(arguments[1], item, f"{where}.{name}") for name, item in items}
-        if isinstance(declared, type) and declared_types(declared):
+        if isinstance(declared, type) and field_types(declared):
             return self._record(declared, value, where)
         return _simple(declared, value, where)
 
@@ -124,7 +124,7 @@ class PlainReader:
     def _record(self, kind: Any, value: object, where: str) -> object:  # Any: a dataclass
         """An object of a dataclass, whose own checks apply."""
         given = _expect(dict, value, where)
-        declared = declared_types(kind)
+        declared = field_types(kind)
         if given.keys() != declared.keys():
             raise _wrong(f"an object with {', '.join(declared)}", list(given), where)
         made = {n: self.value(kinds, given[n], f"{where}.{n}") for n, kinds in declared.items()}

@@ -23,7 +23,7 @@ from armpy.compiler.files.plain import PlainReader, read_key
 from armpy.compiler.memory.memory_copies import PlannedImport
 from armpy.compiler.memory.plan import ArenaId, MemoryPlan, PlannedTensor
 from armpy.core import late
-from armpy.core.records import declared_types
+from armpy.core.field_types import field_types
 from armpy.errors import ArmpyError, ParserError
 from armpy.graph import Graph, Layer, Value, Variable, verify_graph
 from armpy.ops.attributes import check_attributes
@@ -256,7 +256,7 @@ class _GraphReader(Generic[NetworkT]):
         kind = getattr(armpy.ops, name, None) if name in armpy.ops.__all__ else None
         if not isinstance(kind, type) or not issubclass(kind, Operation):
             raise ParserError(f"there is no operation '{name[:80]}'", where=where)
-        declared = declared_types(kind)
+        declared = field_types(kind)
         # None may be missing, as defaults can change between versions.
         if record.attributes.keys() != declared.keys():
             raise ParserError(

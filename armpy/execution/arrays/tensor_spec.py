@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from armpy.core.records import record, set_field
 from armpy.errors import InvalidArgumentError
 from armpy.tensor import Quantization, Shape, TensorInfo
 from armpy.types import DataType
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from armpy.ops.operation import Array
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class TensorSpec:
     """An input or output of a model.
 
@@ -26,14 +26,8 @@ class TensorSpec:
         Dimensions that the caller can choose are None.
     """
 
-    __slots__ = ("info", "name")
-
     name: str
     info: TensorInfo
-
-    def __init__(self, name: str, info: TensorInfo) -> None:
-        set_field(self, "name", name)
-        set_field(self, "info", info)
 
     @property
     def shape(self) -> Shape | None:

@@ -6,9 +6,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from operator import index
 from threading import RLock
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from armpy.core.records import record
 from armpy.execution.arrays.slots import InputSlot, OutputSlot
 from armpy.execution.programs.program import BoundProgram
 from armpy.tensor import format_shape
@@ -34,8 +33,7 @@ MOST_SHAPES = 8
 """That stay prepared, as many as in an ordinary network unless its runtime says otherwise."""
 
 
-@record
-class ArchivedGraph:
+class ArchivedGraph(NamedTuple):
     """Graph of an archived network, as far as calls ask for it.
 
     Parameters
@@ -61,8 +59,7 @@ class ArchivedGraph:
         return tuple([value.info for value in self.outputs])
 
 
-@record
-class ArchivedShapes:
+class ArchivedShapes(NamedTuple):
     """Program of an archived network for some input shapes.
 
     Parameters

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from numpy import ndarray
 
 from armpy import backend
-from armpy.core.records import record
 from armpy.errors import InvalidArgumentError
 from armpy.execution import arrays as kinds
 
@@ -268,8 +267,7 @@ def read_inputs(
     return [slot.converted(named[slot.name], quantize=quantize_inputs) for slot in slots]
 
 
-@record
-class CheckedCall:
+class CheckedCall(NamedTuple):
     """A call whose arrays have been checked.
 
     Parameters

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from armpy.backend.memory.memory import ALIGNMENT_BYTES, DefaultAllocator
 from armpy.backend.memory.tensor_handle import HostTensorHandle
-from armpy.core.records import record
 from armpy.errors import ArmpyError, BackendError
 from armpy.execution.memory.arena_pool import arena_pool
 from armpy.execution.programs.program import StepMemory
@@ -19,16 +18,14 @@ if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepa
     from armpy.types import BackendId
 
 
-@record
-class ArchivedTensor:
+class ArchivedTensor(NamedTuple):
     """A tensor between two steps, and where it lies in their memory."""
 
     info: TensorInfo
     offset_bytes: int
 
 
-@record
-class ArchivedStep:
+class ArchivedStep(NamedTuple):
     """A layer with its workload.
 
     Parameters
@@ -105,8 +102,7 @@ class ArchivedMemory(StepMemory):
         raise blamed(failed.backend_id, failure) from error
 
 
-@record
-class ArchivedProgram:
+class ArchivedProgram(NamedTuple):
     """Steps of a compiled file and the plan of their memory: the parts of a `StepProgram`.
 
     Parameters

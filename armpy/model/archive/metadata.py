@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from armpy.backend.caches import CacheUse
 from armpy.compiler.files.plain import PlainReader
 from armpy.compiler.placement import Placement
-from armpy.core.records import changed
 from armpy.errors import InvalidArgumentError
 from armpy.model import late
 from armpy.model.archive.prepared_file import signature_records
@@ -65,7 +65,7 @@ def read_placement(file: PreparedFile, *, is_cached: bool = False) -> Placement:
     place = "the model cache" if is_cached else "the prepared file"
     used = {str(record.get("backend")): None for record in file.programs}
     uses = [CacheUse(name, "the whole model", True, f"from {place}") for name in used]
-    return changed(report, cache_uses=tuple(uses))
+    return replace(report, cache_uses=tuple(uses))
 
 
 def read_metadata(container: Container) -> ModelMetadata:

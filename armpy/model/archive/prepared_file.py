@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from armpy.backend.programs import SavedProgram
-from armpy.core.records import record
 from armpy.errors import ParserError
 from armpy.model.signatures import Signatures
 from armpy.store.archive.container import Container
@@ -25,8 +24,7 @@ WRONG_FORM = (ValueError, TypeError, LookupError, AttributeError, ArithmeticErro
 """What comes of reading a record that is of another form than armpy writes."""
 
 
-@record
-class PreparedFile:
+class PreparedFile(NamedTuple):
     """A prepared file that was opened, checked and judged."""
 
     container: Container

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from armpy.core.arguments import MOST_THREADS, check_whole
-from armpy.core.records import record
 from armpy.errors import InvalidArgumentError
 from armpy.model.model import Model
 
@@ -14,7 +14,7 @@ _WHEN_FULL = ("wait", "error")
 _MODES = ("batch", "direct")
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class BatcherArguments:
     """Arguments of `armpy.Batcher` behind the model, checked.
 

@@ -7,12 +7,12 @@ import os
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from armpy import __version__
 from armpy.core.file_ownership import choices_state
-from armpy.core.records import changed
 from armpy.core.sha256 import content_digest, sha256
 from armpy.errors import ArmpyError, InvalidArgumentError, ParserError
 from armpy.model.load import load
@@ -101,10 +101,10 @@ class ModelSource:
         """The options with what this process has to add."""
         options = self.options
         if options.num_threads is None:
-            options = changed(options, num_threads=assigned_threads())
+            options = replace(options, num_threads=assigned_threads())
         if not self.path and options.code is None and begins_prepared(self._bytes):
             # Nobody knows who has written bytes: a file that this makes of them is trusted no more.
-            options = changed(options, code="signed")
+            options = replace(options, code="signed")
         return options
 
     def _compiled(

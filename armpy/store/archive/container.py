@@ -15,11 +15,10 @@ import os
 import stat
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 
-from armpy.core.records import record
 from armpy.core.sha256 import sha256
 from armpy.errors import InvalidArgumentError, ParserError
 from armpy.store.archive.magic import MAGIC
@@ -55,8 +54,7 @@ _DIGEST_TEXT = 64
 _UNFINISHED = ".tmp"
 
 
-@record
-class FileSection:
+class FileSection(NamedTuple):
     """Section of a file: its place, and the digest of its bytes."""
 
     offset: int

@@ -12,10 +12,9 @@ computed, and the checksums are what the signature is over.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from armpy.core.file_ownership import why_exposed
-from armpy.core.records import record
 from armpy.errors import InvalidArgumentError, ParserError
 from armpy.store import archive
 from armpy.store.archive.container import Container, open_container
@@ -38,8 +37,7 @@ CODE_CHOICES = (TRUSTED, SIGNED, NEVER)
 _GRAPH_ALONE = "code='never' takes the graph alone"
 
 
-@record
-class CodeVerdict:
+class CodeVerdict(NamedTuple):
     """Verdict on the code in a prepared file: used or not, and why.
 
     Parameters

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from armpy.backend import NO_OPTIONS, OptionValues, SavedKernels
-from armpy.core.records import changed
 from armpy.graph import SubgraphView
 from armpy_numba_acc import passes
 from armpy_numba_acc import program as programs
@@ -56,7 +55,7 @@ def target(name: str, options: OptionValues = NO_OPTIONS) -> Target:
         settings = ResolvedOptions.of(options)
         return host_target(settings.isa.strict(), settings.num_threads)
     named = named_target(name)
-    return changed(named, num_threads=int(options.get("num_threads", 0)) or named.num_threads)
+    return named._replace(num_threads=int(options.get("num_threads", 0)) or named.num_threads)
 
 
 def settings_for(aim: Target, options: OptionValues = NO_OPTIONS) -> ResolvedOptions:
@@ -160,7 +159,7 @@ def kernels_for(
                 found.update(dict.fromkeys(needed_kernels(program, num_threads)))
     codes = object_codes(list(found), isa, usable_cores())
     return SavedKernels(
-        packs.about_kernels(changed(aim, isa=isa)),
+        packs.about_kernels(aim._replace(isa=isa)),
         {kernel.symbol: code for kernel, code in codes.items()},
     )
 

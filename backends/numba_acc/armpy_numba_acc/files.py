@@ -12,7 +12,6 @@ import numpy as np
 import armpy_numba_acc as numba_acc  # which imports what few starts need when it is asked for
 from armpy import __version__
 from armpy.backend.programs import IPrograms, ProgramCheck, ProgramFit, SavedKernels, SavedProgram
-from armpy.core.records import changed
 from armpy.errors import BackendUnavailableError, ParserError
 from armpy_numba_acc import native
 from armpy_numba_acc import program as programs
@@ -208,7 +207,7 @@ def saved_program(program: Program, aim: Target, options: OptionValues) -> Saved
     about = {
         "abi": abi_digest(),
         "version": __version__,
-        **described(changed(aim, isa=settings.isa, num_threads=program.num_threads)),
+        **described(aim._replace(isa=settings.isa, num_threads=program.num_threads)),
         "arena_bytes": program.arena_bytes,
         "tensors": [program.num_inputs, program.num_outputs],
         "kernels": [[kernel.name, *kernel.parameters] for kernel in kernels],
@@ -219,7 +218,7 @@ def saved_program(program: Program, aim: Target, options: OptionValues) -> Saved
         "least_us": [timing.least_us, timing.least_total_us],
     }
     numbers = np.stack([figures.num_bytes, figures.num_operations, figures.num_pieces])
-    infos = [[getattr(info, name) for name in info.__match_args__] for info in program.infos]
+    infos = [[getattr(info, name) for name in info._fields] for info in program.infos]
     parts: dict[str, bytes | Array] = {
         name: _flat(getattr(program, name), dtype) for name, dtype in _TABLES.items()
     }

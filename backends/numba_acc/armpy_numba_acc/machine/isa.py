@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from armpy.core.records import record
-
 
 class Isa(NamedTuple):
     """An instruction set, as the kernels' generators need to know it.
@@ -188,8 +186,7 @@ def _baseline(triple: str) -> str:
     return "x86-64" if triple.startswith("x86_64") else "generic"
 
 
-@record
-class Host:
+class Host(NamedTuple):
     """A processor, in LLVM's words.
 
     Parameters

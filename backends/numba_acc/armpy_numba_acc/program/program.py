@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, overload
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, overload
 
 import numpy as np
 
-from armpy.core.records import changed, record
 from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.machine.space import Space
 
@@ -17,8 +17,7 @@ if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepa
     from armpy.ops.operation import Array
 
 
-@record
-class CommandInfo:
+class CommandInfo(NamedTuple):
     """Description of a command, for people and for profiles.
 
     Parameters
@@ -59,8 +58,7 @@ class CommandInfo:
         return f"{self.operation} '{self.layer}'" + (f": {self.part}" if self.part else "")
 
 
-@record
-class Figures:
+class Figures(NamedTuple):
     """Numbers of all commands of a program.
 
     Parameters
@@ -86,8 +84,7 @@ class Figures:
         )
 
 
-@record
-class ProgramTiming:
+class ProgramTiming(NamedTuple):
     """Estimated time of a program, and what is worth sharing of it.
 
     Parameters
@@ -137,8 +134,7 @@ class SizedInfos(Sequence[CommandInfo]):
     def __getitem__(self, index: int | slice) -> CommandInfo | tuple[CommandInfo, ...]:
         if isinstance(index, slice):
             return tuple(self)[index]
-        return changed(
-            self._infos[index],
+        return self._infos[index]._replace(
             num_bytes=int(self.figures.num_bytes[index]),
             num_operations=int(self.figures.num_operations[index]),
             num_pieces=int(self.figures.num_pieces[index]),
@@ -148,9 +144,9 @@ class SizedInfos(Sequence[CommandInfo]):
         return (self[index] for index in range(len(self)))
 
 
-@record
+@dataclass(frozen=True, slots=True, eq=False)
 class Program:
-    """A compiled region.
+    """A compiled region; two are equal only if they are one object.
 
     Parameters
     ----------
@@ -198,10 +194,6 @@ class Program:
     num_threads: int = 1
     held: tuple[Array, ...] = ()
     views: str = "[]"
-
-    # Arrays are not compared by whether they are equal.
-    __eq__ = object.__eq__
-    __hash__ = object.__hash__
 
     def __str__(self) -> str:
         return f"{self.num_commands} commands for {self.isa}"

@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 
 from armpy.backend import IResizableProgram
-from armpy.core.records import changed
 from armpy.core.symbolic import Number, Size
 from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.program.memory import reaches
@@ -145,7 +144,7 @@ class ResizableProgram(IResizableProgram):
         self._arena = arena
         infos = program.infos
         self._infos = tuple(
-            changed(info, num_bytes=0, num_operations=0, num_pieces=1) for info in infos
+            info._replace(num_bytes=0, num_operations=0, num_pieces=1) for info in infos
         )
         self._num_bytes = SymbolicNumbers.of(info.num_bytes for info in infos)
         self._num_operations = SymbolicNumbers.of(info.num_operations for info in infos)

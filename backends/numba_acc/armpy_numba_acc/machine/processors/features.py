@@ -16,8 +16,8 @@ from __future__ import annotations
 import platform
 import sys
 from functools import cache
+from typing import NamedTuple
 
-from armpy.core.records import record
 from armpy_numba_acc.machine import processors
 
 _DESCRIPTION = "/proc/cpuinfo"
@@ -65,8 +65,7 @@ _LINUX_X86 = {
 """LLVM's name of each feature that generated code may use, by the kernel's."""
 
 
-@record
-class Processor:
+class Processor(NamedTuple):
     """A processor, as far as the operating system tells.
 
     Parameters

@@ -15,8 +15,8 @@ for the levels ``x86-64-v2`` to ``v4``.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
-from armpy.core.records import record
 from armpy.errors import InvalidArgumentError, did_you_mean
 from armpy_numba_acc.machine.isa import NAMES as ISA_NAMES
 from armpy_numba_acc.machine.isa import Isa, make_isa
@@ -58,8 +58,7 @@ _V8_4 = _N1 | frozenset(["complxnum", "flagm", "fp16fml", "jsconv", "lse2", "rcp
 _V1 = _V8_4 | {"bf16", "i8mm", "sha3"}
 
 
-@record
-class _Entry:
+class _Entry(NamedTuple):
     """Table row of a target: instruction set, LLVM's triple and model, features."""
 
     isa: str
@@ -95,8 +94,7 @@ PROCESSORS = tuple(_TABLE)
 """Targets that are no particular machine."""
 
 
-@record
-class Target:
+class Target(NamedTuple):
     """Target that kernels are compiled for.
 
     Parameters
