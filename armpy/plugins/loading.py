@@ -20,7 +20,8 @@ from armpy.plugins.discovery.directories import is_common
 from armpy.plugins.discovery.references import load_reference
 from armpy.plugins.modules import group_of, open_module
 from armpy.plugins.proxy.guarded_call import let_user_interrupt
-from armpy.plugins.trust.pinned_code import NOT_PINNED, PinnedCode, Snapshot, serve_distribution
+from armpy.plugins.trust.pinned_code import NOT_PINNED, PinnedCode, serve_distribution
+from armpy.plugins.trust.snapshot import Snapshot
 from armpy.types import INVALID_BACKEND_IDS, BackendId
 
 _log = logging.getLogger("armpy.plugins")

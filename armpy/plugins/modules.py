@@ -297,9 +297,7 @@ def _open_group(name: str, common: str, pinned: PinnedCode) -> None:
 def _import(path: str, name: str, pinned: PinnedCode, is_library: bool) -> ModuleType:
     """Import a file or a package's directory under a name."""
     if pinned.module is not None:
-        # Before the import, which loads libraries from where this puts them.
-        pinned.module.use_libraries_beside(*filter(None, [pinned.common]))
-        _FINDER.pinned[name] = SnapshotFinder(pinned.module, name)
+        _FINDER.pinned[name] = SnapshotFinder(pinned.module, name, pinned.common)
         return importlib.import_module(name)
     is_extension = init_file(path).endswith(_EXTENSIONS) if os.path.isdir(path) else is_library
     spec = _spec(path, name, is_extension=is_extension)

@@ -18,7 +18,7 @@ from armpy.plugins.discovery.candidate import Candidate, CandidateKind
 from armpy.plugins.modules import forget_module
 from armpy.plugins.probing.cache import fingerprint
 from armpy.plugins.probing.result import ProbeOutcome
-from armpy.plugins.trust.digests import module_digest
+from armpy.plugins.trust.snapshot import module_snapshot
 from tests.support.compiled_modules import EXTENSION_SUFFIX, compile_backend, compile_library
 from tests.support.dynamic_modules import module_source, private_modules, write_module
 
@@ -58,7 +58,7 @@ def discover(*folders: Path, **options: object) -> BackendRegistry:
 
 def pinned(folder: Path, *modules: str) -> BackendRegistry:
     """A registry over a folder, some of whose modules are pinned as they are now."""
-    pins = {folder / name: module_digest(str(folder / name)) for name in modules}
+    pins = {folder / name: module_snapshot(str(folder / name)).digest for name in modules}
     trust = folder.parent / "trust.toml"
     lines = [f'"{path}" = "{digest}"' for path, digest in pins.items()]
     trust.write_text("\n".join(["[files]", *lines]))

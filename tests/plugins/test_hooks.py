@@ -20,7 +20,7 @@ from armpy.errors import InvalidArgumentError, ParserError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.plugins import BackendRegistry, CandidateStatus, PluginOptions
 from armpy.plugins.hooks import hookimpl
-from armpy.plugins.trust.digests import distribution_digest
+from armpy.plugins.trust.snapshot import distribution_snapshot
 from tests.support.fake_distributions import FakeSite, fake_site
 from tests.support.networks import floats
 from tests.support.toy_format import toy_plugin
@@ -299,7 +299,7 @@ def test_the_trust_file_says_which_plugins_are_loaded(
 
 def test_a_pinned_plugin_is_loaded_from_what_was_hashed(site: FakeSite, tmp_path: Path) -> None:
     site.install_plugin("toy", toy_plugin(), record=True)
-    pin = distribution_digest("toy-plugin")
+    pin = distribution_snapshot("toy-plugin").digest
     options = trust(tmp_path, f'require_pins = true\n[distributions]\ntoy-plugin = "{pin}"')
     registry = BackendRegistry.discover(options)
     (tmp_path / "toy_plugin.py").write_text("raise RuntimeError('changed')")

@@ -24,7 +24,7 @@ from armpy.plugins import BackendRegistry, CandidateStatus, PluginOptions
 from armpy.plugins.discovery.candidate import Candidate, CandidateKind
 from armpy.plugins.discovery.directories import find_modules
 from armpy.plugins.modules import forget_module
-from armpy.plugins.trust.digests import module_digest
+from armpy.plugins.trust.snapshot import module_snapshot
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from tests.support.compiled_modules import EXTENSION_SUFFIX, compile_backend, compile_library
@@ -59,7 +59,7 @@ def discover(*folders: Path, **options: object) -> BackendRegistry:
 
 def pinned(folder: Path, *modules: Path, **options: object) -> BackendRegistry:
     """A registry over a folder, all of whose modules are pinned as they are now."""
-    lines = [f'"{path}" = "{module_digest(str(path))}"\n' for path in modules]
+    lines = [f'"{path}" = "{module_snapshot(str(path)).digest}"\n' for path in modules]
     trust = folder.parent / "trust.toml"
     trust.write_text("require_pins = true\n[files]\n" + "".join(lines))
     return discover(folder, trust_file=trust, **options)

@@ -19,8 +19,8 @@ from armpy.plugins.discovery.candidate import Candidate, CandidateKind
 from armpy.plugins.discovery.directories import module_files
 from armpy.plugins.discovery.references import find_top_module
 from armpy.plugins.probing.result import ProbeResult, result_from
-from armpy.plugins.trust.digests import file_digest, read_regular
 from armpy.plugins.trust.policy import why_insecure
+from armpy.plugins.trust.snapshot import read_regular
 
 # To hash a library of some hundred MiB would take as long as the probe.
 _LARGEST_HASHED_BYTES = 16 << 20
@@ -142,8 +142,9 @@ def _module_paths(reference: str) -> list[str]:
 def _file_state(path: str) -> tuple[object, ...]:
     """What changes when a file is changed."""
     info = os.stat(path)
-    small = info.st_size <= _LARGEST_HASHED_BYTES
-    return path, info.st_size, info.st_mtime_ns, file_digest(path) if small else ""
+    is_small = info.st_size <= _LARGEST_HASHED_BYTES
+    digest = hashlib.sha256(read_regular(path)).hexdigest() if is_small else ""
+    return path, info.st_size, info.st_mtime_ns, digest
 
 
 def _installed(path: str) -> tuple[object, ...]:

@@ -20,8 +20,7 @@ from armpy.plugins.loading import (
 )
 from armpy.plugins.modules import private_name
 from armpy.plugins.probing.result import ProbeOutcome, ProbeResult
-from armpy.plugins.trust.pinned_code import PinnedCode
-from armpy.plugins.trust.policy import pinned_code
+from armpy.plugins.trust.pinned_code import PinnedCode, read_pinned
 
 
 class Prober:
@@ -59,7 +58,7 @@ def load_and_describe(candidate: Candidate, examine: str) -> ProbeResult:
     private = private_name(candidate.path, candidate.entry)
     try:
         # Read again here, as the bytes that were hashed are in the other process.
-        pinned = pinned_code(candidate)
+        pinned = read_pinned(candidate)
         make = _make_plugin if candidate.is_plugin else _make_backend
         details = _examiner(examine)(make(candidate, private, pinned))
         # Tried here, so that what cannot be sent is this candidate's failure.

@@ -21,16 +21,8 @@ from armpy.errors import InvalidArgumentError
 from armpy.plugins.discovery.candidate import Candidate, CandidateKind, RejectionError
 from armpy.plugins.discovery.directories import module_places
 from armpy.plugins.discovery.entry_points import is_own
-from armpy.plugins.discovery.references import find_top_module, top_module
 from armpy.plugins.options import PluginOptions
-from armpy.plugins.trust.digests import distribution_files
-from armpy.plugins.trust.pinned_code import (
-    NOT_PINNED,
-    PinnedCode,
-    Snapshot,
-    snapshot_of,
-    take_snapshot,
-)
+from armpy.plugins.trust.pinned_code import NOT_PINNED, PinnedCode, read_pinned
 from armpy.types import BackendId
 
 ENVIRONMENT_VARIABLE = "ARMPY_TRUST_FILE"
@@ -42,38 +34,22 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """Trust policy: what may be loaded.
+    """Trust policy: what may be loaded."""
 
-    Parameters
-    ----------
-    allow : frozenset of str, optional
-        Ids of backends; None for all.
-    plugins : frozenset of str, optional
-        Names of plugins with hooks; None for all, unless `allow` has a list.
-    require_pins : bool
-        Whether all that has no pin is refused.
-    files : mapping of str to str
-        SHA-256 of files and packages by canonical path.
-    distributions : mapping of str to str
-        SHA-256 of distributions by normalised name.
-    insecure_paths : bool
-        Whether files may be loaded that other users can change.
-    """
-
+    # Ids of backends; None for all.
     allow: frozenset[BackendId] | None = None
+    # Names of plugins with hooks; None for all, unless `allow` has a list.
     plugins: frozenset[str] | None = None
+    # Whether all that has no pin is refused.
     require_pins: bool = False
+    # SHA-256 of files and packages by canonical path, of distributions by normalised name.
     files: Mapping[str, str] = field(default_factory=dict)
     distributions: Mapping[str, str] = field(default_factory=dict)
+    # Whether files may be loaded that other users can change.
     insecure_paths: bool = False
 
     def check(self, candidate: Candidate) -> PinnedCode:
-        """Check all that is known before anything of a candidate runs.
-
-        Returns
-        -------
-        PinnedCode
-            What may be imported if the candidate has a pin.
+        """Check all that is known before anything of a candidate runs, and read its pinned code.
 
         Raises
         ------
@@ -95,13 +71,7 @@ class Trust:
             raise RejectionError(f"it cannot be read: {error}") from error
 
     def check_id(self, backend_id: BackendId) -> None:
-        """Check an id as soon as it is known.
-
-        Raises
-        ------
-        RejectionError
-            If the trust file does not allow it.
-        """
+        """Check an id as soon as it is known; raises RejectionError if it is not allowed."""
         if self.allow is not None and backend_id not in self.allow:
             raise RejectionError(f"the trust file does not allow the id '{backend_id}'")
 
@@ -115,27 +85,19 @@ class Trust:
         """Check that other users cannot change a module."""
         if self.insecure_paths:
             return
-        reason = why_insecure(candidate.path, candidate.directory)
-        if reason := reason or why_links_insecure(candidate.entry or candidate.path):
+        if reason := why_insecure(candidate.path, candidate.directory, candidate.entry):
             raise RejectionError(reason)
-        if not (common := candidate.common):
-            return
-        if reason := why_insecure(os.path.realpath(common)) or why_links_insecure(common):
+        common = candidate.common
+        if common and (reason := why_insecure(os.path.realpath(common), entry=common)):
             raise RejectionError(f"of the common code beside it, {reason}")
 
-    def _distributions_pin(self, distribution: str) -> str | None:
-        """The digest that a distribution has to have."""
-        return self.distributions.get(_normalized(distribution)) if self.distributions else None
-
-    def _pin(self, candidate: Candidate) -> str:
-        """The digest that a candidate has to have; empty if the trust file has none for it."""
-        if candidate.kind is CandidateKind.DIRECTORY:
-            return self.files.get(candidate.path, "")
-        return self._distributions_pin(candidate.distribution) or ""
-
     def _check_pin(self, candidate: Candidate) -> PinnedCode:
-        """What a pinned module or distribution has, read once and found to be what is pinned."""
-        candidate.pin = self._pin(candidate)
+        """Look up a candidate's pins, and read what they cover."""
+        if candidate.kind is CandidateKind.DIRECTORY:
+            candidate.pin = self.files.get(candidate.path, "")
+        else:  # names are only compared where there are any: that takes a library
+            pins = self.distributions
+            candidate.pin = pins.get(_normalized(candidate.distribution), "") if pins else ""
         if self.require_pins and not candidate.pin and not is_own(candidate):
             raise RejectionError("the trust file has no pin for it, and requires one")
         if candidate.common:
@@ -146,54 +108,7 @@ class Trust:
                     f"the trust file has a pin for it, but none for {candidate.common}, "
                     "the common code beside it"
                 )
-        return pinned_code(candidate)
-
-
-def pinned_code(candidate: Candidate) -> PinnedCode:
-    """Read what a candidate has pins for, as `pinned_snapshot` does."""
-    module = pinned_snapshot(candidate) if candidate.pin else None
-    if not candidate.common_pin:
-        return PinnedCode(module)
-    common = snapshot_of(os.path.realpath(candidate.common), candidate.common)
-    if common.digest != candidate.common_pin:
-        raise RejectionError(
-            f"the SHA-256 of {candidate.common}, the common code beside it, is {common.digest}, "
-            f"but the trust file pins {candidate.common_pin}"
-        )
-    return PinnedCode(module, common)
-
-
-def pinned_snapshot(candidate: Candidate) -> Snapshot:
-    """Read a candidate's files once, and check that they are those of its pin.
-
-    Raises
-    ------
-    RejectionError
-        If they are others, or the module that is wanted is not among them.
-    OSError
-        If they cannot be read.
-    """
-    snapshot = take_snapshot(candidate)
-    if snapshot.digest != candidate.pin:
-        raise RejectionError(
-            f"its SHA-256 is {snapshot.digest}, but the trust file pins {candidate.pin}"
-        )
-    # Another module of the same name may come first on `sys.path`.
-    if candidate.kind is CandidateKind.ENTRY_POINT:
-        _check_covered(candidate)
-    return snapshot
-
-
-def _check_covered(candidate: Candidate) -> None:
-    """Check that what would be imported is among the files that a distribution's pin covers."""
-    spec = find_top_module(candidate.name)
-    origin = (spec.origin if spec else None) or "in no file"
-    covered = {os.path.realpath(path) for _, path in distribution_files(candidate.distribution)}
-    if os.path.realpath(origin) not in covered:
-        raise RejectionError(
-            f"its module '{top_module(candidate.name)}' is {origin}, which the pin of its "
-            "distribution does not cover. An editable installation cannot be pinned"
-        )
+        return read_pinned(candidate)
 
 
 def read_trust(options: PluginOptions) -> Trust:
@@ -216,9 +131,8 @@ def read_trust(options: PluginOptions) -> Trust:
         raise _malformed(path, f"cannot be read: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise _malformed(path, f"is not TOML: {error}") from error
-    real = os.path.realpath(path)
-    reason = "" if options.trust_insecure_paths else why_insecure(real) or why_links_insecure(path)
-    if reason:
+    is_checked = not options.trust_insecure_paths
+    if is_checked and (reason := why_insecure(os.path.realpath(path), entry=path)):
         raise _malformed(path, f"can be changed by others: {reason}")
     return _trust(path, fields, options.trust_insecure_paths)
 
@@ -288,8 +202,10 @@ def _malformed(path: str, failed: str, expected: str = "") -> InvalidArgumentErr
     return InvalidArgumentError(f"the trust file {failed}", where=path, expected=expected)
 
 
-def why_insecure(path: str, directory: str = "", owners: frozenset[int] | None = None) -> str:
-    """Why other users can change a module; empty if they cannot.
+def why_insecure(
+    path: str, directory: str = "", entry: str = "", owners: frozenset[int] | None = None
+) -> str:
+    """Why other users can change a module, or where a path leads to; empty if they cannot.
 
     Parameters
     ----------
@@ -297,6 +213,8 @@ def why_insecure(path: str, directory: str = "", owners: frozenset[int] | None =
         Canonical path of a file or a package.
     directory : str
         Where it was found, if that is another directory.
+    entry : str
+        By which it was found, if that is a link to it, or to another link.
     owners : frozenset of int, optional
         User ids that are trusted: the current user and root by default.
 
@@ -304,47 +222,24 @@ def why_insecure(path: str, directory: str = "", owners: frozenset[int] | None =
     -----
     Looks at the directory in which it was found, the one in which it is, and the file or all
     that the package has, with the directories that links in it lead to; not further up. A
-    sticky bit does not help: others could still add a module.
+    sticky bit does not help: others could still add a module. Then at each link on the way, those
+    in a package too, and at the directory it is in. In one with a sticky bit only a link's owner
+    can put another in its place.
     """
     if not HAS_OWNERS:  # pragma: no cover - of Windows
         return ""
-    around = [directory] if directory else []
-    return _first_reason((*around, *module_places(path)), _trusted(owners))
-
-
-def why_links_insecure(path: str, owners: frozenset[int] | None = None) -> str:
-    """Why other users can change where a path leads to; empty if they cannot.
-
-    Parameters
-    ----------
-    path : str
-        Of a file or a package, or of a link to one, or to another link.
-    owners : frozenset of int, optional
-        As for `why_insecure`.
-
-    Notes
-    -----
-    Looks at each link on the way, those in a package too, and at the directory it is in. In a
-    directory with a sticky bit only a link's owner can put another in its place.
-    """
-    if not HAS_OWNERS:  # pragma: no cover - of Windows
-        return ""
-    trusted = _trusted(owners)
-    places = module_places(os.path.realpath(path))
-    # Whoever can change a link chooses the module, whoever owns what it leads to now.
-    for link in sorted({link for place in (path, *places) for link in links_to(place)}):
-        folder = os.path.dirname(link)
+    trusted = trusted_owners() if owners is None else owners
+    places = module_places(path)
+    if reason := _first_reason([*filter(None, [directory]), *places], trusted):
+        return reason
+    # The owner of a link chooses the module, whoever owns what it leads to now.
+    for link in sorted({link for place in (entry or path, *places) for link in links_to(place)}):
         reason = why_foreign(os.lstat(link), f"link {link}", trusted) or _first_reason(
-            [folder], trusted, spared=stat.S_ISVTX
+            [os.path.dirname(link)], trusted, spared=stat.S_ISVTX
         )
         if reason:
             return f"on the way to it, {reason}"
     return ""
-
-
-def _trusted(owners: frozenset[int] | None) -> frozenset[int]:
-    """User ids that are trusted, by default the current user's and root's."""
-    return trusted_owners() if owners is None else owners
 
 
 def _first_reason(places: Iterable[str], trusted: frozenset[int], spared: int = 0) -> str:
