@@ -70,9 +70,8 @@ so.
   strings, as in the file. The list of maps that a `ZipMap` makes is given as the tensor of its
   values, columns in the order of the keys, which `model.metadata.outputs[name].labels` has.
 - **Strings** run on CpuRef, as arrays of `str` objects. Letters change case by Unicode's rules,
-  whatever the attribute `locale` of StringNormalizer says. RegexFullMatch takes the syntax that RE2
-  and Python's `re` share, and runs the latter: some patterns take exponential time, and no
-  deadline stops a match.
+  whatever the attribute `locale` of StringNormalizer says. RegexFullMatch takes RE2's
+  syntax without classes of Unicode, in time that grows with the strings' length.
 
 What cannot be converted gives one error that lists every such node with its reason: operators
 that are missing with their counts (`UnsupportedOperatorError.operators`), also inside of graphs

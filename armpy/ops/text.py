@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import enum
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from armpy.core.patterns.matcher import RegularExpression
+from armpy.core.patterns.parser import PatternError
 from armpy.ops.operation import NUMBER_TYPES, Operand, Operation, TypeRule, require, rule
 from armpy.ops.shapes import broadcast_shapes
 from armpy.tensor import Shape, TensorInfo
@@ -196,16 +197,17 @@ class RegexFullMatch(Operation):
     Attributes
     ----------
     pattern : str
-        In the syntax that RE2 and Python's ``re`` share. Classes of letters, digits and spaces are
-        those of ASCII.
+        In RE2's syntax without classes of Unicode. At most 10,000 steps, which counted repetitions
+        multiply.
 
     Notes
     -----
-    input (...); output boolean, as input.
+    input (...); output boolean, as input. The time grows with the length of the strings times that
+    of the pattern at most.
 
     References
     ----------
-    ONNX RegexFullMatch.
+    ONNX RegexFullMatch; RE2, "Syntax".
     """
 
     pattern: str = ""
@@ -221,27 +223,19 @@ class RegexFullMatch(Operation):
         return (DataType.BOOLEAN,)
 
     def validate(self, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> None:
-        """A pattern that can be compiled, and has nothing that RE2 does not have."""
-        found = _BEYOND_RE2.search(self.pattern)
-        require(
-            found is None,
-            "the pattern has a part that RE2 does not have",
-            expected="no backreference, no looking ahead or behind",
-            actual="" if found is None else found.group(),
-        )
+        """A pattern in RE2's syntax."""
         problem = ""
         try:
-            re.compile(self.pattern, re.ASCII)
-        except (re.error, RecursionError, OverflowError) as error:
+            RegularExpression(self.pattern)
+        except PatternError as error:
             problem = str(error)
         require(
             not problem,
-            f"the pattern is not a regular expression: {problem}",
+            f"the pattern cannot be used: {problem}",
+            expected="a regular expression in RE2's syntax, without classes of Unicode",
             actual=ascii(self.pattern)[:_MOST_CHARACTERS],
+            fix="Write the pattern without this part",
         )
 
 
 _MOST_CHARACTERS = 80
-
-_BEYOND_RE2 = re.compile(r"\(\?(?:P=|<?[=!]|>|\()|(?<!\\)(?:\\\\)*\\[1-9]")
-"""Backreferences, assertions, conditions, and groups that give nothing back."""

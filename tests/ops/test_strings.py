@@ -225,6 +225,24 @@ def test_a_pattern_that_re2_does_not_have_is_refused(pattern: str) -> None:
         net.add(ops.RegexFullMatch(pattern), words)
 
 
+def test_a_hostile_pattern_ends() -> None:
+    texts = ["a" * 5000 + "!", "a" * 5000]
+    assert results(ops.RegexFullMatch("(a+)+$"), texts) == [[False, True]]
+
+
+def test_a_deadline_stops_a_match() -> None:
+    net = Network("long match")
+    words = net.input("words", TensorInfo((1,), DataType.STRING))
+    # Each character leads to another state, of up to 3,000 steps: minutes for the whole text.
+    net.output("y", net.add(ops.RegexFullMatch("(a|b)*a(a|b){999}"), words))
+    generator = np.random.default_rng(3)
+    text = "".join(generator.choice(["a", "b"], 50_000))
+    with armpy.Runtime(armpy.RuntimeOptions(backends=("CpuRef",))) as runtime:
+        model = armpy.Model(net, runtime)
+        with pytest.raises(armpy.ExecutionTimeoutError):
+            model.run({"words": [text]}, deadline_s=0.1)
+
+
 def test_a_table_without_a_value_for_each_key_is_refused() -> None:
     net = Network("table")
     words = net.input("words", TensorInfo((1,), DataType.STRING))

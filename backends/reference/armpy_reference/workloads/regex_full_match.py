@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
+from armpy.backend import current_cancellation
+from armpy.core.patterns.matcher import RegularExpression
 from armpy.ops import RegexFullMatch
 from armpy.ops.operation import Array
 from armpy_reference.workload import ReferenceWorkload
 
 
 class RegexFullMatchWorkload(ReferenceWorkload[RegexFullMatch]):
-    """Match with Python's regular expressions."""
+    """Match each string by sets of states."""
 
     def prepare(self) -> None:
         """Compile the pattern."""
-        self.matches = re.compile(self.operation.pattern, re.ASCII).fullmatch
+        self.pattern = RegularExpression(self.operation.pattern)
 
     def compute(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-        """Match each string."""
+        """Match each string, unless the execution is stopped meanwhile."""
+        cancellation = current_cancellation()
+
+        def check() -> None:
+            if cancellation is not None:
+                cancellation.check()
+
         texts = inputs[0].reshape(-1).tolist()
-        outputs[0].reshape(-1)[...] = [self.matches(text) is not None for text in texts]
+        outputs[0].reshape(-1)[...] = [self.pattern.matches(text, check) for text in texts]

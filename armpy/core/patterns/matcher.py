@@ -1,0 +1,198 @@
+"""Matching by sets of states, as RE2 does: no text takes more than its length in steps."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from armpy.core.patterns.nodes import (
+    Alternation,
+    Assertion,
+    Characters,
+    Concatenation,
+    Node,
+    Repeat,
+)
+from armpy.core.patterns.parser import PatternError, parse
+
+_MOST_STEPS = 10_000
+"""Largest program: each character of a text may take as many steps."""
+
+_MOST_TRANSITIONS = 10_000
+_CHARACTERS_AT_ONCE = 1 << 16
+_END = 0
+"""Number of the step that ends a match."""
+
+
+class _Before(enum.Enum):
+    """Kind of the character in front of a position."""
+
+    NOTHING = enum.auto()
+    LINE_BREAK = enum.auto()
+    WORD = enum.auto()
+    OTHER = enum.auto()
+
+
+@dataclass(frozen=True, slots=True)
+class _Instruction:
+    """A step of the program: read a character, pass a condition, or neither; then go on."""
+
+    test: Characters | Assertion | None
+    following: tuple[int, ...]
+
+
+@dataclass(eq=False, slots=True)
+class _State:
+    """Steps that a match may be at, between two characters.
+
+    Parameters
+    ----------
+    steps : frozenset of int
+    before : _Before
+    following : dict of str to _State
+        By the next character, as far as they are known.
+    """
+
+    steps: frozenset[int]
+    before: _Before
+    following: dict[str, _State] = field(default_factory=dict)
+
+
+class RegularExpression:
+    """A regular expression in RE2's syntax.
+
+    Parameters
+    ----------
+    text : str
+
+    Raises
+    ------
+    PatternError
+        If it is not one, or needs more than 10,000 steps.
+
+    References
+    ----------
+    Thompson, "Regular Expression Search Algorithm", 1968; Cox, "Regular Expression Matching in the
+    Wild", 2010.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._steps = [_Instruction(None, ())]
+        self._first = self._compile(parse(text), _END)
+        self._states: dict[tuple[frozenset[int], _Before], _State] = {}
+        self._num_transitions = 0
+
+    def matches(self, text: str, check: Callable[[], None] = lambda: None) -> bool:
+        """Whether the pattern matches a text as a whole.
+
+        Parameters
+        ----------
+        text : str
+        check : callable
+            Called often; what it raises ends the match.
+        """
+        state = self._state(frozenset((self._first,)), _Before.NOTHING)
+        for begin in range(0, len(text), _CHARACTERS_AT_ONCE):
+            check()
+            for character in text[begin : begin + _CHARACTERS_AT_ONCE]:
+                following = state.following.get(character)
+                if following is None:
+                    check()
+                    following = self._transition(state, character)
+                state = following
+            if not state.steps:
+                return False
+        return _END in self._reached(state, "")
+
+    def _compile(self, node: Node, following: int) -> int:
+        """Add the steps of a part in front of others; the number of the first one."""
+        if isinstance(node, Characters | Assertion):
+            return self._add(node, following)
+        if isinstance(node, Concatenation):
+            for part in reversed(node.parts):
+                following = self._compile(part, following)
+            # So that repeating nothing counts, too.
+            return following if node.parts else self._add(None, following)
+        if isinstance(node, Alternation):
+            return self._add(None, *[self._compile(part, following) for part in node.parts])
+        return self._compile_repeat(node, following)
+
+    def _compile_repeat(self, node: Repeat, following: int) -> int:
+        """Add the steps of a part that is repeated."""
+        if node.most is None:
+            loop = self._add(None, following)
+            again = self._compile(node.part, loop)
+            self._steps[loop] = _Instruction(None, (again, following))
+            following = loop
+        else:
+            end = following
+            for _ in range(node.most - node.least):
+                following = self._add(None, self._compile(node.part, following), end)
+        for _ in range(node.least):
+            following = self._compile(node.part, following)
+        return following
+
+    def _add(self, test: Characters | Assertion | None, *following: int) -> int:
+        """Add a step; its number."""
+        if len(self._steps) >= _MOST_STEPS:
+            raise PatternError(f"it takes more than {_MOST_STEPS} steps")
+        self._steps.append(_Instruction(test, following))
+        return len(self._steps) - 1
+
+    def _state(self, steps: Iterable[int], before: _Before) -> _State:
+        """A state, which is the same object each time as long as it is kept."""
+        key = frozenset(steps), before
+        return self._states.setdefault(key, _State(*key))
+
+    def _transition(self, state: _State, character: str) -> _State:
+        """The state after a character."""
+        if self._num_transitions >= _MOST_TRANSITIONS:
+            self._states, self._num_transitions = {}, 0
+        reached = self._reached(state, character)
+        tests = ((self._steps[step].test, self._steps[step].following) for step in reached)
+        steps = {
+            following[0]
+            for test, following in tests
+            if isinstance(test, Characters) and test.has(character)
+        }
+        made = self._state(steps, _kind(character))
+        state.following[character] = made
+        self._num_transitions += 1
+        return made
+
+    def _reached(self, state: _State, character: str) -> set[int]:
+        """Steps that can be reached in front of a character; empty behind the last one."""
+        reached, waiting = set(state.steps), list(state.steps)
+        while waiting:
+            step = self._steps[waiting.pop()]
+            if isinstance(step.test, Characters):
+                continue
+            if step.test is None or _holds(step.test, state.before, character):
+                new = [number for number in step.following if number not in reached]
+                reached.update(new)
+                waiting += new
+        return reached
+
+
+def _kind(character: str) -> _Before:
+    """The kind of a character for conditions behind it."""
+    if character == "\n":
+        return _Before.LINE_BREAK
+    is_word = character.isascii() and (character.isalnum() or character == "_")
+    return _Before.WORD if is_word else _Before.OTHER
+
+
+def _holds(assertion: Assertion, before: _Before, character: str) -> bool:
+    """Whether a condition holds between two characters; none is empty."""
+    if assertion is Assertion.TEXT_BEGIN:
+        return before is _Before.NOTHING
+    if assertion is Assertion.TEXT_END:
+        return not character
+    if assertion is Assertion.LINE_BEGIN:
+        return before in (_Before.NOTHING, _Before.LINE_BREAK)
+    if assertion is Assertion.LINE_END:
+        return character in ("", "\n")
+    is_word = bool(character) and _kind(character) is _Before.WORD
+    is_edge = (before is _Before.WORD) is not is_word
+    return is_edge is (assertion is Assertion.WORD_EDGE)
